@@ -6,10 +6,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("starlette")
-from likewise.cluster.maps.layout import LAYOUTS
-from likewise.serve.routes.collections import MAP_LAYOUTS
-from tests.serve.conftest import NOTES
-
 TEXTS = ["a cat sleeps", "dogs bark", "shares fell"]
 
 
@@ -146,37 +142,6 @@ def test_rerankers_answer_in_three_manners_with_the_same_scores(client, served_m
     raw = client.post("/rerank", json={"query": query, "texts": documents, "raw_scores": True}).json()
     logits = served_models[1].logits([query] * 3, documents)[:, 0]
     np.testing.assert_allclose([row["score"] for row in raw], sorted(logits, reverse=True), atol=1e-5)
-
-
-def test_a_collection_is_searched_as_in_python(client):
-    answer = client.post("/v1/search", json={"query": NOTES[0], "k": 2, "hybrid": True}).json()
-    assert answer["passages"][0]["text"] == NOTES[0]
-    assert len(answer["passages"]) == 2
-    assert {"cosine", "words", "fused"} <= answer["passages"][0]["scores"].keys()
-    bad = client.post("/v1/search", json={"query": "a", "filter": "year >="})
-    assert bad.status_code == 400
-
-
-@pytest.mark.parametrize("name", ["../notes", "nothing", "/etc", ""])
-def test_only_collections_that_are_there_are_opened(name, client):
-    if name:
-        assert client.post("/v1/search", json={"query": "a", "collection": name}).status_code == 404
-    assert client.get(f"/v1/collections/{name}/map").status_code == 404
-
-
-def test_collections_say_their_size_and_model_and_have_a_map(client):
-    (found,) = client.get("/v1/collections").json()["data"]
-    assert (found["name"], found["count"]) == ("notes", len(NOTES))
-    shown = client.get("/v1/collections/notes/map?clusters=2").json()
-    assert len(shown["x"]) == len(shown["texts"]) == len(shown["labels"]) == shown["total"] == len(NOTES)
-    assert len(shown["clusters"]) == 2
-    assert 0 <= min(shown["x"]) <= max(shown["x"]) <= 1
-    few = client.get("/v1/collections/notes/map?limit=2").json()
-    assert len(few["x"]) == 2
-
-
-def test_maps_have_every_layout():
-    assert MAP_LAYOUTS == LAYOUTS
 
 
 def test_word_pairs_add_up_to_the_cosine(client, served_models):

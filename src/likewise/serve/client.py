@@ -115,10 +115,20 @@ class Client:
         return [(row["index"], row["relevance_score"]) for row in found["results"]]
 
     def search(
-        self, query: str, k: int = 10, where: str | None = None, *, collection: str | None = None, hybrid: bool = False
+        self,
+        query: str,
+        k: int = 10,
+        where: str | None = None,
+        *,
+        collection: str | None = None,
+        hybrid: bool = False,
+        rerank: str | None = None,
     ) -> list[dict[str, Any]]:
-        """The passages of a collection that answer a query best: id, text, score and metadata of each."""
-        body = {"query": query, "k": k, "filter": where, "collection": collection, "hybrid": hybrid}
+        """The passages of a collection that answer a query best: id, text, score and metadata of each.
+
+        `rerank` is the name of a reranker of the server, which puts the best 100 into its order.
+        """
+        body = {"query": query, "k": k, "filter": where, "collection": collection, "hybrid": hybrid, "rerank": rerank}
         passages: list[dict[str, Any]] = self._json("/v1/search", body)["passages"]
         return passages
 

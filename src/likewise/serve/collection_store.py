@@ -6,18 +6,17 @@ A request names a collection by the name of its folder among those that are ther
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
-from ..embedder import Embedder
 from ..errors import LikewiseError
 from ..search.collection import Collection
 from ..search.collection.storage import journal
 from ..search.texts.text_index import TextIndex, named_model
-from .batching.job import Job
 from .batching.model_store import ModelStore, ServedModel, embedder_loader
 from .batching.model_thread import QueueFull
 from .serve_settings import ServeSettings
@@ -31,16 +30,25 @@ FOR_COLLECTIONS = " (for collections)"
 
 
 class ServedIndex(TextIndex):
-    """A collection whose questions are computed in their model's queue."""
+    """A collection whose questions are computed in their model's queue, before they are searched for."""
 
-    def __init__(self, index: Collection, embedder: Embedder, vectors: Callable[[Sequence[str]], Any]) -> None:
-        super().__init__(index, embedder)
-        self._vectors_of = vectors
+    _known: Float[np.ndarray, "Q E"] | None = None
+
+    def for_query(self, vectors: Float[np.ndarray, "1 E"]) -> "ServedIndex":
+        """The same index for one search, by the vector of its question."""
+        one = copy(self)
+        one._known = vectors
+        return one
 
     def query_vectors(self, queries: Sequence[str]) -> Float[np.ndarray, "Q E"]:
-        """By the queue; called on a thread of the store's."""
-        found: Float[np.ndarray, "Q E"] = self._vectors_of(queries)
-        return found
+        """Those that `for_query` was given.
+
+        Raises:
+            ValueError: they are not as many as the queries.
+        """
+        if self._known is None or len(self._known) != len(queries):
+            raise ValueError(f"{len(queries)} queries are searched for; expected their vectors by for_query before")
+        return self._known
 
 
 class OpenCollection(NamedTuple):
@@ -74,7 +82,7 @@ class CollectionStore:
         self.maps: dict[tuple[Any, ...], dict[str, Any]] = {}
         """The last maps that were computed."""
         self.one_map = asyncio.Lock()
-        """Held while a map is computed, which can take a minute: the store's other thread goes on searching."""
+        """Held while a map is computed, so that there is one at a time: the store's other thread goes on searching."""
 
     def names(self) -> list[str]:
         """The collections that there are, by the names of their folders."""
@@ -111,7 +119,7 @@ class CollectionStore:
             found = await self.opened(name)
             count = await self.compute(found.collection.count)
         except LikewiseError as error:
-            return {"name": name, "error": str(error)}
+            return {"name": name, "error": self.message(error, name)}
         recorded = found.collection.model
         return {
             "name": name,
@@ -135,6 +143,15 @@ class CollectionStore:
         finally:
             self._busy -= 1
 
+    def folder_of(self, name: str) -> Path:
+        """Where one of the collections lies."""
+        assert self._folder is not None
+        return self._folder / name
+
+    def message(self, error: BaseException, name: str) -> str:
+        """What an error says, with a collection's name in place of where it lies."""
+        return str(error).replace(str(self.folder_of(name)), name)
+
     def close(self) -> None:
         """Close what is open."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -142,11 +159,10 @@ class CollectionStore:
             found.texts.close()
 
     async def _opening(self, name: str, state: tuple[int, int]) -> OpenCollection:
-        assert self._folder is not None
-        collection = await asyncio.to_thread(Collection.open, str(self._folder / name), read_only=True)
+        collection = await asyncio.to_thread(Collection.open, str(self.folder_of(name)), read_only=True)
         try:
             served = await self._model_of(collection)
-            index = await asyncio.to_thread(ServedIndex, collection, served.model, self._query_encoder(served))
+            index = await asyncio.to_thread(ServedIndex, collection, served.model)
         except BaseException:
             collection.close()
             raise
@@ -169,17 +185,3 @@ class CollectionStore:
         if served.name not in self._fingerprints:
             self._fingerprints[served.name] = await asyncio.to_thread(lambda: str(served.model.fingerprint))
         return self._fingerprints[served.name]
-
-    def _query_encoder(self, served: ServedModel) -> Callable[[Sequence[str]], Any]:
-        """A function for other threads, which waits for the vectors of queries."""
-        loop = asyncio.get_running_loop()
-        return lambda queries: asyncio.run_coroutine_threadsafe(query_vectors(served, queries), loop).result()
-
-
-async def query_vectors(served: ServedModel, queries: Sequence[str]) -> Any:
-    """The vectors of queries, under the model's prompt for them."""
-    prompts = served.model.manifest.prompts
-    prompt = prompts.get("query", served.model.default_prompt)
-    assert served.thread is not None
-    job = await served.thread.submit(Job(list(queries), str(prompt)))
-    return job.rows

@@ -8,9 +8,15 @@ import socket
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import uvicorn
+
+try:
+    import resource
+except ModuleNotFoundError:  # on Windows
+    resource = None  # type: ignore[assignment]
 
 from ..errors import BadInput
 from .application import ServerApplication, create_app
@@ -20,8 +26,10 @@ from .serve_settings import ServeSettings
 
 SWITCH_SECONDS = 0.0001
 """How long a thread keeps the interpreter while another wants it: the model's must not wait 5 ms for the event loop."""
-CONNECTIONS = 4096
-"""More are answered by 503."""
+BACKLOG = 4096
+"""Connections that wait to be accepted; the kernel may have a lower limit."""
+OTHER_FILES = 256
+"""File descriptors that are left for models, collections and logs."""
 
 
 def bound_socket(settings: ServeSettings) -> socket.socket:
@@ -38,7 +46,7 @@ def bound_socket(settings: ServeSettings) -> socket.socket:
     except OSError as error:
         listening.close()
         raise BadInput(f"{settings.host}:{settings.port} cannot be used: {error.strerror}") from None
-    listening.listen(1024)
+    listening.listen(BACKLOG)
     return listening
 
 
@@ -58,7 +66,7 @@ def run_on(
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     sys.setswitchinterval(SWITCH_SECONDS)
     app = create_app(models, rerankers=rerankers, collections=collections, settings=settings)
-    server = _Server(_config(app, settings))
+    server = _Server(_config(app, settings, connection_bound(settings.max_connections)))
     _reload_on_hangup(app)
     logging.getLogger("uvicorn.error").addHandler(UvicornLog(app.state.server.log))
     try:
@@ -79,10 +87,32 @@ class _Server(uvicorn.Server):  # type: ignore[misc]
         gc.freeze()
 
 
-def _config(app: ServerApplication, settings: ServeSettings) -> uvicorn.Config:
+def connection_bound(wanted: int) -> int:
+    """As many connections as wanted, or as the limit of open files allows, which is raised as far as it can be.
+
+    Each of them may have another one beside it that is being refused.
+
+    Raises:
+        BadInput: there is room for none.
+    """
+    if resource is None:
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = 2 * wanted + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < enough:
+        soft = enough if hard == resource.RLIM_INFINITY else min(enough, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    else:
+        soft = enough
+    if soft <= OTHER_FILES + 1:
+        raise BadInput(f"this process may open {soft} files, a server needs more than {OTHER_FILES + 1}: ulimit -n")
+    return (soft - OTHER_FILES) // 2
+
+
+def _config(app: ServerApplication, settings: ServeSettings, connections: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=BoundedProtocol,
+        http=partial(BoundedProtocol, most_connections=connections),
         ws="none",
         log_config=None,
         access_log=False,
@@ -92,7 +122,6 @@ def _config(app: ServerApplication, settings: ServeSettings) -> uvicorn.Config:
         lifespan="on",
         timeout_graceful_shutdown=round(settings.drain_seconds),
         timeout_keep_alive=30,
-        limit_concurrency=CONNECTIONS,
     )
 
 

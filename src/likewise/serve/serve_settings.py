@@ -20,12 +20,16 @@ class ServeSettings:
     """Texts of one request."""
     max_characters: int = 1_000_000
     """Characters of one text."""
+    max_connections: int = 4096
+    """Connections of a process. As many more are answered by 429 and closed; beyond these they are closed at once."""
     max_requests: int = 512
     """Requests that may wait or be computed at once, for each model; more are answered by 429."""
     max_waiting_texts: int = 20_000
     """Texts of all waiting requests of a model; a request that finds the queue empty is taken whatever its size."""
     deadline: float = 60.0
     """Seconds after which a request that waits is given up."""
+    map_deadline: float = 300.0
+    """Seconds that the map of a collection may take."""
     body_timeout: float = 20.0
     """Seconds in which a body has to arrive."""
     batch_tokens: int = 2048

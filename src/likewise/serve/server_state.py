@@ -22,6 +22,9 @@ from .web.api_errors import ApiError
 from .web.endpoint import ApiRoute
 from .web.exchange import Exchange
 
+SURPLUS_SECONDS = 1.0
+"""After which a refused connection may be tried again."""
+
 if TYPE_CHECKING:
     from .access.api_keys import KeyRing
     from .collection_store import CollectionStore
@@ -49,7 +52,9 @@ class ServerState:
         return CollectionStore(self._folder, self.models, self.settings)
 
     def admit(self, exchange: Exchange, is_open: bool) -> None:
-        """Check who asks."""
+        """Check who asks, and that there is room for another connection."""
+        if exchange.is_surplus:
+            raise ApiError("overloaded", "too many connections are open; try again later", retry_after=SURPLUS_SECONDS)
         self.admission.check(exchange, is_open)
 
     def check_healthy(self) -> None:

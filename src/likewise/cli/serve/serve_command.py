@@ -65,6 +65,7 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("limits and logs").add_argument
+    add("--max-connections", type=int, default=4096, metavar="N", help="open connections (default: %(default)s)")
     add("--max-requests", type=int, default=512, metavar="N", help="requests in a queue (default: %(default)s)")
     add("--max-texts", type=int, default=10_000, metavar="N", help="texts of one request (default: %(default)s)")
     add("--max-body", type=float, default=32, metavar="MB", help="size of a request in MB (default: %(default)s)")
@@ -111,7 +112,7 @@ def _import_server() -> tuple[Any, Any]:
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse what makes no sense before anything is bound."""
-    for name in ("workers", "max_requests", "max_texts", "max_body", "deadline"):
+    for name in ("workers", "max_connections", "max_requests", "max_texts", "max_body", "deadline"):
         if getattr(args, name) <= 0:
             raise BadInput(f"--{name.replace('_', '-')} is {getattr(args, name)}; expected a number above 0")
     if not 0 <= args.port < 1 << 16:
@@ -131,6 +132,7 @@ def _settings(args: argparse.Namespace) -> "ServeSettings":
         port=args.port,
         max_body=int(args.max_body * (1 << 20)),
         max_texts=args.max_texts,
+        max_connections=args.max_connections,
         max_requests=args.max_requests,
         deadline=args.deadline,
         model_memory=None if args.model_memory is None else int(args.model_memory * 1e9),

@@ -108,7 +108,7 @@ class ModelStore:
         served.thread = ModelThread(served.name, work, self._settings, self._observer)
 
     def _make_room(self, newest: ServedModel) -> None:
-        """Let go of models that nobody waits for, the least recently used first, until the rest fits."""
+        """Unload idle models, the least recently used first, until the rest fits."""
         bound = self._settings.model_memory
         idle = sorted(
             (one for one in self if one.thread is not None and one is not newest and not one.thread.waiting_requests),

@@ -1,1 +1,1 @@
-"""What a running server tells: metrics with TEI's names, live load, structured logs, traces."""
+"""What a running server reports: metrics with TEI's names, live load, structured logs, traces."""

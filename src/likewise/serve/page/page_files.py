@@ -13,7 +13,7 @@ MEDIA_TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-"""What a browser is told of a file, by how its name ends; what is not listed is not served."""
+"""The media type of a file, by how its name ends; what is not listed is not served."""
 MAP_MODULES = ("points.js", "dots.js", "legend.js", "map_view.js", "map_selection.js", "controls.js")
 """Those files of the map that the page shares."""
 

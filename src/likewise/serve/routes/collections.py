@@ -1,19 +1,28 @@
 """Our own routes over collections: what there is, search, and the map."""
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...errors import BadInput
 from ..serve_settings import ServeSettings
+from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
 from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole
+from .computing import best_first, computed, pair_scores, query_prompt, truncation_report, within_deadline
 
 if TYPE_CHECKING:
+    from ...search.texts.passages import Passage
+    from ...search.texts.text_index import SearchResult
+    from ..batching.model_store import ServedModel
     from ..collection_store import OpenCollection
 
 MAP_LAYOUTS = ("pca", "t-sne")
 """Those of `likewise.cluster.maps.layout`, which is imported only when a map is asked for."""
+SLOW_LAYOUTS = ("t-sne",)
+"""Those that take up to minutes."""
 FILTER = 'filter over metadata, such as year >= 2020 and lang = "en"'
 
 
@@ -27,6 +36,9 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
             "k": Field(Whole(1, 1000), 10, "how many passages"),
             "filter": Field(Text(10_000), None, FILTER),
             "hybrid": Field(Flag(), False, "search words too, and fuse both rankings"),
+            "rerank": Field(Text(500), None, "the name of a reranker, which puts the best candidates into its order"),
+            "candidates": Field(Whole(1, 1000), 100, "how many passages the reranker is given"),
+            "truncate": Field(Flag(), None, "false: refuse a query, or a pair, longer than the model reads"),
         },
         {"query": "how long do cats sleep", "k": 5},
     )
@@ -61,19 +73,60 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def search_collection(exchange: Exchange) -> Reply:
-    """Search a collection by meaning, and by words if that is wanted."""
+    """Search a collection by meaning, and by words if that is wanted; a reranker orders the best if one is named."""
     body, store = exchange.body, exchange.server.collections
     name = body["collection"] or next(iter(store.names()), "")
     found: OpenCollection = await store.opened(name)
+    reranker = body["rerank"] and await exchange.server.models.loaded(body["rerank"], "reranker")
     began = time.perf_counter()
-    function = partial(found.texts.search, body["query"], body["k"], body["filter"], hybrid=body["hybrid"])
-    result = await store.compute(function)
-    passages = [
-        {"id": one.id, "text": one.text, "score": one.score, "scores": dict(one.scores), "metadata": dict(one.metadata)}
-        for one in result.passages
+    job = await computed(
+        exchange, found.model, [body["query"]], prompt=query_prompt(found.model), truncate=body["truncate"]
+    )
+    assert job.rows is not None
+    depth = max(body["k"], body["candidates"]) if reranker else body["k"]
+    passages: Sequence[Passage] = await _found(exchange, found, job.rows, depth)
+    answer = {"collection": name, "model": found.model.name, "truncated": truncation_report(job)}
+    if reranker:
+        passages, answer["reranked"] = await _reranked(exchange, reranker, passages)
+    seconds = round(time.perf_counter() - began, 6)
+    return Reply({**answer, "passages": [_plain(one) for one in passages[: body["k"]]], "seconds": seconds})
+
+
+async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: int) -> "Sequence[Passage]":
+    """The k passages that the search finds.
+
+    Raises:
+        ApiError: the filter cannot be read.
+    """
+    body, store = exchange.body, exchange.server.collections
+    search = partial(found.texts.for_query(vectors).search, body["query"], k, body["filter"], hybrid=body["hybrid"])
+    try:
+        result: SearchResult = await within_deadline(exchange, store.compute(search))
+    except BadInput as error:
+        raise ApiError("invalid", store.message(error, found.name)) from None
+    return result.passages
+
+
+async def _reranked(
+    exchange: Exchange, reranker: "ServedModel", passages: "Sequence[Passage]"
+) -> "tuple[list[Passage], dict[str, Any]]":
+    """The best candidates in the order of a reranker's scores, the others behind them; and the answer's report."""
+    body = exchange.body
+    candidates, others = passages[: body["candidates"]], passages[body["candidates"] :]
+    report = {"model": reranker.name, "candidates": len(candidates), "truncated": []}
+    if not candidates:
+        return [], report
+    texts = [passage.text for passage in candidates]
+    job, scores = await pair_scores(exchange, reranker, body["query"], texts, truncate=body["truncate"])
+    ordered = [
+        candidates[i]._replace(scores={**candidates[i].scores, "reranked": float(scores[i])})
+        for i in best_first(scores)
     ]
-    seconds = time.perf_counter() - began
-    return Reply({"collection": name, "model": found.model.name, "passages": passages, "seconds": round(seconds, 6)})
+    return [*ordered, *others], {**report, "truncated": truncation_report(job)}
+
+
+def _plain(one: "Passage") -> dict[str, Any]:
+    return {"id": one.id, "text": one.text, "score": one.score, "scores": {**one.scores}, "metadata": {**one.metadata}}
 
 
 async def list_collections(exchange: Exchange) -> Reply:
@@ -91,23 +144,40 @@ async def show_collection(exchange: Exchange) -> Reply:
 
 async def show_map(exchange: Exchange) -> Reply:
     """Places, clusters and their names; computed once for a state of the collection."""
-    from ..map_of_collection import collection_map
+    found = await exchange.server.collections.opened(exchange.path_values["name"])
+    seconds = exchange.server.settings.map_deadline
+    return Reply(await within_deadline(exchange, _map_of(exchange, found), seconds))
 
+
+async def _map_of(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]:
+    """A map that was computed before, or a new one, one at a time."""
     store, query = exchange.server.collections, exchange.query
-    found = await store.opened(exchange.path_values["name"])
     key = (found.name, await store.compute(found.collection.count), *query.values())
     async with store.one_map:
         if key not in store.maps:
-            mapped = await store.compute(partial(collection_map, found.collection, **query))
+            mapped = await _computed_map(exchange, found)
             store.maps[key] = {"collection": found.name, "layout": query["layout"], **mapped}
             for old in [*store.maps][: -store.MAPS_KEPT]:
                 del store.maps[old]
-        return Reply(store.maps[key])
+        shown: dict[str, Any] = store.maps[key]
+        return shown
+
+
+async def _computed_map(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]:
+    """A slow layout in a process of its own, which can be ended."""
+    from ..map_of_collection import collection_map
+    from ..map_process import map_in_process
+
+    store, query = exchange.server.collections, exchange.query
+    if query["layout"] in SLOW_LAYOUTS:
+        return await map_in_process(store.folder_of(found.name), query)
+    mapped: dict[str, Any] = await store.compute(partial(collection_map, found.collection, **query))
+    return mapped
 
 
 OBJECT: dict[str, Any] = {"type": "object"}
 FOUND: dict[str, Any] = {
     "type": "object",
-    "required": ["collection", "model", "passages", "seconds"],
+    "required": ["collection", "model", "passages", "truncated", "seconds"],
     "properties": {"passages": {"type": "array", "items": {"type": "object", "required": ["id", "text", "score"]}}},
 }

@@ -2,19 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays.similarity import unit
 from ..batching.job import Job
 from ..batching.model_store import ServedModel
+from ..batching.model_thread import DeadlinePassed
 from ..web.api_errors import ApiError
 from ..web.exchange import Exchange
 
 Array = np.ndarray
+Result = TypeVar("Result")
 PATIENCE = 0.05
 """Seconds before a request is watched for its caller's going away: most are answered before."""
 
@@ -36,6 +37,56 @@ async def computed(
     return job
 
 
+async def pair_scores(
+    exchange: Exchange,
+    served: ServedModel,
+    query: str,
+    texts: Sequence[str],
+    *,
+    prompt: str = "",
+    truncate: bool | None = None,
+    raw: bool = False,
+) -> tuple[Job, Float[Array, " N"]]:
+    """A reranker's score of each text with a query; `raw`: the logit.
+
+    Raises:
+        ApiError: as `computed`.
+    """
+    job = await computed(exchange, served, [(query, text) for text in texts], prompt=prompt, truncate=truncate)
+    assert job.rows is not None
+    return job, (job.rows if raw else served.model.activated(job.rows))[:, 0]
+
+
+def best_first(scores: Float[Array, " N"]) -> list[int]:
+    """The places of scores, the highest first; equal ones keep their order."""
+    order: list[int] = np.argsort(-scores, kind="stable").tolist()
+    return order
+
+
+async def within_deadline(exchange: Exchange, work: Awaitable[Result], seconds: float | None = None) -> Result:
+    """The result of some work that is cancelled when the caller goes away, or the request takes too long.
+
+    Args:
+        exchange: the request.
+        work: what computes the result.
+        seconds: that the request may take in all; None: the settings' deadline.
+
+    Raises:
+        DeadlinePassed: it took too long.
+        ApiError: the caller has gone.
+    """
+    limit = exchange.server.settings.deadline if seconds is None else seconds
+    future = asyncio.ensure_future(work)
+    try:
+        async with asyncio.timeout(exchange.began + limit - time.perf_counter()) as clock:
+            result: Result = await _watched(exchange, future)
+            return result
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        raise DeadlinePassed(f"the request took longer than {limit:g} seconds") from None
+
+
 def _watch(exchange: Exchange, future: "asyncio.Future[Any]") -> None:
     """Cancel the future when the caller goes away."""
 
@@ -48,10 +99,13 @@ def _watch(exchange: Exchange, future: "asyncio.Future[Any]") -> None:
 
 
 async def called(exchange: Exchange, served: ServedModel, function: Any) -> Any:
-    """The result of a function that has the model to itself, between two batches."""
+    """The result of a function that has the model to itself, between two batches.
+
+    Raises:
+        DeadlinePassed: it waited for too long, or takes too long.
+    """
     assert served.thread is not None
-    future = served.thread.call(function)
-    return await _watched(exchange, future)
+    return await within_deadline(exchange, served.thread.call(function))
 
 
 async def _watched(exchange: Exchange, future: "asyncio.Future[Any]") -> Any:
@@ -93,26 +147,14 @@ def prompt_of(served: ServedModel, name: str | None) -> str:
     return str(manifest.prompts[name])
 
 
-def shaped(job: Job, served: ServedModel, dimensions: int | None, normalize: bool) -> Float[Array, "N e"]:
-    """The vectors, with their first numbers only if fewer are wanted, and of length 1 if that is.
-
-    Raises:
-        ApiError: more numbers are wanted than there are.
-    """
-    rows = job.rows
-    assert rows is not None
-    if dimensions is not None:
-        if dimensions > rows.shape[1]:
-            found = f"dimensions: {served.name} gives {rows.shape[1]} numbers; got {dimensions:,}"
-            raise ApiError("invalid", found, param="dimensions")
-        rows = rows[:, :dimensions]
-    if normalize and (dimensions is not None or not served.is_unit):
-        rows = unit(rows)
-    return np.ascontiguousarray(rows, np.float32)
+def query_prompt(served: ServedModel) -> str:
+    """The model's prompt for questions, or its default one."""
+    prompts = served.model.manifest.prompts
+    return str(prompts.get("query", served.model.default_prompt))
 
 
 def truncation_report(job: Job) -> list[dict[str, int]]:
-    """What is said of texts that were cut: which, how many tokens they have, and how many were read."""
+    """Of texts that were cut: which, how many tokens they have, and how many were read."""
     return [{"index": one.position, "tokens": one.tokens, "used": one.used} for one in job.truncated]
 
 
@@ -130,15 +172,3 @@ def timing_headers(exchange: Exchange, job: Job, characters: int) -> tuple[tuple
         (b"x-truncated-inputs", len(job.truncated)),
     )
     return ((b"x-compute-type", b"cpu"), *((name, b"%d" % number) for name, number in numbers))
-
-
-def characters_of(inputs: Sequence[Any]) -> int:
-    """Characters of texts; of token ids, how many there are."""
-    return sum(map(len, inputs))
-
-
-def as_inputs(given: Any) -> Sequence[Any]:
-    """A text, texts, ids or lists of ids as a list of inputs."""
-    if isinstance(given, str):
-        return (given,)
-    return (given,) if isinstance(given[0], int) else given

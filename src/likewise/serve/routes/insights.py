@@ -12,16 +12,8 @@ from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
 from ..web.schemas import Field, Flag, ListOf, ObjectOf, Text
-from .computing import (
-    called,
-    characters_of,
-    computed,
-    embedder_of,
-    prompt_of,
-    shaped,
-    timing_headers,
-    truncation_report,
-)
+from .computing import called, embedder_of, truncation_report
+from .embedding import embedded
 from .tei import truncation_fields
 
 if TYPE_CHECKING:
@@ -80,11 +72,13 @@ async def similarity(exchange: Exchange) -> Reply:
     if (inputs is None) == (texts is None):
         raise ApiError("invalid", 'expected either "inputs" (source_sentence, sentences) or "texts"', param="inputs")
     options = exchange.body["parameters"] or {"truncate": None, "prompt_name": None, "model": None}
-    served = await embedder_of(exchange, exchange.body["model"] or options["model"])
-    sentences = texts or [inputs["source_sentence"], *inputs["sentences"]]
-    prompt = prompt_of(served, options["prompt_name"])
-    job = await computed(exchange, served, sentences, prompt=prompt, truncate=options["truncate"])
-    rows, headers = shaped(job, served, None, True), timing_headers(exchange, job, characters_of(sentences))
+    served, job, rows, headers = await embedded(
+        exchange,
+        texts or [inputs["source_sentence"], *inputs["sentences"]],
+        model=exchange.body["model"] or options["model"],
+        prompt_name=options["prompt_name"],
+        truncate=options["truncate"],
+    )
     if texts is None:
         return Reply((rows[1:] @ rows[0]).clip(-1, 1), headers)
     matrix = np.clip(rows @ rows.T, -1, 1)

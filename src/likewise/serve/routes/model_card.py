@@ -114,6 +114,6 @@ def _score(name: str, score: str, interval: str, items: str) -> CardScore:
 
 def card_notes(card: str) -> list[str]:
     """What a card says of its scores and of the model's limits, a sentence or two each."""
-    said = section(card, "Scores").split("|", 1)[0].split("\n\n")
+    on_scores = section(card, "Scores").split("|", 1)[0].split("\n\n")
     limits = re.findall(r"^- (.+)$", section(card, "Limits"), re.MULTILINE)
-    return [text.replace("`", "").strip() for text in (*said, *limits) if text.strip()]
+    return [text.replace("`", "").strip() for text in (*on_scores, *limits) if text.strip()]

@@ -10,16 +10,8 @@ from ..serve_settings import ServeSettings
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply, json_around, json_rows
 from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole, texts_or_ids
-from .computing import (
-    as_inputs,
-    characters_of,
-    computed,
-    embedder_of,
-    prompt_of,
-    shaped,
-    timing_headers,
-    truncation_report,
-)
+from .computing import truncation_report
+from .embedding import as_inputs, embedded
 
 FORMATS = ("float", "base64", "bytes")
 
@@ -58,13 +50,8 @@ def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
 async def embeddings(exchange: Exchange) -> Reply:
     """Vectors of texts, of length 1."""
     body = exchange.body
-    served = await embedder_of(exchange, body["model"])
-    inputs = as_inputs(body["input"])
-    job = await computed(
-        exchange, served, inputs, prompt=prompt_of(served, body["prompt_name"]), truncate=body["truncate"]
-    )
-    rows = shaped(job, served, body["dimensions"], normalize=True)
-    headers = timing_headers(exchange, job, characters_of(inputs))
+    options = {name: body[name] for name in ("model", "prompt_name", "truncate", "dimensions")}
+    served, job, rows, headers = await embedded(exchange, as_inputs(body["input"]), **options)
     if body["encoding_format"] == "bytes":
         shape = (b"x-embedding-shape", b"%d,%d" % rows.shape)
         return Reply(rows.astype("<f4").tobytes(), (*headers, shape), media_type="application/octet-stream")

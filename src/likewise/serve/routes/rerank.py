@@ -11,7 +11,7 @@ from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
 from ..web.schemas import Alternatives, Field, Flag, ListOf, ObjectOf, Text, Whole
-from .computing import computed, prompt_of, timing_headers, truncation_report
+from .computing import best_first, pair_scores, prompt_of, timing_headers, truncation_report
 from .tei import truncation_fields
 
 IGNORED = "ignored: documents are not cut into chunks"
@@ -65,7 +65,7 @@ async def rerank_any(exchange: Exchange) -> Reply:
     job, scores, headers = await _scored(exchange, body["texts"], body["raw_scores"], body["prompt_name"])
     ranks = [
         {"index": i, "score": float(scores[i])} | ({"text": job.inputs[i][1]} if body["return_text"] else {})
-        for i in _best_first(scores)
+        for i in best_first(scores)
     ]
     return Reply(ranks, headers)
 
@@ -93,7 +93,7 @@ async def _results(exchange: Exchange) -> tuple[Job, list[dict[str, Any]], tuple
     body = exchange.body
     texts = [one if isinstance(one, str) else one["text"] for one in body["documents"]]
     job, scores, headers = await _scored(exchange, texts, False, None)
-    best = _best_first(scores)[: body["top_n"]]
+    best = best_first(scores)[: body["top_n"]]
     results = [
         {"index": i, "relevance_score": float(scores[i])}
         | ({"document": {"text": texts[i]}} if body["return_documents"] else {})
@@ -109,18 +109,10 @@ async def _scored(
     body = exchange.body
     served = await exchange.server.models.loaded(body["model"], "reranker")
     prompt = prompt_of(served, prompt_name)
-    pairs = [(body["query"], text) for text in texts]
-    job = await computed(exchange, served, pairs, prompt=prompt, truncate=body["truncate"])
-    assert job.rows is not None
-    scores = (job.rows if raw else served.model.activated(job.rows))[:, 0]
-    characters = len(body["query"]) * len(texts) + sum(map(len, texts))
+    query, truncate = body["query"], body["truncate"]
+    job, scores = await pair_scores(exchange, served, query, texts, prompt=prompt, truncate=truncate, raw=raw)
+    characters = len(query) * len(texts) + sum(map(len, texts))
     return job, scores, timing_headers(exchange, job, characters)
-
-
-def _best_first(scores: np.ndarray) -> list[int]:
-    """Equal scores keep their order."""
-    order: list[int] = np.argsort(-scores, kind="stable").tolist()
-    return order
 
 
 RANKED: dict[str, Any] = {

@@ -7,7 +7,8 @@ from ..serve_settings import ServeSettings
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply, json_rows
 from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole, texts_or_ids
-from .computing import as_inputs, characters_of, computed, embedder_of, prompt_of, shaped, timing_headers
+from .computing import embedder_of
+from .embedding import as_inputs, embedded
 
 
 def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
@@ -44,13 +45,9 @@ def truncation_fields() -> dict[str, Field]:
 async def embed(exchange: Exchange) -> Reply:
     """A list of vectors."""
     body = exchange.body
-    served = await embedder_of(exchange, body["model"])
-    inputs = as_inputs(body["inputs"])
-    job = await computed(
-        exchange, served, inputs, prompt=prompt_of(served, body["prompt_name"]), truncate=body["truncate"]
-    )
-    rows = shaped(job, served, body["dimensions"], body["normalize"])
-    return Reply(await json_rows(rows, lambda _, row: row), timing_headers(exchange, job, characters_of(inputs)))
+    options = {name: body[name] for name in ("model", "prompt_name", "truncate", "dimensions", "normalize")}
+    found = await embedded(exchange, as_inputs(body["inputs"]), **options)
+    return Reply(await json_rows(found.rows, lambda _, row: row), found.headers)
 
 
 async def info(exchange: Exchange) -> Reply:

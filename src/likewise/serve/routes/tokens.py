@@ -9,7 +9,8 @@ from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply, json_rows
 from ..web.schemas import Alternatives, Field, Flag, ListOf, ObjectOf, Text, Whole
-from .computing import as_inputs, called, embedder_of, prompt_of
+from .computing import called, embedder_of, prompt_of
+from .embedding import as_inputs
 from .tei import truncation_fields
 
 AT_A_TIME = 16

@@ -21,6 +21,8 @@ REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 JSON = "application/json"
 ROWS_AT_A_TIME = 16
 """Vectors that are written as JSON before other requests have their turn: about a tenth of a millisecond."""
+SURPLUS = "likewise.surplus"
+"""The extension in the scope of a request on a connection beyond those that the server takes."""
 _numbers = itertools.count(1)
 
 
@@ -70,6 +72,11 @@ class Exchange:
         """What stands in the path's braces."""
         values: dict[str, str] = self.scope.get("path_params", {})
         return values
+
+    @property
+    def is_surplus(self) -> bool:
+        """Whether it came by a connection beyond those that the server takes."""
+        return SURPLUS in self.scope.get("extensions", ())
 
     def query_texts(self) -> dict[str, str]:
         """The query string, each name once.

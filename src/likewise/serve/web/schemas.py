@@ -139,7 +139,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """One of several kinds, told apart by the type of the value (and of the first item of a list)."""
+    """One of several kinds, distinguished by the type of the value (and of the first item of a list)."""
 
     by_type: Mapping[str, Schema]
     """By `text`, `texts`, `ids`, `many ids`, `object`: see `json_kind`."""

@@ -41,16 +41,16 @@ export function notThere() {
 
 // Each API has its own shape of an error.
 async function failureOf(answer) {
-  let said = "";
+  let message = "";
   try {
     const body = await answer.json();
-    said = body.error?.message ?? body.error ?? body.message ?? body.detail;
+    message = body.error?.message ?? body.error ?? body.message ?? body.detail;
   } catch {
     // not JSON
   }
   const wait = answer.headers.get("retry-after");
   const busy = answer.status === 429 && wait ? ` It asks to wait ${wait} s.` : "";
-  return new Failure(`${said || `The server answered with status ${answer.status}.`}${busy}`, answer.status);
+  return new Failure(`${message || `The server answered with status ${answer.status}.`}${busy}`, answer.status);
 }
 
 function storedKey() {

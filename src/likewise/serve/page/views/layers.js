@@ -43,7 +43,7 @@ class LayersView {
     this.typed = debounced(() => this.compute(), 150);
     this.input = h("input", { type: "text", oninput: () => this.typed() });
     this.about = h("p", { class: "note" });
-    this.said = h("p", { class: "status", role: "status" });
+    this.status = h("p", { class: "status", role: "status" });
     this.weights = h("div", { class: "words", "aria-label": "The sentence, coloured by how much each word turns on its way" });
     this.map = new HeatMap({
       label: "Layers down, words across",
@@ -72,7 +72,7 @@ class LayersView {
         h("div", { class: "row spread" }, h("h2", {}, "Each word at each layer"), segments("What is shown", choices, this.measure, (measure) => this.choose(measure))),
         this.about, this.map.element),
       h("div", { class: "card" }, h("h2", {}, "Weight of each word"), this.weights,
-        h("p", { class: "note" }, "SBERT-WK’s weight: words whose vectors keep turning from layer to layer carry more of the sentence."), this.said),
+        h("p", { class: "note" }, "SBERT-WK’s weight: words whose vectors keep turning from layer to layer carry more of the sentence."), this.status),
       h("div", { class: "pair" },
         h("div", { class: "card" }, h("h2", {}, "Paths of the words"), this.paths.element,
           h("p", { class: "note" }, "Every vector of every word, drawn in the two directions in which they differ most. Small dots are early layers; the named end is the last.")),
@@ -124,7 +124,7 @@ class LayersView {
     const names = found.between_layers.map((_, layer) => ({ name: String(layer) }));
     this.between.show(found.between_layers, names, names);
     this.choose(this.measure);
-    this.said.textContent = found.truncated.map(({ tokens, used }) => `The sentence has ${tokens} tokens, of which ${used} were read.`).join("");
+    this.status.textContent = found.truncated.map(({ tokens, used }) => `The sentence has ${tokens} tokens, of which ${used} were read.`).join("");
     if (this.result.firstChild !== this.parts[0]) this.result.replaceChildren(...this.parts);
   }
 

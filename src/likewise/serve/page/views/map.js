@@ -75,12 +75,12 @@ class MapPanel {
 
   // While a layout is computed, the map that is there stays, if it is of this collection.
   wait(name) {
-    const said = this.layout === "pca" ? "Placing the texts …" : "Placing the texts by t-SNE; thousands of them take a minute …";
-    if (this.data?.collection === name) this.state.textContent = said;
+    const message = this.layout === "pca" ? "Placing the texts …" : "Placing the texts by t-SNE; thousands of them take a minute …";
+    if (this.data?.collection === name) this.state.textContent = message;
     else {
       this.state.textContent = this.sample.textContent = "";
       this.map = null;
-      this.body.replaceChildren(notice(said));
+      this.body.replaceChildren(notice(message));
     }
   }
 

@@ -21,7 +21,7 @@ class WhyView {
     this.inputs = ["First sentence", "Second sentence"].map((name) => [name, h("textarea", { rows: 2, oninput: () => this.typed() })]);
     this.sentences = [0, 1].map((side) => h("p", { class: "words", "aria-label": this.inputs[side][0] }));
     this.total = h("p", { class: "big number" });
-    this.said = h("p", { class: "status", role: "status" });
+    this.status = h("p", { class: "status", role: "status" });
     this.map = new HeatMap({
       label: "What each pair of words contributes to the cosine, in hundredths",
       upright: true,
@@ -40,7 +40,7 @@ class WhyView {
     this.parts = [
       h("div", { class: "card" },
         h("div", { class: "row spread" }, this.total, h("p", { class: "legend note" }, swatch("adds"), "adds to the cosine ", swatch("takes"), "takes from it")),
-        this.sentences, this.said),
+        this.sentences, this.status),
       this.layers.element,
       h("div", { class: "card" }, h("h2", {}, "Pairs of words, in hundredths"), this.map.element,
         h("p", { class: "note" }, "All numbers together are the cosine. A word carries what its context put into it, so this says where the similarity lies, not what a word would do elsewhere.")),
@@ -111,7 +111,7 @@ class WhyView {
     const names = [0, 1].map((side) => this.words(side).slice(0, MOST_WORDS).map((word) => ({ name: shortened(word, 16), title: word })));
     this.map.show(inTable, ...names);
     this.colour(this.totals());
-    this.said.textContent = this.note();
+    this.status.textContent = this.note();
   }
 
   note() {

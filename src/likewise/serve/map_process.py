@@ -1,0 +1,73 @@
+"""The map of a collection in a process of its own: one that nobody waits for any more is ended, and serving goes on.
+
+python -m likewise.serve.map_process FOLDER LAYOUT LIMIT CLUSTERS        prints the map as JSON; CLUSTERS may be -
+"""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ..runtime.installation import missing_extra
+from .web.exchange import json_bytes, parse_json
+
+NICER = 10
+"""By how much the process stands back behind requests, in the kernel's steps."""
+
+
+async def map_in_process(folder: Path, query: Mapping[str, Any]) -> dict[str, Any]:
+    """As `collection_map`; cancelled, it ends the process.
+
+    Raises:
+        MissingExtra: scikit-learn is not installed.
+        MapFailed: the process could not compute the map.
+    """
+    if find_spec("sklearn") is None:
+        raise missing_extra("scikit-learn", "map", f"a map by {query['layout']}")
+    process = await asyncio.create_subprocess_exec(
+        *command(folder, query),
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    try:
+        output, errors = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise MapFailed(f"the map's process ended with {process.returncode}: {errors[-2000:].decode(errors='replace')}")
+    mapped: dict[str, Any] = parse_json(output)
+    return mapped
+
+
+def command(folder: Path, query: Mapping[str, Any]) -> list[str]:
+    """What computes a map."""
+    numbers = (str(query["limit"]), str(query["clusters"] or "-"))
+    return [sys.executable, "-m", __name__, str(folder), query["layout"], *numbers]
+
+
+class MapFailed(Exception):
+    """The process of a map has failed; the message has its last words, for the log."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Compute a map and print it."""
+    from ..search.collection import Collection
+    from .map_of_collection import collection_map
+
+    os.nice(NICER)
+    folder, layout, limit, clusters = arguments
+    with Collection.open(folder, read_only=True) as collection:
+        mapped = collection_map(collection, layout, int(limit), None if clusters == "-" else int(clusters))
+    sys.stdout.buffer.write(json_bytes(mapped))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,216 @@
+"""Collections: searched as in Python, reranked, within a deadline; maps that end when nobody waits for them."""
+
+import asyncio
+import os
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette")
+from starlette.testclient import TestClient
+
+from likewise.cluster.maps.layout import LAYOUTS
+from likewise.search.texts.text_index import TextIndex
+from likewise.serve import map_process
+from likewise.serve.collection_store import ServedIndex
+from likewise.serve.routes.collections import MAP_LAYOUTS, SLOW_LAYOUTS
+from tests.serve.conftest import HOST, NOTES
+from tests.serve.test_connections import listening
+
+MAP = {"layout": "t-sne", "limit": 100, "clusters": 2}
+
+
+def search(client, **body):
+    response = client.post("/v1/search", json={"query": "a cat at night", **body})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_a_collection_is_searched_as_in_python(client):
+    answer = client.post("/v1/search", json={"query": NOTES[0], "k": 2, "hybrid": True}).json()
+    assert answer["passages"][0]["text"] == NOTES[0]
+    assert len(answer["passages"]) == 2
+    assert {"cosine", "words", "fused"} <= answer["passages"][0]["scores"].keys()
+    bad = client.post("/v1/search", json={"query": "a", "filter": "year >="})
+    assert bad.status_code == 400
+
+
+@pytest.mark.parametrize("name", ["../notes", "nothing", "/etc", ""])
+def test_only_collections_that_are_there_are_opened(name, client):
+    if name:
+        assert client.post("/v1/search", json={"query": "a", "collection": name}).status_code == 404
+    assert client.get(f"/v1/collections/{name}/map").status_code == 404
+
+
+def test_collections_say_their_size_and_model_and_have_a_map(client):
+    (found,) = client.get("/v1/collections").json()["data"]
+    assert (found["name"], found["count"]) == ("notes", len(NOTES))
+    shown = client.get("/v1/collections/notes/map?clusters=2").json()
+    assert len(shown["x"]) == len(shown["texts"]) == len(shown["labels"]) == shown["total"] == len(NOTES)
+    assert len(shown["clusters"]) == 2
+    assert 0 <= min(shown["x"]) <= max(shown["x"]) <= 1
+    few = client.get("/v1/collections/notes/map?limit=2").json()
+    assert len(few["x"]) == 2
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("k", [2, 6])
+def test_a_reranker_gives_the_order_that_it_gives_in_python(k, hybrid, client, served_models, collection_parent):
+    answer = search(client, k=k, hybrid=hybrid, rerank="tiny-reranker")
+    with TextIndex.open(collection_parent / "notes", served_models[0], read_only=True) as index:
+        expected = index.search("a cat at night", k, hybrid=hybrid, reranker=served_models[1].score).passages
+    assert [one["id"] for one in answer["passages"]] == [one.id for one in expected]
+    np.testing.assert_allclose(
+        [one["scores"]["reranked"] for one in answer["passages"]],
+        [one.scores["reranked"] for one in expected],
+        atol=1e-6,
+    )
+    assert [one["score"] for one in answer["passages"]] == [one["scores"]["reranked"] for one in answer["passages"]]
+    assert answer["reranked"] == {"model": "tiny-reranker", "candidates": len(NOTES), "truncated": []}
+
+
+def test_candidates_that_a_reranker_is_not_given_follow_in_the_order_of_the_search(client):
+    plain, reranked = search(client, k=6), search(client, k=6, rerank="tiny-reranker", candidates=2)
+    ids, found = ([one["id"] for one in answer["passages"]] for answer in (plain, reranked))
+    assert ({*found[:2]}, found[2:]) == ({*ids[:2]}, ids[2:])
+    assert ["reranked" in one["scores"] for one in reranked["passages"]] == [True] * 2 + [False] * 4
+
+
+def test_nothing_found_needs_no_reranker(client):
+    answer = search(client, filter="start > 1000", rerank="tiny-reranker")
+    assert (answer["passages"], answer["reranked"]["candidates"]) == ([], 0)
+
+
+def test_errors_name_a_collection_and_not_where_it_lies(client, collection_parent):
+    response = client.post("/v1/search", json={"query": "a", "filter": "year = 1"})
+    assert response.status_code == 400
+    assert "no record of notes has the column 'year'" in response.json()["error"]["message"]
+    assert str(collection_parent) not in response.text
+
+
+def test_a_reranker_that_is_not_there_is_not_found(client):
+    response = client.post("/v1/search", json={"query": "a", "rerank": "tiny"})
+    assert (response.status_code, response.json()["error"]["param"]) == (404, "model")
+    assert "tiny-reranker" in response.json()["error"]["message"]
+
+
+def test_a_truncated_query_is_reported_or_refused(client):
+    (cut,) = search(client, query="cat " * 300)["truncated"]
+    assert cut["used"] < cut["tokens"] == 300
+    assert client.post("/v1/search", json={"query": "cat " * 300, "truncate": False}).status_code == 400
+
+
+def test_an_index_is_searched_only_with_the_vector_of_its_query(client, served_models):
+    index = ServedIndex.__new__(ServedIndex)
+    with pytest.raises(ValueError, match="for_query"):
+        index.query_vectors(["a"])
+    given = np.ones((1, 3), np.float32)
+    assert index.for_query(given).query_vectors(["a"]) is given
+    with pytest.raises(ValueError, match="for_query"):
+        index.query_vectors(["a"])
+
+
+def test_a_search_past_its_deadline_is_given_up_in_the_shape_of_the_api(app_of, monkeypatch):
+    release = threading.Event()
+    monkeypatch.setattr(ServedIndex, "search", lambda *_, **__: release.wait(5))
+    with TestClient(app_of(deadline=0.15), base_url=HOST) as client:
+        client.get("/v1/collections")
+        statuses = [client.post("/v1/search", json={"query": "a"}) for _ in range(3)]
+        release.set()
+    assert [one.status_code for one in statuses] == [504] * 3
+    assert statuses[0].json()["error"]["code"] == "deadline_exceeded"
+    assert "0.15 seconds" in statuses[0].json()["error"]["message"]
+
+
+def test_what_has_a_model_to_itself_has_a_deadline_too(app_of):
+    with TestClient(app_of(deadline=0.1), base_url=HOST) as client:
+        model = next(iter(client.app.state.server.models))
+        client.portal.call(lambda: model.thread.call(lambda: time.sleep(0.3)) and None)
+        assert client.post("/tokenize", json={"inputs": "a"}).status_code == 504
+
+
+def test_maps_have_every_layout():
+    assert MAP_LAYOUTS == LAYOUTS
+    assert {*SLOW_LAYOUTS} < {*MAP_LAYOUTS}
+
+
+def test_a_map_of_another_process_is_the_one_of_this(client, collection_parent):
+    pytest.importorskip("sklearn")
+    from likewise.search.collection import Collection
+    from likewise.serve.map_of_collection import collection_map
+
+    shown = client.get("/v1/collections/notes/map?layout=t-sne&clusters=2").json()
+    with Collection.open(str(collection_parent / "notes"), read_only=True) as collection:
+        expected = collection_map(collection, "t-sne", 5_000, 2)
+    assert {name: shown[name] for name in expected} == expected
+
+
+def test_a_map_that_fails_says_why_to_the_log_alone(client, monkeypatch, tmp_path):
+    with pytest.raises(map_process.MapFailed, match="is no collection"):
+        asyncio.run(map_process.map_in_process(tmp_path / "nothing", MAP))
+    monkeypatch.setattr("likewise.serve.collection_store.CollectionStore.folder_of", lambda *_: tmp_path)
+    response = client.get("/v1/collections/notes/map?layout=t-sne&limit=77")
+    assert response.status_code == 500
+    assert str(tmp_path) not in response.text
+
+
+@pytest.fixture
+def sleeper(monkeypatch, tmp_path):
+    """The number of the process that computes a map, which would take a minute; a function that waits for it."""
+    noted = tmp_path / "number"
+    program = f"import os, time; open({str(noted)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    monkeypatch.setattr(map_process, "command", lambda *_: [sys.executable, "-S", "-c", program])
+
+    def number():
+        while not noted.exists() or not noted.read_text():
+            time.sleep(0.005)
+        return int(noted.read_text())
+
+    return number
+
+
+def ends(number):
+    """Whether a process is gone within five seconds."""
+    deadline = time.perf_counter() + 5
+    while time.perf_counter() < deadline:
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def test_a_map_past_its_deadline_is_ended(app_of, sleeper):
+    with TestClient(app_of(map_deadline=0.5), base_url=HOST) as client:
+        response = client.get("/v1/collections/notes/map?layout=t-sne")
+        assert (response.status_code, response.json()["error"]["code"]) == (504, "deadline_exceeded")
+        assert ends(sleeper())
+        assert client.get("/v1/collections/notes/map").status_code == 200, "the next one need not wait"
+
+
+def test_a_map_that_is_given_up_is_ended(sleeper, tmp_path):
+    async def run():
+        task = asyncio.create_task(map_process.map_in_process(tmp_path, MAP))
+        number = await asyncio.to_thread(sleeper)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return number
+
+    assert ends(asyncio.run(run()))
+
+
+def test_a_caller_who_goes_away_ends_the_map(app_of, sleeper):
+    async def run():
+        async with listening(app_of(), 8) as connect:
+            _, writer = await connect()
+            writer.write(b"GET /v1/collections/notes/map?layout=t-sne HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            number = await asyncio.to_thread(sleeper)
+            writer.close()
+            assert await asyncio.to_thread(ends, number)
+
+    asyncio.run(run())

@@ -1,0 +1,133 @@
+"""Connections: how many are served, which are refused and how, and who may hold one."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from functools import partial
+
+import pytest
+
+pytest.importorskip("uvicorn")
+
+import uvicorn
+
+from likewise.errors import BadInput
+from likewise.serve import run_server
+from likewise.serve.bounded_protocol import BoundedProtocol
+from likewise.serve.run_server import OTHER_FILES, connection_bound
+from likewise.serve.web.api_errors import ERROR_SHAPES
+
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+BODIES = {"/embed": b'{"inputs": "a cat"}', "/v1/embeddings": b'{"input": "a cat"}', "/v2/rerank": b"{}"}
+SHAPES = {"/embed": "tei", "/v1/embeddings": "openai", "/v2/rerank": "cohere"}
+
+
+@asynccontextmanager
+async def listening(app, most):
+    """A server that takes so many connections; gives what opens one."""
+    http = partial(BoundedProtocol, most_connections=most)
+    server = uvicorn.Server(uvicorn.Config(app, http=http, log_config=None, port=0, lifespan="on", ws="none"))
+    task = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    opened = []
+
+    async def connect():
+        opened.append(await asyncio.open_connection("127.0.0.1", port))
+        return opened[-1]
+
+    yield connect
+    for _, writer in opened:
+        writer.close()
+    server.should_exit = True
+    await task
+
+
+async def answer(connection, data):
+    """Status, headers and body of the answer to some bytes."""
+    reader, writer = connection
+    writer.write(data)
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+    headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if line)
+    return int(head.split(" ")[1]), headers, await reader.readexactly(int(headers["content-length"]))
+
+
+def post(path):
+    body = BODIES[path]
+    return b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body)
+
+
+def test_a_connection_too_many_is_refused_in_the_shape_of_the_api_and_closed(app_of):
+    async def run():
+        async with listening(app_of(), 3) as connect:
+            held = [await connect() for _ in range(3)]
+            assert [(await answer(one, HEALTH))[0] for one in held] == [200] * 3
+            for path, shape in SHAPES.items():
+                extra = await connect()
+                status, headers, body = await answer(extra, post(path))
+                assert (status, headers["connection"], headers["retry-after"]) == (429, "close", "1")
+                assert json.loads(body).keys() == ERROR_SHAPES[shape].schema["properties"].keys()
+                assert await extra[0].read() == b""
+            assert [(await answer(one, HEALTH))[0] for one in held] == [200] * 3
+            held[0][1].close()
+            await held[0][1].wait_closed()
+            await asyncio.sleep(0.02)
+            assert (await answer(await connect(), post("/embed")))[0] == 200
+
+    asyncio.run(run())
+
+
+def test_connections_beyond_those_that_are_refused_hold_no_memory(app_of):
+    async def run():
+        async with listening(app_of(), 2) as connect:
+            kept = [await connect() for _ in range(4)]
+            reader, _ = await connect()
+            assert await asyncio.wait_for(reader.read(), 2) == b""
+            statuses = [(await answer(one, HEALTH))[0] for one in kept]
+            assert statuses == [200, 200, 429, 429]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("before", [b"", HEALTH])
+def test_who_never_finishes_headers_is_cut_off_on_a_used_connection_too(before, app_of, monkeypatch):
+    monkeypatch.setattr("likewise.serve.bounded_protocol.HEADER_SECONDS", 0.05)
+
+    async def run():
+        async with listening(app_of(), 2) as connect:
+            connection = await connect()
+            if before:
+                assert (await answer(connection, before))[0] == 200
+            connection[1].write(b"GET /health HTT")
+            assert await asyncio.wait_for(connection[0].read(), 2) == b""
+            idle = await connect()
+            assert (await answer(idle, HEALTH))[0] == 200
+            await asyncio.sleep(0.1)
+            assert (await answer(idle, HEALTH))[0] == 200, "a used connection may be idle for longer"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "bound", "raised"),
+    [
+        (100_000, 100_000, 4096, None),
+        (1024, 100_000, 4096, 2 * 4096 + OTHER_FILES),
+        (1024, 1024, (1024 - OTHER_FILES) // 2, 1024),
+        (-1, -1, 4096, None),
+    ],
+)
+def test_connections_leave_room_for_other_files(soft, hard, bound, raised, monkeypatch):
+    limits = []
+    monkeypatch.setattr(run_server.resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(run_server.resource, "setrlimit", lambda _, both: limits.append(both))
+    assert connection_bound(4096) == bound
+    assert limits == ([] if raised is None else [(raised, hard)])
+
+
+def test_too_few_files_for_a_server_are_reported(monkeypatch):
+    monkeypatch.setattr(run_server.resource, "getrlimit", lambda _: (64, 64))
+    monkeypatch.setattr(run_server.resource, "setrlimit", lambda *_: None)
+    with pytest.raises(BadInput, match="ulimit -n"):
+        connection_bound(4096)
