@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(
-    str(path.relative_to(ROOT))
-    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-)
+PAGES = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 """From the repository's root, as in `docs/search.md`."""
 HISTORY = ("CHANGELOG.md", "docs/logbook.md")
 """What they show was true once."""

@@ -3,11 +3,10 @@
 import shlex
 
 import pytest
-from benchmarks.table import drawn
 
 from likewise.cli.main import parser
 
-from .pages import blocks, text_of
+from .pages import blocks
 
 
 def commands() -> list[tuple[str, str]]:
@@ -34,7 +33,3 @@ def test_a_command_of_the_documentation_parses(page, line):
         parser().parse_args([word.replace("…", "x") for word in words])
     except SystemExit as error:
         assert error.code == 0, f"{page}: {line}"
-
-
-def test_the_readmes_figures_are_those_of_the_results():
-    assert drawn() in text_of("README.md")

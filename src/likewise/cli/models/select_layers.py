@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     embedder = load_named_embedder(args.model)
     selection = select_layers(embedder, texts, most=args.most, seed=args.seed)
     if args.json:
-        print_json(record(args.model, selection))
+        print_json(as_json(args.model, selection))
     else:
         show(Path(args.model).name, selection)
     if args.output:
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def record(model: str, selection: "LayerSelection") -> dict[str, Any]:
+def as_json(model: str, selection: "LayerSelection") -> dict[str, Any]:
     """The selection as plain values."""
     return {
         "model": model,

@@ -11,7 +11,7 @@ from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
 from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole
-from .computing import best_first, computed, pair_scores, query_prompt, truncation_report, within_deadline
+from .computing import computed, descending, pair_scores, query_prompt, truncation_report, within_deadline
 
 if TYPE_CHECKING:
     from ...search.texts.passages import Passage
@@ -120,7 +120,7 @@ async def _reranked(
     job, scores = await pair_scores(exchange, reranker, body["query"], texts, truncate=body["truncate"])
     ordered = [
         candidates[i]._replace(scores={**candidates[i].scores, "reranked": float(scores[i])})
-        for i in best_first(scores)
+        for i in descending(scores)
     ]
     return [*ordered, *others], {**report, "truncated": truncation_report(job)}
 
