@@ -3,12 +3,13 @@
 import json
 import os
 import platform
-import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from likewise.source_commit import source_commit
 
 from likewise.reproduce.measuring.timing import in_turn, ratio
 
@@ -21,7 +22,7 @@ def machine(device: str = "cpu") -> dict[str, Any]:
     """Where and when, as far as a figure depends on it; `torch` is None where a measurement does without."""
     machine: dict[str, Any] = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "commit": _commit(),
+        "commit": source_commit() or os.environ.get("LIKEWISE_COMMIT", "unknown"),
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
@@ -49,14 +50,6 @@ def data(*parts: str) -> Path:
     if not root or not Path(root, *parts).exists():
         raise SystemExit(f"{'/'.join(parts)} is wanted in the folder of data sets; LIKEWISE_DATA is {root!r}")
     return Path(root, *parts)
-
-
-def _commit() -> str:
-    try:
-        git = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
-        return git.stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("LIKEWISE_COMMIT", "unknown")
 
 
 def _cpu() -> str:

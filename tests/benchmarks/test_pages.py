@@ -8,6 +8,7 @@ from benchmarks.page_sentences import SENTENCES
 from benchmarks.pages import ROOT, all_tables, filled
 
 from benchmarks import objectives_page, training_table
+from likewise.reproduce.reporting.run_lines import read_runs
 
 TABLES = all_tables()
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -35,7 +36,7 @@ def test_a_place_that_is_missing_or_there_twice_is_refused():
 
 
 def test_whole_pages_are_drawn_from_the_results():
-    runs = training_table.read(training_table.LINES)
+    runs = read_runs(training_table.LINES)
     assert training_table.PAGE.read_text("utf-8") == "\n".join(training_table.drawn(runs)) + "\n"
     assert objectives_page.PAGE.read_text("utf-8") == objectives_page.page()
 

@@ -4,7 +4,6 @@ import inspect
 import json
 import math
 import signal
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -26,7 +25,7 @@ from likewise.train.objectives import Contrastive, Distillation, Layerwise, Regr
 from likewise.train.optimization.freeze import parameters_of_parts
 from likewise.train.optimization.lora import LoraOptions, lora_adapters
 from likewise.train.optimization.optimizer import make_optimizer
-from likewise.train.output import checkpoint, record, run_folder
+from likewise.train.output import checkpoint, run_folder
 from likewise.train.output.interrupt import stop_requested
 from likewise.train.plan import Plan
 from likewise.train.run_state import RunCheckpoints, RunState
@@ -242,23 +241,6 @@ def test_only_halves_of_surrogate_pairs_cannot_be_stored(text, stored, tmp_path)
     else:
         with pytest.raises(BadInput, match="row 1: a contains half of a surrogate pair"):
             teaching._check_storable(tmp_path / "x.parquet", texts)
-
-
-def test_a_checkout_whose_git_fails_has_no_commit(tmp_path, monkeypatch):
-    monkeypatch.setattr(record, "__file__", str(tmp_path / "src/likewise/train/output/record.py"))
-    assert record._commit() is None
-    (tmp_path / ".git").mkdir()
-    real, asked = subprocess.run, []
-
-    def run(command, **how):
-        asked.append((command, how["cwd"]))
-        return real(["sh", "-c", "echo ' 1234567 '; exit $STATUS"], **how)
-
-    monkeypatch.setattr(record.subprocess, "run", run)
-    for status, commit in (("0", "1234567"), ("1", None)):
-        monkeypatch.setenv("STATUS", status)
-        assert record._commit() == commit
-    assert asked == [(["git", "describe", "--always", "--dirty"], tmp_path)] * 2
 
 
 def test_a_step_and_a_result_say_nothing_that_is_not_known():
