@@ -97,3 +97,10 @@ def test_committed_verdicts_follow_from_the_committed_figures(path):
                 ours = Measured(**figure)
                 inside = ours.low <= row["printed"][column] <= ours.high
                 assert inside == (row["verdicts"][column] == "within noise")
+
+
+def test_a_recorded_run_has_the_name_of_the_row_that_it_is_where_there_is_one(results):
+    rows = results([RUN], recorded=lambda run: "plain")["rows"]
+    assert rows[-1]["system"] == "plain (recorded)"
+    settings = "1,000 rows, 1 epoch, 62 steps, batch 16, rate 2e-05, fp32"
+    assert rows[-1]["settings"] == settings and rows[-1]["verdicts"] == {"a": "not comparable: the paper prints none"}

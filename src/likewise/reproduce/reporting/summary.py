@@ -131,18 +131,20 @@ def _reasons(system: System, backbone: str, quick: bool) -> list[str]:
 def _recorded_rows(table: PaperTable, runs: Sequence[Line]) -> Iterator[dict[str, Any]]:
     """Rows of training runs that are recorded elsewhere, for the table's recipes."""
     names = {KEYS.get(column, column): column for column in table.columns}
+    systems = {system.name for system in table.systems}
     chosen = [line for line in distinct_runs(runs) if table.recorded(line) is not None]
     for group in over_the_seeds(chosen):
         one = group[0]
         complete = {key: column for key, column in names.items() if all(line.get(key) is not None for line in group)}
+        beside = table.recorded(one)
         described = {
-            "system": f"{one['recipe']} (recorded)",
+            "system": f"{beside if beside in systems else one['recipe']} (recorded)",
             "backbone": one["backbone"],
             "settings": run_text(one),
             "seeds": len(group),
             "quick": False,
             "seconds": round(sum(line["seconds"] for line in group), 1),
-            "beside": table.recorded(one),
+            "beside": beside,
         }
         reasons = [f"{one['backbone']} in place of the paper's backbone", *data_reasons(one["data"])]
         if complete:
