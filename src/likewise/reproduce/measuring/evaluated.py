@@ -117,9 +117,9 @@ def model_fingerprint(name: str) -> str:
     return str(opened(name).fingerprint)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def opened(name: str) -> Any:
-    """The model of this name; the last one stays in memory."""
+    """The model of this name; the last two stay in memory, as two are compared."""
     return load_model(name)
 
 
