@@ -1,6 +1,6 @@
 """Does SBERT-WK help? Spearman × 100 on the seven STS sets of cls, mean, max and SBERT-WK, of one forward pass.
 
-    LIKEWISE_DATA=data python benchmarks/dissection_quality.py all-MiniLM-L6-v2 path/to/another/model
+    LIKEWISE_DATA=data python -m benchmarks.dissection_quality all-MiniLM-L6-v2 path/to/another/model
 
 STS12 to STS16 are one correlation over all pairs of the year ("all"); STS-B and SICK-R are their test sets.
 """
@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-import torch
 from scipy.stats import spearmanr
 
 from likewise import Embedder
-from likewise.arrays.ragged import Ragged
-from likewise.pooling import pooling_of
-from likewise.text.packing import plan_batches
+from likewise.arrays.similarity import unit
+from likewise.engines.numpy.poolings import array_pooling
+
+from .layers.one_pass import OnePass
 
 RESULTS = Path(__file__).parent / "results" / "dissection_quality.json"
 SETS = {
@@ -38,33 +38,16 @@ def read(place: str) -> tuple[list[str], list[str], np.ndarray]:
     return table["sentence1"].to_pylist(), table["sentence2"].to_pylist(), table["score"].to_numpy()
 
 
-@torch.inference_mode()
-def encode_all(embedder: Embedder, texts: list[str]) -> dict[str, np.ndarray]:
-    """Vectors by every pooling, of length 1, from one pass through the encoder."""
-    tokenizer, poolings = embedder.tokenizer, {}
-    for spec in POOLINGS:
-        built = pooling_of(spec, embedder.encoder.depth)
-        poolings[built.spec] = built
-    vectors = {name: np.empty((len(texts), embedder.encoder.width), np.float32) for name in poolings}
-    ids = [
-        tokenizer.with_special_tokens(content[: tokenizer.max_content_length]) for content in tokenizer.token_ids(texts)
-    ]
-    for batch in plan_batches([len(i) for i in ids], 2048):
-        tokens = Ragged.of([ids[i] for i in batch])
-        layers = list(embedder.encoder(tokens))
-        for name, pooling in poolings.items():
-            built = pooling(iter(layers), tokens)
-            vectors[name][batch] = torch.nn.functional.normalize(built, dim=1).numpy()
-    return vectors
-
-
 def measure(name: str, sets: dict[str, tuple[list[str], list[str], np.ndarray]]) -> dict[str, dict[str, float]]:
     """Spearman × 100 by pooling and set, and their plain mean."""
-    embedder = Embedder.load(name, engine="torch", pooling="mean", precision="fp32", device="cpu")
+    embedder = Embedder.load(name, engine="native", pooling="mean", precision="fp32")
+    poolings = [array_pooling(spec, embedder.encoder.depth) for spec in POOLINGS]
+    encodes = OnePass(embedder, {pooling.spec: pooling for pooling in poolings})
     texts = list(dict.fromkeys(text for first, second, _ in sets.values() for text in (*first, *second)))
     row = {text: i for i, text in enumerate(texts)}
     result: dict[str, dict[str, float]] = {}
-    for pooling, vectors in encode_all(embedder, texts).items():
+    for pooling in encodes.poolings:
+        vectors = unit(encodes.encoder_of(pooling)(texts))
         scores = {}
         for title, (first, second, gold) in sets.items():
             a, b = (vectors[[row[text] for text in side]] for side in (first, second))
@@ -83,7 +66,6 @@ def save(name: str, found: dict[str, dict[str, float]]) -> None:
 
 
 def main(names: list[str]) -> None:
-    torch.set_num_threads(1)
     sets = {title: read(place if "." in place else f"{place}/test.parquet") for title, place in SETS.items()}
     for name in names:
         began = time.perf_counter()

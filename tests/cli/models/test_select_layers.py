@@ -44,9 +44,10 @@ def test_a_pooling_in_the_name_of_the_model_is_no_obstacle(folders, texts, tmp_p
     assert "saved in" in capsys.readouterr().out
 
 
-def test_the_default_texts_are_enough(folders, capsys):
-    assert main(["select-layers", str(folders("bert")), "--most", "1"]) == 0
-    assert "4 means of layers compared on" in capsys.readouterr().out
+def test_texts_are_asked_for_since_those_of_another_kind_may_favour_other_layers(folders, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["select-layers", str(folders("bert"))])
+    assert exit_.value.code == 2 and "--texts" in capsys.readouterr().err
 
 
 def test_the_model_itself_is_not_written_over(own, texts, capsys):

@@ -10,14 +10,14 @@ from ...wording import counted
 from ..model_options import MODEL, output_folder
 from ..output import print_json
 from ..sources import model_folders
-from .dissect import read_lines, sample
+from .dissect import read_lines
 
 if TYPE_CHECKING:
     from ...train.layers.layer_selection import LayerScore, LayerSelection
 
 SHOWN = 10  # candidates in the table
 EPILOG = """examples:
-  likewise select-layers all-MiniLM-L6-v2
+  likewise select-layers all-MiniLM-L6-v2 --texts sentences.txt
   likewise select-layers ./my-encoder --texts sentences.txt -o my-encoder-layers
   likewise select-layers './my-encoder(pooling=cls)' --texts sentences.txt --json
   likewise encode sentences.txt -m ./my-encoder --pooling mean:layers=0+1 -o vectors.npy
@@ -26,8 +26,9 @@ column of what is printed:
   separation  how far the cosines of a text with its own copy, a fifth of its tokens left out, lie above those of
               different texts, in units of their spread; higher is better
 
-Layer 0 is the embeddings. No labels are used, and nothing is trained. Where labelled pairs are at hand, compare on
-them: likewise evaluate, or likewise fuse, which trains a map over all layers."""
+Layer 0 is the embeddings. No labels are used, and nothing is trained. Texts of another kind may favour other layers.
+Where labelled pairs are at hand, compare on them: likewise evaluate, or likewise fuse, which trains a map over all
+layers."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -44,8 +45,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     option(
         "--texts",
         type=Path,
+        required=True,
         metavar="FILE",
-        help="one text per line, 50 or more, of which 500 are used (default: Python's documentation)",
+        help="one text per line, of the kind that will be encoded: 50 or more, of which 500 are used",
     )
     option("--most", type=int, default=3, metavar="N", help="layers in a mean at most (default: %(default)s)")
     option("--seed", type=int, default=0, metavar="N", help="seed of the tokens left out (default: %(default)s)")
@@ -63,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output:
         check_not_input(args.output, model_folders(args.model))
         check_writable_folder(args.output)
-    texts = read_lines(args.texts) if args.texts else sample()
+    texts = read_lines(args.texts)
     embedder = load_named_embedder(args.model)
     selection = select_layers(embedder, texts, most=args.most, seed=args.seed)
     if args.json:
