@@ -33,7 +33,7 @@ from likewise.evaluate.task import Evidence
 from likewise.train import TrainSettings, load_data, train
 
 MODEL = "likewise-mini"
-SIZES = (30, 100, 300, 1000)
+SIZES = (30, 100, 300)
 Columns = dict[str, list[str]]
 
 
@@ -147,7 +147,7 @@ def main() -> None:
             runs = [evidence(trained(data, size, seed), data, name) for seed in range(args.seeds)]
             results[name]["rows"][str(size)] = row = gain(before, runs)
             print(f"  {size:5,} rows  {shown(row['score'])}  gain {shown(row['gain'])}", flush=True)
-    save("fine_tune_rows", {"model": MODEL, "data": results})
+            save("fine_tune_rows", {"model": MODEL, "data": results})
 
 
 def shown(values: Sequence[float]) -> str:
