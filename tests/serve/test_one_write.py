@@ -1,6 +1,7 @@
 """OneWrite: the same bytes as by uvicorn's own way of sending, which stands beside it here."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
@@ -50,7 +51,7 @@ def cycle_of(method="POST", keep_alive=True):
 def messages(status, headers, body, cuts=()):
     """A reply as an application sends it, its body in pieces that end at the cuts."""
     edges = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
-    pieces = [body[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    pieces = [body[a:b] for a, b in pairwise(edges)]
     yield {"type": "http.response.start", "status": status, "headers": [*headers, length_of(body)]}
     for number, piece in enumerate(pieces, 1):
         yield {"type": "http.response.body", "body": piece, "more_body": number < len(pieces)}
