@@ -35,9 +35,10 @@ def throughput_rows() -> Iterator[str]:
         engine = f"the engine alone {rates['engine']:,} texts/s"
         for name in ("1 process", "2 processes"):
             reached = verdict(shares[name] >= ASKED_SHARE)
-            figures = f"{rates[name]:,} texts/s, **{100 * shares[name]:.0f} %** of {engine}{reached}"
+            figures = f"{rates[name]:,} texts/s, **{100 * shares[name]:.1f} %** of {engine}{reached}"
             yield f"| {model}, 32 connections of single texts, {name} | {figures} | ≥ {100 * ASKED_SHARE:.0f} % |"
-        yield f"| the same client and an empty route beside {model} | {rates['empty route']:,} requests/s | – |"
+        if "empty route" in rates:
+            yield f"| the same client and an empty route beside {model} | {rates['empty route']:,} requests/s | – |"
 
 
 def latency_rows() -> Iterator[str]:
@@ -66,7 +67,8 @@ def overload_rows() -> Iterator[str]:
         s, growth, memory = found["statuses"], found["growth_after_the_first_part"], found["resident_mb"]
         unanswered = s["unanswered"] + s.get("closed without an answer", 0)
         is_well = found["alive"] and not unanswered and {*s} <= OVERLOAD_KINDS and growth <= ASKED_GROWTH
-        figures = f"{s['200']:,} answers, {s['429']:,} refused by 429, {unanswered} unanswered; "
+        low, high = found["capacity"]
+        figures = f"beside other work: {low:,} to {high:,} requests/s, measured each minute; {s['200']:,} answers, {s['429']:,} refused by 429, {unanswered} unanswered; "
         if s.get("not sent"):
             figures += f"{s['not sent']:,} not sent, the client having {MOST_CONNECTIONS:,} connections open; "
         figures += f"{memory[0]:.0f} MB after the first minute, {memory[-1]:.0f} MB at the end ({100 * growth:+.1f} %)"

@@ -57,7 +57,7 @@ async def pair_scores(
     return job, (job.rows if raw else served.model.activated(job.rows))[:, 0]
 
 
-def best_first(scores: Float[Array, " N"]) -> list[int]:
+def places_by_score(scores: Float[Array, " N"]) -> list[int]:
     """The places of scores, the highest first; equal ones keep their order."""
     order: list[int] = np.argsort(-scores, kind="stable").tolist()
     return order

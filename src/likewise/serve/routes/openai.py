@@ -70,7 +70,7 @@ def _as_list(number: int, row: Float[np.ndarray, " E"]) -> dict[str, Any]:
 
 
 def _as_base64(number: int, row: Float[np.ndarray, " E"]) -> dict[str, Any]:
-    coded = b2a_base64(row.astype("<f4", copy=False), newline=False).decode()
+    coded = b2a_base64(row.astype("<f4", copy=False).tobytes(), newline=False).decode()
     return {"object": "embedding", "index": number, "embedding": coded}
 
 
