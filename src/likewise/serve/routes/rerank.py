@@ -11,7 +11,7 @@ from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
 from ..web.schemas import Alternatives, Field, Flag, ListOf, ObjectOf, Text, Whole
-from .computing import descending, pair_scores, prompt_of, timing_headers, truncation_report
+from .computing import pair_scores, places_by_score, prompt_of, timing_headers, truncation_report
 from .tei import truncation_fields
 
 IGNORED = "ignored: documents are not cut into chunks"
@@ -65,7 +65,7 @@ async def rerank_any(exchange: Exchange) -> Reply:
     job, scores, headers = await _scored(exchange, body["texts"], body["raw_scores"], body["prompt_name"])
     ranks = [
         {"index": i, "score": float(scores[i])} | ({"text": job.inputs[i][1]} if body["return_text"] else {})
-        for i in descending(scores)
+        for i in places_by_score(scores)
     ]
     return Reply(ranks, headers)
 
@@ -93,7 +93,7 @@ async def _results(exchange: Exchange) -> tuple[Job, list[dict[str, Any]], tuple
     body = exchange.body
     texts = [one if isinstance(one, str) else one["text"] for one in body["documents"]]
     job, scores, headers = await _scored(exchange, texts, False, None)
-    best = descending(scores)[: body["top_n"]]
+    best = places_by_score(scores)[: body["top_n"]]
     results = [
         {"index": i, "relevance_score": float(scores[i])}
         | ({"document": {"text": texts[i]}} if body["return_documents"] else {})
