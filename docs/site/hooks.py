@@ -58,3 +58,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         if (ROOT / source).is_file():
             return with_links_of_the_site(source, markdown)
     return markdown  # a page that shows a program or a folder
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
+    """The theme's search has no name that a screen reader could say: it gets one."""
+    unnamed = 'data-md-component="search" role="dialog"'
+    if unnamed not in output:
+        raise ValueError(f"the theme's search is no longer {unnamed!r}: look whether it has an aria-label of its own")
+    return output.replace(unnamed, f'{unnamed} aria-label="Search"')

@@ -86,8 +86,10 @@ NOT_RUN = [
     NotRun("docs/serve.md", "Client(", thing="a running server", error="ServerUnavailable"),
 ]
 
-COMMANDS_NOT_RUN = {
-    "pip": "installs packages",
-    "curl": "asks a running server",
-}
-"""Blocks of a shell with a line that begins with one of these are not run; their lines of likewise are still parsed."""
+OUTSIDE = r"pip install|python3? -m venv|npm |make |docker |git clone|curl |likewise (serve|doctor|download)\b"
+"""Commands of a shell that install, need a network or a server, do not end, or print what is about one machine.
+
+A block with one of them has the comment `<!-- not run: REASON -->` before it on its page, and no other has it. A block
+that starts a server of its own, and ends it, is run.
+"""
+OWN_SERVER = r"likewise serve .* & server=\$!(?s:.*)^kill \$server$"

@@ -9,16 +9,23 @@ PAGES = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *(RO
 """From the repository's root, as in `docs/search.md`."""
 HISTORY = ("CHANGELOG.md", "docs/logbook.md")
 """What they show was true once."""
-FENCE = re.compile(r"^(?P<fence>```+)(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(
+    r"^(?:<!-- not run: (?P<reason>[^\n]*) -->\n)?(?P<fence>```+)(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)$",
+    re.S | re.M,
+)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code: its page, its language as written (`""` where none is) and its text."""
+    """A block of code: its page, its language as written (`""` where none is) and its text.
+
+    `reason` is that of a comment before it, `<!-- not run: REASON -->`.
+    """
 
     page: str
     language: str
     text: str
+    reason: str | None = None
 
     def __str__(self) -> str:
         return f"{self.page}: {self.text.strip().splitlines()[0]}"
@@ -31,7 +38,7 @@ def text_of(page: str) -> str:
 
 def blocks_of(page: str) -> list[Block]:
     """A page's blocks of code, in their order."""
-    return [Block(page, found["language"], found["text"]) for found in FENCE.finditer(text_of(page))]
+    return [Block(page, found["language"], found["text"], found["reason"]) for found in FENCE.finditer(text_of(page))]
 
 
 def blocks(*languages: str) -> list[Block]:

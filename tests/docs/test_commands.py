@@ -28,7 +28,7 @@ def test_the_readme_shows_commands():
 def test_a_command_of_the_documentation_parses(page, line):
     words = shlex.split(line)
     words = words[words.index("likewise") + 1 :]
-    words = words[: next((i for i, word in enumerate(words) if word in ("|", ">", "&&", ";")), len(words))]
+    words = words[: next((i for i, word in enumerate(words) if word in ("|", ">", "&", "&&", ";")), len(words))]
     try:
         parser().parse_args([word.replace("…", "x") for word in words])
     except SystemExit as error:
