@@ -8,7 +8,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from repository_files import COPIED, ROOT, outside_files, shown, site_path, with_links_of_the_site
 
-READ_FIRST = ("index.md", "install.md", "first-ten-minutes.md")
+READ_FIRST = ("index.md", "README.md", "install.md", "first-ten-minutes.md")
 """These pages of a folder are listed before the others, which are in the order of their names."""
 
 

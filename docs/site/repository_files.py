@@ -46,10 +46,11 @@ def site_path(path: str) -> str:
     """Where a file of the repository is on the site, before MkDocs makes HTML of it."""
     if path == "README.md":
         return "index.md"
+    if (ROOT / path).is_dir():
+        first = f"{path}/README.md" if (ROOT / path / "README.md").exists() else f"{path}/index.md"
+        return first.removeprefix("docs/")
     if path.startswith("docs/") or path.endswith((".md", *COPIED)):
         return path.removeprefix("docs/")
-    if (ROOT / path).is_dir():
-        return f"{path}/README.md" if (ROOT / path / "README.md").exists() else f"{path}/index.md"
     return f"{path}.md"
 
 

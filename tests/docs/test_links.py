@@ -49,7 +49,7 @@ def test_a_link_without_a_file_or_a_heading_is_found(monkeypatch):
     assert [re.search(r"#up,|no\.md", line)[0] for line in sorted(broken("README.md"))] == ["#up,", "no.md"]
 
 
-def test_every_page_of_docs_is_linked_from_another_or_in_the_navigation():
+def test_every_page_of_docs_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]
     named = {f"docs/{name}" for name in re.findall(r"[\w./-]+\.md", navigation)}
     folders = tuple(f"docs/{name}" for name in re.findall(r"[\w-]+/$", navigation, re.MULTILINE))

@@ -16,6 +16,7 @@ from docs.site.repository_files import linked_files, outside_files, resolved, sh
         ("benchmarks/pairs.py", "benchmarks/pairs.py.md"),
         ("benchmarks", "benchmarks/index.md"),
         ("native", "native/README.md"),
+        ("docs/reproduced", "reproduced/README.md"),
     ],
 )
 def test_the_site_is_laid_out_as_the_repository(path, place):
