@@ -49,6 +49,8 @@ WORDS = {
     "k-means": "arrays/kmeans.py",
     "known positives": "mine/known_positives.py",
     "late chunking": "late_chunking.py",
+    "layer mean": "arrays/layer_means.py",
+    "layer selection": "train/layers/layer_selection.py",
     "leaks": "data/leaks.py",
     "learning rate": "train/settings.py",
     "LoRA": "train/optimization/lora.py",

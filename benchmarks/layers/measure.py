@@ -33,6 +33,7 @@ MODELS = ("likewise-mini", "bert-tiny-splade", "all-MiniLM-L6-v2", "minilm-l6-h3
 SENTEVAL = ("cr", "mrpc", "trec", "sick-e", "sst2", "mpqa", "mr", "subj")  # the cheapest first
 TASKS = (*STS_NAMES, *SBERT_WK_NAMES, *SENTEVAL)
 SETTINGS = EvaluationSettings(hidden=50)
+OWN_RESAMPLES = 1000  # of a score's own interval; its difference to mean pooling has the usual 10,000
 RESULT = RESULTS / "layers.json"
 Cell = dict[str, Any]
 
@@ -50,10 +51,9 @@ def main() -> None:
 
 
 def measure(name: str, tasks: Sequence[Task], work: Path) -> None:
-    """Add the cells of a model that are missing."""
+    """Add the cells of a model that are missing; several processes may share the work."""
     model, log = Path(name).name, work / "cells.jsonl"
-    done = {(cell["task"], cell["pooling"]) for cell in read_cells(log) if cell["model"] == model}
-    missing = [task for task in tasks if not {(task.name, title) for title in allowed(task.name)} <= done]
+    missing = [task for task in tasks if not is_done(model, task, log)]
     if not missing:
         return
     line = StatusLine()
@@ -64,10 +64,18 @@ def measure(name: str, tasks: Sequence[Task], work: Path) -> None:
     for i, task in enumerate(missing):
         if i and folder(task) != folder(missing[i - 1]):
             encodes.forget()
+        if is_done(model, task, log):  # by another process, meanwhile
+            continue
         cells = task_cells(model, task, encodes)
         with log.open("a", encoding="utf-8") as file:
             file.write("".join(json.dumps(cell) + "\n" for cell in cells))
         line.note(f"{model} · {task.name}: " + ", ".join(f"{c['pooling']} {100 * c['value']:.2f}" for c in cells))
+
+
+def is_done(model: str, task: Task, log: Path) -> bool:
+    """Whether every cell of a model's task is there."""
+    found = {cell["pooling"] for cell in read_cells(log) if (cell["model"], cell["task"]) == (model, task.name)}
+    return {*allowed(task.name)} <= found
 
 
 def task_cells(model: str, task: Task, encodes: OnePass) -> list[Cell]:
@@ -89,7 +97,7 @@ def cell_of(model: str, title: str, results: Mapping[str, Result], seconds: floa
     """A score with its interval, and its difference to mean pooling on the same items."""
     score, plain = results[title].headline, results[MEAN].headline
     assert score.evidence is not None and plain.evidence is not None, "every headline here has evidence"
-    own = estimate(score.evidence)
+    own = estimate(score.evidence, resamples=OWN_RESAMPLES)
     cell = {"model": model, "task": results[title].task, "pooling": title, "score": score.name, "n": score.n}
     cell |= {"value": score.value, "interval": [own.low, own.high], "seconds": round(seconds, 1)}
     if title != MEAN:
