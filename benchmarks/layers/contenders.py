@@ -60,7 +60,7 @@ def field_of(name: str, work: Path) -> Field:
 
 
 def selection_texts() -> list[str]:
-    """Plain sentences, premises of inference data; no labels are read. A few occur in tests, alone and without scores."""
+    """Premises of inference data; no labels are read. A few of them occur in tests, alone and without scores."""
     every = list(dict.fromkeys(read_dataset("nli/triplets")["anchor"]))
     return [every[i] for i in np.random.default_rng(SEED).permutation(len(every))[: 2 * SELECTION_TEXTS]]
 

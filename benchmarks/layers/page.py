@@ -44,8 +44,8 @@ pairs with it). [What is in a layer](what-is-in-a-layer.md) explains SBERT-WK an
 
 This page is drawn by `python -m benchmarks.layers.page` from measurements of `python -m benchmarks.layers.measure`.
 Differences are to mean pooling on the same items, with the 95 % interval of a paired bootstrap. ▲ is better than mean
-pooling and ▼ worse at p < {ALPHA}, after Holm's correction over the measured tasks of a model, pooling and protocol; what
-has no mark is not distinguishable from it. All scores are × 100. SentEval's classifiers have a hidden layer of 50
+pooling and ▼ worse at p < {ALPHA}, after Holm's correction over the measured tasks of a model, pooling and protocol;
+what has no mark is not distinguishable from it. All scores are × 100. SentEval's classifiers have a hidden layer of 50
 units, as SBERT-WK's. Its probing tasks are not here, as their data is not. A handful of the premises and of the
 triplets' sentences occur in the tests as well, one by one and without their scores.
 """
