@@ -68,7 +68,8 @@ def overload_rows() -> Iterator[str]:
         unanswered = s["unanswered"] + s.get("closed without an answer", 0)
         is_well = found["alive"] and not unanswered and {*s} <= OVERLOAD_KINDS and growth <= ASKED_GROWTH
         low, high = found["capacity"]
-        figures = f"beside other work: {low:,} to {high:,} requests/s, measured each minute; {s['200']:,} answers, {s['429']:,} refused by 429, {unanswered} unanswered; "
+        figures = f"beside other work: {low:,} to {high:,} requests/s, measured each minute; {s['200']:,} answers, "
+        figures += f"{s['429']:,} refused by 429, {unanswered} unanswered; "
         if s.get("not sent"):
             figures += f"{s['not sent']:,} not sent, the client having {MOST_CONNECTIONS:,} connections open; "
         figures += f"{memory[0]:.0f} MB after the first minute, {memory[-1]:.0f} MB at the end ({100 * growth:+.1f} %)"

@@ -158,17 +158,22 @@ def test_a_map_that_fails_says_why_to_the_log_alone(client, monkeypatch, tmp_pat
 
 
 @pytest.fixture
-def sleeper(monkeypatch, tmp_path):
-    """The number of the process that computes a map, which would take a minute; a function that waits for it."""
-    noted = tmp_path / "number"
-    program = f"import os, time; open({str(noted)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    monkeypatch.setattr(map_process, "command", lambda *_: [sys.executable, "-S", "-c", program])
+def sleeper(monkeypatch):
+    """Waits for the number of the process that computes a map, which would take a minute here."""
+    numbers, start = [], asyncio.create_subprocess_exec
+
+    async def noted(*command, **options):
+        process = await start(sys.executable, "-S", "-c", "import time; time.sleep(60)", **options)
+        numbers.append(process.pid)
+        return process
 
     def number():
-        while not noted.exists() or not noted.read_text():
+        deadline = time.perf_counter() + 10
+        while not numbers and time.perf_counter() < deadline:
             time.sleep(0.005)
-        return int(noted.read_text())
+        return numbers.pop()
 
+    monkeypatch.setattr(map_process.asyncio, "create_subprocess_exec", noted)
     return number
 
 
@@ -185,7 +190,7 @@ def ends(number):
 
 
 def test_a_map_past_its_deadline_is_ended(app_of, sleeper):
-    with TestClient(app_of(map_deadline=0.5), base_url=HOST) as client:
+    with TestClient(app_of(map_deadline=0.8), base_url=HOST) as client:
         response = client.get("/v1/collections/notes/map?layout=t-sne")
         assert (response.status_code, response.json()["error"]["code"]) == (504, "deadline_exceeded")
         assert ends(sleeper())
