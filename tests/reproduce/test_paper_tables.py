@@ -1,9 +1,13 @@
 """Every table of the registry has what a page needs, and its printed figures are those cited elsewhere."""
 
+from argparse import ArgumentParser
+from importlib import import_module
+
 import pytest
 
 from likewise.errors import BadInput
 from likewise.evaluate.tasks.registry import TASKS
+from likewise.reproduce.measuring.trained import TrainedByRecipe
 from likewise.reproduce.paper_table import MEAN, Effort
 from likewise.reproduce.tables.paper_tables import PAPER_TABLES, select_tables
 from likewise.reproduce.tables.sbert_ablation import ABLATION
@@ -54,6 +58,30 @@ def test_all_ten_cells_of_the_ablation_are_there_and_those_that_the_paper_prints
     rows = PAPER_TABLES["sbert-6"].paper
     assert len(rows) == len(ABLATION) == 12
     assert {row.system for row in rows} == {system.beside for system in PAPER_TABLES["sbert-6"].systems}
+
+
+TRAINED = {
+    (system.method.recipe, *flags)
+    for table in PAPER_TABLES.values()
+    for system in table.systems
+    if isinstance(system.method, TrainedByRecipe)
+    for flags in (system.method.flags, (*system.method.flags, *system.method.quick))
+}
+
+
+@pytest.mark.parametrize("recipe", sorted(TRAINED), ids=" ".join)
+def test_every_recipe_takes_the_flags_that_it_is_given(recipe, monkeypatch):
+    class Parsed(Exception):
+        pass
+
+    def parse(parser, argv):
+        raise Parsed(parse_known(parser, argv))
+
+    parse_known = ArgumentParser.parse_args
+    monkeypatch.setattr(ArgumentParser, "parse_args", parse)
+    name, *flags = recipe
+    with pytest.raises(Parsed):
+        import_module(f"likewise.recipes.{name}").main(["tiny", *flags, "--seed", "1", "-o", "x", "--record", "y"])
 
 
 def test_recorded_runs_stand_beside_rows_of_the_paper():

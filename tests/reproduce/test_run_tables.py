@@ -29,6 +29,22 @@ def test_every_experiment_is_a_line_and_is_not_computed_again(tmp_path):
     assert [e["figures"] for _, e in again.finished["fake"]] == [e["figures"] for _, e in first.finished["fake"]]
 
 
+def test_the_folder_of_an_experiment_stays_until_its_line_is_written_and_is_removed_then(tmp_path, monkeypatch):
+    table, at_sync = fake_table(), []
+    method = table.system("trained").method
+    experiment = method.experiment("trained", 0)
+
+    def compute(folder):
+        folder.mkdir(parents=True)
+        return experiment.compute(folder)
+
+    monkeypatch.setattr(method, "experiments", lambda *_: [replace(experiment, compute=compute)])
+    folders = tmp_path / "experiments"
+    monkeypatch.setattr(ledger_module, "sync", lambda _: at_sync.append(folders.exists() and len([*folders.iterdir()])))
+    run_tables([table], EFFORT, tmp_path)
+    assert at_sync == [False, False, 1] and not folders.exists()
+
+
 def test_models_as_they_are_come_before_those_that_are_trained(tmp_path):
     run = run_tables([fake_table()], EFFORT, tmp_path)
     assert [experiment.seed for experiment, _ in run.finished["fake"]] == [None, None, 0, 1]

@@ -97,6 +97,7 @@ def _finished(experiment: Experiment, ledger: Ledger, folder: Path, progress: Ru
         result = experiment.compute(folder / EXPERIMENTS / key)
     seconds = time.perf_counter() - start
     entry = ledger.append(key, experiment, result, seconds)
+    shutil.rmtree(folder / EXPERIMENTS / key, ignore_errors=True)  # only now: until here a trained model could be lost
     progress.spent, progress.guessed = progress.spent + seconds, progress.guessed + experiment.seconds
     run.computed += 1
     return entry

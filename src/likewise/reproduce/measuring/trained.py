@@ -1,7 +1,6 @@
 """Measuring what a recipe trains: one experiment for every backbone and seed, resumed from the recipe's own folder."""
 
 import json
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
@@ -86,7 +85,7 @@ class _Training:
         return {**known, "model": model_fingerprint(self.start), "tasks": sorted(self.measures)}
 
     def result(self, folder: Path) -> ExperimentResult:
-        """Train or resume, and read what the recipe recorded; the model is deleted once it is measured."""
+        """Train or resume, and read what the recipe recorded."""
         run_list = folder / RUN_LIST
         record = self._record(folder / "model", run_list)
         run = json.loads(run_list.read_text("utf-8").splitlines()[-1])
@@ -94,7 +93,6 @@ class _Training:
             figures, _, notes = evaluated_figures(str(folder / "model"), self.measures, self.quick)
         else:
             figures, notes = recorded_figures(record["scores"]), ()
-        shutil.rmtree(folder)
         return ExperimentResult(figures, run, (*notes, *record["leaks"]))
 
     def _record(self, model: Path, run_list: Path) -> Mapping[str, Any]:
