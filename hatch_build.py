@@ -9,6 +9,7 @@ The commit of a checkout is noted in what is built from it, for `likewise --vers
 import importlib.util
 import json
 import os
+import platform
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,12 @@ class LikewiseBuildHook(BuildHookInterface):
         if not editable:
             build_data["force_include"][str(library)] = f"{PLACE}/{library.name}"
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        build_data["tag"] = f"py3-none-{_platform().replace('-', '_').replace('.', '_')}"
+
+
+def _platform() -> str:
+    """The platform of what is compiled here; on macOS, Python may be for two processors, and the library is for one."""
+    return sysconfig.get_platform().replace("universal2", platform.machine())
 
 
 def _load(path: Path) -> Any:

@@ -60,8 +60,8 @@ def _processes() -> int:
 
 
 def _link_flags() -> list[str]:
-    """On Linux, C++'s own library goes in: small images lack it, and wheels may not count on its version."""
-    return ["-static-libstdc++", "-static-libgcc", "-s"] if sys.platform == "linux" else []
+    """Where it is not part of the system, C++'s own library goes in: others lack it, or have another version."""
+    return {"linux": ["-static-libstdc++", "-static-libgcc", "-s"], "win32": ["-static", "-s"]}.get(sys.platform, [])
 
 
 def _run(command: list[str]) -> None:

@@ -72,9 +72,10 @@ class OutputFolder:
         path = self.job.folder / JOURNAL
         line = json.dumps(record_to_json(record)) + "\n"
         with naming_full_disk(path), path.open("a+b") as file:
-            size = file.seek(0, os.SEEK_END)
-            torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"
-            file.write(b"\n" * bool(torn) + line.encode())
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                file.write(b"" if file.read(1) == b"\n" else b"\n")  # after a line that was cut off
+            file.write(line.encode())
             file.flush()
             sync(file.fileno())
 

@@ -1,5 +1,7 @@
 """`likewise serve`: what is refused before anything is bound, and the keys."""
 
+import os
+
 import pytest
 
 pytest.importorskip("uvicorn")
@@ -27,6 +29,12 @@ def test_what_makes_no_sense_is_refused_at_once(arguments, message, capsys, tmp_
     monkeypatch.chdir(tmp_path)
     assert main(["serve", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_workers_are_refused_where_processes_cannot_be_forked(monkeypatch, capsys):
+    monkeypatch.delattr(os, "fork")
+    assert main(["serve", "--workers", "2"]) == 2
+    assert "this system cannot fork processes" in capsys.readouterr().err
 
 
 def test_keys_are_added_listed_and_removed(capsys, tmp_path):

@@ -1,6 +1,7 @@
 """`likewise serve`: models and collections over HTTP, with the APIs of OpenAI, TEI, Cohere and Jina."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,6 +116,8 @@ def _check(args: argparse.Namespace) -> None:
     for name in ("workers", "max_connections", "max_requests", "max_texts", "max_body", "deadline"):
         if getattr(args, name) <= 0:
             raise BadInput(f"--{name.replace('_', '-')} is {getattr(args, name)}; expected a number above 0")
+    if args.workers > 1 and not hasattr(os, "fork"):
+        raise BadInput(f"--workers is {args.workers}, and this system cannot fork processes; start one server a port")
     if not 0 <= args.port < 1 << 16:
         raise BadInput(f"--port is {args.port}; expected 0 to 65535")
     if args.rate is not None:

@@ -28,7 +28,7 @@ class WriterLock:
         self._handle: int | None = None
         while self._handle is None:
             try:
-                self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
             except OSError as error:
                 raise BadInput(f"{folder} cannot be written: {error.strerror}; {advice}") from None
             try:
