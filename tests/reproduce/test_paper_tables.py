@@ -7,6 +7,8 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.evaluate.tasks.registry import TASKS
+from likewise.reproduce.ledger import experiment_key
+from likewise.reproduce.measuring import evaluated, sentence_rates, trained
 from likewise.reproduce.measuring.trained import TrainedByRecipe
 from likewise.reproduce.paper_table import MEAN, Effort
 from likewise.reproduce.tables.paper_tables import PAPER_TABLES, select_tables
@@ -82,6 +84,17 @@ def test_every_recipe_takes_the_flags_that_it_is_given(recipe, monkeypatch):
     name, *flags = recipe
     with pytest.raises(Parsed):
         import_module(f"likewise.recipes.{name}").main(["tiny", *flags, "--seed", "1", "-o", "x", "--record", "y"])
+
+
+def test_only_equal_systems_share_a_line_of_the_ledger(monkeypatch):
+    for module in (evaluated, trained, sentence_rates):
+        monkeypatch.setattr(module, "model_fingerprint", str)
+        monkeypatch.setattr(module, "files_identity", lambda files: dict.fromkeys(files, "digest"))
+    names = {}
+    for table in PAPER_TABLES.values():
+        for one in table.experiments(EFFORT):
+            names.setdefault(experiment_key(one), set()).add((one.system, one.backbone, one.settings))
+    assert len(names) > 200 and all(len(shared) == 1 for shared in names.values())
 
 
 def test_recorded_runs_stand_beside_rows_of_the_paper():

@@ -62,7 +62,7 @@ class SentenceRate:
                 seed=None,
                 quick=effort.quick,
                 seconds=40.0 if not effort.quick else 10.0,
-                identity=partial(rate_identity, name, effort.quick),
+                identity=partial(rate_identity, system, name, effort.quick),
                 compute=partial(self._result, name, effort.quick),
             )
             for name in self.models(effort)
@@ -102,10 +102,11 @@ def rates(seconds: Mapping[str, Sequence[float]], texts: int) -> Iterator[tuple[
 PAPER_RATE = 137.0  # sentences a second of InferSent on the paper's CPU, an i7-5820K
 
 
-def rate_identity(name: str, quick: bool) -> dict[str, Any]:
+def rate_identity(system: str, name: str, quick: bool) -> dict[str, Any]:
     """What a rate depends on, besides the machine and the moment."""
     return {
-        "rate of": model_fingerprint(name),
+        "rate of": system,
+        "model": model_fingerprint(name),
         "data": files_identity([DATA]),
         "sentences": QUICK_SENTENCES if quick else SENTENCES,
         "batch": BATCH,
