@@ -169,6 +169,11 @@ def peers(model: str, args: argparse.Namespace) -> dict[str, Any]:
         for _ in range(args.rounds):
             for name, port in ports.items():
                 rates[name].append(closed_loop(port, _named(sent, model, name), CONNECTIONS, args.seconds).rate)
+    silent = [name for name, found in rates.items() if not min(found)]
+    if silent:
+        raise SystemExit(
+            f"{', '.join(silent)}: no request was answered in a round; give --seconds more, or leave it out"
+        )
     times = {
         f"{ours} / {name}": median(a / b for a, b in zip(rates[ours], rates[name], strict=True))
         for name in installed

@@ -29,7 +29,7 @@ async def map_in_process(folder: Path, query: Mapping[str, Any]) -> dict[str, An
     if find_spec("sklearn") is None:
         raise missing_extra("scikit-learn", "map", f"a map by {query['layout']}")
     process = await asyncio.create_subprocess_exec(
-        *command(folder, query),
+        *_command(folder, query),
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=PIPE,
@@ -47,7 +47,7 @@ async def map_in_process(folder: Path, query: Mapping[str, Any]) -> dict[str, An
     return mapped
 
 
-def command(folder: Path, query: Mapping[str, Any]) -> list[str]:
+def _command(folder: Path, query: Mapping[str, Any]) -> list[str]:
     """What computes a map."""
     numbers = (str(query["limit"]), str(query["clusters"] or "-"))
     return [sys.executable, "-m", __name__, str(folder), query["layout"], *numbers]
