@@ -62,7 +62,8 @@ def main(arguments: Sequence[str]) -> None:
     from ..search.collection import Collection
     from .map_of_collection import collection_map
 
-    os.nice(NICER)
+    if hasattr(os, "nice"):
+        os.nice(NICER)
     folder, layout, limit, clusters = arguments
     with Collection.open(folder, read_only=True) as collection:
         mapped = collection_map(collection, layout, int(limit), None if clusters == "-" else int(clusters))

@@ -6,7 +6,7 @@ from statistics import mean
 from typing import Any
 
 from ...evaluate.statistics.hypothesis_tests import over_seeds
-from .run_lines import UNTRAINED, Group, Line, concatenation
+from .run_lines import IN_TWO_RUNS, UNTRAINED, Group, Line, concatenation
 
 SAME = ("backbone", "whole", "other_data", "precision")
 """What both kinds of runs share under every claim, beside what the claim names; and the pooling, if it names none."""
@@ -64,6 +64,8 @@ CLAIMS = (
     Claim("regression: mean beats CLS", _STSB, {**_STSB, "pooling": "cls"}, "stsb-dev", SETTINGS),
     Claim("NLI, then STS-B, beats STS-B", _recipe("sbert-nli-then-stsb"), _REGRESSION, "stsb", _SECOND, ("whole",)),
     Claim("ranking, then STS-B, beats STS-B", _RANKING_FIRST, _REGRESSION, "stsb", _SECOND, ("whole",)),
+    Claim("NLI, then STS-B, beats STS-B", _recipe(IN_TWO_RUNS[0]), _REGRESSION, "stsb", _SECOND, ("whole",)),
+    Claim("ranking, then STS-B, beats STS-B", _recipe(IN_TWO_RUNS[1]), _REGRESSION, "stsb", _SECOND, ("whole",)),
     Claim("a cross-encoder beats a bi-encoder", _CROSS, _REGRESSION, "stsb", ("rows", "epochs"), ("pooling",)),
     Claim("a poly-encoder beats a bi-encoder", _POLY, _REGRESSION, "stsb", ("rows", "epochs"), ("pooling",)),
 )

@@ -22,8 +22,8 @@ def draw_comparison(results: Mapping[str, Any], path: Path) -> None:
 
 
 def comparison_figure(results: Mapping[str, Any]) -> Figure:
-    """A panel for each column, a row for each system: a dot with whiskers for ours, a bar for the paper's."""
-    rows, columns = results["rows"], results["columns"]
+    """A panel for each column, a row for each system that the paper has one beside: a dot with whiskers, and a bar."""
+    rows, columns = [row for row in results["rows"] if row["beside"] is not None], results["columns"]
     across = min(COLUMNS, len(columns))
     down = -(-len(columns) // across)
     figure = Figure(figsize=(3.4 + 1.9 * across, 0.9 + down * (0.6 + 0.19 * max(2, len(rows)))))

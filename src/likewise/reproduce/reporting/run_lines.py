@@ -1,6 +1,7 @@
 """Lists of finished training runs, as recipes write them (a JSON object a line), and runs grouped over their seeds."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ UNTRAINED = "untrained"
 """The recipe of a backbone as it is."""
 LATER = {"PairRegression": {"offset": 0.0}}
 """Options of objectives that lines from before do not have."""
+IN_TWO_RUNS = ("sbert-nli, sbert-stsb", "sbert-nli-contrastive, sbert-stsb")
+"""Recipes whose second run goes on from the first run of the same seed."""
 
 
 def read_runs(path: Path) -> list[Line]:
@@ -52,5 +55,7 @@ def concatenation(line: Line) -> list[str]:
 
 
 def _completed(line: Line) -> Line:
-    objective = line["objective"]
-    return {**line, "objective": {**LATER.get(objective.get("objective"), {}), **objective}}
+    objective, note = line["objective"], line.get("note", "")
+    if line["recipe"] in IN_TWO_RUNS:  # the first run's fingerprint tells its seed, and the line has that already
+        note = re.sub(r" \([0-9a-f]{8}\)$", "", note)
+    return {**line, "note": note, "objective": {**LATER.get(objective.get("objective"), {}), **objective}}
