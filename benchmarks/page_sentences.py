@@ -131,8 +131,8 @@ def fine_tuning() -> list[str]:
     ]
     few, more, many, every = found["rows"]
     return [
-        f"MRR@10 of {found['rows'][few]['items']} test claims is {100 * found['untrained'][0]:.1f} untrained; the gain is "
-        f"{gains[0]} by {few} rows, {gains[1]} by {more}, {gains[2]} by {many} and {gains[3]} by all {every}"
+        f"MRR@10 of {found['rows'][few]['items']} test claims is {100 * found['untrained'][0]:.1f} untrained; the gain "
+        f"is {gains[0]} by {few} rows, {gains[1]} by {more}, {gains[2]} by {many} and {gains[3]} by all {every}"
     ]
 
 
