@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise.arrays.quantization import quantize_bits, quantize_int8
 from likewise.arrays.similarity import SIMILARITIES
 from likewise.errors import BadInput
 from likewise.search import blocks, exact, search
@@ -126,6 +127,13 @@ def test_the_corpus_is_normalised_once(monkeypatch):
 def test_shapes_that_do_not_fit_are_named(queries, corpus, message, unchecked):
     with pytest.raises(BadInput, match=message):
         search(np.ones(queries, np.float32), np.ones(corpus, np.float32))
+
+
+@pytest.mark.parametrize("quantize", [quantize_int8, quantize_bits])
+def test_quantized_vectors_are_searched_by_another_function(quantize, unchecked):
+    rows = np.eye(3, dtype=np.float32)
+    with pytest.raises(BadInput, match="search takes arrays: use search_quantized"):
+        search(rows, quantize(rows))
 
 
 @pytest.mark.parametrize("metric", SIMILARITIES)

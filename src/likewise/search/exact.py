@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
+from ..arrays.quantization import BitVectors, Int8Vectors
 from ..arrays.similarity import SIMILARITIES, check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput
 from ..native.scanning import Scan
@@ -56,6 +57,8 @@ def search(
         BadInput: shapes that do not fit, an unknown metric, a row with a number that is NaN or infinite.
     """
     k, metric = whole_number("k", k), known_name("metric", metric, SIMILARITIES)
+    if isinstance(corpus, Int8Vectors | BitVectors):
+        raise BadInput(f"the corpus is {type(corpus).__name__}, and search takes arrays: use search_quantized")
     queries, corpus = number_table(queries, "queries"), number_table(corpus, "corpus")
     shapes = queries.shape, corpus.shape
     if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][1]:
