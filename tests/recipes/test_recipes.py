@@ -9,10 +9,11 @@ import signal
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 
-from likewise import Reranker
+from likewise import Embedder, Reranker
 from likewise.arrays.correlation import spearman
 from likewise.data.datasets import read_dataset
 from likewise.engines.torch.torch_embedder import TorchEmbedder
@@ -74,6 +75,7 @@ def data(tmp_path_factory) -> Path:
     put("ukp_aspect/all", 45, **texts, label=lambda i: ("NS", "SS", "HS")[(i // 3) % 3], topic=lambda i: f"t{i % 3}")
     split = {"article_id": lambda i: i % 5, "split": lambda i: ("train", "test")[i % 2]}
     put("wiki_sections/triplets", 60, **sides, **split)
+    put("diverse_text/part-0", 40, text=lambda i: f"{text()} {i}", source=lambda i: "xy"[i % 2], kind=lambda i: "title")
     put("wiki_sections/sentences", 40, text=lambda i: f"{text()} {i}", article=lambda i: "x", section=lambda i: "y")
     return root
 
@@ -128,7 +130,11 @@ RECIPES = {
     "wiki_sections_triplets": [[]],
     "argument_similarity": [],
     "ablation_pooling_concatenation": [["--only", "mean-|u-v|+u*v"]],
-    "distil": [["--keep", "0,2", *TAUGHT], ["--rows", "20", *TAUGHT]],
+    "distil": [
+        ["--keep", "0,2", *TAUGHT],
+        ["--rows", "20", *TAUGHT],
+        *(["--learn", what, *TAUGHT] for what in ("similarities", "both")),
+    ],
     "mini": [["--keep", "1", "--words", "12", "--inner", "20", *TAUGHT]],
     "static": [["--words", "12", *TAUGHT]],
     "simcse": [[]],
@@ -404,6 +410,32 @@ def test_few_rows_do_not_wait_for_all_lessons(place, model, monkeypatch):
     carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train", "--rows", "9")
     assert len(asked) == 9
     assert json.loads((place / "out" / "run.json").read_text())["data"][0]["rows"] == 9  # not a share of the share
+
+
+def test_texts_of_an_origin_are_left_out_and_the_teachers_vectors_serve_again(place, model, monkeypatch):
+    told = ["--teacher", model, "--sentences", "nli/train,diverse_text/part-0", "--batch-size", "8"]
+    carried_out("distil", model, place, *told)
+    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", lambda *_: pytest.fail("the teacher is asked again"))
+    record, line = carried_out("distil", model, place, "--without", "x", *told, out="less")
+    assert [(one["name"], one["rows"]) for one in record["data"]][1] == ("diverse_text/part-0", 20)
+    assert "without x" in line["note"]
+    record, _ = carried_out("distil", model, place, "--without", "nli/train", *told, out="other")
+    assert [one["name"] for one in record["data"]] == ["diverse_text/part-0"]
+    with pytest.raises(BadInput, match="no text is of the origin 'z'; expected"):
+        carried_out("distil", model, place, "--without", "z", *told, out="none")
+
+
+def test_a_teacher_in_int8_is_the_native_engines(place, model, tmp_path):
+    TorchEmbedder.load(model, device="cpu").save(tmp_path / "teacher", weights="int8")
+    told = ["--teacher", str(tmp_path / "teacher"), "--teacher-precision", "int8", "--sentences", "nli/train"]
+    _, line = carried_out("distil", model, place, *told)
+    assert line["note"] == "from teacher"
+    (file,) = (place / "out" / "lessons").glob("*.parquet")
+    kept = pq.read_table(file)
+    expected = Embedder.load(tmp_path / "teacher", engine="native", precision="int8").encode(
+        kept["sentence"].to_pylist()
+    )
+    np.testing.assert_allclose(np.stack(kept["teacher"].to_numpy()), expected, atol=1e-6)
 
 
 def test_a_table_begins_with_the_vector_of_each_piece_alone(model):

@@ -138,7 +138,11 @@ def sample_rows(rows: TrainingRows, count: int | None) -> TrainingRows:
     """A random sample of the rows, in their order; the same for every seed, so that seeds differ in nothing else."""
     if count is None or count >= len(rows):
         return rows
-    sample = np.sort(np.random.default_rng(0).permutation(len(rows))[:count])
+    return picked_rows(rows, np.sort(np.random.default_rng(0).permutation(len(rows))[:count]))
+
+
+def picked_rows(rows: TrainingRows, sample: Sequence[int] | np.ndarray) -> TrainingRows:
+    """The rows at these places."""
     texts = {name: [column[i] for i in sample] for name, column in rows.texts.items()}
     return replace(rows, texts=texts, numbers={name: values[sample] for name, values in rows.numbers.items()})
 

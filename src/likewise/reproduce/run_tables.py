@@ -18,7 +18,7 @@ EXPERIMENTS = "experiments"
 
 @dataclass
 class RunProgress:
-    """How far a run is; the time left is estimated from the experiments' guesses, scaled by how long others took."""
+    """Progress of a run. The time left is the sum of estimates, scaled by actual over estimated time so far."""
 
     total: int
     expected: float

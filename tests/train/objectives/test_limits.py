@@ -260,6 +260,8 @@ def test_a_sum_reads_what_any_of_its_objectives_reads():
     assert (both.group_by, both.per_group, both.numbers) == ("label", 5, ("label", "teacher"))
     assert (both.integers, both.matrices, both.optional) == (("label",), ("teacher",), ())
     assert Weighted([Contrastive(), Contrastive()]).reads() == Contrastive().reads()
+    mixed = Weighted([Distillation(), SimilarityDistillation()]).reads()  # only the first takes translations
+    assert mixed == SimilarityDistillation().reads() and Distillation().reads().more_texts
 
 
 def test_in_batch_scores_are_divided_by_the_temperature_and_false_negatives_are_left_out():

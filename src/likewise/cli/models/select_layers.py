@@ -27,8 +27,8 @@ column of what is printed:
               different texts, in units of their spread; higher is better
 
 Layer 0 is the embeddings. No labels are used, and nothing is trained. Texts of another kind may favour other layers.
-Where labelled pairs are at hand, compare on them: likewise evaluate, or likewise fuse, which trains a map over all
-layers."""
+If you have labelled pairs, compare on them with likewise evaluate, or train a map over all layers
+with likewise fuse."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -178,6 +178,34 @@ PAIRS = (
         obtain="the zip file of its homepage; train.csv, validation.csv and test.csv are read as they are",
     ),
     Dataset(
+        name="diverse_text",
+        title="Sentences, passages, definitions and questions of science, medicine, computing and more",
+        files={
+            "part-0": DatasetFile(
+                ("text", "source", "kind"),
+                226830,
+                "82cd7f4e072692692390696f6c1f2bfa6262442e8dd24ed7f0a8222e66809885",
+            ),
+            "part-1": DatasetFile(
+                ("text", "source", "kind"),
+                226830,
+                "138846598c52d73aa7d6c9c944f3364906243c323689a2a0f420ffaf706d4025",
+            ),
+            "part-2": DatasetFile(
+                ("text", "source", "kind"),
+                226829,
+                "bc4a537590e1a99e661fa493ba397550b5d9d06dbdb0fdda599ba414be2dccc7",
+            ),
+        },
+        licence="mixed",
+        terms="Each text keeps its source's: public domain, CC0, CC BY, CC BY-SA, GFDL, GPL and other free licences.",
+        citation="arXiv's metadata, MedQuAD, WordNet 3.0, OpenTriviaQA, GCIDE, FOLDOC, OpenStax, PLOS and 80 others",
+        homepage="https://github.com/staeiou/arxiv_archive",
+        obtain="its README names every source with its version and licence; texts are sentences and passages of them, "
+        "12 to 1,200 characters, distinct by letters and digits",
+        note="No text of a test is in it, and no run of nine words that a test has.",
+    ),
+    Dataset(
         name="flickr30k_captions",
         title="Flickr30k: five captions an image",
         files={

@@ -28,7 +28,7 @@ from ...runtime.untrusted_files import read_object
 from ...train.output.model_card import model_card
 from ...train.output.record import RECORD
 from ..recipe import start
-from .unlabelled import VOCABULARY, single_words, touched
+from .unlabelled import SOURCES, VOCABULARY, single_words, touched
 
 MODELS = Path(__file__).parents[2] / "bundled"
 LARGEST = 12_000_000
@@ -102,6 +102,7 @@ def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, size: in
     card = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
     card = card.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
     head, limits = card.split("## Limits\n", 1)
+    sources = [one["name"] for one in record["data"]]
     return f"""{head}## Bundled with the package
 
 Weights of {size / 1e6:.1f} MB in eight bits (a step for each row of a matrix), turned into fp32 when they are read. The
@@ -110,16 +111,16 @@ scores are of these weights. English, lower-cased. The vectors are compared by c
 The teacher, {RECOMMENDED_MODEL}, is under Apache-2.0, and so is this model. It was trained on texts under other terms,
 listed above with the data, without their labels: who may not use a model trained on such texts may not use this one.
 Texts of the tests were left out, compared by letters and digits, with two exceptions. Single words of the vocabulary
-were not compared, and are the texts of some: {single_words_note(model)}.
-And some tasks are made of texts that were read (of MRPC, those of its training split): {", ".join(touched())}.
+were not compared, and are the texts of some: {single_words_note(model, sources)}.
+And some tasks are made of texts that were read (of MRPC, those of its training split): {", ".join(touched(sources)) or "none"}.
 
 ## Limits
 {limits}"""
 
 
-def single_words_note(model: TorchEmbedder) -> str:
+def single_words_note(model: TorchEmbedder, sources: Sequence[str] = SOURCES) -> str:
     """Which tests have single words of the vocabulary as texts, and how many."""
-    result = single_words(model).items()
+    result = single_words(model, sources).items()
     return ", ".join(f"{shared:,} of the {whole:,} of {file}" for file, (shared, whole) in result) or "none"
 
 

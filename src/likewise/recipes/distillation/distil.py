@@ -7,7 +7,7 @@ best are dot products), or a map to the teacher's width is trained along and lef
 
 import hashlib
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ...embedder import Embedder
 from ...encoders.layers import without_dropout
 from ...encoders.prune_layers import prune_layers
 from ...engines.torch.torch_embedder import TorchEmbedder
@@ -27,9 +28,9 @@ from ...model_names import load_torch_embedder
 from ...train.data.batch import TrainingRows
 from ...train.data.schedule import DataSource
 from ...train.distillation.teacher_outputs import teacher_outputs
-from ...train.objectives import Distillation
-from ..recipe import Recipe, backbone, flags, named_shortly, paper_settings, sample_rows, start
-from .unlabelled import SOURCES, unlabelled
+from ...train.objectives import Distillation, Objective, SimilarityDistillation, Weighted
+from ..recipe import Recipe, backbone, flags, named_shortly, paper_settings, picked_rows, sample_rows, start
+from .unlabelled import SOURCES, texts_from, unlabelled
 
 LESSONS = Path("out") / "lessons"
 
@@ -41,15 +42,17 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     base = whole.fingerprint
     student = with_unit_length(kept(whole, args.keep))
     without_dropout(student)  # no label is there to be learned by heart
-    objective, width = fitting(student, teacher, args.to)
+    objective, width = fitting(student, teacher, args)
     sources = list(taught(teacher, args, objective, width))
     blocks = {} if args.keep is None else {"blocks": args.keep}
     recipe = student_of("distil", args, teacher, base, **blocks)
     return recipe.train(student, sources, paper_settings(args))
 
 
-def student_of(name: str, args: Namespace, teacher: TorchEmbedder, base: str, **shape: Any) -> Recipe:
+def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape: Any) -> Recipe:
     """The recipe of a student of this shape; it is known by what it was made of, the backbone's fingerprint `base`."""
+    shape |= {"learns": args.learn} if args.learn != "vectors" else {}
+    shape |= {"without": args.without} if args.without else {}
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
     note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {named_shortly(args.teacher)}"])
     about = {"teacher": teacher.fingerprint, "to": args.to, **shape}
@@ -69,15 +72,26 @@ def with_teacher(parser: ArgumentParser) -> ArgumentParser:
     """What recipes that distil are told besides."""
     add = parser.add_argument
     add("--teacher", default=RECOMMENDED_MODEL, metavar="MODEL", help="whose vectors are learned (%(default)s)")
+    message = "of the teacher: int8 is the native engine's, for a folder of `likewise quantize` (%(default)s)"
+    add("--teacher-precision", choices=("bf16", "fp32", "int8"), default="bf16", help=message)
+    message = "the teacher's vectors, its similarities within a batch, or both (%(default)s)"
+    add("--learn", choices=tuple(LEARNT), default="vectors", help=message)
     add("--to", choices=("pca", "map"), default="pca", help="how widths are made to fit (%(default)s)")
     message = f"whose texts are read ({', '.join(SOURCES)}, without the spaces)"
     add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help=message)
+    message = "leave out texts of these data, or of these origins in their column `source` (wordnet)"
+    add("--without", type=_names, default=(), metavar="ORIGIN,…", help=message)
     return parser
 
 
-def teacher_of(args: Namespace) -> TorchEmbedder:
-    """In bf16, whose vectors have a cosine of 0.9999 with those of fp32, at twice the speed."""
-    return load_torch_embedder(args.teacher, precision="bf16", device=args.device)
+def teacher_of(args: Namespace) -> Embedder:
+    """In bf16, whose vectors have a cosine of 0.9999 with those of fp32, at twice the speed; or as the flags say.
+
+    Int8 is for processors without bf16: cosines of 0.998 with fp32, at three times its speed.
+    """
+    if args.teacher_precision == "int8":
+        return Embedder.load(args.teacher, engine="native", precision="int8")
+    return load_torch_embedder(args.teacher, precision=args.teacher_precision, device=args.device)
 
 
 def kept(whole: TorchEmbedder, blocks: Sequence[int] | None) -> TorchEmbedder:
@@ -99,20 +113,28 @@ def with_unit_length(student: TorchEmbedder) -> TorchEmbedder:
     return student
 
 
-def fitting(student: TorchEmbedder, teacher: TorchEmbedder, how: str) -> tuple[Distillation, int | None]:
+def fitting(student: TorchEmbedder, teacher: Embedder, args: Namespace) -> tuple[Objective, int | None]:
     """The objective, and the width that the teacher's vectors are to be projected to, if any."""
-    if student.width == teacher.width:
-        return Distillation(), None
-    if how == "map":
-        return Distillation(teacher.width), None
+    if student.width == teacher.width or args.learn == "similarities":
+        return LEARNT[args.learn](None), None
+    if args.to == "map":
+        return LEARNT[args.learn](teacher.width), None
     if student.width > teacher.width:
         raise BadInput(f"the student has {student.width} numbers and the teacher {teacher.width}: expected --to map")
-    return Distillation(), student.width
+    return LEARNT[args.learn](None), student.width
 
 
-def taught(
-    teacher: TorchEmbedder, args: Namespace, objective: Distillation, width: int | None = None
-) -> Iterator[DataSource]:
+SIMILARITIES_SHARE = 0.1
+"""The weight of similarities beside vectors: their mean squared errors are then about as large."""
+LEARNT: dict[str, Callable[[int | None], Objective]] = {
+    "vectors": Distillation,
+    "similarities": lambda _: SimilarityDistillation("mse"),
+    "both": lambda width: Weighted([Distillation(width), SimilarityDistillation("mse")], [1, SIMILARITIES_SHARE]),
+}
+"""What a student learns of its teacher's vectors, to the objective; its argument is the teacher's width, for a map."""
+
+
+def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int | None = None) -> Iterator[DataSource]:
     """The texts with the teacher's vectors, a course a data set; encoded once, and kept for other students."""
     result = unlabelled(args.sentences, teacher)
     total = sum(map(len, result.values()))
@@ -124,18 +146,26 @@ def taught(
     file = lessons_file(teacher, args, result)
     texts = [text for one in result.values() for text in one]
     outputs: Mapping[str, Any] = teacher_outputs({"sentence": texts}, teacher, Distillation(), file=file)
-    vectors = np.array(outputs["teacher"])
+    vectors = np.asarray(outputs["teacher"])
     vectors = vectors if width is None else principal(vectors, width)
-    begin = 0
+    rows, begin = {}, 0
     for name, of in result.items():
-        rows = TrainingRows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
+        rows[name] = TrainingRows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
         begin += len(of)
-        yield DataSource(
-            rows if args.rows is None else sample_rows(rows, _share(args.rows, len(of), total)), objective, name
-        )
+    if left_out := texts_from(args.sentences, args.without):
+        rows = {name: _less(one, left_out) for name, one in rows.items()}
+    total = sum(map(len, rows.values()))
+    for name, one in rows.items():
+        share = None if args.rows is None else _share(args.rows, len(one), total)
+        if len(one):
+            yield DataSource(sample_rows(one, share), objective, name)
 
 
-def lessons_file(teacher: TorchEmbedder, args: Namespace, found: Mapping[str, Sequence[str]]) -> Path:
+def _less(rows: TrainingRows, texts: Collection[str]) -> TrainingRows:
+    return picked_rows(rows, [i for i, text in enumerate(rows.texts["sentence"]) if text not in texts])
+
+
+def lessons_file(teacher: Embedder, args: Namespace, found: Mapping[str, Sequence[str]]) -> Path:
     """Where this teacher's vectors of these texts are kept."""
     texts = "\0".join(text for one in found.values() for text in one)
     known = hashlib.sha256(f"{teacher.fingerprint}\0{texts}".encode()).hexdigest()[:12]

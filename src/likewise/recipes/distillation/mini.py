@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     longest = min(teacher.tokenizer.max_length, whole.encoder.longest)
     whole.tokenizer = replace(whole.tokenizer, max_length=longest)
     student = with_unit_length(narrowed(kept(whole, args.keep), args.words, args.inner))
-    objective, width = fitting(student, teacher, args.to)
+    objective, width = fitting(student, teacher, args)
     sources = list(taught(teacher, args, objective, width))
     shape = {"blocks": args.keep, "words": args.words, "inner": args.inner}
     settings = paper_settings(args, warmup_ratio=0.05)

@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     whole = backbone(args)
     base, student = whole.fingerprint, placed(word_piece_table(whole, args.words), args)
     student.tokenizer = replace(student.tokenizer, max_length=LONGEST)
-    objective, width = fitting(student, teacher, args.to)
+    objective, width = fitting(student, teacher, args)
     sources = list(taught(teacher, args, objective, width))
     settings = paper_settings(args, warmup_ratio=0.05, weight_decay=0.0)
     return student_of("static", args, teacher, base, words=args.words).train(student, sources, settings)

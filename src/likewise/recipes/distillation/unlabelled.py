@@ -1,11 +1,13 @@
 """Texts without labels to distil from: what several data sets hold, less every text of the tests."""
 
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from functools import partial
 
 from ...data.catalogue.entry import TEXT_COLUMNS
 from ...data.datasets import check_dataset, load_dataset
-from ...engines.torch.torch_embedder import TorchEmbedder
+from ...embedder import Embedder
+from ...errors import BadInput
 from ...evaluate.tasks.registry import TASKS
 from ...text.normalization import normalized
 
@@ -14,18 +16,23 @@ VOCABULARY = "vocabulary"
 SOURCES = (
     "nli/train",
     "flickr30k_captions/train",
-    "qqp_subset/pairs",
-    "wiki_sections/sentences",
     "mrpc/train",
+    "diverse_text/part-0",
+    "diverse_text/part-1",
+    "diverse_text/part-2",
     VOCABULARY,
 )
+"""None of them is read by a test, except MRPC's training split by the task that trains a classifier on it."""
 ALIKE = {"wiki_sections/sentences": "wiki_sections/triplets"}
 """Data of a test that are made of a source's texts."""
+
+ORIGIN = "source"
+"""The column that says where each text is from."""
 
 letters = partial(normalized, punctuation=False)
 
 
-def unlabelled(sources: Sequence[str], teacher: TorchEmbedder) -> dict[str, list[str]]:
+def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]]:
     """The distinct texts of each source, in their order, less those that a test has, by letters and digits alone.
 
     A test made of a source itself (`touched`) is none for what is learned here. Single words of the vocabulary are
@@ -51,7 +58,7 @@ def tested(sources: Sequence[str] = ()) -> set[str]:
     return {letters(text) for file in _others(sources) for text in texts_of(file)}
 
 
-def single_words(model: TorchEmbedder, sources: Sequence[str] = SOURCES) -> dict[str, tuple[int, int]]:
+def single_words(model: Embedder, sources: Sequence[str] = SOURCES) -> dict[str, tuple[int, int]]:
     """How many of its distinct texts a test has that are words of the vocabulary; of those that have any."""
     known = {letters(word) for word in words(model)}
     forms = {file: {letters(text) for text in texts_of(file)} for file in _others(sources)}
@@ -83,6 +90,24 @@ def texts_of(name: str) -> Iterator[str]:
         yield from columns.get(column, ())
 
 
-def words(teacher: TorchEmbedder) -> list[str]:
+def texts_from(sources: Sequence[str], origins: Sequence[str]) -> set[str]:
+    """The texts of these origins: names of sources, or of what the column `source` of their data says (wordnet).
+
+    Raises:
+        BadInput: nothing is of an origin of that name.
+    """
+    columns = {name: load_dataset(name).columns for name in sources if name != VOCABULARY and origins}
+    known = {*sources, *(origin for of in columns.values() for origin in of.get(ORIGIN, ()))}
+    if unknown := [origin for origin in origins if origin not in known]:
+        near = ", ".join(get_close_matches(unknown[0], known) or sorted(known))
+        raise BadInput(f"no text is of the origin {unknown[0]!r}; expected {near}")
+    found = {text for name in columns if name in origins for text in texts_of(name)}
+    for of in columns.values():
+        if ORIGIN in of:
+            found |= {text for text, origin in zip(of["text"], of[ORIGIN], strict=True) if origin in origins}
+    return found
+
+
+def words(teacher: Embedder) -> list[str]:
     """The whole words of two letters or more in a vocabulary of word pieces."""
     return sorted(word for word in teacher.tokenizer.backend.get_vocab() if len(word) > 1 and word.isalpha())

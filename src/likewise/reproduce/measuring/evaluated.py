@@ -1,4 +1,4 @@
-"""Measuring a model as it is: the tasks of a table's columns, each an experiment of its own, vectors cached."""
+"""Evaluating a model without training: each task of a table's columns is an experiment; vectors are cached."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

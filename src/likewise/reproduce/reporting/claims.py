@@ -43,7 +43,11 @@ _PARTS = ["u", "v", "|u-v|"]
 _NLI, _STSB = _recipe("ablation-nli", pooling="mean", parts=_PARTS), _recipe("ablation-stsb", pooling="mean")
 _MEAN, _CLS = _recipe(UNTRAINED, pooling="mean"), _recipe(UNTRAINED, pooling="cls")
 _SOFTMAX, _RANKING, _REGRESSION = _recipe("sbert-nli"), _recipe("sbert-nli-contrastive"), _recipe("sbert-stsb")
-_RANKING_FIRST = _recipe("sbert-nli-then-stsb-contrastive")
+_NLI_FIRST = {
+    "NLI": ("sbert-nli-then-stsb", IN_TWO_RUNS[0]),
+    "ranking": ("sbert-nli-then-stsb-contrastive", IN_TWO_RUNS[1]),
+}
+"""Recipes of both stages, in one command or in two."""
 _CROSS, _POLY = _recipe("cross-encoder-stsb"), _recipe("poly-encoder-stsb")
 _SECOND = (*SETTINGS[1:], "steps")
 """Of two stages, the second's; rows are those of both, and of NLI's there may be a part."""
@@ -62,10 +66,11 @@ CLAIMS = (
     Claim("NLI: mean beats CLS", _NLI, {**_NLI, "pooling": "cls"}, "stsb-dev", SETTINGS),
     Claim("regression: mean beats max", _STSB, {**_STSB, "pooling": "max"}, "stsb-dev", SETTINGS),
     Claim("regression: mean beats CLS", _STSB, {**_STSB, "pooling": "cls"}, "stsb-dev", SETTINGS),
-    Claim("NLI, then STS-B, beats STS-B", _recipe("sbert-nli-then-stsb"), _REGRESSION, "stsb", _SECOND, ("whole",)),
-    Claim("ranking, then STS-B, beats STS-B", _RANKING_FIRST, _REGRESSION, "stsb", _SECOND, ("whole",)),
-    Claim("NLI, then STS-B, beats STS-B", _recipe(IN_TWO_RUNS[0]), _REGRESSION, "stsb", _SECOND, ("whole",)),
-    Claim("ranking, then STS-B, beats STS-B", _recipe(IN_TWO_RUNS[1]), _REGRESSION, "stsb", _SECOND, ("whole",)),
+    *(
+        Claim(f"{first}, then STS-B, beats STS-B", _recipe(recipe), _REGRESSION, "stsb", _SECOND, ("whole",))
+        for first, recipes in _NLI_FIRST.items()
+        for recipe in recipes
+    ),
     Claim("a cross-encoder beats a bi-encoder", _CROSS, _REGRESSION, "stsb", ("rows", "epochs"), ("pooling",)),
     Claim("a poly-encoder beats a bi-encoder", _POLY, _REGRESSION, "stsb", ("rows", "epochs"), ("pooling",)),
 )

@@ -83,8 +83,9 @@ SBERT_4 = PaperTable(
     name="sbert-4",
     title="Sentence-BERT, table 4: sections of Wikipedia",
     citation=SBERT,
-    protocol="The share of triplets whose anchor is nearer (Euclidean distance) to a sentence of its own section than "
-    "to one of another; ties are wrong. Trained with Euclidean triplets of margin 1, one epoch, on other articles.",
+    protocol="The share of triplets whose anchor is closer (Euclidean distance) to the sentence of its own section "
+    "than to the one of another section; ties are wrong. Trained with Euclidean triplets of margin 1, one epoch, on "
+    "other articles.",
     columns={"wiki-sections": "accuracy"},
     paper=tuple(
         PaperRow(system, {"wiki-sections": value})

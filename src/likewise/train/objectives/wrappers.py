@@ -124,6 +124,8 @@ class Layerwise(_MultiView):
 class Weighted(Objective):
     """The weighted sum of objectives that read the same columns of texts; each receives the numbers that it reads.
 
+    Further columns of texts (translations, negatives) are read if every objective takes them.
+
     Args:
         objectives: all read the same columns of texts.
         weights: of each objective's loss; default: 1 each.
@@ -153,6 +155,7 @@ class Weighted(Objective):
         optional = dict.fromkeys(name for r in self._reads for name in r.optional if name not in numbers)
         return replace(
             self._reads[0],
+            more_texts=all(r.more_texts for r in self._reads),
             numbers=numbers,
             optional=tuple(optional),
             integers=tuple(dict.fromkeys(name for r in self._reads for name in r.integers)),
@@ -189,4 +192,4 @@ class Weighted(Objective):
 
 
 def _text_inputs(reads: InputColumns) -> tuple[Any, ...]:
-    return reads.texts, reads.more_texts, reads.repeats
+    return reads.texts, reads.repeats

@@ -1,0 +1,94 @@
+"""Models compared on development data alone: what choices between students of a distillation are made on.
+
+    python -m benchmarks.development out/mini-a out/mini-b
+    python -m benchmarks.development out/mini-a --label "both objectives"
+
+Each is a task of `likewise evaluate` on data that its test does not read, or that are set aside:
+
+    stsb-dev        STS-B's development split, Spearman
+    qqp             each fifth pair of Quora's questions, average precision (the published task reads all pairs)
+    scifact         SciFact's training claims, nDCG@10 among the same abstracts
+    wiki-sections   the triplets of the training articles, accuracy
+    trec            TREC's training questions, each fifth asked of a classifier that learned from the others
+
+A line for each model is appended to benchmarks/results/development.jsonl, beside which model it was.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from likewise.data.columns import DatasetColumns
+from likewise.data.datasets import read_dataset
+from likewise.engines.torch.torch_embedder import TorchEmbedder
+from likewise.evaluate.task import EvaluationSettings
+from likewise.evaluate.tasks.registry import TASKS
+from likewise.model_names import load_torch_embedder
+from likewise.recipes.recipe import named_shortly
+
+from .record import RESULTS, machine
+
+DEVELOPMENT = ("stsb-dev", "qqp", "scifact", "wiki-sections", "trec")
+FILE = RESULTS / "development.jsonl"
+ASIDE = 5
+"""Each fifth row is set aside of data that have no development split."""
+
+
+def development_data(name: str) -> DatasetColumns:
+    """What a task that reads this file is given instead of its test data."""
+    if name == "qqp_subset/pairs":
+        return every(ASIDE, read_dataset(name))
+    if name in ("scifact/qrels", "wiki_sections/triplets"):
+        columns = dict(read_dataset(name))
+        columns["split"] = ["test" if split == "train" else "aside" for split in columns["split"]]
+        return columns
+    if name.startswith("trec/"):
+        return every(ASIDE, read_dataset("trec/train"), others=name == "trec/train")
+    if name.split("/")[0] in ("scifact", "stsb") and name != "stsb/test":
+        return read_dataset(name)
+    raise SystemExit(f"{name} is not development data")
+
+
+def every(step: int, columns: DatasetColumns, *, others: bool = False) -> DatasetColumns:
+    """Each row whose number is divisible by `step`, or the others."""
+    rows = [i for i in range(len(next(iter(columns.values())))) if (i % step == 0) is not others]
+    return {name: [values[i] for i in rows] for name, values in columns.items()}
+
+
+def development_scores(model: TorchEmbedder, tasks: Sequence[str] = DEVELOPMENT) -> dict[str, float]:
+    """The headline of each task, × 100."""
+
+    def encode(texts: Sequence[str]) -> Any:
+        return model.encode(texts, overflow="truncate", progress=False)
+
+    settings = EvaluationSettings(resamples=0)
+    return {name: round(100 * TASKS[name].run(encode, development_data, settings).headline.value, 2) for name in tasks}
+
+
+def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Measures, prints and appends."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="names or folders")
+    parser.add_argument("--label", help="what is tried, for a table (the model's name)")
+    args = parser.parse_args(argv)
+    lines = []
+    for name in args.models:
+        model = load_torch_embedder(name, precision="fp32")
+        scores = development_scores(model)
+        line = {
+            "label": args.label or named_shortly(name),
+            "fingerprint": model.fingerprint[:12],
+            "scores": scores,
+            "mean": round(sum(scores.values()) / len(scores), 2),
+            "machine": machine(),
+        }
+        print(f"{line['label']}: " + " · ".join(f"{task} {score:.2f}" for task, score in scores.items()), line["mean"])
+        with FILE.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        lines.append(line)
+    return lines
+
+
+if __name__ == "__main__":
+    main()
