@@ -70,6 +70,15 @@ def test_a_quick_run_reads_a_sample_that_is_always_the_same(place, monkeypatch):
     assert set(rows) < set(zip(*whole.values(), strict=True)) and len(whole["score"]) == 24
 
 
+def test_a_quick_run_reads_whole_topics(monkeypatch):
+    topics = [f"t{i % 7}" for i in range(70)]
+    monkeypatch.setattr(evaluated, "read_dataset", lambda _: {"sentence1": list(range(70)), "topic": topics})
+    monkeypatch.setattr(evaluated, "QUICK_ROWS", 25)
+    columns = sampled_dataset("ukp_aspect/all")
+    chosen = set(columns["topic"])
+    assert len(chosen) == 3 and columns["sentence1"] == [i for i in range(70) if topics[i] in chosen]
+
+
 def test_a_model_minus_itself_is_nothing_and_minus_another_is_the_difference(place, model):
     cls = "{backbone}(pooling=cls)"
     effort, measured = Effort((model,), ()), {}

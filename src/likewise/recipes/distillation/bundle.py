@@ -103,6 +103,7 @@ def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, size: in
     card = card.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
     head, limits = card.split("## Limits\n", 1)
     sources = [one["name"] for one in record["data"]]
+    read_too = ", ".join(touched(sources)) or "none"
     return f"""{head}## Bundled with the package
 
 Weights of {size / 1e6:.1f} MB in eight bits (a step for each row of a matrix), turned into fp32 when they are read. The
@@ -112,7 +113,7 @@ The teacher, {RECOMMENDED_MODEL}, is under Apache-2.0, and so is this model. It 
 listed above with the data, without their labels: who may not use a model trained on such texts may not use this one.
 Texts of the tests were left out, compared by letters and digits, with two exceptions. Single words of the vocabulary
 were not compared, and are the texts of some: {single_words_note(model, sources)}.
-And some tasks are made of texts that were read (of MRPC, those of its training split): {", ".join(touched(sources)) or "none"}.
+And some tasks are made of texts that were read (of MRPC, those of its training split): {read_too}.
 
 ## Limits
 {limits}"""

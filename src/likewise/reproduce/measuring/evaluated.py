@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Int
 
 from ...data.columns import DatasetColumns
 from ...data.datasets import dataset_credit, read_dataset
@@ -16,6 +17,9 @@ from ...evaluate.task import EvaluationSettings, Result, Score
 from ...evaluate.tasks.registry import TASKS
 from ...model_names import load_model
 from ..paper_table import QUICK_ROWS, Effort, Experiment, ExperimentResult, Measured, PaperTable
+
+TOPIC = "topic"
+"""The column of data whose pairs are of topics."""
 
 BACKBONE = "{backbone}"
 """Stands for the name of each local backbone in the name of a model."""
@@ -124,13 +128,23 @@ def opened(name: str) -> Any:
 
 
 def sampled_dataset(name: str) -> DatasetColumns:
-    """A random sample of the rows of a data set, in their order; the same one every time."""
+    """A random sample of the rows of a data set, in their order, the same one every time; of topics, whole ones."""
     columns = read_dataset(name)
     count = len(next(iter(columns.values())))
     if count <= QUICK_ROWS:
         return columns
-    rows = np.sort(np.random.default_rng(0).permutation(count)[:QUICK_ROWS])
-    return {column: [values[i] for i in rows] for column, values in columns.items()}
+    rows = np.random.default_rng(0).permutation(count)[:QUICK_ROWS]
+    if TOPIC in columns:  # pairs are split into folds within topics, for which each needs its pairs
+        rows = _rows_of_whole_topics(columns[TOPIC])
+    return {column: [values[i] for i in np.sort(rows)] for column, values in columns.items()}
+
+
+def _rows_of_whole_topics(topics: Sequence[str]) -> Int[np.ndarray, " n"]:
+    """The rows of random topics, as many as have QUICK_ROWS together."""
+    names, of, sizes = np.unique(np.asarray(topics), return_inverse=True, return_counts=True)
+    order = np.random.default_rng(0).permutation(len(names))
+    enough = int(np.searchsorted(np.cumsum(sizes[order]), QUICK_ROWS)) + 1
+    return np.flatnonzero(np.isin(of, order[:enough]))
 
 
 def _figure(result: Result, name: str | None) -> Measured:
