@@ -11,12 +11,12 @@ Each is a task of `likewise evaluate` on data that its test does not read, or th
     wiki-sections   the triplets of the training articles, accuracy
     trec            TREC's training questions, each fifth asked of a classifier that learned from the others
 
-A line for each model is appended to benchmarks/results/development.jsonl, beside which model it was.
+A line for each model is appended to benchmarks/results/development.jsonl, from which docs/models.md's table is drawn.
 """
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from likewise.data.columns import DatasetColumns
@@ -27,6 +27,7 @@ from likewise.evaluate.tasks.registry import TASKS
 from likewise.model_names import load_torch_embedder
 from likewise.recipes.recipe import named_shortly
 
+from .pages import PageTables, draw
 from .record import RESULTS, machine
 
 DEVELOPMENT = ("stsb-dev", "qqp", "scifact", "wiki-sections", "trec")
@@ -66,6 +67,21 @@ def development_scores(model: TorchEmbedder, tasks: Sequence[str] = DEVELOPMENT)
     return {name: round(100 * TASKS[name].run(encode, development_data, settings).headline.value, 2) for name in tasks}
 
 
+def table() -> Iterator[str]:
+    """What was tried, in the order of the file; the best of each column in bold."""
+    lines = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
+    columns = {task: [line["scores"][task] for line in lines] for task in DEVELOPMENT}
+    columns["mean"] = [line["mean"] for line in lines]
+    yield f"| | {' | '.join(columns)} |"
+    yield f"|---|{'---|' * len(columns)}"
+    for i, line in enumerate(lines):
+        cells = (f"**{of[i]:.2f}**" if of[i] == max(of) else f"{of[i]:.2f}" for of in columns.values())
+        yield f"| {line['label']} | {' | '.join(cells)} |"
+
+
+TABLES: PageTables = {"docs/models.md": {"development": lambda: [*table()]}}
+
+
 def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Measures, prints and appends."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -87,6 +103,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
         with FILE.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         lines.append(line)
+    draw(TABLES)
     return lines
 
 

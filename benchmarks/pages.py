@@ -12,7 +12,17 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-MODULES = ("evaluation", "indexes", "layers_page", "models", "page_tables", "peers.__main__", "projection", "table")
+MODULES = (
+    "development",
+    "evaluation",
+    "indexes",
+    "layers_page",
+    "models",
+    "page_tables",
+    "peers.__main__",
+    "projection",
+    "table",
+)
 
 Draw = Callable[[], Sequence[str]]
 """Draws a table: its lines of Markdown."""

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
 from benchmarks.page_sentences import SENTENCES
@@ -44,3 +45,19 @@ def test_whole_pages_are_drawn_from_the_results():
 @pytest.mark.parametrize(("page", "sentence"), [(page, s) for page, some in SENTENCES.items() for s in some()])
 def test_a_sentence_tells_the_figures_of_the_results(page, sentence):
     assert " ".join(sentence.split()) in " ".join((ROOT / page).read_text("utf-8").split())
+
+
+def test_the_steps_from_a_raw_backbone_are_recorded_runs():
+    page = (ROOT / "docs/models.md").read_text("utf-8")
+    rows = re.findall(
+        r"^\| \d \| `.*?\| ([\d.]+)(?: ± ([\d.]+))? \| \**([\d.]+)(?: ± ([\d.]+))?\**", page, re.MULTILINE
+    )
+    runs = [(line["stsb-dev"], line["stsb"]) for line in read_runs(training_table.LINES) if "stsb-dev" in line]
+    assert len(rows) == 9
+    for dev, dev_spread, test, test_spread in rows[:-1]:
+        assert not dev_spread + test_spread and (float(dev), float(test)) in runs
+    seeds = [run for run in runs if run[1] in (85.23, 85.15, 85.29, 85.47)]
+    dev, dev_spread, test, test_spread = rows[-1]
+    for figure, spread, values in zip((dev, test), (dev_spread, test_spread), zip(*seeds, strict=True), strict=True):
+        assert len(values) == 5
+        assert (f"{mean(values):.2f}", f"{stdev(values):.2f}") == (figure, spread)
