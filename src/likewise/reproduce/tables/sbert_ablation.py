@@ -7,7 +7,7 @@ from ...recipes.ablation_pooling_concatenation import CELLS
 from ..measuring.trained import TrainedByRecipe
 from ..paper_table import PaperRow, PaperTable, System
 from ..reporting.run_lines import concatenation
-from .sbert_sts import BERT, SBERT, SMALL_RATE
+from .sbert_sts import BERT, QUICK_TRAINING, SBERT, SMALL_RATE
 
 ABLATION = {
     ("ablation-nli", "mean", "u v |u-v|"): 80.78,
@@ -40,8 +40,8 @@ def _system(cell: str) -> System:
         (_COLUMN,),
         ("nli/train",) if on_nli else ("stsb/train",),
         flags=("--only", cell, "--tasks", _COLUMN, *(SMALL_RATE)),
-        quick=("--rows", "4000"),
-        seconds=(3600.0 if on_nli else 300.0, 30.0 if on_nli else 60.0),
+        quick=QUICK_TRAINING,
+        seconds=(3600.0 if on_nli else 300.0, 12.0),
     )
     return System(name, training, name, BERT)
 
