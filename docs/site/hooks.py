@@ -8,7 +8,10 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from repository_files import COPIED, ROOT, outside_files, shown, site_path, with_links_of_the_site
 
-READ_FIRST = ("index.md", "README.md", "install.md", "first-ten-minutes.md")
+READ_FIRST = (
+    *("index.md", "README.md", "install.md", "first-ten-minutes.md"),
+    *("embed.md", "search.md", "rerank.md", "cluster.md", "deduplicate.md", "fine-tune.md", "distil.md", "evaluate.md"),
+)
 """These pages of a folder are listed before the others, which are in the order of their names."""
 
 
