@@ -70,7 +70,8 @@ def data(tmp_path_factory) -> Path:
     sides = {name: (lambda i: text()) for name in ("anchor", "positive", "negative")}
     for name in {of.data for of in STS_SETS.values()} | {"stsb/train"}:
         put(name, 30, **texts, score=lambda i: (i * 7) % 6, subset=lambda i: "ab"[i % 2], label=lambda i: "NEUTRAL")
-    put("nli/train", 48, **texts, label=lambda i: ("contradiction", "entailment", "neutral")[i % 3])
+    label = {"label": lambda i: ("contradiction", "entailment", "neutral")[i % 3], "source": lambda i: "snli"}
+    put("nli/train", 48, **texts, **label)
     put("nli/triplets", 48, **sides)
     put("ukp_aspect/all", 45, **texts, label=lambda i: ("NS", "SS", "HS")[(i // 3) % 3], topic=lambda i: f"t{i % 3}")
     split = {"article_id": lambda i: i % 5, "split": lambda i: ("train", "test")[i % 2]}
@@ -419,8 +420,9 @@ def test_texts_of_an_origin_are_left_out_and_the_teachers_vectors_serve_again(pl
     record, line = carried_out("distil", model, place, "--without", "x", *told, out="less")
     assert [(one["name"], one["rows"]) for one in record["data"]][1] == ("diverse_text/part-0", 20)
     assert "without x" in line["note"]
-    record, _ = carried_out("distil", model, place, "--without", "nli/train", *told, out="other")
-    assert [one["name"] for one in record["data"]] == ["diverse_text/part-0"]
+    for number, origin in enumerate(("nli/train", "snli")):
+        record, _ = carried_out("distil", model, place, "--without", origin, *told, out=f"other{number}")
+        assert [one["name"] for one in record["data"]] == ["diverse_text/part-0"]
     with pytest.raises(BadInput, match="no text is of the origin 'z'; expected"):
         carried_out("distil", model, place, "--without", "z", *told, out="none")
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from functools import partial
+from itertools import compress
 
 from ...data.catalogue.entry import TEXT_COLUMNS
 from ...data.datasets import check_dataset, load_dataset
@@ -104,7 +105,8 @@ def texts_from(sources: Sequence[str], origins: Sequence[str]) -> set[str]:
     found = {text for name in columns if name in origins for text in texts_of(name)}
     for of in columns.values():
         if ORIGIN in of:
-            found |= {text for text, origin in zip(of["text"], of[ORIGIN], strict=True) if origin in origins}
+            rows = [origin in origins for origin in of[ORIGIN]]
+            found |= {text for column in TEXT_COLUMNS if column in of for text in compress(of[column], rows)}
     return found
 
 
