@@ -70,6 +70,12 @@ def test_a_quick_run_reads_a_sample_that_is_always_the_same(place, monkeypatch):
     assert set(rows) < set(zip(*whole.values(), strict=True)) and len(whole["score"]) == 24
 
 
+def test_a_model_without_layers_has_no_rows_of_a_pooling_over_layers():
+    effort = Effort((), ("likewise-static", "likewise-mini"))
+    assert evaluated.local_names("{model}(pooling=sbert-wk:start=0)", effort) == ("likewise-mini",)
+    assert evaluated.local_names("{model}", effort) == effort.models
+
+
 def test_a_quick_run_reads_whole_topics(monkeypatch):
     topics = [f"t{i % 7}" for i in range(70)]
     monkeypatch.setattr(evaluated, "read_dataset", lambda _: {"sentence1": list(range(70)), "topic": topics})

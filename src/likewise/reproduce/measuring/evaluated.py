@@ -25,6 +25,8 @@ BACKBONE = "{backbone}"
 """Stands for the name of each local backbone in the name of a model."""
 TUNED = "{model}"
 """The same of each local model that is tuned for sentences."""
+OVER_LAYERS, WITHOUT_LAYERS = "sbert-wk", ("likewise-static",)
+"""The pooling that reads several layers, and models that have none: they have no rows of it."""
 SECONDS, QUICK_SECONDS = 60.0, 3.0  # a guess at one task's time
 RESAMPLES = 2_000
 Measures = Mapping[str, tuple[str, str | None]]
@@ -70,9 +72,8 @@ class ModelOnTasks:
 
 def local_names(model: str, effort: Effort) -> tuple[str, ...]:
     """The local models that a placeholder in a model's name stands for; one empty name if there is none."""
-    if BACKBONE in model:
-        return effort.backbones
-    return effort.models if TUNED in model else ("",)
+    names = effort.backbones if BACKBONE in model else effort.models if TUNED in model else ("",)
+    return tuple(name for name in names if name not in WITHOUT_LAYERS or OVER_LAYERS not in model)
 
 
 def named(model: str, local: str) -> str:
