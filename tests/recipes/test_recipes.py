@@ -427,6 +427,12 @@ def test_texts_of_an_origin_are_left_out_and_the_teachers_vectors_serve_again(pl
         carried_out("distil", model, place, "--without", "z", *told, out="none")
 
 
+def test_a_student_reads_as_much_as_its_teacher(place, model, monkeypatch):
+    monkeypatch.setattr(shared, "MAX_LENGTH", 5)
+    carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train")
+    assert TorchEmbedder.load(place / "out").tokenizer.max_length == TorchEmbedder.load(model).tokenizer.max_length > 5
+
+
 def test_a_teacher_in_int8_is_the_native_engines(place, model, tmp_path):
     TorchEmbedder.load(model, device="cpu").save(tmp_path / "teacher", weights="int8")
     told = ["--teacher", str(tmp_path / "teacher"), "--teacher-precision", "int8", "--sentences", "nli/train"]

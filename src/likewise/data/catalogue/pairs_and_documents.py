@@ -199,9 +199,9 @@ PAIRS = (
         },
         licence="mixed",
         terms="Each text keeps its source's: public domain, CC0, CC BY, CC BY-SA, GFDL, GPL and other free licences.",
-        citation="arXiv's metadata, MedQuAD, WordNet 3.0, OpenTriviaQA, GCIDE, FOLDOC, OpenStax, PLOS and 80 others",
+        citation="arXiv's metadata, MedQuAD, WordNet 3.0, OpenTriviaQA, GCIDE, FOLDOC, OpenStax, PLOS: 84 sources",
         homepage="https://github.com/staeiou/arxiv_archive",
-        obtain="its README names every source with its version and licence; texts are sentences and passages of them, "
+        obtain="docs/diverse-text.md names every source with version and licence; texts are sentences and passages, "
         "12 to 1,200 characters, distinct by letters and digits",
         note="No text of a test is in it, and no run of nine words that a test has.",
     ),

@@ -8,6 +8,7 @@ best are dot products), or a map to the teacher's width is trained along and lef
 import hashlib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = with_blocks(with_teacher(flags(__doc__, batch_size=128, learning_rate=3e-4))).parse_args(argv)
     teacher, whole = teacher_of(args), backbone(args, "mean")
     base = whole.fingerprint
+    read_as_much(whole, teacher)
     student = with_unit_length(kept(whole, args.keep))
     without_dropout(student)  # no label is there to be learned by heart
     objective, width = fitting(student, teacher, args)
@@ -92,6 +94,12 @@ def teacher_of(args: Namespace) -> Embedder:
     if args.teacher_precision == "int8":
         return Embedder.load(args.teacher, engine="native", precision="int8")
     return load_torch_embedder(args.teacher, precision=args.teacher_precision, device=args.device)
+
+
+def read_as_much(student: TorchEmbedder, teacher: Embedder) -> None:
+    """Let the student read as many tokens as its teacher, or as it can; not the paper's 128."""
+    longest = min(teacher.tokenizer.max_length, student.encoder.longest)
+    student.tokenizer = replace(student.tokenizer, max_length=longest)
 
 
 def kept(whole: TorchEmbedder, blocks: Sequence[int] | None) -> TorchEmbedder:

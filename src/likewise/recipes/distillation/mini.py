@@ -5,7 +5,6 @@ in their first principal axes. It learns to have the teacher's vectors; bundle.p
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -23,6 +22,7 @@ from .distil import (
     fitting,
     kept,
     principal_axes,
+    read_as_much,
     student_of,
     taught,
     teacher_of,
@@ -45,8 +45,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     teacher, whole = teacher_of(args), backbone(args, "mean")
     base = whole.fingerprint
-    longest = min(teacher.tokenizer.max_length, whole.encoder.longest)
-    whole.tokenizer = replace(whole.tokenizer, max_length=longest)
+    read_as_much(whole, teacher)
     student = with_unit_length(narrowed(kept(whole, args.keep), args.words, args.inner))
     objective, width = fitting(student, teacher, args)
     sources = list(taught(teacher, args, objective, width))
