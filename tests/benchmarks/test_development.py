@@ -1,0 +1,43 @@
+"""What students are chosen by is no test's data."""
+
+import pytest
+from benchmarks.development import DEVELOPMENT, development_data
+
+from benchmarks import development
+from likewise.evaluate.tasks.registry import TASKS
+
+FILES = {
+    "scifact/qrels": {
+        "query_id": [1, 2, 3],
+        "doc_id": [7, 8, 9],
+        "score": [1, 1, 1],
+        "split": ["train", "test", "train"],
+    },
+    "wiki_sections/triplets": {"anchor": ["a", "b"], "split": ["test", "train"]},
+    "trec/train": {"text": list("abcdefgh"), "label": [0, 1] * 4},
+    "qqp_subset/pairs": {"sentence1": list("abcdefghijk")},
+}
+
+
+@pytest.fixture(autouse=True)
+def files(monkeypatch):
+    monkeypatch.setattr(development, "read_dataset", lambda name: FILES.get(name, {"text": ["x"]}))
+
+
+def test_training_rows_take_the_place_of_test_rows():
+    assert development_data("scifact/qrels")["split"] == ["test", "aside", "test"]
+    assert development_data("wiki_sections/triplets")["split"] == ["aside", "test"]
+
+
+def test_each_fifth_row_is_set_aside_and_no_row_is_in_both():
+    assert development_data("qqp_subset/pairs")["sentence1"] == ["a", "f", "k"]
+    asked, learned = (development_data(name)["text"] for name in ("trec/test", "trec/train"))
+    assert asked == ["a", "f"] and sorted(asked + learned) == list("abcdefgh")
+
+
+def test_every_file_of_a_development_task_is_known_and_others_are_refused():
+    for file in {file for name in DEVELOPMENT for file in TASKS[name].data}:
+        assert development_data(file)
+    for name in ("stsb/test", "sts12/test", "mrpc/test"):
+        with pytest.raises(SystemExit, match="is not development data"):
+            development_data(name)
