@@ -181,21 +181,14 @@ PAIRS = (
         name="diverse_text",
         title="Sentences, passages, definitions and questions of science, medicine, computing and more",
         files={
-            "part-0": DatasetFile(
-                ("text", "source", "kind"),
-                226830,
-                "82cd7f4e072692692390696f6c1f2bfa6262442e8dd24ed7f0a8222e66809885",
-            ),
-            "part-1": DatasetFile(
-                ("text", "source", "kind"),
-                226830,
-                "138846598c52d73aa7d6c9c944f3364906243c323689a2a0f420ffaf706d4025",
-            ),
-            "part-2": DatasetFile(
-                ("text", "source", "kind"),
-                226829,
-                "bc4a537590e1a99e661fa493ba397550b5d9d06dbdb0fdda599ba414be2dccc7",
-            ),
+            f"part-{number}": DatasetFile(("text", "source", "kind"), rows, sha256)
+            for number, (rows, sha256) in enumerate(
+                (
+                    (226830, "82cd7f4e072692692390696f6c1f2bfa6262442e8dd24ed7f0a8222e66809885"),
+                    (226830, "138846598c52d73aa7d6c9c944f3364906243c323689a2a0f420ffaf706d4025"),
+                    (226829, "bc4a537590e1a99e661fa493ba397550b5d9d06dbdb0fdda599ba414be2dccc7"),
+                )
+            )
         },
         licence="mixed",
         terms="Each text keeps its source's: public domain, CC0, CC BY, CC BY-SA, GFDL, GPL and other free licences.",

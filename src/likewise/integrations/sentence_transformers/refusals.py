@@ -47,7 +47,7 @@ CONSTRUCTOR: dict[str, Refusal] = {
         "code of a model folder is never run", "families that are known need none; engine='torch' reads many more"
     ),
     "config_kwargs": Refusal("a model's configuration is not changed when it is loaded", "edit its config.json"),
-    "model_card_data": Refusal("no model card is written from it", "likewise train writes a card of its own runs"),
+    "model_card_data": Refusal("the drop-in writes no model cards", "likewise train writes one for each run"),
     "keep_in_fp32_modules": Refusal("one precision holds for all layers", "load without a dtype: fp32 throughout"),
     "backend": Refusal(
         "models are computed by likewise's own engines, without ONNX or OpenVINO",

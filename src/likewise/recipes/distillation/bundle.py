@@ -28,7 +28,7 @@ from ...runtime.untrusted_files import read_object
 from ...train.output.model_card import model_card
 from ...train.output.record import RECORD
 from ..recipe import start
-from .unlabelled import SOURCES, VOCABULARY, single_words, touched
+from .unlabelled import VOCABULARY, single_words, touched
 
 MODELS = Path(__file__).parents[2] / "bundled"
 LARGEST = 12_000_000
@@ -119,7 +119,7 @@ And some tasks are made of texts that were read (of MRPC, those of its training 
 {limits}"""
 
 
-def single_words_note(model: TorchEmbedder, sources: Sequence[str] = SOURCES) -> str:
+def single_words_note(model: TorchEmbedder, sources: Sequence[str]) -> str:
     """Which tests have single words of the vocabulary as texts, and how many."""
     result = single_words(model, sources).items()
     return ", ".join(f"{shared:,} of the {whole:,} of {file}" for file, (shared, whole) in result) or "none"

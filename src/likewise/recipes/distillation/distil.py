@@ -144,6 +144,7 @@ LEARNT: dict[str, Callable[[int | None], Objective]] = {
 
 def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int | None = None) -> Iterator[DataSource]:
     """The texts with the teacher's vectors, a course a data set; encoded once, and kept for other students."""
+    left_out = texts_from(args.sentences, args.without)  # first, since a wrong name is to be told before the encoding
     result = unlabelled(args.sentences, teacher)
     total = sum(map(len, result.values()))
     if args.rows is not None and not lessons_file(teacher, args, result).exists():
@@ -160,7 +161,7 @@ def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int 
     for name, of in result.items():
         rows[name] = TrainingRows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
         begin += len(of)
-    if left_out := texts_from(args.sentences, args.without):
+    if left_out:
         rows = {name: _less(one, left_out) for name, one in rows.items()}
     total = sum(map(len, rows.values()))
     for name, one in rows.items():

@@ -59,7 +59,7 @@ def tested(sources: Sequence[str] = ()) -> set[str]:
     return {letters(text) for file in _others(sources) for text in texts_of(file)}
 
 
-def single_words(model: Embedder, sources: Sequence[str] = SOURCES) -> dict[str, tuple[int, int]]:
+def single_words(model: Embedder, sources: Sequence[str]) -> dict[str, tuple[int, int]]:
     """How many of its distinct texts a test has that are words of the vocabulary; of those that have any."""
     known = {letters(word) for word in words(model)}
     forms = {file: {letters(text) for text in texts_of(file)} for file in _others(sources)}
@@ -73,7 +73,7 @@ def _others(sources: Sequence[str]) -> list[str]:
     return [file for file in files if file not in ours and check_dataset(file).state != "missing"]
 
 
-def touched(sources: Sequence[str] = SOURCES) -> list[str]:
+def touched(sources: Sequence[str]) -> list[str]:
     """The tasks that read a source, or what is derived from it."""
     ours = _with_derived(sources)
     return [name for name, task in TASKS.items() if ours & {*task.data}]
