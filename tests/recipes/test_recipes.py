@@ -24,11 +24,12 @@ from likewise.recipes import argument_similarity
 from likewise.recipes import recipe as shared
 from likewise.recipes.ablation_pooling_concatenation import CELLS, cells
 from likewise.recipes.distillation import bundle, mini, unlabelled
-from likewise.recipes.distillation.distil import principal
+from likewise.recipes.distillation.distil import principal, with_questions
 from likewise.recipes.distillation.static import alone, word_piece_table
 from likewise.reproduce.tables.sbert_ablation import ABLATION
 from likewise.train.data.batch import TrainingRows
 from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS
+from likewise.train.objectives import Distillation
 from likewise.train.output import console
 from likewise.train.output.log import TIMING_FIELDS, read_log
 from tests.tiny import model_folder
@@ -425,6 +426,33 @@ def test_texts_of_an_origin_are_left_out_and_the_teachers_vectors_serve_again(pl
         assert [one["name"] for one in record["data"]] == ["diverse_text/part-0"]
     with pytest.raises(BadInput, match="no text is of the origin 'z'; expected"):
         carried_out("distil", model, place, "--without", "z", *told, out="none")
+
+
+def test_questions_have_the_share_that_is_asked_for(place, model):
+    rows = {
+        "a": TrainingRows({"sentence": [f"why {i}? " for i in range(30)]}, {"teacher": np.arange(30)}),
+        "b": TrainingRows({"sentence": [f"so {i}." for i in range(970)]}, {"teacher": np.arange(970)}),
+    }
+    result = with_questions(rows, 0.25)
+    assert list(result["a"].texts["sentence"]) == rows["a"].texts["sentence"]  # each question, in its order
+    assert 60 < len(result["b"]) < 120  # 90 by chance
+    assert [int(text[3:-1]) for text in result["b"].texts["sentence"]] == list(result["b"].numbers["teacher"])
+    assert result["b"].texts["sentence"] == with_questions(rows, 0.25)["b"].texts["sentence"]
+    for share in (0.01, 1.0, float("nan")):
+        with pytest.raises(BadInput, match="30 of the 1,000 texts end in a question mark; expected 0.030 or more"):
+            with_questions(rows, share)
+    told = ["--teacher", model, "--sentences", "nli/train", "--questions", "0.5"]
+    with pytest.raises(BadInput, match="a share of 0.5 questions, and 0 of the"):
+        carried_out("distil", model, place, *told)
+
+
+def test_adams_epsilon_is_far_below_the_gradients_of_a_word_that_one_text_of_a_batch_has(place, model):
+    record, _ = carried_out("static", model, place, "--teacher", model, "--sentences", "vocabulary", "--words", "6")
+    words = torch.randn(512, 25, 384, generator=torch.manual_seed(0)).requires_grad_()
+    student, teacher = (torch.nn.functional.normalize(x, dim=1) for x in (words.mean(1), torch.randn(512, 384)))
+    Distillation()(student, teacher=teacher.detach()).backward()
+    usual = words.grad[0, 0].square().mean().sqrt()  # 3e-8; with BERT's 1e-6 such a word would hardly move
+    assert record["settings"]["adam_epsilon"] < usual / 100
 
 
 def test_a_student_reads_as_much_as_its_teacher(place, model, monkeypatch):

@@ -30,10 +30,14 @@ from ...train.data.batch import TrainingRows
 from ...train.data.schedule import DataSource
 from ...train.distillation.teacher_outputs import teacher_outputs
 from ...train.objectives import Distillation, Objective, SimilarityDistillation, Weighted
+from ...train.settings import TrainSettings
 from ..recipe import Recipe, backbone, flags, named_shortly, paper_settings, picked_rows, sample_rows, start
 from .unlabelled import SOURCES, texts_from, unlabelled
 
 LESSONS = Path("out") / "lessons"
+EPSILON = 1e-11
+"""Adam's. Gradients of a mean over 384 squared differences of unit vectors are about 1e-7 a weight, and less where a
+word is rare: BERT's 1e-6 would all but stop Adam from making steps of equal size."""
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
@@ -48,13 +52,19 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     sources = list(taught(teacher, args, objective, width))
     blocks = {} if args.keep is None else {"blocks": args.keep}
     recipe = student_of("distil", args, teacher, base, **blocks)
-    return recipe.train(student, sources, paper_settings(args))
+    return recipe.train(student, sources, distillation_settings(args))
+
+
+def distillation_settings(args: Namespace, **more: Any) -> TrainSettings:
+    """The paper's optimizer with an epsilon below the gradients of mean squared errors, and without weight decay."""
+    return paper_settings(args, adam_epsilon=EPSILON, weight_decay=0.0, **more)
 
 
 def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape: Any) -> Recipe:
     """The recipe of a student of this shape; it is known by what it was made of, the backbone's fingerprint `base`."""
     shape |= {"learns": args.learn} if args.learn != "vectors" else {}
     shape |= {"without": args.without} if args.without else {}
+    shape |= {"questions": args.questions} if args.questions is not None else {}
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
     note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {named_shortly(args.teacher)}"])
     about = {"teacher": teacher.fingerprint, "to": args.to, **shape}
@@ -83,6 +93,8 @@ def with_teacher(parser: ArgumentParser) -> ArgumentParser:
     add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help=message)
     message = "leave out texts of these data, or of these origins in their column `source` (wordnet)"
     add("--without", type=_names, default=(), metavar="ORIGIN,…", help=message)
+    message = "share of texts that end in a question mark, to be had by leaving out others (as many as there are)"
+    add("--questions", type=float, metavar="SHARE", help=message)
     return parser
 
 
@@ -163,6 +175,8 @@ def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int 
         begin += len(of)
     if left_out:
         rows = {name: _less(one, left_out) for name, one in rows.items()}
+    if args.questions is not None:
+        rows = with_questions(rows, args.questions)
     total = sum(map(len, rows.values()))
     for name, one in rows.items():
         share = None if args.rows is None else _share(args.rows, len(one), total)
@@ -172,6 +186,31 @@ def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int 
 
 def _less(rows: TrainingRows, texts: Collection[str]) -> TrainingRows:
     return picked_rows(rows, [i for i, text in enumerate(rows.texts["sentence"]) if text not in texts])
+
+
+def with_questions(rows: Mapping[str, TrainingRows], share: float) -> dict[str, TrainingRows]:
+    """All texts that end in a question mark, and of the others so many, by chance, that those have this share.
+
+    Raises:
+        BadInput: no share, or one that the texts cannot be given by leaving some out.
+    """
+    asks = {name: np.array([is_question(text) for text in of.texts["sentence"]], bool) for name, of in rows.items()}
+    questions, total = (int(sum(of)) for of in (map(np.sum, asks.values()), map(len, asks.values())))
+    if not questions or not questions / total <= share < 1:
+        raise BadInput(
+            f"a share of {share:g} questions, and {questions:,} of the {total:,} texts end in a question mark; "
+            f"expected {questions / max(total, 1):.3f} or more, and less than 1"
+        )
+    stay = questions * (1 / share - 1) / max(total - questions, 1)
+    chance = np.random.default_rng(0)
+    return {
+        name: picked_rows(of, np.flatnonzero(asks[name] | (chance.random(len(of)) < stay))) for name, of in rows.items()
+    }
+
+
+def is_question(text: str) -> bool:
+    """It ends in a question mark."""
+    return text.rstrip().endswith("?")
 
 
 def lessons_file(teacher: Embedder, args: Namespace, found: Mapping[str, Sequence[str]]) -> Path:

@@ -4,7 +4,7 @@ The student is the backbone with few of its blocks, of their inner layers those 
 in their first principal axes. It learns to have the teacher's vectors; bundle.py stores it in eight bits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,8 +17,9 @@ from ...encoders.families import FAMILIES
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...model_files.names import RECOMMENDED_MODEL
-from ..recipe import backbone, flags, paper_settings, start
+from ..recipe import backbone, flags, start
 from .distil import (
+    distillation_settings,
     fitting,
     kept,
     principal_axes,
@@ -30,7 +31,9 @@ from .distil import (
     with_teacher,
     with_unit_length,
 )
+from .more_words import add_words, missing_words, with_more_words, with_rows
 
+MORE_WORDS = 3500
 PLACE = 5  # a usual position: words are narrowed as they are there
 
 
@@ -42,21 +45,25 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.set_defaults(keep=(0, 5), adam_bias_correction=True)
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a word's vector (%(default)s)")
     parser.add_argument("--inner", type=int, default=512, metavar="N", help="units of an inner layer (%(default)s)")
-    args = parser.parse_args(argv)
+    args = with_more_words(parser, MORE_WORDS).parse_args(argv)
     teacher, whole = teacher_of(args), backbone(args, "mean")
     base = whole.fingerprint
     read_as_much(whole, teacher)
-    student = with_unit_length(narrowed(kept(whole, args.keep), args.words, args.inner))
-    objective, width = fitting(student, teacher, args)
+    objective, width = fitting(whole, teacher, args)
     sources = list(taught(teacher, args, objective, width))
-    shape = {"blocks": args.keep, "words": args.words, "inner": args.inner}
-    settings = paper_settings(args, warmup_ratio=0.05)
+    more = missing_words(sources, whole.tokenizer, args.more_words)
+    student = with_unit_length(narrowed(kept(whole, args.keep), args.words, args.inner, more))
+    shape = {"blocks": args.keep, "words": args.words, "inner": args.inner, "more words": args.more_words}
+    settings = distillation_settings(args, warmup_ratio=0.05)
     return student_of("mini", args, teacher, base, **shape).train(student, sources, settings)
 
 
 @torch.no_grad()
-def narrowed(whole: TorchEmbedder, width: int, inner: int) -> TorchEmbedder:
-    """The model with `inner` units in each block's inner layer and word vectors of this width; without dropout."""
+def narrowed(whole: TorchEmbedder, width: int, inner: int, more: Sequence[str] = ()) -> TorchEmbedder:
+    """The model with `inner` units in each block's inner layer and word vectors of this width; without dropout.
+
+    Its vocabulary has `more` words, which begin as the mean of their pieces.
+    """
     encoder = whole.encoder
     if not isinstance(encoder, Bert) or encoder.config.get("model_type") != "bert":
         raise BadInput(f"a {encoder.config.get('model_type')!r} encoder is not narrowed here; expected a 'bert'")
@@ -64,9 +71,12 @@ def narrowed(whole: TorchEmbedder, width: int, inner: int) -> TorchEmbedder:
         raise BadInput(
             f"words of {width} and {inner} inner units; expected 1–{encoder.width - 1}, 1–{encoder.shape.inner}"
         )
+    tokenizer, replaced = add_words(whole.tokenizer, more)
+    embeddings = narrower(encoder.embeddings, width, replaced)
     config = {
         **encoder.config,
         "model_type": "electra",
+        "vocab_size": len(embeddings["words.weight"]),
         "architectures": ["ElectraModel"],
         "embedding_size": width,
         "intermediate_size": inner,
@@ -76,11 +86,11 @@ def narrowed(whole: TorchEmbedder, width: int, inner: int) -> TorchEmbedder:
     state = {name: tensor for name, tensor in encoder.state_dict().items() if name.startswith("blocks.")}
     for i in range(encoder.depth):
         state |= slimmer(state, f"blocks.{i}.", inner)
-    state |= {f"embeddings.{name}": tensor for name, tensor in narrower(encoder.embeddings, width).items()}
+    state |= {f"embeddings.{name}": tensor for name, tensor in embeddings.items()}
     built = FAMILIES["electra"].build(config)
     built.load_state_dict(state)
     built.config = config
-    return TorchEmbedder(whole.tokenizer, built, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
+    return TorchEmbedder(tokenizer, built, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
 
 
 def slimmer(state: dict[str, Tensor], at: str, inner: int) -> dict[str, Tensor]:
@@ -94,13 +104,14 @@ def slimmer(state: dict[str, Tensor], at: str, inner: int) -> dict[str, Tensor]:
     }
 
 
-def narrower(whole: Embeddings, width: int) -> dict[str, Tensor]:
-    """Weights of embeddings `width` wide that, widened, are about what the whole ones give.
+def narrower(whole: Embeddings, width: int, replaced: Mapping[int, Sequence[int]]) -> dict[str, Tensor]:
+    """Weights of embeddings `width` wide that, widened, are about what the whole ones give; with rows for new tokens.
 
     What a block is given of each word is brought to its first principal axes; the layer that widens it again is the
     least-squares fit to what the narrow normalisation leaves of that.
     """
     words, positions = (table.weight.double().cpu() for table in (whole.words, whole.positions))
+    words = with_rows(words, replaced)
     segment = 0 if whole.segments is None else whole.segments.weight[0].double().cpu()
     gain, shift = whole.norm.weight.double().cpu(), whole.norm.bias.double().cpu()
     at = min(PLACE, len(positions) - 1)

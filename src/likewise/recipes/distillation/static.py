@@ -5,7 +5,7 @@ Dongen 2024), then learns from sentences; bundle.py stores it in eight bits. A p
 length of its row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,9 +21,11 @@ from ...heads import Dense, Normalize
 from ...model_files import Manifest
 from ...model_files.names import RECOMMENDED_MODEL
 from ...pooling import Reduce
-from ..recipe import backbone, flags, paper_settings, placed, start
-from .distil import fitting, principal_axes, student_of, taught, teacher_of, with_teacher
+from ..recipe import backbone, flags, placed, start
+from .distil import distillation_settings, fitting, principal_axes, student_of, taught, teacher_of, with_teacher
+from .more_words import add_words, missing_words, with_more_words
 
+MORE_WORDS = 10_000
 LONGEST = 4096
 """Tokens read of a text, for want of a reason to read fewer."""
 RARE = 1e-3
@@ -36,25 +38,30 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser = with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=512, learning_rate=5e-3, epochs=4))
     parser.set_defaults(adam_bias_correction=True)
     parser.add_argument("--words", type=int, default=256, metavar="N", help="numbers of a piece's vector (%(default)s)")
-    args = parser.parse_args(argv)
+    args = with_more_words(parser, MORE_WORDS).parse_args(argv)
     teacher = teacher_of(args)
     whole = backbone(args)
-    base, student = whole.fingerprint, placed(word_piece_table(whole, args.words), args)
-    student.tokenizer = replace(student.tokenizer, max_length=LONGEST)
-    objective, width = fitting(student, teacher, args)
+    objective, width = fitting(whole, teacher, args)
     sources = list(taught(teacher, args, objective, width))
-    settings = paper_settings(args, warmup_ratio=0.05, weight_decay=0.0)
-    return student_of("static", args, teacher, base, words=args.words).train(student, sources, settings)
+    more = missing_words(sources, whole.tokenizer, args.more_words)
+    base, student = whole.fingerprint, placed(word_piece_table(whole, args.words, more), args)
+    student.tokenizer = replace(student.tokenizer, max_length=LONGEST)
+    shape = {"words": args.words, "more words": args.more_words}
+    settings = distillation_settings(args, warmup_ratio=0.05)
+    return student_of("static", args, teacher, base, **shape).train(student, sources, settings)
 
 
 @torch.no_grad()
-def word_piece_table(model: TorchEmbedder, width: int) -> TorchEmbedder:
-    """A table for the model's tokenizer: its vector of each piece alone, in their first `width` principal axes."""
-    vectors = alone(model)
+def word_piece_table(model: TorchEmbedder, width: int, more: Sequence[str] = ()) -> TorchEmbedder:
+    """A table for the model's tokenizer, and `more` words: its vector of each alone, in `width` principal axes."""
+    tokenizer, replaced = add_words(model.tokenizer, more)
+    vectors = alone(model, replaced)
     if not 0 < width <= vectors.shape[1]:
         raise BadInput(f"--words is {width}; expected 1 to {vectors.shape[1]}, the numbers of {model.width}")
     axes = principal_axes(vectors)[:, :width]
-    rare = RARE / (RARE + 1 / torch.arange(1, len(vectors) + 1))
+    rank = torch.arange(1, len(vectors) + 1)
+    rank[list(replaced)] = len(vectors)
+    rare = RARE / (RARE + 1 / rank)
     config = {"model_type": "words", "vocab_size": len(vectors), "hidden_size": width}
     encoder = FAMILIES["words"].build(config)
     encoder.load_state_dict({"table.weight": vectors @ axes * rare[:, None]})
@@ -63,12 +70,13 @@ def word_piece_table(model: TorchEmbedder, width: int) -> TorchEmbedder:
     widen.linear.weight.copy_(axes)
     manifest = Manifest(encoder=model.manifest.encoder)
     heads = nn.Sequential(widen, Normalize())
-    return TorchEmbedder(model.tokenizer, encoder, Reduce.parse("mean"), heads, manifest).eval()
+    return TorchEmbedder(tokenizer, encoder, Reduce.parse("mean"), heads, manifest).eval()
 
 
-def alone(model: TorchEmbedder) -> Float[Tensor, "V E"]:
-    """The model's vector of each id of its tokenizer, alone between the special ones."""
-    ids = [model.tokenizer.with_special_tokens([i]) for i in range(model.tokenizer.vocabulary)]
+def alone(model: TorchEmbedder, replaced: Mapping[int, list[int]]) -> Float[Tensor, "V E"]:
+    """The model's vector of each id, or of the pieces that a new one replaces, alone between the special ones."""
+    count = max(model.tokenizer.vocabulary, *(i + 1 for i in replaced), 0)
+    ids = [model.tokenizer.with_special_tokens(replaced.get(i, [i])) for i in range(count)]
     parts = [ids[i : i + AT_ONCE] for i in range(0, len(ids), AT_ONCE)]
     return torch.cat([model(Ragged.of(part, model.device)).float().cpu() for part in parts])
 
