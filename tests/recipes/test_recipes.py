@@ -24,7 +24,7 @@ from likewise.recipes import argument_similarity
 from likewise.recipes import recipe as shared
 from likewise.recipes.ablation_pooling_concatenation import CELLS, cells
 from likewise.recipes.distillation import bundle, mini, unlabelled
-from likewise.recipes.distillation.distil import principal, with_questions
+from likewise.recipes.distillation.distil import principal, whitened, with_questions
 from likewise.recipes.distillation.static import alone, word_piece_table
 from likewise.reproduce.tables.sbert_ablation import ABLATION
 from likewise.train.data.batch import TrainingRows
@@ -444,6 +444,24 @@ def test_questions_have_the_share_that_is_asked_for(place, model):
     told = ["--teacher", model, "--sentences", "nli/train", "--questions", "0.5"]
     with pytest.raises(BadInput, match="a share of 0.5 questions, and 0 of the"):
         carried_out("distil", model, place, *told)
+
+
+def test_whitening_evens_out_principal_axes(place, model):
+    x = np.random.default_rng(0).normal(size=(2000, 6)) * [9, 5, 3, 2, 1, 0.5]
+    x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+
+    def squares(vectors):
+        return np.linalg.eigvalsh(vectors.T @ vectors / len(vectors))
+
+    np.testing.assert_allclose(whitened(x, 0), x, atol=1e-5)
+    spread = [squares(whitened(x, power))[-1] / squares(whitened(x, power))[0] for power in (0, 0.2, 0.5)]
+    assert spread[0] > 3 * spread[1] > 6 * spread[2]
+    np.testing.assert_allclose(np.linalg.norm(whitened(x, 0.2), axis=1), 1, atol=1e-5)
+    told = ["--teacher", model, "--sentences", "nli/train", "--whiten"]
+    _, line = carried_out("distil", model, place, *told, "0.2")
+    assert "whitened 0.2" in line["note"]
+    with pytest.raises(SystemExit):
+        carried_out("distil", model, place, *told, "0.6")
 
 
 def test_adams_epsilon_is_far_below_the_gradients_of_a_word_that_one_text_of_a_batch_has(place, model):

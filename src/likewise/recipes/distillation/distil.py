@@ -6,7 +6,7 @@ best are dot products), or a map to the teacher's width is trained along and lef
 """
 
 import hashlib
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from ...embedder import Embedder
 from ...encoders.layers import without_dropout
@@ -64,6 +65,7 @@ def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape
     """The recipe of a student of this shape; it is known by what it was made of, the backbone's fingerprint `base`."""
     shape |= {"learns": args.learn} if args.learn != "vectors" else {}
     shape |= {"without": args.without} if args.without else {}
+    shape |= {"whitened": args.whiten} if args.whiten else {}
     shape |= {"questions": args.questions} if args.questions is not None else {}
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
     note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {named_shortly(args.teacher)}"])
@@ -80,7 +82,7 @@ def with_blocks(parser: ArgumentParser, usual: str = "all") -> ArgumentParser:
     return parser
 
 
-def with_teacher(parser: ArgumentParser) -> ArgumentParser:
+def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
     """What recipes that distil are told besides."""
     add = parser.add_argument
     add("--teacher", default=RECOMMENDED_MODEL, metavar="MODEL", help="whose vectors are learned (%(default)s)")
@@ -93,6 +95,8 @@ def with_teacher(parser: ArgumentParser) -> ArgumentParser:
     add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help=message)
     message = "leave out texts of these data, or of these origins in their column `source` (wordnet)"
     add("--without", type=_names, default=(), metavar="ORIGIN,…", help=message)
+    message = "even out the teacher's principal axes: 0 leaves them, 0.5 whitens its vectors (%(default)g)"
+    add("--whiten", type=_whitening, default=whiten, metavar="POWER", help=message)
     message = "share of texts that end in a question mark, to be had by leaving out others (as many as there are)"
     add("--questions", type=float, metavar="SHARE", help=message)
     return parser
@@ -144,6 +148,8 @@ def fitting(student: TorchEmbedder, teacher: Embedder, args: Namespace) -> tuple
     return LEARNT[args.learn](None), student.width
 
 
+LEAST_SQUARE = 1e-6
+"""Mean square of unit vectors along an axis below which it is noise, which is not to be raised further."""
 SIMILARITIES_SHARE = 0.1
 """The weight of similarities beside vectors: their mean squared errors are then about as large."""
 LEARNT: dict[str, Callable[[int | None], Objective]] = {
@@ -168,6 +174,7 @@ def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int 
     texts = [text for one in result.values() for text in one]
     outputs: Mapping[str, Any] = teacher_outputs({"sentence": texts}, teacher, Distillation(), file=file)
     vectors = np.asarray(outputs["teacher"])
+    vectors = whitened(vectors, args.whiten) if args.whiten else vectors
     vectors = vectors if width is None else principal(vectors, width)
     rows, begin = {}, 0
     for name, of in result.items():
@@ -236,6 +243,19 @@ def principal(vectors: np.ndarray, width: int) -> np.ndarray:
     return (result @ principal_axes(result)[:, :width]).numpy()
 
 
+@torch.no_grad()
+def whitened(vectors: np.ndarray, power: float) -> np.ndarray:
+    """The vectors with their principal axes about the origin evened out, at length 1 again; (N, D) float32.
+
+    Along each axis they are divided by their mean square to the `power`: by 0.5 all axes weigh the same, as in
+    whitening (Su et al. 2021, here without centring), by less the first ones still weigh more.
+    """
+    x = torch.from_numpy(vectors)
+    squares, axes = torch.linalg.eigh((x.T @ x / len(x)).double())
+    scales = squares.clamp_min(LEAST_SQUARE) ** -power
+    return normalize(x @ ((axes * scales) @ axes.T).to(x.dtype)).numpy()
+
+
 def principal_axes(x: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
     """Columns of unit length, that along which x has the largest sum of squares first."""
     squares = x.T @ x
@@ -245,6 +265,13 @@ def principal_axes(x: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
+
+
+def _whitening(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 0.5:
+        raise ArgumentTypeError(f"{text} is no power from 0 to 0.5")
+    return value
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from .distil import distillation_settings, fitting, principal_axes, student_of, 
 from .more_words import add_words, missing_words, with_more_words
 
 MORE_WORDS = 10_000
+WHITEN = 0.2
 LONGEST = 4096
 """Tokens read of a text, for want of a reason to read fewer."""
 RARE = 1e-3
@@ -35,9 +36,10 @@ AT_ONCE = 4096
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encode with the teacher, train, evaluate, record."""
-    parser = with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=512, learning_rate=5e-3, epochs=4))
+    parser = flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=512, learning_rate=1e-3, epochs=2)
+    parser = with_teacher(parser, whiten=WHITEN)
     parser.set_defaults(adam_bias_correction=True)
-    parser.add_argument("--words", type=int, default=256, metavar="N", help="numbers of a piece's vector (%(default)s)")
+    parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a piece's vector (%(default)s)")
     args = with_more_words(parser, MORE_WORDS).parse_args(argv)
     teacher = teacher_of(args)
     whole = backbone(args)
