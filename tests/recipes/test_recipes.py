@@ -25,7 +25,7 @@ from likewise.recipes import recipe as shared
 from likewise.recipes.ablation_pooling_concatenation import CELLS, cells
 from likewise.recipes.distillation import bundle, mini, unlabelled
 from likewise.recipes.distillation.distil import principal, whitened, with_questions
-from likewise.recipes.distillation.static import alone, word_piece_table
+from likewise.recipes.distillation.static import LONGEST, alone, word_piece_table
 from likewise.reproduce.tables.sbert_ablation import ABLATION
 from likewise.train.data.batch import TrainingRows
 from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS
@@ -477,6 +477,13 @@ def test_a_student_reads_as_much_as_its_teacher(place, model, monkeypatch):
     monkeypatch.setattr(shared, "MAX_LENGTH", 5)
     carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train")
     assert TorchEmbedder.load(place / "out").tokenizer.max_length == TorchEmbedder.load(model).tokenizer.max_length > 5
+
+
+def test_a_table_of_words_that_learns_again_reads_as_far_as_before(place, model):
+    told = ["--teacher", model, "--sentences", "nli/train"]
+    carried_out("static", model, place, "--words", "6", *told)
+    carried_out("distil", str(place / "out"), place, *told, out="again")
+    assert TorchEmbedder.load(place / "again").tokenizer.max_length == LONGEST
 
 
 def test_a_teacher_in_int8_is_the_native_engines(place, model, tmp_path):

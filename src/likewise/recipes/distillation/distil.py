@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from ...embedder import Embedder
+from ...encoders.encoder import UNBOUNDED
 from ...encoders.layers import without_dropout
 from ...encoders.prune_layers import prune_layers
 from ...engines.torch.torch_embedder import TorchEmbedder
@@ -113,8 +114,12 @@ def teacher_of(args: Namespace) -> Embedder:
 
 
 def read_as_much(student: TorchEmbedder, teacher: Embedder) -> None:
-    """Let the student read as many tokens as its teacher, or as it can; not the paper's 128."""
-    longest = min(teacher.tokenizer.max_length, student.encoder.longest)
+    """Let the student read as many tokens as its teacher, or as it can; not the paper's 128.
+
+    What has no positions, a table of words, reads what its folder says.
+    """
+    own = student.manifest.max_length if student.encoder.longest == UNBOUNDED else None
+    longest = own or min(teacher.tokenizer.max_length, student.encoder.longest)
     student.tokenizer = replace(student.tokenizer, max_length=longest)
 
 
