@@ -14,6 +14,9 @@ from torch.utils.checkpoint import checkpoint
 
 from ..arrays.ragged import Ragged
 
+UNBOUNDED = 1 << 20
+"""`longest` of encoders without position embeddings, or with relative ones: practically unlimited."""
+
 
 class Encoder(nn.Module):
     """From tokens to layers: the embeddings, then the output of each block, computed lazily."""

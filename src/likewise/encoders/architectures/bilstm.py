@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from ...arrays.ragged import Ragged
-from ..encoder import Encoder
+from ..encoder import UNBOUNDED, Encoder
 from ..shapes import BiLSTMShape
-from .word_table import UNBOUNDED, WordTable
+from .word_table import WordTable
 
 
 class LSTM(nn.LSTM):

@@ -12,10 +12,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ...arrays.ragged import Ragged
-from ..encoder import Encoder
+from ..encoder import UNBOUNDED, Encoder
 from ..layers import Embedding
 from ..shapes import DeepAveragingShape
-from .word_table import UNBOUNDED, WordTable
+from .word_table import WordTable
 
 _MULTIPLIERS = (0x9E3779B1, 0x85EBCA77)  # odd and irregular, as in xxHash; both products stay within 63 bits
 

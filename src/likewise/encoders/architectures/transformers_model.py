@@ -24,7 +24,7 @@ from ...arrays.ragged import Ragged
 from ...errors import BadModel
 from ...runtime.untrusted_files import MAX_JSON_BYTES, regular_file_exists
 from ..config import MAX_DEPTH, MAX_SIZE
-from ..encoder import Encoder
+from ..encoder import UNBOUNDED, Encoder
 
 try:  # the context in which transformers builds empty models since version 5
     from transformers.initialization import meta_device_safe_creation_ops
@@ -34,7 +34,6 @@ except ImportError:
 Shapes = Mapping[str, tuple[int, ...]]
 
 INCIDENTAL = ("_name_or_path", "architectures", "transformers_version", "dtype", "torch_dtype")  # change no vector
-UNBOUNDED = 1 << 20  # for models whose positions are only relative
 
 MOST_LABELS = 100_000
 SPARE_NUMBERS, SPARE_PARTS = 1 << 24, 2000

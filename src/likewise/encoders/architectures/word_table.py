@@ -11,12 +11,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ...arrays.ragged import Ragged
-from ..encoder import Encoder
+from ..encoder import UNBOUNDED, Encoder
 from ..layers import Embedding
 from ..shapes import WordShape
-
-UNBOUNDED = 1 << 20
-"""The maximum number of tokens in a text: practically unlimited, since there are no position embeddings."""
 
 
 class WordTable(Encoder):
