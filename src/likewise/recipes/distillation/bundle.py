@@ -1,6 +1,6 @@
 """Bundle a finished run with the package: weights in eight bits, with a model card, in the package's folder of models.
 
-    python -m likewise.recipes.distillation.mini --precision bf16 -o out/likewise-mini
+    python -m likewise.recipes.distillation.mini -o out/likewise-mini
     python -m likewise.recipes.distillation.bundle out/likewise-mini
 
 The card's scores are those of the weights that ship. What is printed at the end belongs into model_files/names.py.

@@ -40,7 +40,7 @@ PLACE = 5  # a usual position: words are narrowed as they are there
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encode with the teacher, train, evaluate, record."""
     parser = with_blocks(
-        with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=256, learning_rate=1e-3, epochs=2)), "0,5"
+        with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=128, learning_rate=2e-3, epochs=1.7)), "0,5"
     )
     parser.set_defaults(keep=(0, 5), adam_bias_correction=True)
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a word's vector (%(default)s)")

@@ -36,7 +36,7 @@ AT_ONCE = 4096
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encode with the teacher, train, evaluate, record."""
-    parser = flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=512, learning_rate=1e-3, epochs=2)
+    parser = flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=512, learning_rate=1e-3, epochs=1)
     parser = with_teacher(parser, whiten=WHITEN)
     parser.set_defaults(adam_bias_correction=True)
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a piece's vector (%(default)s)")
