@@ -148,7 +148,7 @@ CASES = [(name, flags) for name, several in RECIPES.items() for flags in several
 
 
 def test_every_recipe_is_tried_and_told_of():
-    files = set(PLACES) - {"recipe", "unlabelled", "bundle"}
+    files = set(PLACES) - {"recipe", "unlabelled", "more_words", "bundle"}
     page = (ROOT / "docs" / "recipes.md").read_text()
     assert files == set(RECIPES) and all(f"python -m {PLACES[name]} " in page for name in files)
 
@@ -382,7 +382,7 @@ def test_a_student_is_known_by_what_it_was_made_of(place, model, monkeypatch):
     solved = mini.least_squares
     monkeypatch.setattr(mini, "least_squares", lambda a, b: solved(a, b) + 1e-9)  # as another order of sums would
     assert carried_out("mini", model, place, *told)[0] == first
-    assert line["note"] == "blocks 1, words 12, inner 20, from tiny, Adam corrected"
+    assert line["note"] == "blocks 1, words 12, inner 20, more words 3500, from tiny, Adam corrected"
     assert first["backbone"]["fingerprint"] == TorchEmbedder.load(model).fingerprint
     with pytest.raises(BadInput, match="another finished run"):
         carried_out("mini", model, place, *told[:-4], "--inner", "19", *told[-4:])
@@ -470,7 +470,7 @@ def test_adams_epsilon_is_far_below_the_gradients_of_a_word_that_one_text_of_a_b
     student, teacher = (torch.nn.functional.normalize(x, dim=1) for x in (words.mean(1), torch.randn(512, 384)))
     Distillation()(student, teacher=teacher.detach()).backward()
     usual = words.grad[0, 0].square().mean().sqrt()  # 3e-8; with BERT's 1e-6 such a word would hardly move
-    assert record["settings"]["adam_epsilon"] < usual / 100
+    assert record["run"]["adam_epsilon"] < usual / 100
 
 
 def test_a_student_reads_as_much_as_its_teacher(place, model, monkeypatch):
@@ -503,7 +503,7 @@ def test_a_table_begins_with_the_vector_of_each_piece_alone(model):
     whole = TorchEmbedder.load(model, device="cpu")
     made = word_piece_table(whole, whole.width)
     row = made.heads[0].linear(made.encoder.table.weight).detach()
-    cosines = torch.nn.functional.cosine_similarity(row[7], alone(whole)[7].detach(), dim=0)
+    cosines = torch.nn.functional.cosine_similarity(row[7], alone(whole, {})[7].detach(), dim=0)
     assert float(cosines) == pytest.approx(1, abs=1e-5) and row[7].norm() < row[-1].norm()
     with pytest.raises(BadInput, match="expected 1 to"):
         word_piece_table(whole, whole.width + 1)

@@ -61,7 +61,7 @@ def test_a_bar_that_is_none_is_refused(bar, tmp_path, capsys):
 def test_info_and_models_say_that_weights_are_in_int8(tmp_path, capsys, monkeypatch):
     model_folder(tmp_path / "in-floats")
     monkeypatch.setenv("LIKEWISE_MODELS", str(tmp_path))
-    for name, weights in (("likewise-mini", "int8 (a step for each row), 11.2 MB"), ("in-floats", "fp32, 0.1 MB")):
+    for name, weights in (("likewise-mini", "int8 (a step for each row), 11.9 MB"), ("in-floats", "fp32, 0.1 MB")):
         assert main(["info", name, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["weights"] == weights
     assert main(["models", "--json"]) == 0
