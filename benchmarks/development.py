@@ -10,12 +10,14 @@ Each is a task of `likewise evaluate` on data that its test does not read, or th
     scifact         SciFact's training claims, nDCG@10 among the same abstracts
     wiki-sections   the triplets of the training articles, accuracy
     trec            TREC's training questions, each fifth asked of a classifier that learned from the others
+    sick-r          SICK's training pairs, Spearman; measured since 2026-11-23 and no part of the mean
 
 A line for each model is appended to benchmarks/results/development.jsonl, from which docs/models.md's table is drawn.
 """
 
 import argparse
 import json
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -30,7 +32,8 @@ from likewise.recipes.recipe import named_shortly
 from .pages import PageTables, draw
 from .record import RESULTS, machine
 
-DEVELOPMENT = ("stsb-dev", "qqp", "scifact", "wiki-sections", "trec")
+MEAN_OF = ("stsb-dev", "qqp", "scifact", "wiki-sections", "trec")
+DEVELOPMENT = (*MEAN_OF, "sick-r")
 FILE = RESULTS / "development.jsonl"
 ASIDE = 5
 """Each fifth row is set aside of data that have no development split."""
@@ -38,6 +41,8 @@ ASIDE = 5
 
 def development_data(name: str) -> DatasetColumns:
     """What a task that reads this file is given instead of its test data."""
+    if name == "sick/test":
+        return read_dataset("sick/train")
     if name == "qqp_subset/pairs":
         return every(ASIDE, read_dataset(name))
     if name in ("scifact/qrels", "wiki_sections/triplets"):
@@ -70,13 +75,22 @@ def development_scores(model: TorchEmbedder, tasks: Sequence[str] = DEVELOPMENT)
 def table() -> Iterator[str]:
     """What was tried, in the order of the file: first the teacher, then students, the best of each column in bold."""
     lines = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
-    columns = {task: [line["scores"][task] for line in lines] for task in DEVELOPMENT}
+    columns = {task: [line["scores"].get(task, math.nan) for line in lines] for task in MEAN_OF}
     columns["mean"] = [line["mean"] for line in lines]
+    columns |= {task: [line["scores"].get(task, math.nan) for line in lines] for task in DEVELOPMENT[len(MEAN_OF) :]}
     yield f"| | {' | '.join(columns)} |"
     yield f"|---|{'---|' * len(columns)}"
     for i, line in enumerate(lines):
-        cells = (f"**{of[i]:.2f}**" if of[i] == max(of[1:]) and i else f"{of[i]:.2f}" for of in columns.values())
+        cells = (cell(of, i) for of in columns.values())
         yield f"| {line['label']} | {' | '.join(cells)} |"
+
+
+def cell(scores: Sequence[float], i: int) -> str:
+    """The i-th of a column, in bold if the best student's; the teacher is the first. A dash where none was measured."""
+    if math.isnan(scores[i]):
+        return "–"
+    best = max((score for score in scores[1:] if not math.isnan(score)), default=math.nan)
+    return f"**{scores[i]:.2f}**" if i and scores[i] == best else f"{scores[i]:.2f}"
 
 
 TABLES: PageTables = {"docs/models.md": {"development": lambda: [*table()]}}
@@ -96,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
             "label": args.label or named_shortly(name),
             "fingerprint": model.fingerprint[:12],
             "scores": scores,
-            "mean": round(sum(scores.values()) / len(scores), 2),
+            "mean": round(sum(scores[task] for task in MEAN_OF) / len(MEAN_OF), 2),
             "machine": machine(),
         }
         print(f"{line['label']}: " + " · ".join(f"{task} {score:.2f}" for task, score in scores.items()), line["mean"])

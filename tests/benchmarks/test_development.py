@@ -1,7 +1,7 @@
 """What students are chosen by is no test's data."""
 
 import pytest
-from benchmarks.development import DEVELOPMENT, development_data
+from benchmarks.development import DEVELOPMENT, cell, development_data
 
 from benchmarks import development
 from likewise.evaluate.tasks.registry import TASKS
@@ -15,6 +15,7 @@ FILES = {
     },
     "wiki_sections/triplets": {"anchor": ["a", "b"], "split": ["test", "train"]},
     "trec/train": {"text": list("abcdefgh"), "label": [0, 1] * 4},
+    "sick/train": {"sentence1": ["learned"]},
     "qqp_subset/pairs": {"sentence1": list("abcdefghijk")},
 }
 
@@ -27,6 +28,7 @@ def files(monkeypatch):
 def test_training_rows_take_the_place_of_test_rows():
     assert development_data("scifact/qrels")["split"] == ["test", "aside", "test"]
     assert development_data("wiki_sections/triplets")["split"] == ["aside", "test"]
+    assert development_data("sick/test") == FILES["sick/train"]
 
 
 def test_each_fifth_row_is_set_aside_and_no_row_is_in_both():
@@ -41,3 +43,9 @@ def test_every_file_of_a_development_task_is_known_and_others_are_refused():
     for name in ("stsb/test", "sts12/test", "mrpc/test"):
         with pytest.raises(SystemExit, match="is not development data"):
             development_data(name)
+
+
+def test_the_best_student_is_in_bold_and_what_was_not_measured_is_a_dash():
+    scores = [90.0, float("nan"), 70.0, 71.0]
+    assert [cell(scores, i) for i in range(4)] == ["90.00", "–", "70.00", "**71.00**"]
+    assert cell([90.0, float("nan")], 1) == "–"

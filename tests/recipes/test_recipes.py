@@ -148,7 +148,7 @@ CASES = [(name, flags) for name, several in RECIPES.items() for flags in several
 
 
 def test_every_recipe_is_tried_and_told_of():
-    files = set(PLACES) - {"recipe", "unlabelled", "more_words", "bundle"}
+    files = set(PLACES) - {"recipe", "unlabelled", "more_words", "changed_texts", "bundle"}
     page = (ROOT / "docs" / "recipes.md").read_text()
     assert files == set(RECIPES) and all(f"python -m {PLACES[name]} " in page for name in files)
 
@@ -444,6 +444,16 @@ def test_questions_have_the_share_that_is_asked_for(place, model):
     told = ["--teacher", model, "--sentences", "nli/train", "--questions", "0.5"]
     with pytest.raises(BadInput, match="a share of 0.5 questions, and 0 of the"):
         carried_out("distil", model, place, *told)
+
+
+def test_changed_texts_are_read_beside_the_others(place, model, monkeypatch):
+    told = ["--teacher", model, "--sentences", "nli/train"]
+    record, _ = carried_out("distil", model, place, *told, "--changed", "30")
+    plain, changed = record["data"]
+    assert (changed["name"], changed["rows"]) == ("changed", 30)
+    again, _ = carried_out("distil", model, place, *told, "--changed", "30", "--whiten", "0.2", out="again")
+    assert [one["rows"] for one in again["data"]] == [plain["rows"], 30]
+    assert len([*(place / "out" / "lessons").glob("*.parquet")]) == 2  # of both, each once
 
 
 def test_whitening_evens_out_principal_axes(place, model):

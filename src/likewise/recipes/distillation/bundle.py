@@ -28,12 +28,13 @@ from ...runtime.untrusted_files import read_object
 from ...train.output.model_card import model_card
 from ...train.output.record import RECORD
 from ..recipe import start
+from .changed_texts import CHANGED
 from .unlabelled import VOCABULARY, single_words, touched
 
 MODELS = Path(__file__).parents[2] / "bundled"
 LARGEST = 12_000_000
 """Bytes of weights."""
-TEACHERS = "Apache-2.0 (the teacher's)"
+LICENCES = {VOCABULARY: "Apache-2.0 (the teacher's)", CHANGED: "those of the texts that were changed"}
 
 
 def main(argv: Sequence[str] | None = None) -> Path:
@@ -71,7 +72,7 @@ def write_bundle(place: Path, run: Path, record: Mapping[str, Any], tasks: str) 
     if size > LARGEST:
         raise BadInput(f"{run} in eight bits has {size:,} bytes of weights; expected {LARGEST:,} at most")
     model = TorchEmbedder.load(place, device="cpu")
-    data = [{**one, "licence": TEACHERS} if one["name"] == VOCABULARY else one for one in record["data"]]
+    data = [{**one, "licence": LICENCES.get(one["name"], one.get("licence"))} for one in record["data"]]
     changed = {"fingerprint": model.fingerprint, "only_likewise": model.only_here(weights="int8")}
     described = {**record, "data": data, "model": {**record["model"], **changed}}
     described["scores"] = measured(place.name, model, tasks)

@@ -34,7 +34,8 @@ from ...train.distillation.teacher_outputs import teacher_outputs
 from ...train.objectives import Distillation, Objective, SimilarityDistillation, Weighted
 from ...train.settings import TrainSettings
 from ..recipe import Recipe, backbone, flags, named_shortly, paper_settings, picked_rows, sample_rows, start
-from .unlabelled import SOURCES, texts_from, unlabelled
+from .changed_texts import CHANGED, changed_texts, near_words, with_changed_texts
+from .unlabelled import SOURCES, is_question, texts_from, unlabelled, words
 
 LESSONS = Path("out") / "lessons"
 EPSILON = 1e-11
@@ -68,6 +69,7 @@ def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape
     shape |= {"without": args.without} if args.without else {}
     shape |= {"whitened": args.whiten} if args.whiten else {}
     shape |= {"questions": args.questions} if args.questions is not None else {}
+    shape |= {"changed": args.changed} if args.changed else {}
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
     note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {named_shortly(args.teacher)}"])
     about = {"teacher": teacher.fingerprint, "to": args.to, **shape}
@@ -100,7 +102,7 @@ def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
     add("--whiten", type=_whitening, default=whiten, metavar="POWER", help=message)
     message = "share of texts that end in a question mark, to be had by leaving out others (as many as there are)"
     add("--questions", type=float, metavar="SHARE", help=message)
-    return parser
+    return with_changed_texts(parser)
 
 
 def teacher_of(args: Namespace) -> Embedder:
@@ -175,10 +177,11 @@ def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int 
             name: _some(texts, args.rows, total) for name, texts in result.items()
         }  # so few need not wait for all
         total = sum(map(len, result.values()))
-    file = lessons_file(teacher, args, result)
-    texts = [text for one in result.values() for text in one]
-    outputs: Mapping[str, Any] = teacher_outputs({"sentence": texts}, teacher, Distillation(), file=file)
-    vectors = np.asarray(outputs["teacher"])
+    vectors = lessons(teacher, args, result)
+    if args.changed:
+        made = changed(result, teacher, args.changed)
+        vectors = np.concatenate([vectors, lessons(teacher, args, made)])
+        result |= made
     vectors = whitened(vectors, args.whiten) if args.whiten else vectors
     vectors = vectors if width is None else principal(vectors, width)
     rows, begin = {}, 0
@@ -194,6 +197,21 @@ def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int 
         share = None if args.rows is None else _share(args.rows, len(one), total)
         if len(one):
             yield DataSource(sample_rows(one, share), objective, name)
+
+
+def changed(texts: Mapping[str, Sequence[str]], teacher: Embedder, count: int) -> dict[str, list[str]]:
+    """So many texts that are made of these; words near each other are so by the teacher's vectors."""
+    known = words(teacher)
+    near = near_words(known, np.asarray(teacher.encode(known, progress=False)))
+    return {CHANGED: changed_texts([text for one in texts.values() for text in one], near, count)}
+
+
+def lessons(teacher: Embedder, args: Namespace, texts: Mapping[str, Sequence[str]]) -> Float[np.ndarray, "N D"]:
+    """The teacher's vectors of these texts, encoded once and kept."""
+    columns = {"sentence": [text for one in texts.values() for text in one]}
+    file = lessons_file(teacher, args, texts)
+    outputs: Mapping[str, Any] = teacher_outputs(columns, teacher, Distillation(), file=file)
+    return np.asarray(outputs["teacher"])
 
 
 def _less(rows: TrainingRows, texts: Collection[str]) -> TrainingRows:
@@ -218,11 +236,6 @@ def with_questions(rows: Mapping[str, TrainingRows], share: float) -> dict[str, 
     return {
         name: picked_rows(of, np.flatnonzero(asks[name] | (chance.random(len(of)) < stay))) for name, of in rows.items()
     }
-
-
-def is_question(text: str) -> bool:
-    """It ends in a question mark."""
-    return text.rstrip().endswith("?")
 
 
 def lessons_file(teacher: Embedder, args: Namespace, found: Mapping[str, Sequence[str]]) -> Path:

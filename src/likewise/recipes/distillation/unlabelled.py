@@ -110,6 +110,11 @@ def texts_from(sources: Sequence[str], origins: Sequence[str]) -> set[str]:
     return found
 
 
+def is_question(text: str) -> bool:
+    """It ends in a question mark."""
+    return text.rstrip().endswith("?")
+
+
 def words(teacher: Embedder) -> list[str]:
     """The whole words of two letters or more in a vocabulary of word pieces."""
     return sorted(word for word in teacher.tokenizer.backend.get_vocab() if len(word) > 1 and word.isalpha())
