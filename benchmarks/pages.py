@@ -21,6 +21,7 @@ MODULES = (
     "page_tables",
     "peers.__main__",
     "projection",
+    "published",
     "table",
 )
 

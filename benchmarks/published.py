@@ -1,0 +1,109 @@
+"""Published small models beside ours: what the results of mteb say of models that are not at hand.
+
+    git clone --depth 1 https://github.com/embeddings-benchmark/results
+    python -m benchmarks.published results
+
+Reads the commit that is checked out, and keeps its name and the figures in benchmarks/results/published.json, from
+which docs/models.md's table is drawn. Of a model measured in several revisions, the last by name is taken. STS is the
+mean of the seven English sets that SBERT's paper has, by Spearman × 100; SciFact is nDCG@10 × 100. Ours come from
+models.json.
+"""
+
+import argparse
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .models import read
+from .pages import PageTables, draw
+from .record import RESULTS
+
+FILE = RESULTS / "published.json"
+STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")
+NAMES = (
+    "minishlab/potion-base-2M",
+    "minishlab/potion-base-4M",
+    "minishlab/potion-base-8M",
+    "sentence-transformers/static-retrieval-mrl-en-v1",
+    "sentence-transformers/static-similarity-mrl-multilingual-v1",
+    "Mihaiii/gte-micro-v4",
+    "Mihaiii/Bulbasaur",
+    "Snowflake/snowflake-arctic-embed-xs",
+    "sentence-transformers/all-MiniLM-L6-v2",
+    "ibm-granite/granite-embedding-30m-english",
+    "thenlper/gte-small",
+)
+OURS = ("likewise-mini", "likewise-static")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Reads, keeps and draws."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path, help="a clone of mteb's results, bare or not")
+    folder = parser.parse_args(argv).results
+    commit, date = git(folder, "log", "-1", "--format=%H %cs").split()
+    rows = {name: published(folder, name) for name in NAMES}
+    FILE.write_text(json.dumps({"commit": commit, "date": date, "results": rows}, indent=2) + "\n", "utf-8")
+    draw(TABLES)
+
+
+def git(folder: Path, *command: str) -> str:
+    """What git answers."""
+    return subprocess.run(["git", "-C", folder, *command], check=True, capture_output=True, text=True).stdout
+
+
+def published(folder: Path, name: str) -> dict[str, Any]:
+    """Parameters, the mean of STS and SciFact of a model, and the file of the latter."""
+    home = f"results/{name.replace('/', '__')}/"
+    revisions = git(folder, "ls-tree", "--name-only", "HEAD", home).split()
+    for revision in reversed(revisions):
+        held = {Path(path).stem for path in git(folder, "ls-tree", "--name-only", "HEAD", revision + "/").splitlines()}
+        if {*STS, "SciFact", "model_meta"} <= held:
+            break
+    else:
+        raise SystemExit(f"no revision of {name} has all of {', '.join((*STS, 'SciFact'))}")
+
+    def read_file(task: str) -> dict[str, Any]:
+        result: dict[str, Any] = json.loads(git(folder, "show", f"HEAD:{revision}/{task}.json"))
+        return result
+
+    return {
+        "parameters": read_file("model_meta")["n_parameters"],
+        "sts": 100 * sum(english(read_file(task)) for task in STS) / len(STS),
+        "scifact": 100 * english(read_file("SciFact")),
+        "from": revision,
+    }
+
+
+def english(task: Mapping[str, Any]) -> float:
+    """The main score of the English test."""
+    names = ("default", "en", "en-en")
+    scores = [row["main_score"] for row in task["scores"]["test"] if row["hf_subset"] in names]
+    if len(scores) != 1:
+        raise SystemExit(f"{task.get('task_name')} has {len(scores)} English scores of its test; expected one")
+    return float(scores[0])
+
+
+def table() -> Iterator[str]:
+    """Models by the number of their parameters, ours in bold."""
+    kept, ours = json.loads(FILE.read_text("utf-8")), read()
+    rows = dict(kept["results"])
+    for name in OURS:
+        size = ours["speed"]["results"][name]["megabytes"] * 1e6
+        rows[f"**{name}**"] = {"parameters": size, **ours["quality"]["results"][name]}
+    yield "| model | parameters | STS, mean of 7 | SciFact nDCG@10 |"
+    yield "|---|---|---|---|"
+    for name, row in sorted(rows.items(), key=lambda item: item[1]["parameters"]):
+        yield f"| {name} | {row['parameters'] / 1e6:.1f} million | {row['sts']:.2f} | {row['scifact']:.2f} |"
+    yield ""
+    source = f"github.com/embeddings-benchmark/results, commit {kept['commit'][:12]} of {kept['date']}"
+    yield f"Others: {source}; ours: the table above."
+
+
+TABLES: PageTables = {"docs/models.md": {"published": lambda: [*table()]}}
+
+
+if __name__ == "__main__":
+    main()
