@@ -6,6 +6,7 @@ import importlib
 import json
 import shutil
 import signal
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from likewise.recipes import argument_similarity
 from likewise.recipes import recipe as shared
 from likewise.recipes.ablation_pooling_concatenation import CELLS, cells
 from likewise.recipes.distillation import bundle, mini, unlabelled
-from likewise.recipes.distillation.distil import principal, whitened, with_questions
+from likewise.recipes.distillation.distil import principal, repeated, whitened, with_questions
 from likewise.recipes.distillation.static import LONGEST, alone, word_piece_table
 from likewise.reproduce.tables.sbert_ablation import ABLATION
 from likewise.train.data.batch import TrainingRows
@@ -444,6 +445,27 @@ def test_questions_have_the_share_that_is_asked_for(place, model):
     told = ["--teacher", model, "--sentences", "nli/train", "--questions", "0.5"]
     with pytest.raises(BadInput, match="a share of 0.5 questions, and 0 of the"):
         carried_out("distil", model, place, *told)
+
+
+def test_data_are_read_several_times_in_a_pass(place, model):
+    told = ["--teacher", model, "--sentences", "nli/train,stsb/train"]
+    once, _ = carried_out("distil", model, place, *told)
+    more, _ = carried_out("distil", model, place, *told, "--repeat", "nli/train=2", out="more")
+    assert [one["rows"] for one in more["data"]] == [2 * once["data"][0]["rows"], once["data"][1]["rows"]]
+    with pytest.raises(BadInput, match="--repeat names 'mrpc/train', which is not read; expected nli/train, stsb"):
+        carried_out("distil", model, place, *told, "--repeat", "mrpc/train=2", out="none")
+    for wrong in ("nli/train", "nli/train=0", "nli/train=-1", "nli/train=x"):
+        with pytest.raises(SystemExit):
+            carried_out("distil", model, place, *told, "--repeat", wrong, out="none")
+
+
+def test_a_fraction_of_a_repetition_is_by_chance():
+    rows = TrainingRows({"sentence": [str(i) for i in range(1000)]}, {"teacher": np.arange(1000)})
+    result = repeated(rows, 1.5)
+    counts = Counter(result.texts["sentence"])
+    assert {*counts.values()} == {1, 2} and len(counts) == 1000 and 1400 < len(result) < 1600
+    assert [*map(int, result.texts["sentence"])] == [*result.numbers["teacher"]]
+    assert len(repeated(rows, 0.25)) == pytest.approx(250, abs=60)
 
 
 def test_changed_texts_are_read_beside_the_others(place, model, monkeypatch):

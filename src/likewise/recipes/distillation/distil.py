@@ -6,6 +6,7 @@ best are dot products), or a map to the teacher's width is trained along and lef
 """
 
 import hashlib
+import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -69,6 +70,7 @@ def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape
     shape |= {"without": args.without} if args.without else {}
     shape |= {"whitened": args.whiten} if args.whiten else {}
     shape |= {"questions": args.questions} if args.questions is not None else {}
+    shape |= {f"{name} times": times for name, times in args.repeat.items()}
     shape |= {"changed": args.changed} if args.changed else {}
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
     note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {named_shortly(args.teacher)}"])
@@ -102,6 +104,8 @@ def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
     add("--whiten", type=_whitening, default=whiten, metavar="POWER", help=message)
     message = "share of texts that end in a question mark, to be had by leaving out others (as many as there are)"
     add("--questions", type=float, metavar="SHARE", help=message)
+    message = "read texts of these data so many times in a pass (flickr30k_captions/train=4)"
+    add("--repeat", type=_times, default={}, metavar="DATA=TIMES,…", help=message)
     return with_changed_texts(parser)
 
 
@@ -170,6 +174,7 @@ LEARNT: dict[str, Callable[[int | None], Objective]] = {
 def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int | None = None) -> Iterator[DataSource]:
     """The texts with the teacher's vectors, a course a data set; encoded once, and kept for other students."""
     left_out = texts_from(args.sentences, args.without)  # first, since a wrong name is to be told before the encoding
+    check_repeated(args)
     result = unlabelled(args.sentences, teacher)
     total = sum(map(len, result.values()))
     if args.rows is not None and not lessons_file(teacher, args, result).exists():
@@ -192,6 +197,7 @@ def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int 
         rows = {name: _less(one, left_out) for name, one in rows.items()}
     if args.questions is not None:
         rows = with_questions(rows, args.questions)
+    rows |= {name: repeated(rows[name], times) for name, times in args.repeat.items()}
     total = sum(map(len, rows.values()))
     for name, one in rows.items():
         share = None if args.rows is None else _share(args.rows, len(one), total)
@@ -216,6 +222,19 @@ def lessons(teacher: Embedder, args: Namespace, texts: Mapping[str, Sequence[str
 
 def _less(rows: TrainingRows, texts: Collection[str]) -> TrainingRows:
     return picked_rows(rows, [i for i, text in enumerate(rows.texts["sentence"]) if text not in texts])
+
+
+def check_repeated(args: Namespace) -> None:
+    """Only what is read can be read again."""
+    known = [*args.sentences, *([CHANGED] if args.changed else [])]
+    if unknown := [name for name in args.repeat if name not in known]:
+        raise BadInput(f"--repeat names {unknown[0]!r}, which is not read; expected {', '.join(known)}")
+
+
+def repeated(rows: TrainingRows, times: float) -> TrainingRows:
+    """Each row as many times as `times` says, and one time more by the chance that is its fraction."""
+    counts = np.floor(times + np.random.default_rng(0).random(len(rows))).astype(int)
+    return picked_rows(rows, np.repeat(np.arange(len(rows)), counts))
 
 
 def with_questions(rows: Mapping[str, TrainingRows], share: float) -> dict[str, TrainingRows]:
@@ -290,6 +309,13 @@ def _whitening(text: str) -> float:
     if not 0 <= value <= 0.5:
         raise ArgumentTypeError(f"{text} is no power from 0 to 0.5")
     return value
+
+
+def _times(text: str) -> dict[str, float]:
+    parts = [part.partition("=") for part in text.split(",")]
+    if wrong := [name for name, _, times in parts if not re.fullmatch(r"\d+(\.\d+)?", times) or float(times) == 0]:
+        raise ArgumentTypeError(f"{wrong[0]} has no number above 0: expected DATA=TIMES,…")
+    return {name: float(times) for name, _, times in parts}
 
 
 def _names(text: str) -> tuple[str, ...]:
