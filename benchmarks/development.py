@@ -12,7 +12,8 @@ Each is a task of `likewise evaluate` on data that its test does not read, or th
     trec            TREC's training questions, each fifth asked of a classifier that learned from the others
     sick-r          SICK's training pairs, Spearman; measured since 2026-11-23 and no part of the mean
 
-A line for each model is appended to benchmarks/results/development.jsonl, from which docs/models.md's table is drawn.
+benchmarks/results/development.jsonl has a line for each model, from which docs/models.md's table is drawn. Of a model
+that has one, by its fingerprint, only what is missing is measured.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.registry import TASKS
 from likewise.model_names import load_torch_embedder
 from likewise.recipes.recipe import named_shortly
+from likewise.runtime.atomic_files import atomic_file
 
 from .pages import PageTables, draw
 from .record import RESULTS, machine
@@ -72,9 +74,14 @@ def development_scores(model: TorchEmbedder, tasks: Sequence[str] = DEVELOPMENT)
     return {name: round(100 * TASKS[name].run(encode, development_data, settings).headline.value, 2) for name in tasks}
 
 
+def read() -> list[dict[str, Any]]:
+    """A line for each model that was measured."""
+    return [json.loads(line) for line in FILE.read_text("utf-8").splitlines()] if FILE.exists() else []
+
+
 def table() -> Iterator[str]:
     """What was tried, in the order of the file: first the teacher, then students, the best of each column in bold."""
-    lines = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
+    lines = read()
     columns = {task: [line["scores"].get(task, math.nan) for line in lines] for task in MEAN_OF}
     columns["mean"] = [line["mean"] for line in lines]
     columns |= {task: [line["scores"].get(task, math.nan) for line in lines] for task in DEVELOPMENT[len(MEAN_OF) :]}
@@ -102,23 +109,28 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="names or folders")
     parser.add_argument("--label", help="what is tried, for a table (the model's name)")
     args = parser.parse_args(argv)
-    lines = []
-    for name in args.models:
-        model = load_torch_embedder(name, precision="fp32")
-        scores = development_scores(model)
-        line = {
-            "label": args.label or named_shortly(name),
-            "fingerprint": model.fingerprint[:12],
-            "scores": scores,
-            "mean": round(sum(scores[task] for task in MEAN_OF) / len(MEAN_OF), 2),
-            "machine": machine(),
-        }
-        print(f"{line['label']}: " + " · ".join(f"{task} {score:.2f}" for task, score in scores.items()), line["mean"])
-        with FILE.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        lines.append(line)
+    lines = [measured(load_torch_embedder(name, precision="fp32"), name, args.label) for name in args.models]
     draw(TABLES)
     return lines
+
+
+def measured(model: TorchEmbedder, name: str, label: str | None) -> dict[str, Any]:
+    """The model's line in the file: what it lacks is measured, a label replaces the one it has."""
+    lines = read()
+    new = {"label": named_shortly(name), "fingerprint": model.fingerprint[:12], "scores": {}}
+    line = next((line for line in lines if line["fingerprint"] == new["fingerprint"]), new)
+    if missing := [task for task in DEVELOPMENT if task not in line["scores"]]:
+        line["scores"] |= development_scores(model, missing)
+        line["machine"] = machine()
+    line["label"] = label or line["label"]
+    line["mean"] = round(sum(line["scores"][task] for task in MEAN_OF) / len(MEAN_OF), 2)
+    print(
+        f"{line['label']}: " + " · ".join(f"{k} {v:.2f}" for k, v in line["scores"].items()), line["mean"], flush=True
+    )
+    with atomic_file(FILE) as partial:
+        every = [*lines, line] if line is new else lines
+        partial.write_text("".join(json.dumps(one) + "\n" for one in every), "utf-8")
+    return line
 
 
 if __name__ == "__main__":

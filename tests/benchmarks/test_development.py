@@ -1,10 +1,14 @@
 """What students are chosen by is no test's data."""
 
+import json
+
 import pytest
 from benchmarks.development import DEVELOPMENT, cell, development_data
 
 from benchmarks import development
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.evaluate.tasks.registry import TASKS
+from tests.tiny import model_folder
 
 FILES = {
     "scifact/qrels": {
@@ -49,3 +53,23 @@ def test_the_best_student_is_in_bold_and_what_was_not_measured_is_a_dash():
     scores = [90.0, float("nan"), 70.0, 71.0]
     assert [cell(scores, i) for i in range(4)] == ["90.00", "–", "70.00", "**71.00**"]
     assert cell([90.0, float("nan")], 1) == "–"
+
+
+def test_of_a_model_that_has_a_line_only_what_is_missing_is_measured(monkeypatch, tmp_path):
+    asked = []
+
+    def scores(model, tasks):
+        asked.append([*tasks])
+        return dict.fromkeys(tasks, 50.0)
+
+    monkeypatch.setattr(development, "FILE", tmp_path / "development.jsonl")
+    monkeypatch.setattr(development, "development_scores", scores)
+    model = TorchEmbedder.load(model_folder(tmp_path / "model", "bert"))
+    before = development.measured(model, "model", None)
+    assert before["mean"] == 50 and before["label"] == "model"
+    lines = [{**before, "scores": {k: v for k, v in before["scores"].items() if k != "sick-r"}}, {"fingerprint": "x"}]
+    (tmp_path / "development.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    after = development.measured(model, "model", "another label")
+    assert asked == [[*DEVELOPMENT], ["sick-r"]]
+    assert after == {**before, "label": "another label", "machine": after["machine"]}
+    assert development.read() == [after, {"fingerprint": "x"}]
