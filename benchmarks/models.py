@@ -38,6 +38,8 @@ from .record import RESULTS, in_turn, machine, ratio
 REFERENCE = "all-MiniLM-L6-v2"
 FIELD = ("likewise-mini", "likewise-static", REFERENCE, "avg-glove", "bert-tiny-splade", "minilm-l6-h384-raw")
 OURS = "likewise-"
+BUNDLED = ("likewise-mini", "likewise-static")
+ENGINES = (("torch", "fp32"), ("native", "fp32"), ("native", "int8"))
 FILE = RESULTS / "models.json"
 PICTURE = Path(__file__).parent.parent / "docs" / "figures" / "models.png"
 TASKS = {"sts": STS_NAMES, "usual": (*STS_NAMES, *SENTEVAL, "scifact"), "all": ("all",)}
@@ -49,12 +51,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--tasks", choices=TASKS, default="usual", help="beside STS's they take minutes (%(default)s)")
-    parser.add_argument("--only", choices=("speed", "quality", "draw"), help="one part; the rest is as it was")
+    parts_named = ("speed", "engines", "quality", "draw")
+    parser.add_argument("--only", choices=parts_named, help="one part; the rest is as it was")
     args = parser.parse_args()
     records = read()
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "quality": lambda: quality(args.models, TASKS[args.tasks]),
         "speed": lambda: speed(args.models, args),
+        "engines": lambda: engines(args),
     }
     for part, measure in parts.items():
         if args.only in (None, part):
@@ -100,10 +104,7 @@ def _interval(result: Result) -> list[float] | None:
 
 def speed(names: Sequence[str], args: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Texts a second, the ratio to the reference round by round, and megabytes of weights on disk."""
-    torch.set_num_threads(args.threads)
-    pairs = read_dataset("stsb/test")
-    texts = list(dict.fromkeys([*pairs["sentence1"], *pairs["sentence2"]]))
-    os.environ["RAYON_NUM_THREADS"] = str(args.threads)  # the tokenizer's
+    texts = sentences_on(args.threads)
     models = {name: load_named_embedder(name, precision="fp32", device="cpu") for name in names}
     seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, args.rounds)
     return {
@@ -114,6 +115,38 @@ def speed(names: Sequence[str], args: argparse.Namespace) -> dict[str, dict[str,
         }
         for name, model in models.items()
     }
+
+
+def sentences_on(threads: int) -> list[str]:
+    """The distinct sentences of STS-B's test split, to be read by so many threads."""
+    torch.set_num_threads(threads)
+    os.environ["RAYON_NUM_THREADS"] = str(threads)  # the tokenizer's
+    pairs = read_dataset("stsb/test")
+    return list(dict.fromkeys([*pairs["sentence1"], *pairs["sentence2"]]))
+
+
+def engines(args: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """The ratio of ours to the reference by engine and precision: NAME to ENGINE PRECISION to times the reference."""
+    texts = sentences_on(args.threads)
+    result: dict[str, dict[str, float]] = {name: {} for name in BUNDLED}
+    for engine, precision in ENGINES:
+        models = {
+            name: load_named_embedder(name, engine=engine, precision=precision, device="cpu")
+            for name in (REFERENCE, *BUNDLED)
+        }
+        seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, args.rounds)
+        for name in BUNDLED:
+            result[name][f"{engine} {precision}"] = ratio(seconds, name, REFERENCE)
+    return result
+
+
+def engines_table(record: Mapping[str, Any]) -> list[str]:
+    """Ratios to the reference, engines across."""
+    where, columns = record["machine"], [f"{engine} {precision}" for engine, precision in ENGINES]
+    lines = [f"| times MiniLM-L6 | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
+    for name, row in record["results"].items():
+        lines.append(f"| {name} | {' | '.join(f'{row[column]:.2f} ×' for column in columns)} |")
+    return [*lines, "", f"{where['cpu']}, {record['threads']} thread(s), {where['date']}, commit {where['commit']}."]
 
 
 def _reads(model: Embedder, texts: Sequence[str]) -> Any:
@@ -224,6 +257,7 @@ def _placed(row: Mapping[str, Any], every: Sequence[Mapping[str, Any]]) -> dict[
 TABLES: PageTables = {
     "docs/models.md": {
         "models": lambda: table(rows_of(read()), read()),
+        "engines": lambda: engines_table(read()["engines"]),
         "tasks": lambda: every_task(read()["quality"]),
     }
 }
