@@ -64,6 +64,20 @@ def test_two_models_are_compared_and_drawn(tmp_path, capsys):
     assert plot.is_file()
 
 
+def test_the_first_of_three_models_is_compared_with_each_other_one(capsys):
+    others = ["tests.evaluate.toys:Fitting", "tests.evaluate.toys:Likewise"]
+    argv = ["evaluate", MODEL, *others, "--compare", "--resamples", "100"]
+    assert main(argv) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for other in others:
+        assert f"A is {MODEL}, B is {other}." in shown
+    assert main([*argv, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [*told["comparisons"]] == others and "comparison" not in told
+    assert main([*argv[:3], *argv[4:], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["comparison"] == told["comparisons"][others[0]]
+
+
 def test_tasks_are_listed_with_the_state_of_their_data(capsys, monkeypatch):
     TASKS.clear()
     SUITES.clear()
@@ -80,7 +94,7 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, monkeypatch):
     ("argv", "message"),
     [
         (["--tasks", "stsx"], "there is no task or suite 'stsx'"),
-        ([MODEL, "--compare"], "--compare needs two models"),
+        ([MODEL, "--compare"], "--compare needs two models or more; 1 given"),
         ([MODEL, "--resamples", "5"], "expected 100 or more"),
         ([MODEL, "--plot", "x.gif"], "expected a file name that ends with"),
         (["no-such-model", "-q"], "there is no model 'no-such-model'"),

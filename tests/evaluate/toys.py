@@ -77,6 +77,10 @@ class Fitting:
         return np.array([[text.count(c) for c in "0123456789"] for text in texts], float)
 
 
+class Likewise(Fitting):
+    """A third one."""
+
+
 class Unmakeable:
     """A model whose making raises."""
 

@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,14 @@ from .output import print_json
 
 if TYPE_CHECKING:
     from ..evaluate.results import Results
+    from ..evaluate.statistics.comparison import Comparison
     from ..evaluate.task import EvaluationSettings, Task
 
 EXAMPLES = """examples:
   likewise evaluate all-MiniLM-L6-v2
   likewise evaluate all-MiniLM-L6-v2 ./my-model --tasks sts,trec --plot scores.png
   likewise evaluate ./before ./after --tasks stsb --compare
+  likewise evaluate likewise-mini all-MiniLM-L6-v2 likewise-static --tasks all --compare
   likewise evaluate all-MiniLM-L6-v2 --data pairs.csv
   likewise evaluate --data faq.csv --columns anchor=question,positive=answer
   likewise evaluate --data rated.csv --columns sentence1=question,sentence2=answer,score=rating
@@ -105,7 +108,9 @@ def _add_settings(group: "argparse._ArgumentGroup") -> None:
 
 
 def _add_output(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument("--compare", action="store_true", help="compare two models task by task, with tests")
+    group.add_argument(
+        "--compare", action="store_true", help="compare the first model with each other one task by task, with tests"
+    )
     group.add_argument("--published", action="store_true", help="also print the scores published in papers")
     group.add_argument("--plot", type=Path, metavar="FILE", help="draw the scores into a .png, .pdf or .svg file")
     form = group.add_mutually_exclusive_group()
@@ -152,13 +157,10 @@ def print_results(results: "Results", args: argparse.Namespace) -> None:
     """Print the results in the requested format, and draw the plot."""
     from ..evaluate.reports.report import compare_two, comparison_lines, format_csv, format_markdown, format_report
 
-    first, second = results.models[0], results.models[-1]
-    comparisons = compare_two(results, first, second) if args.compare else {}
+    first, *others = results.models
+    comparisons = {other: compare_two(results, first, other) for other in others or [first] if args.compare}
     if args.json:
-        values = results.as_dict()
-        if args.compare:
-            values["comparison"] = {name: one.as_dict() for name, one in comparisons.items()}
-        print_json(values)
+        print_json({**results.as_dict(), **_compared(comparisons)})
     elif args.csv:
         print(format_csv(results), end="")
     elif args.markdown:
@@ -166,10 +168,18 @@ def print_results(results: "Results", args: argparse.Namespace) -> None:
     else:
         width, bold = _terminal()
         print(format_report(results, width=width, bold=bold, published=args.published))
-        if args.compare:
-            print("\n" + comparison_lines(results, first, second, comparisons, width=width))
+        for other, compared in comparisons.items():
+            print("\n" + comparison_lines(results, first, other, compared, width=width))
     if args.plot:
         _plot(results, args.plot)
+
+
+def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str, Any]:
+    """Of two models by task, `comparison`; of the first with each of more, by its name and by task, `comparisons`."""
+    values = {other: {name: one.as_dict() for name, one in by_task.items()} for other, by_task in comparisons.items()}
+    if len(values) > 1:
+        return {"comparisons": values}
+    return {"comparison": next(iter(values.values()))} if values else {}
 
 
 def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
@@ -186,8 +196,8 @@ def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
         *(select_tasks(names) if names is not None else ()),
         *(data_task(file, columns) for file in args.data or ()),
     ]
-    if args.compare and len(args.models) != 2:
-        raise BadInput(f"--compare needs two models; {len(args.models)} were given")
+    if args.compare and len(args.models) < 2:
+        raise BadInput(f"--compare needs two models or more; {len(args.models)} given")
     if args.resamples < 100:
         raise BadInput(f"--resamples is {args.resamples}; expected 100 or more, for a 95 % interval")
     if args.plot:
