@@ -79,6 +79,11 @@ def read() -> list[dict[str, Any]]:
     return [json.loads(line) for line in FILE.read_text("utf-8").splitlines()] if FILE.exists() else []
 
 
+def of_model(lines: Sequence[dict[str, Any]], new: dict[str, Any]) -> dict[str, Any]:
+    """The line with the fingerprint of the new one, or else that one."""
+    return next((line for line in lines if line["fingerprint"] == new["fingerprint"]), new)
+
+
 def table() -> Iterator[str]:
     """What was tried, in the order of the file: first the teacher, then students, the best of each column in bold."""
     lines = read()
@@ -116,11 +121,13 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
 
 def measured(model: TorchEmbedder, name: str, label: str | None) -> dict[str, Any]:
     """The model's line in the file: what it lacks is measured, a label replaces the one it has."""
-    lines = read()
     new = {"label": named_shortly(name), "fingerprint": model.fingerprint[:12], "scores": {}}
-    line = next((line for line in lines if line["fingerprint"] == new["fingerprint"]), new)
-    if missing := [task for task in DEVELOPMENT if task not in line["scores"]]:
-        line["scores"] |= development_scores(model, missing)
+    lacking = [task for task in DEVELOPMENT if task not in of_model(read(), new)["scores"]]
+    found = development_scores(model, lacking) if lacking else {}
+    lines = read()  # again, since another run may have written its own line meanwhile
+    line = of_model(lines, new)
+    if found:
+        line["scores"] |= found
         line["machine"] = machine()
     line["label"] = label or line["label"]
     line["mean"] = round(sum(line["scores"][task] for task in MEAN_OF) / len(MEAN_OF), 2)

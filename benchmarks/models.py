@@ -118,7 +118,7 @@ def speed(names: Sequence[str], args: argparse.Namespace) -> dict[str, dict[str,
 
 
 def sentences_on(threads: int) -> list[str]:
-    """The distinct sentences of STS-B's test split, to be read by so many threads."""
+    """The distinct sentences of STS-B's test split; torch and the tokenizer use this number of threads."""
     torch.set_num_threads(threads)
     os.environ["RAYON_NUM_THREADS"] = str(threads)  # the tokenizer's
     pairs = read_dataset("stsb/test")

@@ -1,4 +1,4 @@
-"""Published small models beside ours: what the results of mteb say of models that are not at hand.
+"""Published small models beside ours: scores from the results repository of mteb.
 
     git clone --depth 1 https://github.com/embeddings-benchmark/results
     python -m benchmarks.published results
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .models import read
+from .models import BUNDLED, read
 from .pages import PageTables, draw
 from .record import RESULTS
 
@@ -35,7 +35,6 @@ NAMES = (
     "ibm-granite/granite-embedding-30m-english",
     "thenlper/gte-small",
 )
-OURS = ("likewise-mini", "likewise-static")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -90,7 +89,7 @@ def table() -> Iterator[str]:
     """Models by the number of their parameters, ours in bold."""
     kept, ours = json.loads(FILE.read_text("utf-8")), read()
     rows = dict(kept["results"])
-    for name in OURS:
+    for name in BUNDLED:
         size = ours["speed"]["results"][name]["megabytes"] * 1e6
         rows[f"**{name}**"] = {"parameters": size, **ours["quality"]["results"][name]}
     yield "| model | parameters | STS, mean of 7 | SciFact nDCG@10 |"

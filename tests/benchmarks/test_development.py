@@ -73,3 +73,16 @@ def test_of_a_model_that_has_a_line_only_what_is_missing_is_measured(monkeypatch
     assert asked == [[*DEVELOPMENT], ["sick-r"]]
     assert after == {**before, "label": "another label", "machine": after["machine"]}
     assert development.read() == [after, {"fingerprint": "x"}]
+
+
+def test_a_line_that_another_run_writes_meanwhile_is_kept(monkeypatch, tmp_path):
+    file = tmp_path / "development.jsonl"
+
+    def scores(model, tasks):
+        file.write_text(json.dumps({"fingerprint": "x"}) + "\n")
+        return dict.fromkeys(tasks, 50.0)
+
+    monkeypatch.setattr(development, "FILE", file)
+    monkeypatch.setattr(development, "development_scores", scores)
+    line = development.measured(TorchEmbedder.load(model_folder(tmp_path / "model", "bert")), "model", None)
+    assert development.read() == [{"fingerprint": "x"}, line]

@@ -476,6 +476,9 @@ def test_changed_texts_are_read_beside_the_others(place, model, monkeypatch):
     again, _ = carried_out("distil", model, place, *told, "--changed", "30", "--whiten", "0.2", out="again")
     assert [one["rows"] for one in again["data"]] == [plain["rows"], 30]
     assert len([*(place / "out" / "lessons").glob("*.parquet")]) == 2  # of both, each once
+    for wrong in ("-1", "x"):  # refused before the teacher encodes anything
+        with pytest.raises(SystemExit):
+            carried_out("distil", model, place, *told, f"--changed={wrong}", out="none")
 
 
 def test_whitening_evens_out_principal_axes(place, model):

@@ -6,7 +6,7 @@ Like the other texts these have no labels; what is made need not be good English
 """
 
 import re
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
@@ -48,7 +48,7 @@ PATTERNS = tuple(
     how long does X take|is X bad for you|how do you make X|what causes X|how is X related to Y
     what do you think about X|does X cause Y|how to stop X|how to become a X|why is X not a Y
     what is a good X for Y|is it possible to X without Y|what is your favorite X|how do i get rid of X
-    do i need X to Y|what should i know about X""".replace("\n", "|").split("|")
+    do i need X to Y|what should i know about X""".replace("\n    ", "|").split("|")
 )
 """Questions about X, and Y, which are words or phrases."""
 CHANGED = "changed"
@@ -59,15 +59,21 @@ Words = list[str]
 
 def with_changed_texts(parser: ArgumentParser) -> ArgumentParser:
     """How many texts are made."""
-    message = "also read so many texts that are made of the others by changing a little (%(default)s)"
-    parser.add_argument("--changed", type=int, default=0, metavar="N", help=message)
+    message = "also read N texts made by changing a few words of the others (%(default)s)"
+    parser.add_argument("--changed", type=_count, default=0, metavar="N", help=message)
     return parser
 
 
-def changed_texts(texts: Sequence[str], near: Mapping[str, Words], count: int) -> list[str]:
-    """`count` distinct texts, in pairs of which the second is the first with a change; the same at each call.
+def _count(text: str) -> int:
+    if not re.fullmatch(r"\d+", text):
+        raise ArgumentTypeError(f"{text} is no count of texts; expected 0 or more")
+    return int(text)
 
-    A text that is changed is not repeated; one that a test has, by letters and digits, is left out.
+
+def changed_texts(texts: Sequence[str], near: Mapping[str, Words], count: int) -> list[str]:
+    """`count` distinct new texts, the same at each call: changed texts, and questions made from patterns.
+
+    Those equal to one of `texts` or to a text of a test, by letters and digits, are left out.
 
     Args:
         texts: what is changed.
@@ -75,7 +81,7 @@ def changed_texts(texts: Sequence[str], near: Mapping[str, Words], count: int) -
         count: how many.
 
     Raises:
-        BadInput: a negative count, or texts of which so many cannot be made.
+        BadInput: the count is negative, or fewer new texts can be made.
     """
     if count < 0:
         raise BadInput(f"--changed is {count}; expected 0 or more")
@@ -139,7 +145,7 @@ class Changer:
         x, y = self.phrase(), self.phrase()
         if x in self.near and self.chance.random() < 0.7:
             y = self.chance.choice(self.near[x])
-        pattern = self.chance.choice(PATTERNS).strip()
+        pattern = self.chance.choice(PATTERNS)
         return " ".join({"X": x, "Y": y}.get(word, word) for word in pattern.split()) + "?"
 
     def phrase(self) -> str:

@@ -104,7 +104,7 @@ def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
     add("--whiten", type=_whitening, default=whiten, metavar="POWER", help=message)
     message = "share of texts that end in a question mark, to be had by leaving out others (as many as there are)"
     add("--questions", type=float, metavar="SHARE", help=message)
-    message = "read texts of these data so many times in a pass (flickr30k_captions/train=4)"
+    message = "how many times a pass reads the texts of a data set (flickr30k_captions/train=4)"
     add("--repeat", type=_times, default={}, metavar="DATA=TIMES,…", help=message)
     return with_changed_texts(parser)
 
