@@ -64,6 +64,7 @@ WORDS = {
     "progress": "runtime/progress.py",
     "prompts": "text/prompts.py",
     "prune layers": "encoders/prune_layers.py",
+    "prune inner units": "encoders/prune_inner_units.py",
     "quantization": "encoders/quantization.py",
     "ragged": "arrays/ragged.py",
     "reciprocal rank fusion": "search/texts/fusion.py",

@@ -25,7 +25,7 @@ from likewise.recipes import argument_similarity
 from likewise.recipes import recipe as shared
 from likewise.recipes.ablation_pooling_concatenation import CELLS, cells
 from likewise.recipes.distillation import bundle, mini, unlabelled
-from likewise.recipes.distillation.distil import principal, repeated, whitened, with_questions
+from likewise.recipes.distillation.distil import fitted, principal, repeated, whitened, with_questions
 from likewise.recipes.distillation.static import LONGEST, alone, word_piece_table
 from likewise.reproduce.tables.sbert_ablation import ABLATION
 from likewise.train.data.batch import TrainingRows
@@ -318,6 +318,41 @@ def test_a_student_of_another_width_learns_from_projected_vectors(to, place, mod
     )
     carried_out("distil", str(narrow), place, "--teacher", model, "--to", to, "--sentences", "nli/train")
     assert TorchEmbedder.load(place / "out").encode(["a cat"]).shape == (1, 16)
+
+
+def test_projected_vectors_are_turned_to_the_backbone_and_keep_their_cosines(model):
+    backbone = TorchEmbedder.load(model, device="cpu")
+    texts = [
+        f"{a} {b}" for a in ("a cat", "the dog", "quick", "barks", "sleeps") for b in ("on a cat", "the quick", "a")
+    ]
+    own = backbone.encode(texts)
+    wider = (
+        np.concatenate([own, np.zeros_like(own)], 1) @ np.linalg.qr(np.random.default_rng(0).normal(size=(64, 64)))[0]
+    )
+    found = fitted(wider.astype(np.float32), 32, texts, backbone)
+    np.testing.assert_allclose(found @ found.T, own @ own.T, atol=1e-4)
+    np.testing.assert_allclose(found, own, atol=1e-3)
+
+
+def test_a_part_of_the_data_is_chosen_before_the_teacher_encodes(place, model, monkeypatch):
+    encoded, compute = [], TEACHER_OUTPUTS["teacher"]
+
+    def heard(teacher, texts, request):
+        encoded.extend(text for column in texts.values() for text in column)
+        return compute(teacher, texts, request)
+
+    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", heard)
+    told = ["--teacher", model, "--sentences", "nli/train", "--changed", "40"]
+    carried_out("distil", model, place, *told, "--repeat", "nli/train=0.4,changed=0.5")
+    some = {*encoded}
+    encoded.clear()
+    carried_out("distil", model, place, *told, out="other")
+    assert some < {*encoded} and 0.2 < len(some) / len({*encoded}) < 0.8
+
+
+def test_inner_units_are_pruned_before_a_student_learns(place, model):
+    carried_out("distil", model, place, "--teacher", model, "--inner", "20", "--sentences", "nli/train")
+    assert TorchEmbedder.load(place / "out").encoder.shape.inner == 20
 
 
 def test_what_a_test_holds_is_left_out_of_the_sentences(place, model, monkeypatch):

@@ -2,7 +2,8 @@
 
 The student is the backbone, or those of its blocks that `--keep` names. Where it is not as wide as the teacher, the
 teacher's vectors are brought to its width by principal components (`--to pca`, without centring, so that what is kept
-best are dot products), or a map to the teacher's width is trained along and left behind (`--to map`).
+best are dot products) and turned towards the backbone's own vectors, or a map to the teacher's width is trained along
+and left behind (`--to map`).
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from torch.nn.functional import normalize
 from ...embedder import Embedder
 from ...encoders.encoder import UNBOUNDED
 from ...encoders.layers import without_dropout
+from ...encoders.prune_inner_units import prune_inner_units
 from ...encoders.prune_layers import prune_layers
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
@@ -46,16 +49,19 @@ word is rare: BERT's 1e-6 would all but stop Adam from making steps of equal siz
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encode with the teacher, train, evaluate, record."""
-    args = with_blocks(with_teacher(flags(__doc__, batch_size=128, learning_rate=3e-4))).parse_args(argv)
+    parser = with_blocks(with_teacher(flags(__doc__, batch_size=128, learning_rate=3e-4)))
+    parser.add_argument("--inner", type=int, metavar="N", help="units of an inner layer that stay (all)")
+    args = parser.parse_args(argv)
     teacher, whole = teacher_of(args), backbone(args, "mean")
     base = whole.fingerprint
     read_as_much(whole, teacher)
-    student = with_unit_length(kept(whole, args.keep))
+    student = with_unit_length(kept(whole, args.keep, args.inner))
     without_dropout(student)  # no label is there to be learned by heart
     objective, width = fitting(student, teacher, args)
-    sources = list(taught(teacher, args, objective, width))
-    blocks = {} if args.keep is None else {"blocks": args.keep}
-    recipe = student_of("distil", args, teacher, base, **blocks)
+    sources = list(taught(teacher, args, objective, width, whole))
+    pruned = {"blocks": args.keep, "inner": args.inner}
+    shape = {name: value for name, value in pruned.items() if value is not None}
+    recipe = student_of("distil", args, teacher, base, **shape)
     return recipe.train(student, sources, distillation_settings(args))
 
 
@@ -104,7 +110,7 @@ def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
     add("--whiten", type=_whitening, default=whiten, metavar="POWER", help=message)
     message = "share of texts that end in a question mark, to be had by leaving out others (as many as there are)"
     add("--questions", type=float, metavar="SHARE", help=message)
-    message = "how many times a pass reads the texts of a data set (flickr30k_captions/train=4)"
+    message = "how many times a pass reads the texts of a data set, or what part of them (flickr30k_captions/train=4)"
     add("--repeat", type=_times, default={}, metavar="DATA=TIMES,…", help=message)
     return with_changed_texts(parser)
 
@@ -129,13 +135,13 @@ def read_as_much(student: TorchEmbedder, teacher: Embedder) -> None:
     student.tokenizer = replace(student.tokenizer, max_length=longest)
 
 
-def kept(whole: TorchEmbedder, blocks: Sequence[int] | None) -> TorchEmbedder:
-    """The model with these blocks of its encoder alone."""
-    if blocks is None:
+def kept(whole: TorchEmbedder, blocks: Sequence[int] | None, inner: int | None = None) -> TorchEmbedder:
+    """The model with these blocks of its encoder alone, and so many inner units of each."""
+    if blocks is None and inner is None:
         return whole
-    built = TorchEmbedder(
-        whole.tokenizer, prune_layers(whole.encoder, blocks), whole.pooling, whole.heads, whole.manifest
-    )
+    encoder = whole.encoder if blocks is None else prune_layers(whole.encoder, blocks)
+    encoder = encoder if inner is None else prune_inner_units(encoder, inner)
+    built = TorchEmbedder(whole.tokenizer, encoder, whole.pooling, whole.heads, whole.manifest)
     return built.to(whole.device).eval()
 
 
@@ -159,6 +165,8 @@ def fitting(student: TorchEmbedder, teacher: Embedder, args: Namespace) -> tuple
     return LEARNT[args.learn](None), student.width
 
 
+TURNED_BY = 10_000
+"""Texts by which it is found where a model's vectors point."""
 LEAST_SQUARE = 1e-6
 """Mean square of unit vectors along an axis below which it is noise, which is not to be raised further."""
 SIMILARITIES_SHARE = 0.1
@@ -171,8 +179,13 @@ LEARNT: dict[str, Callable[[int | None], Objective]] = {
 """What a student learns of its teacher's vectors, to the objective; its argument is the teacher's width, for a map."""
 
 
-def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int | None = None) -> Iterator[DataSource]:
-    """The texts with the teacher's vectors, a course a data set; encoded once, and kept for other students."""
+def taught(
+    teacher: Embedder, args: Namespace, objective: Objective, width: int | None, whole: TorchEmbedder
+) -> Iterator[DataSource]:
+    """The texts with the teacher's vectors, a course a data set; encoded once, and kept for other students.
+
+    A width makes them fit: their first principal axes, turned towards the vectors of the backbone, `whole`.
+    """
     left_out = texts_from(args.sentences, args.without)  # first, since a wrong name is to be told before the encoding
     check_repeated(args)
     result = unlabelled(args.sentences, teacher)
@@ -182,13 +195,15 @@ def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int 
             name: _some(texts, args.rows, total) for name, texts in result.items()
         }  # so few need not wait for all
         total = sum(map(len, result.values()))
+    made = changed(result, teacher, args.changed) if args.changed else {}
+    result, made = _parts(result, args), _parts(made, args)
     vectors = lessons(teacher, args, result)
-    if args.changed:
-        made = changed(result, teacher, args.changed)
+    if made:
         vectors = np.concatenate([vectors, lessons(teacher, args, made)])
         result |= made
     vectors = whitened(vectors, args.whiten) if args.whiten else vectors
-    vectors = vectors if width is None else principal(vectors, width)
+    if width is not None:
+        vectors = fitted(vectors, width, [text for of in result.values() for text in of], whole)
     rows, begin = {}, 0
     for name, of in result.items():
         rows[name] = TrainingRows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
@@ -197,7 +212,7 @@ def taught(teacher: Embedder, args: Namespace, objective: Objective, width: int 
         rows = {name: _less(one, left_out) for name, one in rows.items()}
     if args.questions is not None:
         rows = with_questions(rows, args.questions)
-    rows |= {name: repeated(rows[name], times) for name, times in args.repeat.items()}
+    rows |= {name: repeated(rows[name], times) for name, times in args.repeat.items() if times > 1}
     total = sum(map(len, rows.values()))
     for name, one in rows.items():
         share = None if args.rows is None else _share(args.rows, len(one), total)
@@ -269,6 +284,12 @@ def _share(rows: int, of: int, total: int) -> int:
     return min(of, max(1, round(rows * of / total)))
 
 
+def _parts(texts: Mapping[str, list[str]], args: Namespace) -> dict[str, list[str]]:
+    """Of the data that are read less than once, so large a part by chance: the teacher need not encode the rest."""
+    chance = {name: np.random.default_rng(0).random(len(of)) for name, of in texts.items()}
+    return {name: [*compress(of, chance[name] < args.repeat.get(name, 1))] for name, of in texts.items()}
+
+
 def _some(texts: list[str], rows: int, total: int) -> list[str]:
     result = sample_rows(TrainingRows({"sentence": texts}, {}), _share(rows, len(texts), total))
     return list(result.texts["sentence"])
@@ -278,6 +299,25 @@ def principal(vectors: np.ndarray, width: int) -> np.ndarray:
     """The vectors in their first `width` principal axes about the origin, (N, width) float32."""
     result = torch.from_numpy(vectors)
     return (result @ principal_axes(result)[:, :width]).numpy()
+
+
+def fitted(vectors: np.ndarray, width: int, texts: Sequence[str], whole: Embedder) -> np.ndarray:
+    """The texts' vectors in their first `width` principal axes, turned to the backbone's of some; (N, width), length 1.
+
+    A student that begins as the backbone has less of a way to go then.
+    """
+    some = range(0, len(texts), max(1, len(texts) // TURNED_BY))
+    own = whole.encode([texts[i] for i in some], overflow="truncate", progress=False)
+    kept_best = torch.from_numpy(principal(vectors, width))
+    turned: Tensor = kept_best @ nearest_rotation(kept_best[some], torch.from_numpy(own))
+    return normalize(turned).numpy()
+
+
+def nearest_rotation(x: Float[Tensor, "N D"], towards: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
+    """What turns x about the origin as near as can be to other vectors (orthogonal Procrustes, Schönemann 1966)."""
+    left, _, right = torch.linalg.svd((x.T @ towards).double())
+    result: Tensor = left @ right
+    return result.to(x.dtype)
 
 
 @torch.no_grad()

@@ -14,6 +14,7 @@ from torch.nn.functional import layer_norm
 
 from ...encoders.architectures.bert import Bert, Embeddings
 from ...encoders.families import FAMILIES
+from ...encoders.prune_inner_units import prune_inner_units
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...model_files.names import RECOMMENDED_MODEL
@@ -50,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     base = whole.fingerprint
     read_as_much(whole, teacher)
     objective, width = fitting(whole, teacher, args)
-    sources = list(taught(teacher, args, objective, width))
+    sources = list(taught(teacher, args, objective, width, whole))
     more = missing_words(sources, whole.tokenizer, args.more_words)
     student = with_unit_length(narrowed(kept(whole, args.keep), args.words, args.inner, more))
     shape = {"blocks": args.keep, "words": args.words, "inner": args.inner, "more words": args.more_words}
@@ -64,13 +65,11 @@ def narrowed(whole: TorchEmbedder, width: int, inner: int, more: Sequence[str] =
 
     Its vocabulary has `more` words, which begin as the mean of their pieces.
     """
-    encoder = whole.encoder
+    encoder = prune_inner_units(whole.encoder, inner)
     if not isinstance(encoder, Bert) or encoder.config.get("model_type") != "bert":
         raise BadInput(f"a {encoder.config.get('model_type')!r} encoder is not narrowed here; expected a 'bert'")
-    if not 0 < width < encoder.width or not 0 < inner <= encoder.shape.inner:
-        raise BadInput(
-            f"words of {width} and {inner} inner units; expected 1–{encoder.width - 1}, 1–{encoder.shape.inner}"
-        )
+    if not 0 < width < encoder.width:
+        raise BadInput(f"words of {width} numbers; expected 1 to {encoder.width - 1}")
     tokenizer, replaced = add_words(whole.tokenizer, more)
     embeddings = narrower(encoder.embeddings, width, replaced)
     config = {
@@ -79,29 +78,15 @@ def narrowed(whole: TorchEmbedder, width: int, inner: int, more: Sequence[str] =
         "vocab_size": len(embeddings["words.weight"]),
         "architectures": ["ElectraModel"],
         "embedding_size": width,
-        "intermediate_size": inner,
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
     }
     state = {name: tensor for name, tensor in encoder.state_dict().items() if name.startswith("blocks.")}
-    for i in range(encoder.depth):
-        state |= slimmer(state, f"blocks.{i}.", inner)
     state |= {f"embeddings.{name}": tensor for name, tensor in embeddings.items()}
     built = FAMILIES["electra"].build(config)
     built.load_state_dict(state)
     built.config = config
     return TorchEmbedder(tokenizer, built, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
-
-
-def slimmer(state: dict[str, Tensor], at: str, inner: int) -> dict[str, Tensor]:
-    """A block's inner layer with those units whose weights, in and out, have the largest product of norms."""
-    up, down = state[f"{at}up.weight"], state[f"{at}down.weight"]
-    units = (up.norm(dim=1) * down.norm(dim=0)).topk(inner).indices.sort().values
-    return {
-        f"{at}up.weight": up[units],
-        f"{at}up.bias": state[f"{at}up.bias"][units],
-        f"{at}down.weight": down[:, units],
-    }
 
 
 def narrower(whole: Embeddings, width: int, replaced: Mapping[int, Sequence[int]]) -> dict[str, Tensor]:

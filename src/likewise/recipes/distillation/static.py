@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     teacher = teacher_of(args)
     whole = backbone(args)
     objective, width = fitting(whole, teacher, args)
-    sources = list(taught(teacher, args, objective, width))
+    sources = list(taught(teacher, args, objective, width, whole))
     more = missing_words(sources, whole.tokenizer, args.more_words)
     base, student = whole.fingerprint, placed(word_piece_table(whole, args.words, more), args)
     student.tokenizer = replace(student.tokenizer, max_length=LONGEST)
