@@ -6,6 +6,7 @@ import importlib
 import json
 import shutil
 import signal
+from argparse import ArgumentParser
 from collections import Counter
 from pathlib import Path
 
@@ -25,8 +26,9 @@ from likewise.recipes import argument_similarity
 from likewise.recipes import recipe as shared
 from likewise.recipes.ablation_pooling_concatenation import CELLS, cells
 from likewise.recipes.distillation import bundle, mini, unlabelled
-from likewise.recipes.distillation.distil import fitted, principal, repeated, whitened, with_questions
+from likewise.recipes.distillation.distil import repeated, with_questions
 from likewise.recipes.distillation.static import LONGEST, alone, word_piece_table
+from likewise.recipes.distillation.teachers import Teachers, fitted, principal, whitened, with_teachers
 from likewise.reproduce.tables.sbert_ablation import ABLATION
 from likewise.train.data.batch import TrainingRows
 from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS
@@ -334,6 +336,21 @@ def test_projected_vectors_are_turned_to_the_backbone_and_keep_their_cosines(mod
     np.testing.assert_allclose(found, own, atol=1e-3)
 
 
+def test_the_similarity_of_two_teachers_is_the_mean_of_theirs(place, model, tmp_path):
+    other = model_folder(tmp_path / "other", pooling={"word_embedding_dimension": 32, "pooling_mode_cls_token": True})
+    told = ["--teacher", model, "--second-teacher", str(other), "--second-share", "0.25", "--teacher-precision", "fp32"]
+    args = with_teachers(ArgumentParser()).parse_args(told)
+    args.device = "cpu"
+    teachers, texts = Teachers.of(args), ["a cat sleeps", "the dog barks", "quick"]
+    first, second = (TorchEmbedder.load(path, device="cpu").encode(texts) for path in (model, other))
+    found = teachers.lessons({"nli/train": texts[:2], "vocabulary": texts[2:]})
+    np.testing.assert_allclose(found @ found.T, 0.75 * first @ first.T + 0.25 * second @ second.T, atol=1e-4)
+    assert teachers.width == found.shape[1] == 64 and teachers.known({"any": texts})
+    _, line = carried_out("distil", model, place, *told, "--sentences", "nli/train")
+    assert line["note"].startswith("from ") and " and other" in line["note"]
+    assert TorchEmbedder.load(place / "out").encode(texts).shape == (3, 32)
+
+
 def test_a_part_of_the_data_is_chosen_before_the_teacher_encodes(place, model, monkeypatch):
     encoded, compute = [], TEACHER_OUTPUTS["teacher"]
 
@@ -388,11 +405,13 @@ def test_a_narrowed_model_is_about_what_it_was(model):
 def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypatch):
     carried_out("mini", model, place, "--keep", "1", "--words", "12", "--inner", "20", "--teacher", model,
                 "--sentences", "nli/train")  # fmt: skip
-    told = [str(place / "out"), "--name", "tiny-mini", "--into", str(place / "models"), "--tasks", "stsb,sts12"]
+    told = [str(place / "out"), "--name", "tiny-mini", "--into", str(place / "models"), "--tasks", "stsb,sts12",
+            "--teachers", "one,another", "--before", "It had read a novel."]  # fmt: skip
     made = bundle.main(told)
     assert bundle.main(told) == made == place / "models" / "tiny-mini"
     page = (made / "README.md").read_text()
     assert "| stsb |" in page and "comes with the package" in page and "in eight bits" in page
+    assert "Taught by one and another, under" in page and "## Before this training\n\nIt had read a novel." in page
     digest = capsys.readouterr().out.split('sha256="')[1][:64]
     assert digest == hashlib.sha256((made / "model.safetensors").read_bytes()).hexdigest()
     assert json.loads((made / "likewise.json").read_text()) == {"less_tests": ["nli"]}

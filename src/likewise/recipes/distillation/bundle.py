@@ -43,6 +43,10 @@ def main(argv: Sequence[str] | None = None) -> Path:
     parser.add_argument("run", type=Path, help="the folder of a finished run")
     parser.add_argument("--name", help="of the model (the folder's)")
     parser.add_argument("--into", type=Path, default=MODELS, metavar="FOLDER", help="of models (the package's)")
+    message = "who taught, in this run and those before it: the card names them (%(default)s)"
+    parser.add_argument("--teachers", default=RECOMMENDED_MODEL, metavar="NAME,…", help=message)
+    message = "what its backbone had learned before, in words for the card, where the run's own list does not tell"
+    parser.add_argument("--before", default="", metavar="TEXT", help=message)
     parser.add_argument("--tasks", default=",".join((*STS_NAMES, *SENTEVAL, "scifact")), help="what the card tells of")
     args = parser.parse_args(argv)
     run = args.run.resolve()
@@ -55,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> Path:
         raise BadInput(f"{place} holds the run itself; expected another name or folder for the model")
     args.into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=args.into) as aside:
-        bundled = write_bundle(Path(aside) / name, run, record, args.tasks)
+        bundled = write_bundle(Path(aside) / name, run, record, args)
         if place.exists():
             shutil.rmtree(place)
         bundled.rename(place)
@@ -65,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> Path:
     return place
 
 
-def write_bundle(place: Path, run: Path, record: Mapping[str, Any], tasks: str) -> Path:
+def write_bundle(place: Path, run: Path, record: Mapping[str, Any], args: argparse.Namespace) -> Path:
     """The model of a run in eight bits with its card, in a new folder."""
     TorchEmbedder.load(run, device="cpu").save(place, weights="int8")
     size = sum(path.stat().st_size for path in place.rglob("*.safetensors"))
@@ -75,8 +79,8 @@ def write_bundle(place: Path, run: Path, record: Mapping[str, Any], tasks: str) 
     data = [{**one, "licence": LICENCES.get(one["name"], one.get("licence"))} for one in record["data"]]
     changed = {"fingerprint": model.fingerprint, "only_likewise": model.only_here(weights="int8")}
     described = {**record, "data": data, "model": {**record["model"], **changed}}
-    described["scores"] = measured(place.name, model, tasks)
-    (place / "README.md").write_text(shipped(described, model, place.name, size), "utf-8")
+    described["scores"] = measured(place.name, model, args.tasks)
+    (place / "README.md").write_text(shipped(described, model, place.name, args, size), "utf-8")
     return place
 
 
@@ -98,20 +102,22 @@ def measured(name: str, model: TorchEmbedder, tasks: str) -> dict[str, Any]:
     return {"stsb-dev": scores.pop("stsb-dev", {"value": float("nan")}), **means, **scores}
 
 
-def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, size: int) -> str:
+def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, args: argparse.Namespace, size: int) -> str:
     """The run's card, and what is to be said of a model that comes with the package."""
     card = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
     card = card.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
     head, limits = card.split("## Limits\n", 1)
     sources = [one["name"] for one in record["data"]]
     read_too = ", ".join(touched(sources)) or "none"
-    return f"""{head}## Bundled with the package
+    before = f"## Before this training\n\n{args.before}\n\n" if args.before else ""
+    return f"""{head}{before}## Bundled with the package
 
 Weights of {size / 1e6:.1f} MB in eight bits (a step for each row of a matrix), turned into fp32 when they are read. The
 scores are of these weights. English, lower-cased. The vectors are compared by cosine or dot product.
 
-The teacher, {RECOMMENDED_MODEL}, is under Apache-2.0, and so is this model. It was trained on texts under other terms,
-listed above with the data, without their labels: who may not use a model trained on such texts may not use this one.
+Taught by {args.teachers.replace(",", " and ")}, under Apache-2.0 as this model is. It was trained on
+texts under other terms, listed above with the data, without their labels: who may not use a model trained on such texts
+may not use this one.
 Texts of the tests were left out, compared by letters and digits, with two exceptions. Single words of the vocabulary
 were not compared, and are the texts of some: {single_words_note(model, sources)}.
 And some tasks are made of texts that were read (of MRPC, those of its training split): {read_too}.

@@ -6,20 +6,15 @@ best are dot products) and turned towards the backbone's own vectors, or a map t
 and left behind (`--to map`).
 """
 
-import hashlib
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Float
-from torch import Tensor, nn
-from torch.nn.functional import normalize
+from torch import nn
 
 from ...embedder import Embedder
 from ...encoders.encoder import UNBOUNDED
@@ -29,19 +24,15 @@ from ...encoders.prune_layers import prune_layers
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...heads import Normalize
-from ...model_files.names import RECOMMENDED_MODEL
-from ...model_files.provenance import provenance
-from ...model_names import load_torch_embedder
 from ...train.data.batch import TrainingRows
 from ...train.data.schedule import DataSource
-from ...train.distillation.teacher_outputs import teacher_outputs
 from ...train.objectives import Distillation, Objective, SimilarityDistillation, Weighted
 from ...train.settings import TrainSettings
-from ..recipe import Recipe, backbone, flags, named_shortly, paper_settings, picked_rows, sample_rows, start
+from ..recipe import Recipe, backbone, flags, paper_settings, picked_rows, sample_rows, start
 from .changed_texts import CHANGED, changed_texts, near_words, with_changed_texts
+from .teachers import Teachers, fitted, whitened, with_teachers
 from .unlabelled import SOURCES, is_question, texts_from, unlabelled, words
 
-LESSONS = Path("out") / "lessons"
 EPSILON = 1e-11
 """Adam's. Gradients of a mean over 384 squared differences of unit vectors are about 1e-7 a weight, and less where a
 word is rare: BERT's 1e-6 would all but stop Adam from making steps of equal size."""
@@ -52,16 +43,16 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser = with_blocks(with_teacher(flags(__doc__, batch_size=128, learning_rate=3e-4)))
     parser.add_argument("--inner", type=int, metavar="N", help="units of an inner layer that stay (all)")
     args = parser.parse_args(argv)
-    teacher, whole = teacher_of(args), backbone(args, "mean")
+    teachers, whole = Teachers.of(args), backbone(args, "mean")
     base = whole.fingerprint
-    read_as_much(whole, teacher)
+    read_as_much(whole, teachers)
     student = with_unit_length(kept(whole, args.keep, args.inner))
     without_dropout(student)  # no label is there to be learned by heart
-    objective, width = fitting(student, teacher, args)
-    sources = list(taught(teacher, args, objective, width, whole))
+    objective, width = fitting(student, teachers, args)
+    sources = list(taught(teachers, args, objective, width, whole))
     pruned = {"blocks": args.keep, "inner": args.inner}
     shape = {name: value for name, value in pruned.items() if value is not None}
-    recipe = student_of("distil", args, teacher, base, **shape)
+    recipe = student_of("distil", args, teachers, base, **shape)
     return recipe.train(student, sources, distillation_settings(args))
 
 
@@ -70,7 +61,7 @@ def distillation_settings(args: Namespace, **more: Any) -> TrainSettings:
     return paper_settings(args, adam_epsilon=EPSILON, weight_decay=0.0, **more)
 
 
-def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape: Any) -> Recipe:
+def student_of(name: str, args: Namespace, teachers: Teachers, base: str, **shape: Any) -> Recipe:
     """The recipe of a student of this shape; it is known by what it was made of, the backbone's fingerprint `base`."""
     shape |= {"learns": args.learn} if args.learn != "vectors" else {}
     shape |= {"without": args.without} if args.without else {}
@@ -79,11 +70,9 @@ def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape
     shape |= {f"{name} times": times for name, times in args.repeat.items()}
     shape |= {"changed": args.changed} if args.changed else {}
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
-    note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {named_shortly(args.teacher)}"])
-    about = {"teacher": teacher.fingerprint, "to": args.to, **shape}
-    seen = provenance(teacher)
-    learned = [*seen.trained_on, *seen.less_tests]
-    return Recipe(name, args, identity=about, note=note, base=base, learned=learned, without_test_texts=True)
+    note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {teachers.title}"])
+    about = {**teachers.identity(), "to": args.to, **shape}
+    return Recipe(name, args, identity=about, note=note, base=base, learned=teachers.learned, without_test_texts=True)
 
 
 def with_blocks(parser: ArgumentParser, usual: str = "all") -> ArgumentParser:
@@ -95,10 +84,7 @@ def with_blocks(parser: ArgumentParser, usual: str = "all") -> ArgumentParser:
 
 def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
     """What recipes that distil are told besides."""
-    add = parser.add_argument
-    add("--teacher", default=RECOMMENDED_MODEL, metavar="MODEL", help="whose vectors are learned (%(default)s)")
-    message = "of the teacher: int8 is the native engine's, for a folder of `likewise quantize` (%(default)s)"
-    add("--teacher-precision", choices=("bf16", "fp32", "int8"), default="bf16", help=message)
+    add = with_teachers(parser, whiten).add_argument
     message = "the teacher's vectors, its similarities within a batch, or both (%(default)s)"
     add("--learn", choices=tuple(LEARNT), default="vectors", help=message)
     add("--to", choices=("pca", "map"), default="pca", help="how widths are made to fit (%(default)s)")
@@ -106,8 +92,6 @@ def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
     add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help=message)
     message = "leave out texts of these data, or of these origins in their column `source` (wordnet)"
     add("--without", type=_names, default=(), metavar="ORIGIN,…", help=message)
-    message = "even out the teacher's principal axes: 0 leaves them, 0.5 whitens its vectors (%(default)g)"
-    add("--whiten", type=_whitening, default=whiten, metavar="POWER", help=message)
     message = "share of texts that end in a question mark, to be had by leaving out others (as many as there are)"
     add("--questions", type=float, metavar="SHARE", help=message)
     message = "how many times a pass reads the texts of a data set, or what part of them (flickr30k_captions/train=4)"
@@ -115,23 +99,13 @@ def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
     return with_changed_texts(parser)
 
 
-def teacher_of(args: Namespace) -> Embedder:
-    """In bf16, whose vectors have a cosine of 0.9999 with those of fp32, at twice the speed; or as the flags say.
-
-    Int8 is for processors without bf16: cosines of 0.998 with fp32, at three times its speed.
-    """
-    if args.teacher_precision == "int8":
-        return Embedder.load(args.teacher, engine="native", precision="int8")
-    return load_torch_embedder(args.teacher, precision=args.teacher_precision, device=args.device)
-
-
-def read_as_much(student: TorchEmbedder, teacher: Embedder) -> None:
-    """Let the student read as many tokens as its teacher, or as it can; not the paper's 128.
+def read_as_much(student: TorchEmbedder, teachers: Teachers) -> None:
+    """Let the student read as many tokens as each of its teachers, or as it can; not the paper's 128.
 
     What has no positions, a table of words, reads what its folder says.
     """
     own = student.manifest.max_length if student.encoder.longest == UNBOUNDED else None
-    longest = own or min(teacher.tokenizer.max_length, student.encoder.longest)
+    longest = own or min(*(model.tokenizer.max_length for model in teachers.models), student.encoder.longest)
     student.tokenizer = replace(student.tokenizer, max_length=longest)
 
 
@@ -154,21 +128,17 @@ def with_unit_length(student: TorchEmbedder) -> TorchEmbedder:
     return student
 
 
-def fitting(student: TorchEmbedder, teacher: Embedder, args: Namespace) -> tuple[Objective, int | None]:
-    """The objective, and the width that the teacher's vectors are to be projected to, if any."""
-    if student.width == teacher.width or args.learn == "similarities":
+def fitting(student: TorchEmbedder, teachers: Teachers, args: Namespace) -> tuple[Objective, int | None]:
+    """The objective, and the width that the teachers' vectors are to be projected to, if any."""
+    if student.width == teachers.width or args.learn == "similarities":
         return LEARNT[args.learn](None), None
     if args.to == "map":
-        return LEARNT[args.learn](teacher.width), None
-    if student.width > teacher.width:
-        raise BadInput(f"the student has {student.width} numbers and the teacher {teacher.width}: expected --to map")
+        return LEARNT[args.learn](teachers.width), None
+    if student.width > teachers.width:
+        raise BadInput(f"the student has {student.width} numbers and the teacher {teachers.width}: expected --to map")
     return LEARNT[args.learn](None), student.width
 
 
-TURNED_BY = 10_000
-"""Texts by which it is found where a model's vectors point."""
-LEAST_SQUARE = 1e-6
-"""Mean square of unit vectors along an axis below which it is noise, which is not to be raised further."""
 SIMILARITIES_SHARE = 0.1
 """The weight of similarities beside vectors: their mean squared errors are then about as large."""
 LEARNT: dict[str, Callable[[int | None], Objective]] = {
@@ -180,26 +150,26 @@ LEARNT: dict[str, Callable[[int | None], Objective]] = {
 
 
 def taught(
-    teacher: Embedder, args: Namespace, objective: Objective, width: int | None, whole: TorchEmbedder
+    teachers: Teachers, args: Namespace, objective: Objective, width: int | None, whole: TorchEmbedder
 ) -> Iterator[DataSource]:
-    """The texts with the teacher's vectors, a course a data set; encoded once, and kept for other students.
+    """The texts with the teachers' vectors, a course a data set; encoded once, and kept for other students.
 
     A width makes them fit: their first principal axes, turned towards the vectors of the backbone, `whole`.
     """
     left_out = texts_from(args.sentences, args.without)  # first, since a wrong name is to be told before the encoding
     check_repeated(args)
-    result = unlabelled(args.sentences, teacher)
+    result = unlabelled(args.sentences, teachers.first)
     total = sum(map(len, result.values()))
-    if args.rows is not None and not lessons_file(teacher, args, result).exists():
+    if args.rows is not None and not teachers.known(result):
         result = {
             name: _some(texts, args.rows, total) for name, texts in result.items()
         }  # so few need not wait for all
         total = sum(map(len, result.values()))
-    made = changed(result, teacher, args.changed) if args.changed else {}
+    made = changed(result, teachers.first, args.changed) if args.changed else {}
     result, made = _parts(result, args), _parts(made, args)
-    vectors = lessons(teacher, args, result)
+    vectors = teachers.lessons(result)
     if made:
-        vectors = np.concatenate([vectors, lessons(teacher, args, made)])
+        vectors = np.concatenate([vectors, teachers.lessons(made)])
         result |= made
     vectors = whitened(vectors, args.whiten) if args.whiten else vectors
     if width is not None:
@@ -225,14 +195,6 @@ def changed(texts: Mapping[str, Sequence[str]], teacher: Embedder, count: int) -
     known = words(teacher)
     near = near_words(known, np.asarray(teacher.encode(known, progress=False)))
     return {CHANGED: changed_texts([text for one in texts.values() for text in one], near, count)}
-
-
-def lessons(teacher: Embedder, args: Namespace, texts: Mapping[str, Sequence[str]]) -> Float[np.ndarray, "N D"]:
-    """The teacher's vectors of these texts, encoded once and kept."""
-    columns = {"sentence": [text for one in texts.values() for text in one]}
-    file = lessons_file(teacher, args, texts)
-    outputs: Mapping[str, Any] = teacher_outputs(columns, teacher, Distillation(), file=file)
-    return np.asarray(outputs["teacher"])
 
 
 def _less(rows: TrainingRows, texts: Collection[str]) -> TrainingRows:
@@ -272,13 +234,6 @@ def with_questions(rows: Mapping[str, TrainingRows], share: float) -> dict[str, 
     }
 
 
-def lessons_file(teacher: Embedder, args: Namespace, found: Mapping[str, Sequence[str]]) -> Path:
-    """Where this teacher's vectors of these texts are kept."""
-    texts = "\0".join(text for one in found.values() for text in one)
-    known = hashlib.sha256(f"{teacher.fingerprint}\0{texts}".encode()).hexdigest()[:12]
-    return LESSONS / f"{named_shortly(args.teacher)}-{known}.parquet"
-
-
 def _share(rows: int, of: int, total: int) -> int:
     """How many of so many rows are of a source."""
     return min(of, max(1, round(rows * of / total)))
@@ -295,60 +250,8 @@ def _some(texts: list[str], rows: int, total: int) -> list[str]:
     return list(result.texts["sentence"])
 
 
-def principal(vectors: np.ndarray, width: int) -> np.ndarray:
-    """The vectors in their first `width` principal axes about the origin, (N, width) float32."""
-    result = torch.from_numpy(vectors)
-    return (result @ principal_axes(result)[:, :width]).numpy()
-
-
-def fitted(vectors: np.ndarray, width: int, texts: Sequence[str], whole: Embedder) -> np.ndarray:
-    """The texts' vectors in their first `width` principal axes, turned to the backbone's of some; (N, width), length 1.
-
-    A student that begins as the backbone has less of a way to go then.
-    """
-    some = range(0, len(texts), max(1, len(texts) // TURNED_BY))
-    own = whole.encode([texts[i] for i in some], overflow="truncate", progress=False)
-    kept_best = torch.from_numpy(principal(vectors, width))
-    turned: Tensor = kept_best @ nearest_rotation(kept_best[some], torch.from_numpy(own))
-    return normalize(turned).numpy()
-
-
-def nearest_rotation(x: Float[Tensor, "N D"], towards: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
-    """What turns x about the origin as near as can be to other vectors (orthogonal Procrustes, Schönemann 1966)."""
-    left, _, right = torch.linalg.svd((x.T @ towards).double())
-    result: Tensor = left @ right
-    return result.to(x.dtype)
-
-
-@torch.no_grad()
-def whitened(vectors: np.ndarray, power: float) -> np.ndarray:
-    """The vectors with their principal axes about the origin evened out, at length 1 again; (N, D) float32.
-
-    Along each axis they are divided by their mean square to the `power`: by 0.5 all axes weigh the same, as in
-    whitening (Su et al. 2021, here without centring), by less the first ones still weigh more.
-    """
-    x = torch.from_numpy(vectors)
-    squares, axes = torch.linalg.eigh((x.T @ x / len(x)).double())
-    scales = squares.clamp_min(LEAST_SQUARE) ** -power
-    return normalize(x @ ((axes * scales) @ axes.T).to(x.dtype)).numpy()
-
-
-def principal_axes(x: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
-    """Columns of unit length, that along which x has the largest sum of squares first."""
-    squares = x.T @ x
-    axes: Tensor = torch.linalg.eigh(squares.double())[1].flip(1)
-    return axes.to(x.dtype).contiguous()
-
-
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
-
-
-def _whitening(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 0.5:
-        raise ArgumentTypeError(f"{text} is no power from 0 to 0.5")
-    return value
 
 
 def _times(text: str) -> dict[str, float]:

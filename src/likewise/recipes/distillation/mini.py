@@ -23,16 +23,15 @@ from .distil import (
     distillation_settings,
     fitting,
     kept,
-    principal_axes,
     read_as_much,
     student_of,
     taught,
-    teacher_of,
     with_blocks,
     with_teacher,
     with_unit_length,
 )
 from .more_words import add_words, missing_words, with_more_words, with_rows
+from .teachers import Teachers, principal_axes
 
 MORE_WORDS = 3500
 PLACE = 5  # a usual position: words are narrowed as they are there
@@ -47,16 +46,16 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a word's vector (%(default)s)")
     parser.add_argument("--inner", type=int, default=512, metavar="N", help="units of an inner layer (%(default)s)")
     args = with_more_words(parser, MORE_WORDS).parse_args(argv)
-    teacher, whole = teacher_of(args), backbone(args, "mean")
+    teachers, whole = Teachers.of(args), backbone(args, "mean")
     base = whole.fingerprint
-    read_as_much(whole, teacher)
-    objective, width = fitting(whole, teacher, args)
-    sources = list(taught(teacher, args, objective, width, whole))
+    read_as_much(whole, teachers)
+    objective, width = fitting(whole, teachers, args)
+    sources = list(taught(teachers, args, objective, width, whole))
     more = missing_words(sources, whole.tokenizer, args.more_words)
     student = with_unit_length(narrowed(kept(whole, args.keep), args.words, args.inner, more))
     shape = {"blocks": args.keep, "words": args.words, "inner": args.inner, "more words": args.more_words}
     settings = distillation_settings(args, warmup_ratio=0.05)
-    return student_of("mini", args, teacher, base, **shape).train(student, sources, settings)
+    return student_of("mini", args, teachers, base, **shape).train(student, sources, settings)
 
 
 @torch.no_grad()

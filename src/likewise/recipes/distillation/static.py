@@ -22,8 +22,9 @@ from ...model_files import Manifest
 from ...model_files.names import RECOMMENDED_MODEL
 from ...pooling import Reduce
 from ..recipe import backbone, flags, placed, start
-from .distil import distillation_settings, fitting, principal_axes, student_of, taught, teacher_of, with_teacher
+from .distil import distillation_settings, fitting, student_of, taught, with_teacher
 from .more_words import add_words, missing_words, with_more_words
+from .teachers import Teachers, principal_axes
 
 MORE_WORDS = 10_000
 WHITEN = 0.2
@@ -41,16 +42,16 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.set_defaults(adam_bias_correction=True)
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a piece's vector (%(default)s)")
     args = with_more_words(parser, MORE_WORDS).parse_args(argv)
-    teacher = teacher_of(args)
+    teachers = Teachers.of(args)
     whole = backbone(args)
-    objective, width = fitting(whole, teacher, args)
-    sources = list(taught(teacher, args, objective, width, whole))
+    objective, width = fitting(whole, teachers, args)
+    sources = list(taught(teachers, args, objective, width, whole))
     more = missing_words(sources, whole.tokenizer, args.more_words)
     base, student = whole.fingerprint, placed(word_piece_table(whole, args.words, more), args)
     student.tokenizer = replace(student.tokenizer, max_length=LONGEST)
     shape = {"words": args.words, "more words": args.more_words}
     settings = distillation_settings(args, warmup_ratio=0.05)
-    return student_of("static", args, teacher, base, **shape).train(student, sources, settings)
+    return student_of("static", args, teachers, base, **shape).train(student, sources, settings)
 
 
 @torch.no_grad()
