@@ -66,6 +66,7 @@ def student_of(name: str, args: Namespace, teachers: Teachers, base: str, **shap
     shape |= {"learns": args.learn} if args.learn != "vectors" else {}
     shape |= {"without": args.without} if args.without else {}
     shape |= {"whitened": args.whiten} if args.whiten else {}
+    shape |= {"second share": args.second_share} if args.second_teacher else {}
     shape |= {"questions": args.questions} if args.questions is not None else {}
     shape |= {f"{name} times": times for name, times in args.repeat.items()}
     shape |= {"changed": args.changed} if args.changed else {}

@@ -95,9 +95,8 @@ class Teachers:
 
     def identity(self) -> dict[str, Any]:
         """What a run is known by, of its teachers."""
-        first, *others = self.models
-        second = {"second teacher": others[0].fingerprint, "second share": self.shares[1]} if others else {}
-        return {"teacher": first.fingerprint, **second}
+        kinds = ("teacher", "second teacher")
+        return {kind: model.fingerprint for kind, model in zip(kinds, self.models, strict=False)}
 
     def known(self, texts: Mapping[str, Sequence[str]]) -> bool:
         """Whether all have encoded these texts before."""
