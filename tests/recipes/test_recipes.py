@@ -26,7 +26,7 @@ from likewise.recipes import argument_similarity
 from likewise.recipes import recipe as shared
 from likewise.recipes.ablation_pooling_concatenation import CELLS, cells
 from likewise.recipes.distillation import bundle, mini, unlabelled
-from likewise.recipes.distillation.distil import repeated, with_questions
+from likewise.recipes.distillation.distil import parts, repeated, with_questions
 from likewise.recipes.distillation.static import LONGEST, alone, word_piece_table
 from likewise.recipes.distillation.teachers import Teachers, fitted, principal, whitened, with_teachers
 from likewise.reproduce.tables.sbert_ablation import ABLATION
@@ -365,6 +365,15 @@ def test_a_part_of_the_data_is_chosen_before_the_teacher_encodes(place, model, m
     encoded.clear()
     carried_out("distil", model, place, *told, out="other")
     assert some < {*encoded} and 0.2 < len(some) / len({*encoded}) < 0.8
+
+
+def test_a_part_of_the_data_may_have_all_of_their_questions():
+    asked, told = [f"why {i}?" for i in range(30)], [f"because of {i}" for i in range(970)]
+    texts = {"a": asked + told, "b": told}
+    some = parts(texts, {"a": 0.2, "b": 2}, all_questions=False)
+    more = parts(texts, {"a": 0.2, "b": 2}, all_questions=True)
+    assert more["a"] == asked + [text for text in some["a"] if text in told] != some["a"]
+    assert len(some["a"]) == pytest.approx(200, abs=60) and more["b"] == some["b"] == told
 
 
 def test_inner_units_are_pruned_before_a_student_learns(place, model):

@@ -69,6 +69,7 @@ def student_of(name: str, args: Namespace, teachers: Teachers, base: str, **shap
     shape |= {"second share": args.second_share} if args.second_teacher else {}
     shape |= {"questions": args.questions} if args.questions is not None else {}
     shape |= {f"{name} times": times for name, times in args.repeat.items()}
+    shape |= {"all questions": True} if args.all_questions else {}
     shape |= {"changed": args.changed} if args.changed else {}
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
     note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {teachers.title}"])
@@ -97,6 +98,8 @@ def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
     add("--questions", type=float, metavar="SHARE", help=message)
     message = "how many times a pass reads the texts of a data set, or what part of them (flickr30k_captions/train=4)"
     add("--repeat", type=_times, default={}, metavar="DATA=TIMES,…", help=message)
+    message = "where --repeat asks for a part, read all texts that end in a question mark, and the part of the others"
+    add("--all-questions", action="store_true", help=message)
     return with_changed_texts(parser)
 
 
@@ -167,7 +170,7 @@ def taught(
         }  # so few need not wait for all
         total = sum(map(len, result.values()))
     made = changed(result, teachers.first, args.changed) if args.changed else {}
-    result, made = _parts(result, args), _parts(made, args)
+    result, made = (parts(one, args.repeat, all_questions=args.all_questions) for one in (result, made))
     vectors = teachers.lessons(result)
     if made:
         vectors = np.concatenate([vectors, teachers.lessons(made)])
@@ -209,6 +212,20 @@ def check_repeated(args: Namespace) -> None:
         raise BadInput(f"--repeat names {unknown[0]!r}, which is not read; expected {', '.join(known)}")
 
 
+def parts(texts: Mapping[str, list[str]], times: Mapping[str, float], *, all_questions: bool) -> dict[str, list[str]]:
+    """Of the data that are read less than once, so large a part by chance: the teachers need not encode the rest.
+
+    With `all_questions` every text that ends in a question mark stays, and the part is that of the others.
+    """
+    result = {}
+    for name, of in texts.items():
+        stays = np.random.default_rng(0).random(len(of)) < times.get(name, 1)
+        if all_questions:
+            stays |= np.array([is_question(text) for text in of], bool)
+        result[name] = [*compress(of, stays)]
+    return result
+
+
 def repeated(rows: TrainingRows, times: float) -> TrainingRows:
     """Each row as many times as `times` says, and one time more by the chance that is its fraction."""
     counts = np.floor(times + np.random.default_rng(0).random(len(rows))).astype(int)
@@ -238,12 +255,6 @@ def with_questions(rows: Mapping[str, TrainingRows], share: float) -> dict[str, 
 def _share(rows: int, of: int, total: int) -> int:
     """How many of so many rows are of a source."""
     return min(of, max(1, round(rows * of / total)))
-
-
-def _parts(texts: Mapping[str, list[str]], args: Namespace) -> dict[str, list[str]]:
-    """Of the data that are read less than once, so large a part by chance: the teacher need not encode the rest."""
-    chance = {name: np.random.default_rng(0).random(len(of)) for name, of in texts.items()}
-    return {name: [*compress(of, chance[name] < args.repeat.get(name, 1))] for name, of in texts.items()}
 
 
 def _some(texts: list[str], rows: int, total: int) -> list[str]:
