@@ -104,6 +104,20 @@ def test_half_precision_is_near_full_precision(length):
     torch.testing.assert_close(half.float(), full, atol=3e-2, rtol=0)
 
 
+@pytest.mark.parametrize("window", [None, 2])
+@pytest.mark.parametrize("length", [1, TINY_LENGTH, TINY_LENGTH + 1, SHORT_LENGTH + 1])
+def test_gradients_in_half_precision_are_near_those_in_full_precision(length, window):
+    found = {}
+    for dtype in (torch.bfloat16, torch.float32):
+        q, k, v = _qkv([length] * (BLOCK // length + 1) + [3], torch.bfloat16)
+        rows = [x.values.to(dtype).requires_grad_() for x in (q, k, v)]
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
+            attend(*rows, q, window=window).float().square().sum().backward()
+        found[dtype] = torch.stack([x.grad.float() for x in rows])
+    error = (found[torch.bfloat16] - found[torch.float32]).norm() / found[torch.float32].norm()
+    assert 0 < error < 0.02
+
+
 @given(st.lists(st.tuples(st.integers(1, 20), st.integers(1, 500)), min_size=1, max_size=3))
 def test_plain_products_meet_one_shape_a_length_and_never_more_than_a_block(runs):
     shapes, whole = set(), attention._products
@@ -215,32 +229,36 @@ def test_each_device_has_its_way(kind, dtype, more, way, monkeypatch):
 @pytest.mark.parametrize(
     ("dtype", "length", "more", "kernels"),
     [  # of a whole block of sentences, and of one sentence more
-        (torch.bfloat16, 16, {}, ["products", "tiny"]),
+        (torch.bfloat16, 16, {}, ["products", "in fp32"]),
         (torch.bfloat16, 17, {}, ["products", "fused"]),
         (torch.bfloat16, 96, {}, ["products", "fused"]),
         (torch.bfloat16, 97, {}, ["fused"]),
-        (torch.bfloat16, 16, {"window": 15}, ["products", "tiny"]),
+        (torch.bfloat16, 16, {"window": 15}, ["products", "in fp32"]),
         (torch.bfloat16, 16, {"window": 14}, ["masked"]),
         (torch.bfloat16, 16, {"bias": lambda length: torch.zeros(HEADS, length, length)}, ["masked"]),
         (torch.bfloat16, 16, {"dropout": 0.5}, ["dropping"]),
+        (torch.bfloat16, 17, {"trains": True}, ["products", "in fp32"]),
+        (torch.bfloat16, 97, {"trains": True}, ["in fp32"]),
         (torch.float32, 16, {}, ["fused"]),
         (torch.float32, 16, {"window": 15}, ["fused"]),
+        (torch.float32, 16, {"trains": True}, ["fused"]),
     ],
 )
 def test_each_block_has_the_kernel_that_is_fastest_for_it(dtype, length, more, kernels, monkeypatch):
+    more, trains = {name: value for name, value in more.items() if name != "trains"}, "trains" in more
     called = []
     fused, products, dropping = attention.scaled_dot_product_attention, attention._products, attention._dropping
 
     def sdpa(q, k, v, attn_mask=None):
-        tiny = q.dtype == torch.float32 != dtype
-        called.append("masked" if attn_mask is not None else "tiny" if tiny else "fused")
+        wider = q.dtype == torch.float32 != dtype
+        called.append("masked" if attn_mask is not None else "in fp32" if wider else "fused")
         return fused(q, k, v, attn_mask=attn_mask)
 
     monkeypatch.setattr(attention, "scaled_dot_product_attention", sdpa)
     monkeypatch.setattr(attention, "_products", lambda *x: called.append("products") or products(*x))
     monkeypatch.setattr(attention, "_dropping", lambda *x: called.append("dropping") or dropping(*x))
     q, k, v = _qkv([length] * (BLOCK // length + 1), dtype)
-    attend(q.values, k.values, v.values, q, **more)
+    attend(q.values.requires_grad_(trains), k.values, v.values, q, **more)
     assert called == kernels
 
 

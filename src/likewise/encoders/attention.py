@@ -65,9 +65,9 @@ def _by_length(
         if dropout:
             block = _dropping(a, b, c, mask, dropout)
         elif short(part.length):
-            block = _products(a, b, c) if part.sentences == BLOCK // part.length else _rest(a, b, c)
+            block = _products(a, b, c) if part.sentences == BLOCK // part.length else _fused(a, b, c)
         else:
-            block = scaled_dot_product_attention(a, b, c, attn_mask=mask)
+            block = _fused(a, b, c, mask)
         blocks.append(block.transpose(1, 2).reshape(-1, *q.shape[1:]))
     found = blocks[0] if len(blocks) == 1 else torch.cat(blocks) if blocks else torch.empty_like(v)
     return found.to(q.dtype)
@@ -105,12 +105,16 @@ def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: flo
         return torch.bmm(apply_dropout(scores.softmax(-1), dropout), c).view(q.shape)
 
 
-def _rest(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention of (n, H, t, K) blocks with the fused kernel, which is faster in fp32 for short sentences."""
-    if q.shape[2] > TINY_LENGTH:
-        return scaled_dot_product_attention(q, k, v)
-    a, b, c = (x.contiguous().float() for x in (q, k, v))
-    return scaled_dot_product_attention(a, b, c).to(q.dtype)
+def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Attention of (n, H, t, K) blocks by torch's fused kernel, which leaves bf16 for fp32 where that is faster.
+
+    It is for tiny sentences, and wherever gradients are needed: in bf16 their kernel takes 2 to 30 times as long.
+    """
+    if q.dtype != torch.bfloat16 or not (q.requires_grad or q.shape[2] <= TINY_LENGTH):
+        return scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    with torch.autocast("cpu", enabled=False):
+        a, b, c = (x.contiguous().float() for x in (q, k, v))
+        return scaled_dot_product_attention(a, b, c, attn_mask=None if mask is None else mask.float()).to(q.dtype)
 
 
 def _padded(
