@@ -544,6 +544,18 @@ def test_changed_texts_are_read_beside_the_others(place, model, monkeypatch):
             carried_out("distil", model, place, *told, f"--changed={wrong}", out="none")
 
 
+@pytest.mark.parametrize("recipe", ["distil", "static", "mini"])
+def test_near_pairs_are_learned_beside_the_vectors(place, model, recipe):
+    told = ["--teacher", model, "--sentences", "nli/train,vocabulary"]
+    told += ["--words", "8"] if recipe != "distil" else []
+    told += ["--inner", "20", "--keep", "0"] if recipe == "mini" else []
+    record, line = carried_out(recipe, model, place, *told, "--near-pairs", "800")
+    pairs = record["data"][-1]
+    assert pairs["name"] == "near pairs" and 700 < pairs["rows"] <= 800 and "near pairs 800" in line["note"]
+    with pytest.raises(SystemExit):
+        carried_out(recipe, model, place, *told, "--near-pairs=-1", out="none")
+
+
 def test_whitening_evens_out_principal_axes(place, model):
     x = np.random.default_rng(0).normal(size=(2000, 6)) * [9, 5, 3, 2, 1, 0.5]
     x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)

@@ -29,12 +29,17 @@ from ...train.output.model_card import model_card
 from ...train.output.record import RECORD
 from ..recipe import start
 from .changed_texts import CHANGED
+from .near_pairs import NEAR_PAIRS
 from .unlabelled import VOCABULARY, single_words, touched
 
 MODELS = Path(__file__).parents[2] / "bundled"
 LARGEST = 12_000_000
 """Bytes of weights."""
-LICENCES = {VOCABULARY: "Apache-2.0 (the teacher's)", CHANGED: "those of the texts that were changed"}
+LICENCES = {
+    VOCABULARY: "Apache-2.0 (the teacher's)",
+    CHANGED: "those of the texts that were changed",
+    NEAR_PAIRS: "those of the texts",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> Path:

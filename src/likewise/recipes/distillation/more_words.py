@@ -38,7 +38,7 @@ def missing_words(sources: Iterable[DataSource], tokenizer: Tokenizer, count: in
     found: Counter[str] = Counter()
     for source in sources if count else ():
         assert isinstance(source.rows, TrainingRows)
-        for text in source.rows.texts["sentence"]:
+        for text in source.rows.texts.get("sentence", ()):  # pairs are of the same texts
             found.update(WORD.findall(text.lower()))
     known = tokenizer.backend.get_vocab()
     return [word for word, _ in found.most_common() if word not in known][:count]
