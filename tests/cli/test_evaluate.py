@@ -71,6 +71,7 @@ def test_the_first_of_three_models_is_compared_with_each_other_one(capsys):
     shown = " ".join(capsys.readouterr().out.split())
     for other in others:
         assert f"A is {MODEL}, B is {other}." in shown
+    assert shown.count("McNemar: exact.") == 1
     assert main([*argv, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [*told["comparisons"]] == others and "comparison" not in told

@@ -155,21 +155,23 @@ def run(args: argparse.Namespace) -> int:
 
 def print_results(results: "Results", args: argparse.Namespace) -> None:
     """Print the results in the requested format, and draw the plot."""
-    from ..evaluate.reports.report import compare_two, comparison_lines, format_csv, format_markdown, format_report
+    from ..evaluate.reports import report
 
     first, *others = results.models
-    comparisons = {other: compare_two(results, first, other) for other in others or [first] if args.compare}
+    comparisons = {other: report.compare_two(results, first, other) for other in others or [first] if args.compare}
     if args.json:
         print_json({**results.as_dict(), **_compared(comparisons)})
     elif args.csv:
-        print(format_csv(results), end="")
+        print(report.format_csv(results), end="")
     elif args.markdown:
-        print(format_markdown(results), end="")
+        print(report.format_markdown(results), end="")
     else:
         width, bold = _terminal()
-        print(format_report(results, width=width, bold=bold, published=args.published))
+        print(report.format_report(results, width=width, bold=bold, published=args.published))
         for other, compared in comparisons.items():
-            print("\n" + comparison_lines(results, first, other, compared, width=width))
+            print("\n" + report.comparison_lines(results, first, other, compared, width=width))
+        if comparisons:
+            print("\n" + report.comparison_method(results, width))
     if args.plot:
         _plot(results, args.plot)
 

@@ -96,17 +96,22 @@ def compare_two(results: Results, ours: str, theirs: str) -> dict[str, Compariso
 def comparison_lines(
     results: Results, ours: str, theirs: str, comparisons: Mapping[str, Comparison], *, width: int = 100
 ) -> str:
-    """The comparison of two models as a table, a summary and the method."""
+    """The comparison of two models as a summary and a table; `comparison_method` says how it is made."""
     full, short = (_comparison_table(results, ours, theirs, comparisons, classical) for classical in (True, False))
     table, gap = fit_to_width([(full, 2), (short, 2), (short, 1)], width)
     summary = f"A is {ours}, B is {theirs}. {_wins_line(results, comparisons)}"
+    return "\n\n".join([paragraph(summary, width), table.text(gap)])
+
+
+def comparison_method(results: Results, width: int = 100) -> str:
+    """What the columns of comparisons are, to stand once below all of them."""
     method = (
         "A − B × 100, its 95 % interval and two-sided p by the paired bootstrap "
         f"({results.settings.resamples:,} resamples). "
         f"Holm: that p corrected over the tasks; a verdict needs it below {ALPHA}. Williams: t of two dependent "
         "correlations (on ranks, for Spearman's). McNemar: exact. The last two are not corrected."
     )
-    return "\n\n".join([paragraph(summary, width), table.text(gap), paragraph(method, width)])
+    return paragraph(method, width)
 
 
 def _wins_line(results: Results, comparisons: Mapping[str, Comparison]) -> str:
