@@ -175,6 +175,22 @@ def test_a_recipe_leaves_a_model_and_a_line(name, flags, place, model, words):
     assert line["data"][0].split("/")[0] in [*seen.get("trained_on", []), *seen.get("less_tests", [])]
 
 
+def test_a_soup_is_the_mean_of_runs_of_several_seeds_and_one_line(place, model):
+    begun = ["sbert_stsb", model, place, "--soup", "3", "--seed", "4"]
+    _, line = carried_out(*begun)
+    soup = place / "out"
+    runs = [soup / f"run-{seed}" for seed in (4, 5, 6)]
+    weights = [TorchEmbedder.load(run).state_dict() for run in runs]
+    assert not all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    for name, value in TorchEmbedder.load(soup).state_dict().items():
+        torch.testing.assert_close(value, sum(one[name] for one in weights) / 3, rtol=1e-5, atol=1e-7)
+    assert line["steps"] == 6 and line["note"].endswith("mean of 3 runs")
+    finished = [(run / "run.json").stat().st_mtime_ns for run in runs]
+    (soup / "run.json").unlink()  # as if it had been interrupted before its end
+    carried_out(*begun)
+    assert [(run / "run.json").stat().st_mtime_ns for run in runs] == finished
+
+
 def test_both_stages_of_the_two_step_recipe_are_told_and_one_line_is_added(place, model):
     record, line = carried_out("sbert_nli_then_stsb", model, place)
     assert line["data"] == ["nli/train", "stsb/train"] and line["rows"] == 48 + 30

@@ -34,6 +34,7 @@ from ..train.objectives import Objective
 from ..train.output.record import RECORD, append_result_line, data_description, training_record, write_record
 from ..train.output.run_folder import TrainingJob, finished_record, save_finished, train_in_folder
 from ..train.settings import TrainSettings
+from ..train.soup import soup_in_folder
 from ..train.step.trainable import Trainable
 from ..train.step_state import TrainResult
 
@@ -70,6 +71,8 @@ def flags(
     add("--precision", choices=("fp32", "bf16"), default="fp32", help="of matrix products (default: %(default)s)")
     add("--adam-bias-correction", action="store_true", help="correct Adam's moments, as the authors' code did not")
     add("--ema-decay", type=float, default=0.0, metavar="X", help="save a moving average of the weights: try 0.99")
+    message = "train N times, each time with the next seed, and keep the mean of the weights (%(default)s)"
+    add("--soup", type=_runs, default=1, metavar="N", help=message)
     add("--fresh", action="store_true", help="start over; without it the same command resumes from its checkpoint")
     add(
         "--record",
@@ -79,6 +82,12 @@ def flags(
         help="append a line about the run to this .jsonl file (default: %(default)s)",
     )
     return parser
+
+
+def _runs(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of runs; expected 1 or more")
+    return int(text)
 
 
 def start(recipe: Callable[[], Any]) -> None:
@@ -182,7 +191,7 @@ class Recipe:
         job = self._job(model, sources, settings)
         record = None if self.args.fresh else finished_record(folder, job)
         if record is None:
-            result = train_in_folder(folder, job, resume=not self.args.fresh)
+            result = self._trained(folder, job)
             if result.interrupted:
                 raise KeyboardInterrupt
             scores = {} if self.stage else {**self._scores(model, folder.name), **self.scores}
@@ -193,6 +202,12 @@ class Recipe:
             append_result_line(self.args.record, record, folder.name, **self._line(record))
             print_result(record, folder)
         return record
+
+    def _trained(self, folder: Path, job: TrainingJob) -> TrainResult:
+        resume = not self.args.fresh
+        if self.args.soup > 1:
+            return soup_in_folder(folder, job, self.args.soup, resume=resume)
+        return train_in_folder(folder, job, resume=resume)
 
     def evaluate(
         self, embedder: TorchEmbedder, sources: Sequence[DataSource] = (), seconds: float = 0.0
@@ -246,6 +261,7 @@ class Recipe:
                 "learned": list(self.learned),
                 "data": [d["digest"] for d in data],
                 "dev": self.dev,
+                **({"soup": self.args.soup} if self.args.soup > 1 else {}),
                 **self.identity,
             },
             evaluator=SpearmanEvaluator(read_dataset(self.dev), self.dev) if self.dev else None,
@@ -298,6 +314,7 @@ class Recipe:
         how = []
         if record["result"]["steps"]:
             how += ["Adam corrected"] if self.args.adam_bias_correction else []
+            how += [f"mean of {self.args.soup} runs"] if self.args.soup > 1 else []
             how += [f"running mean {self.args.ema_decay:g}"] if self.args.ema_decay else []
         return {
             "whole": self._is_whole(),

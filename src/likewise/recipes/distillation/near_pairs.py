@@ -28,14 +28,14 @@ RANKS = (1, 2, 4, 8, 16, 32, 64)
 PAIRS = len(RANKS) + 1
 """Pairs of each text: the last is with a text at random."""
 AMONG = 2**18
-"""Texts among which neighbours are sought; all, if there are fewer."""
+"""Texts among which neighbours are sought, of those that are read more often more; all, if there are fewer."""
 AXES = 192
 """Principal axes by which they are sought."""
 CANDIDATES = 2**12
 """Parts of those texts, of each of which the nearest text alone is a candidate: the sort is the smaller for it."""
 AT_ONCE = 256
-WEIGHT = 1e-4
-"""Of CoSENT beside the mean squared errors of vectors, which are small: three times as much loses questions."""
+WEIGHT = 3e-4
+"""Of CoSENT beside the mean squared errors of vectors, which are small: more of it loses questions, less captions."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def near_pairs(
     weights = None if often is None else often / often.sum()
     texts = min(len(vectors), max(1, count // PAIRS))
     first = chance.choice(len(vectors), texts, replace=False, p=weights)
-    among = chance.permutation(len(vectors))[:AMONG]
+    among = chance.permutation(chance.choice(len(vectors), min(len(vectors), AMONG), replace=False, p=weights))
     right = np.stack([*_neighbours(vectors, first, among), chance.choice(among, texts)], axis=1)
     left = np.repeat(first, PAIRS)
     pairs = np.flatnonzero(left != right.ravel())

@@ -30,6 +30,7 @@ from .model_card import model_card
 from .record import RECORD, RunDescription, training_record, write_record
 
 CHECKPOINTS = "checkpoints"
+LOG = "log.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +131,7 @@ def _warn_if_worse(result: TrainResult) -> None:
 
 
 def _writers(folder: Path, settings: TrainSettings) -> list[Callback]:
-    log = Log(folder / "log.jsonl", settings.logging_steps)
+    log = Log(folder / LOG, settings.logging_steps)
     return [log, TensorBoard(folder / "tensorboard")] if settings.tensorboard else [log]
 
 
@@ -167,7 +168,8 @@ def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: M
     write_provenance(folder, job.provenance)  # after the model, which is saved with that of its backbone
     with atomic_file(folder / "README.md") as partial:
         partial.write_text(model_card(record, folder.resolve().name), "utf-8")
-    _draw_curve(folder)
+    if (folder / LOG).exists():  # a soup has those of its runs
+        _draw_curve(folder)
     write_record(folder, record)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
     return record
@@ -184,7 +186,7 @@ def _draw_curve(folder: Path) -> None:
     try:
         from .curve import draw_curve
 
-        draw_curve(folder / "log.jsonl", folder / "curve.png", folder.resolve().name)
+        draw_curve(folder / LOG, folder / "curve.png", folder.resolve().name)
     except (ImportError, MissingExtra):
         _note(f"curve.png needs matplotlib: {install_command('map')}")
 

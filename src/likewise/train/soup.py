@@ -1,0 +1,48 @@
+"""A model soup: the mean of the weights of several runs from one start (Wortsman et al. 2022, the uniform soup).
+
+The runs have other seeds, so that they read rows in another order; where a run is a part of a pass, other rows. What
+one of them learned by chance the others did not, and the mean has less of it, in one model that is no larger.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from torch import Tensor
+
+from .output.run_folder import TrainingJob, finished_record, finished_weights, save_finished, train_in_folder
+from .step_state import TrainResult
+
+
+def soup_in_folder(folder: Path, job: TrainingJob, runs: int, *, resume: bool = True) -> TrainResult:
+    """Give the job's model the mean of the weights of so many runs, each with the next seed, from what it has now.
+
+    Each is kept in a folder of this one, `run-SEED`; a finished one is not made again, and an interrupted one goes on.
+    The result is of all: their steps and seconds, the first one's scores before training, no best step.
+    """
+    start = _copied(job.model.state_dict())
+    total: dict[str, Tensor] = {}
+    records = []
+    for seed in range(job.settings.seed, job.settings.seed + runs):
+        one, place = replace(job, settings=replace(job.settings, seed=seed)), folder / f"run-{seed}"
+        record = finished_record(place, one) if resume else None
+        job.model.load_state_dict(start)
+        if record is None:
+            print(f"run {seed - job.settings.seed + 1} of {runs}, seed {seed}")
+            result = train_in_folder(place, one, resume=resume)
+            if result.interrupted:
+                return result
+            record = save_finished(one, result, place, {})
+        finished_weights(one, place)
+        weights = job.model.state_dict()
+        total = {name: total[name] + weights[name] for name in weights} if total else _copied(weights)
+        records.append(record["result"])
+    job.model.load_state_dict({name: (value / runs).to(value.dtype) for name, value in total.items()})
+    return TrainResult(
+        **{name: sum(one[name] for one in records) for name in ("steps", "seconds")},
+        **{name: records[0][name] for name in ("initial_scores", "trained_parameters", "parameters")},
+    )
+
+
+def _copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in weights.items()}
