@@ -151,7 +151,7 @@ CASES = [(name, flags) for name, several in RECIPES.items() for flags in several
 
 
 def test_every_recipe_is_tried_and_told_of():
-    files = set(PLACES) - {"recipe", "teachers", "unlabelled", "more_words", "changed_texts", "near_pairs", "bundle"}
+    files = set(PLACES) - {"recipe", "teachers", "unlabelled", "more_words", "changed_texts", "near_texts", "bundle"}
     page = (ROOT / "docs" / "recipes.md").read_text()
     assert files == set(RECIPES) and all(f"python -m {PLACES[name]} " in page for name in files)
 
@@ -561,15 +561,18 @@ def test_changed_texts_are_read_beside_the_others(place, model, monkeypatch):
 
 
 @pytest.mark.parametrize("recipe", ["distil", "static", "mini"])
-def test_near_pairs_are_learned_beside_the_vectors(place, model, recipe):
+def test_texts_are_learned_with_their_neighbours(place, model, recipe):
     told = ["--teacher", model, "--sentences", "nli/train,vocabulary"]
     told += ["--words", "8"] if recipe != "distil" else []
     told += ["--inner", "20", "--keep", "0"] if recipe == "mini" else []
-    record, line = carried_out(recipe, model, place, *told, "--near-pairs", "800")
-    pairs = record["data"][-1]
-    assert pairs["name"] == "near pairs" and 700 < pairs["rows"] <= 800 and "near pairs 800" in line["note"]
+    record, line = carried_out(recipe, model, place, *told, "--near-texts", "80")
+    (near,) = record["data"]
+    assert near["name"] == "near texts" and near["rows"] == 80 and "near texts 80" in line["note"]
+    assert near["of"] == ["nli/train", "vocabulary"] and near["objective"] == {"objective": "NearTexts", "weight": 3e-4}
+    with pytest.raises(BadInput, match="--near-texts goes with --learn vectors"):
+        carried_out(recipe, model, place, *told, "--near-texts", "80", "--learn", "both", out="none")
     with pytest.raises(SystemExit):
-        carried_out(recipe, model, place, *told, "--near-pairs=-1", out="none")
+        carried_out(recipe, model, place, *told, "--near-texts=-1", out="none")
 
 
 def test_whitening_evens_out_principal_axes(place, model):

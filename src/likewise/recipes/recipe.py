@@ -270,7 +270,7 @@ class Recipe:
 
     def _provenance(self, model: Trainable, sources: Sequence[DataSource]) -> Provenance:
         """The data sets that the backbone, a teacher, and now the model have seen."""
-        own = [one.name for one in sources]
+        own = [name for one in sources for name in one.info.get("of", [one.name])]
         before = UNKNOWN_PROVENANCE if self.random_weights else provenance(model)
         return before.after(self.learned, own) if self.without_test_texts else before.after([*own, *self.learned])
 

@@ -29,7 +29,7 @@ from ...train.output.model_card import model_card
 from ...train.output.record import RECORD
 from ..recipe import start
 from .changed_texts import CHANGED
-from .near_pairs import NEAR_PAIRS
+from .near_texts import NEAR_TEXTS
 from .unlabelled import VOCABULARY, single_words, touched
 
 MODELS = Path(__file__).parents[2] / "bundled"
@@ -38,7 +38,7 @@ LARGEST = 12_000_000
 LICENCES = {
     VOCABULARY: "Apache-2.0 (the teacher's)",
     CHANGED: "those of the texts that were changed",
-    NEAR_PAIRS: "those of the texts",
+    NEAR_TEXTS: "those of the texts",
 }
 
 
@@ -112,7 +112,7 @@ def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, args: ar
     card = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
     card = card.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
     head, limits = card.split("## Limits\n", 1)
-    sources = [one["name"] for one in record["data"]]
+    sources = [name for one in record["data"] for name in one.get("of", [one["name"]])]
     read_too = ", ".join(touched(sources)) or "none"
     before = f"## Before this training\n\n{args.before}\n\n" if args.before else ""
     return f"""{head}{before}## Bundled with the package

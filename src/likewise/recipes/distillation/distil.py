@@ -30,7 +30,7 @@ from ...train.objectives import Distillation, Objective, SimilarityDistillation,
 from ...train.settings import TrainSettings
 from ..recipe import Recipe, backbone, flags, paper_settings, picked_rows, sample_rows, start
 from .changed_texts import CHANGED, changed_texts, near_words, with_changed_texts
-from .near_pairs import near_pairs, with_near_pairs
+from .near_texts import near_source, near_texts, with_near_texts
 from .teachers import Teachers, fitted, whitened, with_teachers
 from .unlabelled import SOURCES, is_question, texts_from, unlabelled, words
 
@@ -72,7 +72,7 @@ def student_of(name: str, args: Namespace, teachers: Teachers, base: str, **shap
     shape |= {f"{name} times": times for name, times in args.repeat.items()}
     shape |= {"all questions": True} if args.all_questions else {}
     shape |= {"changed": args.changed} if args.changed else {}
-    shape |= {"near pairs": args.near_pairs} if args.near_pairs else {}
+    shape |= {"near texts": args.near_texts} if args.near_texts else {}
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
     note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {teachers.title}"])
     about = {**teachers.identity(), "to": args.to, **shape}
@@ -102,7 +102,7 @@ def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
     add("--repeat", type=_times, default={}, metavar="DATA=TIMES,…", help=message)
     message = "where --repeat asks for a part, read all texts that end in a question mark, and the part of the others"
     add("--all-questions", action="store_true", help=message)
-    return with_near_pairs(with_changed_texts(parser))
+    return with_near_texts(with_changed_texts(parser))
 
 
 def read_as_much(student: TorchEmbedder, teachers: Teachers) -> None:
@@ -136,6 +136,8 @@ def with_unit_length(student: TorchEmbedder) -> TorchEmbedder:
 
 def fitting(student: TorchEmbedder, teachers: Teachers, args: Namespace) -> tuple[Objective, int | None]:
     """The objective, and the width that the teachers' vectors are to be projected to, if any."""
+    if args.near_texts and (args.learn != "vectors" or args.to == "map" or args.questions is not None):
+        raise BadInput("--near-texts goes with --learn vectors and --to pca alone, and without --questions")
     if student.width == teachers.width or args.learn == "similarities":
         return LEARNT[args.learn](None), None
     if args.to == "map":
@@ -178,11 +180,15 @@ def taught(
         vectors = np.concatenate([vectors, teachers.lessons(made)])
         result |= made
     texts = [text for of in result.values() for text in of]
-    often = np.repeat([max(1.0, args.repeat.get(name, 1)) for name in result], [len(of) for of in result.values()])
-    pairs = near_pairs(vectors, args.near_pairs, often) if args.near_pairs else None
+    teacher = vectors
     vectors = whitened(vectors, args.whiten) if args.whiten else vectors
     if width is not None:
         vectors = fitted(vectors, width, texts, whole)
+    if args.near_texts:
+        often = np.repeat([max(1.0, args.repeat.get(name, 1)) for name in result], [*map(len, result.values())])
+        rows_of = near_texts(teacher, min(args.near_texts, args.rows or args.near_texts), often)
+        yield near_source(rows_of, texts, vectors, teacher, names=[*result], left_out=left_out)
+        return
     rows, begin = {}, 0
     for name, of in result.items():
         rows[name] = TrainingRows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
@@ -197,8 +203,6 @@ def taught(
         share = None if args.rows is None else _share(args.rows, len(one), total)
         if len(one):
             yield DataSource(sample_rows(one, share), objective, name)
-    if pairs is not None:
-        yield pairs.source(texts, left_out)
 
 
 def changed(texts: Mapping[str, Sequence[str]], teacher: Embedder, count: int) -> dict[str, list[str]]:
