@@ -47,6 +47,11 @@ def test_texts_that_are_read_more_often_are_firsts_more_often(vectors):
     assert len({*found[:, 0]}) == 50 and np.mean(found[:, 0] >= 150) > 0.75
 
 
+def test_texts_made_of_others_are_firsts_and_no_neighbours(vectors):
+    found = near_texts(vectors, 300, found=200)
+    assert found[:, 0].max() > 200 > found[:, 1:].max()
+
+
 def test_texts_that_are_left_out_are_in_no_row(vectors):
     texts = [str(i) for i in range(300)]
     found = near_texts(vectors, 300)

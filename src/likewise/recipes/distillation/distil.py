@@ -186,7 +186,8 @@ def taught(
         vectors = fitted(vectors, width, texts, whole)
     if args.near_texts:
         often = np.repeat([max(1.0, args.repeat.get(name, 1)) for name in result], [*map(len, result.values())])
-        rows_of = near_texts(teacher, min(args.near_texts, args.rows or args.near_texts), often)
+        count, found = min(args.near_texts, args.rows or args.near_texts), len(texts) - len(result.get(CHANGED, ()))
+        rows_of = near_texts(teacher, count, often, found)
         yield near_source(rows_of, texts, vectors, teacher, names=[*result], left_out=left_out)
         return
     rows, begin = {}, 0

@@ -101,19 +101,27 @@ def near_source(
 
 
 def near_texts(
-    vectors: Float[np.ndarray, "T D"], count: int, often: Float[np.ndarray, " T"] | None = None
+    vectors: Float[np.ndarray, "T D"],
+    count: int,
+    often: Float[np.ndarray, " T"] | None = None,
+    found: int | None = None,
 ) -> Int[np.ndarray, "N 9"]:
     """`count` texts, or all, and their neighbours by unit vectors; `often` says how often a text is read (once).
+
+    Neighbours are among the first `found` texts (all). Those after them are made of others, so that their nearest are
+    the texts they were made of, with another order of words perhaps, which a table of words cannot tell.
 
     Raises:
         BadInput: there are fewer texts than the ranks ask for.
     """
-    if len(vectors) < RANKS[-1] + 2:
-        raise BadInput(f"--near-texts needs {RANKS[-1] + 2} texts or more, and there are {len(vectors)}")
+    found = len(vectors) if found is None else found
+    if found < RANKS[-1] + 2:
+        raise BadInput(f"--near-texts needs {RANKS[-1] + 2} texts or more, and there are {found}")
     chance = np.random.default_rng(0)
     weights = None if often is None else often / often.sum()
     first = chance.choice(len(vectors), min(len(vectors), count), replace=False, p=weights)
-    among = chance.permutation(chance.choice(len(vectors), min(len(vectors), AMONG), replace=False, p=weights))
+    weights = None if often is None else often[:found] / often[:found].sum()
+    among = chance.permutation(chance.choice(found, min(found, AMONG), replace=False, p=weights))
     return np.column_stack([first, *_neighbours(vectors, first, among), chance.choice(among, len(first))])
 
 
