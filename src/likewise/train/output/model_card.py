@@ -122,8 +122,8 @@ def _data(record: Mapping[str, Any]) -> str:
         digest = f"`{one['sha256'][:16]}…`" if one.get("sha256") else "—"
         count = "a stream" if one.get("rows") is None else f"{one['rows']:,}"
         rows.append([f"{one['name']}", count, objective, one.get("licence") or "unknown", digest])
-        credits = {name: dataset_credit(name)["licence"] or "—" for name in one.get("of", ())}
-        rows += [[name, f"in {one['name']}", objective, licence, "—"] for name, licence in credits.items()]
+        licences = {name: dataset_credit(name)["licence"] or "—" for name in one.get("of", ())}
+        rows += [[name, f"in {one['name']}", objective, licence, "—"] for name, licence in licences.items()]
     return "## Data\n\n" + _table(["data", "rows", "objective", "licence", "sha256"], rows)
 
 
