@@ -151,7 +151,16 @@ CASES = [(name, flags) for name, several in RECIPES.items() for flags in several
 
 
 def test_every_recipe_is_tried_and_told_of():
-    files = set(PLACES) - {"recipe", "teachers", "unlabelled", "more_words", "changed_texts", "near_texts", "bundle"}
+    files = set(PLACES) - {
+        "recipe",
+        "flags",
+        "teachers",
+        "unlabelled",
+        "more_words",
+        "changed_texts",
+        "near_texts",
+        "bundle",
+    }
     page = (ROOT / "docs" / "recipes.md").read_text()
     assert files == set(RECIPES) and all(f"python -m {PLACES[name]} " in page for name in files)
 
@@ -189,6 +198,11 @@ def test_a_soup_is_the_mean_of_runs_of_several_seeds_and_one_line(place, model):
     (soup / "run.json").unlink()  # as if it had been interrupted before its end
     carried_out(*begun)
     assert [(run / "run.json").stat().st_mtime_ns for run in runs] == finished
+    _, line = carried_out("sbert_stsb", model, place, "--soup", "4", "--seed", "4")  # one more
+    assert [(run / "run.json").stat().st_mtime_ns for run in runs] == finished
+    assert line["steps"] == 8 and line["note"].endswith("mean of 4 runs") and (soup / "run-7/run.json").exists()
+    with pytest.raises(BadInput, match="another finished run: soup was 4 and is 3"):
+        carried_out(*begun)
 
 
 def test_both_stages_of_the_two_step_recipe_are_told_and_one_line_is_added(place, model):
@@ -456,6 +470,17 @@ def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypat
     assert made.exists() and (place / "out" / "run.json").exists()
 
 
+def test_a_card_tells_of_former_weights_and_of_all_licences(place, model):
+    told = ["--teacher", model, "--sentences", "nli/train,vocabulary", "--near-texts", "80"]
+    carried_out("distil", model, place, *told)
+    page = bundle.main([str(place / "out"), "--name", "tiny", "--into", str(place / "models"), "--tasks", "stsb"])
+    text = (page / "README.md").read_text()
+    assert "Trained from `former weights of tiny` with NearTexts" in text and "base_model" not in text
+    rows = {line.split(" | ")[0].strip("| "): line.split(" | ")[3] for line in text.splitlines() if "in near" in line}
+    assert rows == {"nli/train": "mixed", "vocabulary": bundle.LICENCES["vocabulary"]}
+    assert "The licence is unknown for: vocabulary" in (place / "out" / "README.md").read_text()
+
+
 def test_a_student_is_known_by_what_it_was_made_of(place, model, monkeypatch):
     told = ["--keep", "1", "--words", "12", "--inner", "20", "--teacher", model, "--sentences", "nli/train"]
     first, line = carried_out("mini", model, place, *told)
@@ -569,7 +594,8 @@ def test_texts_are_learned_with_their_neighbours(place, model, recipe):
     (near,) = record["data"]
     assert near["name"] == "near texts" and near["rows"] == 80 and "near texts 80" in line["note"]
     assert "| nli/train | in near texts |" in (place / "out" / "README.md").read_text()
-    assert near["of"] == ["nli/train", "vocabulary"] and near["objective"] == {"objective": "NearTexts", "weight": 3e-4}
+    assert near["of"] == [{"name": "nli/train", "licence": "mixed"}, {"name": "vocabulary", "licence": None}]
+    assert near["objective"] == {"objective": "NearTexts", "weight": 3e-4}
     with pytest.raises(BadInput, match="--near-texts goes with --learn vectors"):
         carried_out(recipe, model, place, *told, "--near-texts", "80", "--learn", "both", out="none")
     with pytest.raises(SystemExit):

@@ -9,7 +9,8 @@ from typing import Any
 from ..errors import BadInput
 from ..train.data.schedule import DataSource
 from ..train.objectives import CONCATENATIONS, Classification
-from .recipe import Recipe, backbone, data_by_name, flags, folder_of, paper_settings, start
+from .flags import flags, paper_settings
+from .recipe import Recipe, backbone, data_by_name, folder_of, start
 from .sbert_nli import POOLINGS
 from .sbert_stsb import stsb
 

@@ -30,7 +30,8 @@ from ..train.output.console import ConsoleProgress
 from ..train.output.interrupt import stop_requested
 from ..train.settings import TrainSettings
 from ..train.trainer import Trainer
-from .recipe import Recipe, backbone, flags, folder_of, paper_settings, sample_rows, start
+from .flags import flags, paper_settings
+from .recipe import Recipe, backbone, folder_of, sample_rows, start
 
 SEED = EvaluationSettings().seed
 WAYS: dict[str, Callable[[RatedPairs], list[TrainTestSplit]]] = {

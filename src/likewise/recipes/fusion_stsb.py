@@ -14,7 +14,8 @@ from ..train.layers.early_exit import try_exits
 from ..train.layers.fusion_training import FusionEvaluation, layer_vectors
 from ..train.layers.fusion_training import FusionSettings as How
 from ..train.objectives import CoSENT
-from .recipe import Recipe, backbone, data_by_name, flags, start
+from .flags import flags
+from .recipe import Recipe, backbone, data_by_name, start
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What recipes share: their flags, data by name, and how a model is trained, evaluated, saved and recorded."""
+"""What recipes share: data by name, and how a model is trained, evaluated, saved and recorded."""
 
 import argparse
 import sys
@@ -34,60 +34,13 @@ from ..train.objectives import Objective
 from ..train.output.record import RECORD, append_result_line, data_description, training_record, write_record
 from ..train.output.run_folder import TrainingJob, finished_record, save_finished, train_in_folder
 from ..train.settings import TrainSettings
-from ..train.soup import soup_in_folder
+from ..train.soup import COUNT, has_fewer_runs, soup_in_folder
 from ..train.step.trainable import Trainable
 from ..train.step_state import TrainResult
+from .flags import OUTPUT
 
-OUTPUT = Path("out")
-"""The folder that holds the runs' folders, unless flags name others."""
-RUN_LIST = OUTPUT / "training.jsonl"
 MAX_LENGTH = 130  # tokens: the authors' 128 and the two special ones
 DEV = "stsb/dev"
-
-
-def flags(
-    docstring: str | None,
-    *,
-    backbone: str | None = None,
-    epochs: float = 1,
-    batch_size: int = 16,
-    learning_rate: float = 2e-5,
-) -> argparse.ArgumentParser:
-    """A parser with the flags of every recipe; the numbers are the recipe's defaults."""
-    description, _, epilog = (docstring or "").partition("\n")
-    parser = argparse.ArgumentParser(description=description, epilog=epilog)
-    add = parser.add_argument
-    add("backbone", nargs="?" if backbone else None, default=backbone, help="the model to start from: name or folder")
-    add("-o", "--output", type=Path, metavar="FOLDER", help="of the trained model (default: out/RECIPE-BACKBONE-SEED)")
-    add("--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)")
-    add("--epochs", type=float, default=epochs, metavar="X", help="passes over the data (default: %(default)g)")
-    add("--batch-size", type=int, default=batch_size, metavar="N", help="rows per step (default: %(default)s)")
-    add("--learning-rate", type=float, default=learning_rate, metavar="X", help="peak rate (default: %(default)g)")
-    add("--rows", type=int, metavar="N", help="train on N random rows only, the same ones for every seed")
-    add("--max-steps", type=int, metavar="N", help="stop after N steps")
-    add("--tasks", metavar="NAMES", help="evaluate on these tasks alone, separated by commas (default: the STS sets)")
-    add("--threads", type=int, metavar="N", help="number of CPU threads")
-    add("--device", help="cpu, cuda …; a GPU if there is one")
-    add("--precision", choices=("fp32", "bf16"), default="fp32", help="of matrix products (default: %(default)s)")
-    add("--adam-bias-correction", action="store_true", help="correct Adam's moments, as the authors' code did not")
-    add("--ema-decay", type=float, default=0.0, metavar="X", help="save a moving average of the weights: try 0.99")
-    message = "train N times, each time with the next seed, and keep the mean of the weights (%(default)s)"
-    add("--soup", type=_runs, default=1, metavar="N", help=message)
-    add("--fresh", action="store_true", help="start over; without it the same command resumes from its checkpoint")
-    add(
-        "--record",
-        type=Path,
-        default=RUN_LIST,
-        metavar="FILE",
-        help="append a line about the run to this .jsonl file (default: %(default)s)",
-    )
-    return parser
-
-
-def _runs(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of runs; expected 1 or more")
-    return int(text)
 
 
 def start(recipe: Callable[[], Any]) -> None:
@@ -115,18 +68,6 @@ def placed(embedder: TorchEmbedder, args: argparse.Namespace) -> TorchEmbedder:
     embedder.to(placed_at(args.device, "fp32")[0])
     embedder.tokenizer = replace(embedder.tokenizer, max_length=min(MAX_LENGTH, embedder.tokenizer.max_length))
     return embedder
-
-
-SETTINGS = (
-    *("epochs", "max_steps", "batch_size", "seed", "learning_rate"),
-    *("adam_bias_correction", "precision", "ema_decay"),
-)
-"""Flags of every recipe that are training settings."""
-
-
-def paper_settings(args: argparse.Namespace, **more: Any) -> TrainSettings:
-    """The paper's optimizer: Adam as its authors had it, without bias correction, 10 % warm-up."""
-    return TrainSettings(**{name: getattr(args, name) for name in SETTINGS} | more)
 
 
 def data_by_name(name: str, objective: Objective, args: argparse.Namespace, **columns: Any) -> DataSource:
@@ -189,7 +130,7 @@ class Recipe:
             return self._after(earlier).train(model, sources, settings)
         folder = self.folder or folder_of(self.name, self.args)
         job = self._job(model, sources, settings)
-        record = None if self.args.fresh else finished_record(folder, job)
+        record = None if self.args.fresh or has_fewer_runs(folder, job) else finished_record(folder, job)
         if record is None:
             result = self._trained(folder, job)
             if result.interrupted:
@@ -261,7 +202,7 @@ class Recipe:
                 "learned": list(self.learned),
                 "data": [d["digest"] for d in data],
                 "dev": self.dev,
-                **({"soup": self.args.soup} if self.args.soup > 1 else {}),
+                **({COUNT: self.args.soup} if self.args.soup > 1 else {}),
                 **self.identity,
             },
             evaluator=SpearmanEvaluator(read_dataset(self.dev), self.dev) if self.dev else None,
@@ -270,7 +211,7 @@ class Recipe:
 
     def _provenance(self, model: Trainable, sources: Sequence[DataSource]) -> Provenance:
         """The data sets that the backbone, a teacher, and now the model have seen."""
-        own = [name for one in sources for name in one.info.get("of", [one.name])]
+        own = [of["name"] for one in sources for of in one.info.get("of", [{"name": one.name}])]
         before = UNKNOWN_PROVENANCE if self.random_weights else provenance(model)
         return before.after(self.learned, own) if self.without_test_texts else before.after([*own, *self.learned])
 

@@ -13,7 +13,8 @@ from ..engines.torch.torch_embedder import TorchEmbedder
 from ..reranker import PolyEncoder, Reranker
 from ..train.evaluators import predict_scores
 from ..train.objectives import PairRegression
-from .recipe import Recipe, backbone, data_by_name, flags, paper_settings, start
+from .flags import flags, paper_settings
+from .recipe import Recipe, backbone, data_by_name, start
 
 FIRST = 512
 """Pairs by which logits are standardised."""

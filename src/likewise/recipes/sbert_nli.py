@@ -8,7 +8,8 @@ from typing import Any
 
 from ..train.data.schedule import DataSource
 from ..train.objectives import Classification, Contrastive
-from .recipe import Recipe, backbone, data_by_name, flags, paper_settings, start
+from .flags import flags, paper_settings
+from .recipe import Recipe, backbone, data_by_name, start
 
 POOLINGS = ("mean", "cls", "max")
 

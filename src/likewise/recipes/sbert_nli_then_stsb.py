@@ -1,13 +1,15 @@
 """Sentence-BERT on natural language inference, and then on the STS benchmark: table 2's best (section 4.2).
 
-The flags are those of the second stage; of the first, which lies in FOLDER/nli, epochs are one.
+The flags are those of the second stage; of the first, which lies in FOLDER/nli, epochs are one. With
+`--soup N` each stage is the mean of N runs, and the second starts from the mean of the first.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .recipe import Recipe, backbone, flags, folder_of, paper_settings, start
+from .flags import flags, paper_settings
+from .recipe import Recipe, backbone, folder_of, start
 from .sbert_nli import EVERY, OBJECTIVES, POOLINGS, nli
 from .sbert_stsb import stsb
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..train.data.schedule import DataSource
 from ..train.objectives import CoSENT, Objective, Regression
-from .recipe import Recipe, backbone, data_by_name, flags, paper_settings, start
+from .flags import flags, paper_settings
+from .recipe import Recipe, backbone, data_by_name, start
 from .sbert_nli import POOLINGS
 
 

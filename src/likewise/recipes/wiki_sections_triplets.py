@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..train.objectives import Triplet
-from .recipe import Recipe, backbone, data_by_name, flags, paper_settings, start
+from .flags import flags, paper_settings
+from .recipe import Recipe, backbone, data_by_name, start
 
 DATA = "wiki_sections/triplets"
 

@@ -7,24 +7,39 @@ one of them learned by chance the others did not, and the mean has less of it, i
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
-from .output.run_folder import TrainingJob, finished_record, finished_weights, save_finished, train_in_folder
+from ..runtime.untrusted_files import read_object
+from .output.record import RECORD
+from .output.run_folder import (
+    TrainingJob,
+    finished_record,
+    finished_weights,
+    run_identity,
+    save_finished,
+    train_in_folder,
+)
 from .step_state import TrainResult
+
+COUNT = "soup"
+"""How many runs, in the identity of a soup; its runs are what they are without it, so that more can be added."""
 
 
 def soup_in_folder(folder: Path, job: TrainingJob, runs: int, *, resume: bool = True) -> TrainResult:
-    """Give the job's model the mean of the weights of so many runs, each with the next seed, from what it has now.
+    """Train the job's model several times from the weights that it has, and give it the mean of what came out.
 
-    Each is kept in a folder of this one, `run-SEED`; a finished one is not made again, and an interrupted one goes on.
-    The result is of all: their steps and seconds, the first one's scores before training, no best step.
+    The first run has the job's seed and each other the next. Each is kept in a folder of this one, `run-SEED`: a
+    finished one is not made again, and an interrupted one goes on. The result is of all: their steps and seconds, the
+    first one's scores before training, no best step.
     """
     start = _copied(job.model.state_dict())
+    alone = replace(job, identity=_without_count(job.identity))
     total: dict[str, Tensor] = {}
     records = []
     for seed in range(job.settings.seed, job.settings.seed + runs):
-        one, place = replace(job, settings=replace(job.settings, seed=seed)), folder / f"run-{seed}"
+        one, place = replace(alone, settings=replace(job.settings, seed=seed)), folder / f"run-{seed}"
         record = finished_record(place, one) if resume else None
         job.model.load_state_dict(start)
         if record is None:
@@ -42,6 +57,17 @@ def soup_in_folder(folder: Path, job: TrainingJob, runs: int, *, resume: bool = 
         **{name: sum(one[name] for one in records) for name in ("steps", "seconds")},
         **{name: records[0][name] for name in ("initial_scores", "trained_parameters", "parameters")},
     )
+
+
+def has_fewer_runs(folder: Path, job: TrainingJob) -> bool:
+    """Whether a soup of fewer such runs is finished in the folder, so that only the others are to be trained."""
+    before, now = read_object(folder / RECORD).get("identity", {}), run_identity(job)
+    same = bool(before) and _without_count(before) == _without_count(now)
+    return same and COUNT in before and before[COUNT] < now.get(COUNT, 0)
+
+
+def _without_count(identity: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in identity.items() if name != COUNT}
 
 
 def _copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...baselines.untrained import deep_averaging
-from ..recipe import Recipe, flags, paper_settings, placed, start
+from ..flags import flags, paper_settings
+from ..recipe import Recipe, placed, start
 from ..sbert_nli import OBJECTIVES, nli
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from ...baselines.untrained import infersent
 from ...train.objectives import Classification
-from ..recipe import Recipe, data_by_name, flags, paper_settings, placed, start
+from ..flags import flags, paper_settings
+from ..recipe import Recipe, data_by_name, placed, start
 
 PARTS = ("u", "v", "|u-v|", "u*v")
 

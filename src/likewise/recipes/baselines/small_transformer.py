@@ -9,7 +9,8 @@ from typing import Any
 
 from ...baselines.untrained import small_transformer
 from ...model_files.names import RECOMMENDED_MODEL
-from ..recipe import Recipe, flags, paper_settings, placed, start
+from ..flags import flags, paper_settings
+from ..recipe import Recipe, placed, start
 from ..sbert_nli import OBJECTIVES, nli
 
 

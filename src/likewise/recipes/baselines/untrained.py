@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...baselines.untrained import random_weights
-from ..recipe import Recipe, backbone, flags, start
+from ..flags import flags
+from ..recipe import Recipe, backbone, start
 from ..sbert_nli import POOLINGS
 
 

@@ -81,12 +81,19 @@ def write_bundle(place: Path, run: Path, record: Mapping[str, Any], args: argpar
     if size > LARGEST:
         raise BadInput(f"{run} in eight bits has {size:,} bytes of weights; expected {LARGEST:,} at most")
     model = TorchEmbedder.load(place, device="cpu")
-    data = [{**one, "licence": LICENCES.get(one["name"], one.get("licence"))} for one in record["data"]]
     changed = {"fingerprint": model.fingerprint, "only_likewise": model.only_here(weights="int8")}
-    described = {**record, "data": data, "model": {**record["model"], **changed}}
+    described = {**record, "data": licensed(record["data"]), "model": {**record["model"], **changed}}
+    if record["backbone"]["name"] == place.name:
+        described["backbone"] = {**record["backbone"], "name": f"former weights of {place.name}"}
     described["scores"] = measured(place.name, model, args.tasks)
     (place / "README.md").write_text(shipped(described, model, place.name, args, size), "utf-8")
     return place
+
+
+def licensed(data: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The data of a record, with the licences of texts that are in no file."""
+    result = [{**one, "licence": LICENCES.get(one["name"], one.get("licence"))} for one in data]
+    return [{**one, "of": licensed(one["of"])} if "of" in one else one for one in result]
 
 
 def measured(name: str, model: TorchEmbedder, tasks: str) -> dict[str, Any]:
@@ -112,7 +119,7 @@ def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, args: ar
     card = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
     card = card.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
     head, limits = card.split("## Limits\n", 1)
-    sources = [name for one in record["data"] for name in one.get("of", [one["name"]])]
+    sources = [of["name"] for one in record["data"] for of in one.get("of", [one])]
     read_too = ", ".join(touched(sources)) or "none"
     before = f"## Before this training\n\n{args.before}\n\n" if args.before else ""
     return f"""{head}{before}## Bundled with the package

@@ -6,7 +6,7 @@ Like the other texts these have no labels; what is made need not be good English
 """
 
 import re
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 
 from ...errors import BadInput
+from ..flags import count_from
 from .unlabelled import is_question, letters, tested
 
 LONGEST = 40
@@ -60,14 +61,8 @@ Words = list[str]
 def with_changed_texts(parser: ArgumentParser) -> ArgumentParser:
     """How many texts are made."""
     message = "also read N texts made by changing a few words of the others (%(default)s)"
-    parser.add_argument("--changed", type=_count, default=0, metavar="N", help=message)
+    parser.add_argument("--changed", type=count_from(0), default=0, metavar="N", help=message)
     return parser
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"\d+", text):
-        raise ArgumentTypeError(f"{text} is no count of texts; expected 0 or more")
-    return int(text)
 
 
 def changed_texts(texts: Sequence[str], near: Mapping[str, Words], count: int) -> list[str]:

@@ -28,7 +28,8 @@ from ...train.data.batch import TrainingRows
 from ...train.data.schedule import DataSource
 from ...train.objectives import Distillation, Objective, SimilarityDistillation, Weighted
 from ...train.settings import TrainSettings
-from ..recipe import Recipe, backbone, flags, paper_settings, picked_rows, sample_rows, start
+from ..flags import flags, paper_settings
+from ..recipe import Recipe, backbone, picked_rows, sample_rows, start
 from .changed_texts import CHANGED, changed_texts, near_words, with_changed_texts
 from .near_texts import near_source, near_texts, with_near_texts
 from .teachers import Teachers, fitted, whitened, with_teachers
@@ -166,32 +167,42 @@ def taught(
     """
     left_out = texts_from(args.sentences, args.without)  # first, since a wrong name is to be told before the encoding
     check_repeated(args)
-    result = unlabelled(args.sentences, teachers.first)
-    total = sum(map(len, result.values()))
-    if args.rows is not None and not teachers.known(result):
-        result = {
-            name: _some(texts, args.rows, total) for name, texts in result.items()
-        }  # so few need not wait for all
-        total = sum(map(len, result.values()))
-    made = changed(result, teachers.first, args.changed) if args.changed else {}
-    result, made = (parts(one, args.repeat, all_questions=args.all_questions) for one in (result, made))
-    vectors = teachers.lessons(result)
-    if made:
-        vectors = np.concatenate([vectors, teachers.lessons(made)])
-        result |= made
-    texts = [text for of in result.values() for text in of]
-    teacher = vectors
-    vectors = whitened(vectors, args.whiten) if args.whiten else vectors
+    found, teacher = texts_and_vectors(teachers, args)
+    texts = [text for of in found.values() for text in of]
+    vectors = whitened(teacher, args.whiten) if args.whiten else teacher
     if width is not None:
         vectors = fitted(vectors, width, texts, whole)
     if args.near_texts:
-        often = np.repeat([max(1.0, args.repeat.get(name, 1)) for name in result], [*map(len, result.values())])
-        count, found = min(args.near_texts, args.rows or args.near_texts), len(texts) - len(result.get(CHANGED, ()))
-        rows_of = near_texts(teacher, count, often, found)
-        yield near_source(rows_of, texts, vectors, teacher, names=[*result], left_out=left_out)
-        return
+        often = np.repeat([max(1.0, args.repeat.get(name, 1)) for name in found], [*map(len, found.values())])
+        count, unchanged = min(args.near_texts, args.rows or args.near_texts), len(texts) - len(found.get(CHANGED, ()))
+        near = near_texts(teacher, count, often, unchanged)
+        yield near_source(near, texts, vectors, teacher, names=[*found], left_out=left_out)
+    else:
+        yield from sources_of(found, vectors, args, objective, left_out)
+
+
+def texts_and_vectors(teachers: Teachers, args: Namespace) -> tuple[dict[str, list[str]], np.ndarray]:
+    """The texts by their data set, changed ones last, and the teachers' vectors of all, in this order; (T, D)."""
+    found = unlabelled(args.sentences, teachers.first)
+    if args.rows is not None and not teachers.known(found):  # so few need not wait for all
+        total = sum(map(len, found.values()))
+        found = {name: _some(texts, args.rows, total) for name, texts in found.items()}
+    made = changed(found, teachers.first, args.changed) if args.changed else {}
+    found, made = (parts(one, args.repeat, all_questions=args.all_questions) for one in (found, made))
+    vectors = teachers.lessons(found)
+    return (found | made, np.concatenate([vectors, teachers.lessons(made)])) if made else (found, vectors)
+
+
+def sources_of(
+    found: Mapping[str, list[str]],
+    vectors: np.ndarray,
+    args: Namespace,
+    objective: Objective,
+    left_out: Collection[str],
+) -> Iterator[DataSource]:
+    """A course a data set: its texts with their vectors, as often and as many as the flags say."""
     rows, begin = {}, 0
-    for name, of in result.items():
+    for name, of in found.items():
         rows[name] = TrainingRows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
         begin += len(of)
     if left_out:

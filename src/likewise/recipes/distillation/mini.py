@@ -18,7 +18,8 @@ from ...encoders.prune_inner_units import prune_inner_units
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...model_files.names import RECOMMENDED_MODEL
-from ..recipe import backbone, flags, start
+from ..flags import flags
+from ..recipe import backbone, start
 from .distil import (
     distillation_settings,
     fitting,

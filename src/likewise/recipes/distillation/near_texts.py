@@ -1,4 +1,4 @@
-"""Texts with their neighbours: vectors say where a text is, and which of two pairs is nearer is what likeness is about.
+"""Texts together with their neighbours: a student learns their vectors, and which of the neighbours are nearer.
 
 A student of vectors alone does well on what is far apart, which most texts are. A row here is a text and those that
 are near it by the teacher, from the nearest to the 64th, and one at random. The student learns the vectors of all nine
@@ -6,21 +6,21 @@ are near it by the teacher, from the nearest to the 64th, and one at random. The
 elsewhere from people's scores. It is a second stage: a student that knows little has no use for neighbours.
 """
 
-import re
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from ...data.datasets import dataset_credit
 from ...errors import BadInput
 from ...runtime.progress import show_progress
 from ...train.data.batch import Column, TrainingRows
 from ...train.data.schedule import DataSource
 from ...train.objectives.objective import Loss, Matrix, Objective, Vectors
 from ...train.objectives.ranking import ordered_loss
+from ..flags import count_from
 from .teachers import principal
 
 NEAR_TEXTS = "near texts"
@@ -70,14 +70,8 @@ def with_near_texts(parser: ArgumentParser) -> ArgumentParser:
     message = (
         "read N texts with their neighbours, in place of all texts: their vectors, and which are nearer (%(default)s)"
     )
-    parser.add_argument("--near-texts", type=_count, default=0, metavar="N", help=message)
+    parser.add_argument("--near-texts", type=count_from(0), default=0, metavar="N", help=message)
     return parser
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"\d+", text):
-        raise ArgumentTypeError(f"{text} is no count of texts; expected 0 or more")
-    return int(text)
 
 
 def near_source(
@@ -96,7 +90,7 @@ def near_source(
     columns: dict[str, Column] = {
         "sentence" if i == 0 else f"near{i}": [texts[j] for j in rows[:, i]] for i in range(rows.shape[1])
     }
-    info: dict[str, Any] = {"of": list(names)}
+    info = {"of": [{"name": name, "licence": dataset_credit(name)["licence"]} for name in names]}
     return DataSource(TrainingRows.of({**columns, "places": rows}, objective), objective, NEAR_TEXTS, info)
 
 
@@ -108,8 +102,8 @@ def near_texts(
 ) -> Int[np.ndarray, "N 9"]:
     """`count` texts, or all, and their neighbours by unit vectors; `often` says how often a text is read (once).
 
-    Neighbours are among the first `found` texts (all). Those after them are made of others, so that their nearest are
-    the texts they were made of, with another order of words perhaps, which a table of words cannot tell.
+    Neighbours are among the first `found` texts (all). The texts after those were made by changing others: the nearest
+    to such a text is often its original with the same words in another order, and to a table of words both are equal.
 
     Raises:
         BadInput: there are fewer texts than the ranks ask for.

@@ -10,7 +10,8 @@ from typing import Any
 from ...train.data.batch import TrainingRows
 from ...train.data.schedule import DataSource
 from ...train.objectives import SimCSE
-from ..recipe import Recipe, backbone, flags, paper_settings, sentences, start
+from ..flags import flags, paper_settings
+from ..recipe import Recipe, backbone, sentences, start
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:

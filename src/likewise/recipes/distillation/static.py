@@ -21,7 +21,8 @@ from ...heads import Dense, Normalize
 from ...model_files import Manifest
 from ...model_files.names import RECOMMENDED_MODEL
 from ...pooling import Reduce
-from ..recipe import backbone, flags, placed, start
+from ..flags import flags
+from ..recipe import backbone, placed, start
 from .distil import distillation_settings, fitting, student_of, taught, with_teacher
 from .more_words import add_words, missing_words, with_more_words
 from .teachers import Teachers, principal_axes

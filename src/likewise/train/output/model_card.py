@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...data.datasets import dataset_credit
 from ...wording import counted
 from ..setting_fields import settings_of
 from ..settings import REPORTING_ONLY, TrainSettings
@@ -122,8 +121,8 @@ def _data(record: Mapping[str, Any]) -> str:
         digest = f"`{one['sha256'][:16]}…`" if one.get("sha256") else "—"
         count = "a stream" if one.get("rows") is None else f"{one['rows']:,}"
         rows.append([f"{one['name']}", count, objective, one.get("licence") or "unknown", digest])
-        licences = {name: dataset_credit(name)["licence"] or "—" for name in one.get("of", ())}
-        rows += [[name, f"in {one['name']}", objective, licence, "—"] for name, licence in licences.items()]
+        parts = one.get("of", ())
+        rows += [[of["name"], f"in {one['name']}", objective, of.get("licence") or "unknown", "—"] for of in parts]
     return "## Data\n\n" + _table(["data", "rows", "objective", "licence", "sha256"], rows)
 
 
@@ -167,7 +166,8 @@ def _scores(record: Mapping[str, Any]) -> str:
 
 
 def _limits(record: Mapping[str, Any]) -> str:
-    unknown = [str(one["name"]) for one in record["data"] if not one.get("licence")]
+    data = [part for one in record["data"] for part in one.get("of", [one])]
+    unknown = [str(one["name"]) for one in data if not one.get("licence")]
     what = "Cosines" if _kind(record) == "Embedder" else "Scores"
     lines = [
         f"- Texts longer than {record['model']['max_length']} tokens are truncated.",
