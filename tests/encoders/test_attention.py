@@ -239,13 +239,18 @@ def test_each_device_has_its_way(kind, dtype, more, way, monkeypatch):
         (torch.bfloat16, 16, {"dropout": 0.5}, ["dropping"]),
         (torch.bfloat16, 17, {"trains": True}, ["products", "in fp32"]),
         (torch.bfloat16, 97, {"trains": True}, ["in fp32"]),
+        (torch.bfloat16, 17, {"has products": False}, ["in fp32"]),
+        (torch.bfloat16, 97, {"has products": False}, ["in fp32"]),
+        (torch.bfloat16, 16, {"has products": False, "window": 14}, ["masked"]),
         (torch.float32, 16, {}, ["fused"]),
         (torch.float32, 16, {"window": 15}, ["fused"]),
         (torch.float32, 16, {"trains": True}, ["fused"]),
     ],
 )
 def test_each_block_has_the_kernel_that_is_fastest_for_it(dtype, length, more, kernels, monkeypatch):
-    more, trains = {name: value for name, value in more.items() if name != "trains"}, "trains" in more
+    trains, has_products = more.get("trains", False), more.get("has products", True)
+    more = {name: value for name, value in more.items() if name not in ("trains", "has products")}
+    monkeypatch.setattr(attention, "HAS_BF16_PRODUCTS", has_products)
     called = []
     fused, products, dropping = attention.scaled_dot_product_attention, attention._products, attention._dropping
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from likewise.encoders import layers
+from likewise.encoders import layers, torch_internals
 from likewise.encoders.layers import (
     ACTIVATION_FUNCTIONS,
     Dropout,
@@ -41,6 +41,17 @@ def test_the_packed_product_is_the_plain_one(dtype, close, bias):
     assert found.dtype == dtype
     wanted = F.linear(x.double(), linear.weight.double(), None if linear.bias is None else linear.bias.double())
     torch.testing.assert_close(found.double(), wanted, atol=close, rtol=0)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_where_the_processor_has_no_bf16_products_are_rounded_ones_of_fp32(bias, monkeypatch):
+    monkeypatch.setattr(torch_internals, "HAS_BF16_PRODUCTS", False)
+    linear, x = _linear(torch.bfloat16, bias), torch.randn(7, 24).bfloat16()
+    with torch.no_grad():
+        found = linear(x)
+        wanted = _linear(torch.bfloat16, bias).float()(x.float())
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found, wanted.bfloat16(), atol=2e-2, rtol=0)
 
 
 def _in_place(linear):

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 
+from likewise.encoders import torch_internals
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import BatchSchedule, DataSource
 from likewise.train.objectives import OBJECTIVES, Classification, Contrastive, Regression
 from likewise.train.settings import TrainSettings
-from likewise.train.trainer import Diverged
+from likewise.train.trainer import SLOW_BF16, Diverged
 from tests.train.columns import EVERY, columns_for, model_for
 from tests.train.run_trainer import run_trainer
 
@@ -197,6 +198,14 @@ def test_numbers_must_be_finite_numbers(unchecked):
 def test_a_model_in_half_precision_is_not_trained(own):
     with pytest.raises(BadInput, match="fp32"):
         run_trainer(TorchEmbedder.load(own(), device="cpu", precision="bf16"), _courses(), TrainSettings(max_steps=1))
+
+
+@pytest.mark.parametrize("has_products", [True, False])
+def test_training_in_bf16_says_where_it_is_slow(own, has_products, monkeypatch, recwarn):
+    monkeypatch.setattr(torch_internals, "HAS_BF16_PRODUCTS", has_products)
+    model = TorchEmbedder.load(own(), device="cpu")
+    run_trainer(model, _courses(), TrainSettings(max_steps=1, batch_size=8, precision="bf16"))
+    assert [str(one.message) for one in recwarn] == ([] if has_products else [SLOW_BF16])
 
 
 def test_the_classification_head_is_in_the_checkpoint(own, tmp_path: Path):

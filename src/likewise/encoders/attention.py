@@ -14,6 +14,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from ..arrays.ragged import EqualLengthRun, Ragged
 from .layers import apply_dropout
+from .torch_internals import HAS_BF16_PRODUCTS
 
 Bias = Callable[[int], Float[Tensor, "H t t"]]
 """Given a length t, returns what is added to the scores of a sentence of t tokens, such as relative positions."""
@@ -54,7 +55,8 @@ def _by_length(
 ) -> Tensor:
     def short(length: int) -> bool:
         near = window is None or window >= length - 1
-        return q.dtype == torch.bfloat16 and length <= SHORT_LENGTH and bias is None and near and not dropout
+        in_bf16 = q.dtype == torch.bfloat16 and HAS_BF16_PRODUCTS
+        return in_bf16 and length <= SHORT_LENGTH and bias is None and near and not dropout
 
     blocks, parts = [], _parts(tokens, short)
     sizes = [part.sentences * part.length for part in parts]
@@ -108,9 +110,11 @@ def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: flo
 def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     """Attention of (n, H, t, K) blocks by torch's fused kernel, which leaves bf16 for fp32 where that is faster.
 
-    It is for tiny sentences, and wherever gradients are needed: in bf16 their kernel takes 2 to 30 times as long.
+    It is for tiny sentences, for processors without products in bf16, and wherever gradients are needed: in bf16 their
+    kernel takes 2 to 30 times as long.
     """
-    if q.dtype != torch.bfloat16 or not (q.requires_grad or q.shape[2] <= TINY_LENGTH):
+    in_fp32 = q.requires_grad or q.shape[2] <= TINY_LENGTH or not HAS_BF16_PRODUCTS
+    if q.dtype != torch.bfloat16 or not in_fp32:
         return scaled_dot_product_attention(q, k, v, attn_mask=mask)
     with torch.autocast("cpu", enabled=False):
         a, b, c = (x.contiguous().float() for x in (q, k, v))

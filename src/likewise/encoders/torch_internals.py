@@ -18,15 +18,20 @@ _LINEAR = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if _REORDER else 
 HAS_PACKED_LINEAR = _LINEAR is not None
 """Whether this build of torch has oneDNN's linear layer with prepacked weights."""
 
+HAS_BF16_PRODUCTS: bool = _HAS_ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+"""Whether oneDNN multiplies in bf16 on this processor (AVX-512 or newer); else torch's own products take 8 times fp32's
+time, so that numbers in bf16 are multiplied in fp32 and the result is rounded."""
+
 
 def pack_linear_weight(weight: Float[Tensor, "O I"]) -> Tensor:
-    """The weight in oneDNN's own layout."""
-    return _REORDER(weight)  # type: ignore[no-any-return,misc]
+    """The weight in oneDNN's own layout; in fp32 where there are no products in bf16."""
+    return _REORDER(weight if HAS_BF16_PRODUCTS else weight.float())  # type: ignore[no-any-return,misc]
 
 
 def packed_linear(x: Float[Tensor, "... I"], packed: Tensor, bias: Tensor | None) -> Float[Tensor, "... O"]:
-    """Y = x Wᵀ + b, where W was packed by `pack_linear_weight`."""
-    return _LINEAR(x, packed, bias, "none", [], "")  # type: ignore[no-any-return,misc]
+    """Y = x Wᵀ + b in x's precision, where W was packed by `pack_linear_weight`."""
+    bias = None if bias is None else bias.to(packed.dtype)
+    return _LINEAR(x.to(packed.dtype), packed, bias, "none", [], "").to(x.dtype)  # type: ignore[no-any-return,misc]
 
 
 def version(tensor: Tensor) -> int:

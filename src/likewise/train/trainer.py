@@ -6,6 +6,7 @@
 import json
 import math
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..encoders import torch_internals
 from ..encoders.fingerprint import fingerprint
 from ..errors import BadInput, LikewiseError
 from ..runtime.atomic_files import atomic_file
@@ -38,6 +40,11 @@ Evaluator = Callable[[Any], Mapping[str, float]]
 """Scores of a model by name, higher is better; the first one decides which model is best."""
 Callback = Callable[[StepState], None]
 """Called after each step; with an evaluator also before the first one (step 0)."""
+
+SLOW_BF16 = (
+    "this processor has no products in bf16, and torch's own take several times as long as fp32: "
+    'leave out --precision (precision="fp32"), unless the rounding itself is wanted'
+)
 
 
 class Diverged(LikewiseError, ArithmeticError):
@@ -115,6 +122,8 @@ class _TrainingLoop:
         self.state = self._initial_state()
         self.checkpoints = RunCheckpoints(trainer.checkpoint_folder, self._identity(), processes.is_main)
         dtype = {"fp32": None, "bf16": torch.bfloat16}[settings.precision]
+        if dtype is not None and self.model.device.type == "cpu" and not torch_internals.HAS_BF16_PRODUCTS:
+            warnings.warn(SLOW_BF16, stacklevel=2)
         self.step_options = StepOptions(self.state.token_budget, dtype, processes=processes)
         self.started = 0.0
 
