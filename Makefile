@@ -73,7 +73,7 @@ fix: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-parity: .venv/parity
+parity: setup .venv/parity
 	$(BIN)/python -m pytest -q tests/parity
 
 # The indexes' packages and servers, apart from what everything else is tested with. The page is tested in the system's
