@@ -142,7 +142,7 @@ RECIPES = {
     ],
     "mini": [["--keep", "1", "--words", "12", "--inner", "20", *TAUGHT]],
     "static": [["--words", "12", *TAUGHT]],
-    "simcse": [[]],
+    "simcse": [["--adam-beta2", "0.95"]],
     "infersent": [["--width", "6"]],
     "small_transformer": [["--depth", "1", "--width", "8", "--inner", "8"]],
     "deep_averaging": [["--pairs", "50", "--layers", "8"]],
@@ -163,6 +163,20 @@ def test_every_recipe_is_tried_and_told_of():
     }
     page = (ROOT / "docs" / "recipes.md").read_text()
     assert files == set(RECIPES) and all(f"python -m {PLACES[name]} " in page for name in files)
+
+
+@pytest.mark.parametrize(("flags", "decay"), [([], 0.999), (["--adam-beta2", "0.95"], 0.95)], ids=str)
+def test_adams_second_decay_is_that_of_the_flag_and_told(flags, decay, place, model):
+    record, line = carried_out("sbert_nli", model, place, *flags)
+    assert record["run"]["adam_betas"] == [0.9, decay]
+    assert ("Adam's second decay 0.95" in line.get("note", "")) == bool(flags)
+
+
+@pytest.mark.parametrize("value", ["0", "1", "-0.5"])
+def test_a_decay_lies_between_0_and_1(value, place, model, capsys):
+    with pytest.raises(SystemExit):
+        carried_out("sbert_nli", model, place, f"--adam-beta2={value}")
+    assert f"{float(value):g} is no decay between 0 and 1" in capsys.readouterr().err.replace(value, f"{float(value):g}")
 
 
 @pytest.mark.parametrize(("name", "flags"), CASES, ids=lambda c: c if isinstance(c, str) else "".join(c))

@@ -255,6 +255,8 @@ class Recipe:
         how = []
         if record["result"]["steps"]:
             how += ["Adam corrected"] if self.args.adam_bias_correction else []
+            decay = run["adam_betas"][1]
+            how += [f"Adam's second decay {decay:g}"] if decay != TrainSettings().adam_betas[1] else []
             how += [f"mean of {self.args.soup} runs"] if self.args.soup > 1 else []
             how += [f"running mean {self.args.ema_decay:g}"] if self.args.ema_decay else []
         return {
