@@ -176,7 +176,7 @@ def test_adams_second_decay_is_that_of_the_flag_and_told(flags, decay, place, mo
 def test_a_decay_lies_between_0_and_1(value, place, model, capsys):
     with pytest.raises(SystemExit):
         carried_out("sbert_nli", model, place, f"--adam-beta2={value}")
-    assert f"{float(value):g} is no decay between 0 and 1" in capsys.readouterr().err.replace(value, f"{float(value):g}")
+    assert f"{value} is no decay between 0 and 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "flags"), CASES, ids=lambda c: c if isinstance(c, str) else "".join(c))
