@@ -22,7 +22,7 @@ from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.evaluate.tasks.sentence_pairs import RatedPairs
 from likewise.evaluate.tasks.sts import STS_NAMES, STS_SETS
-from likewise.recipes import argument_similarity
+from likewise.recipes import argument_similarity, soup
 from likewise.recipes import recipe as shared
 from likewise.recipes.ablation_pooling_concatenation import CELLS, cells
 from likewise.recipes.distillation import bundle, mini, unlabelled
@@ -160,6 +160,7 @@ def test_every_recipe_is_tried_and_told_of():
         "changed_texts",
         "near_texts",
         "bundle",
+        "soup",
     }
     page = (ROOT / "docs" / "recipes.md").read_text()
     assert files == set(RECIPES) and all(f"python -m {PLACES[name]} " in page for name in files)
@@ -482,6 +483,47 @@ def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypat
     with pytest.raises(BadInput, match="expected 10 at most"):
         bundle.main(told)
     assert made.exists() and (place / "out" / "run.json").exists()
+
+
+def test_a_soup_is_the_mean_of_runs_from_one_start(place, model, capsys):
+    for seed, name in (("0", "one"), ("1", "two")):
+        carried_out("sbert_nli", model, place, "--seed", seed, "--rows", str(40 + int(seed)), out=name)
+    runs = [place / name for name in ("one", "two")]
+    record = soup.main([*map(str, runs), "-o", str(place / "mean")])
+    models = [TorchEmbedder.load(folder, precision="fp32") for folder in (*runs, place / "mean")]
+    first, second, mean = (one.state_dict() for one in models)
+    for name, value in mean.items():
+        torch.testing.assert_close(value, (first[name] + second[name]) / 2)
+    assert any(not torch.equal(first[name], second[name]) for name in mean)
+    made = [json.loads((folder / "run.json").read_text()) for folder in (*runs, place / "mean")]
+    assert made[2] == record and record["result"]["steps"] == sum(one["result"]["steps"] for one in made[:2])
+    assert [one["differs"] for one in record["mean_of"]] == [{"seed": 0}, {"seed": 1}]
+    assert [one["rows"] for one in record["data"]] == [40, 41]
+    assert record["model"]["fingerprint"] == models[2].fingerprint
+    page = (place / "mean" / "README.md").read_text()
+    assert (
+        "mean of those of 2 runs" in page and f"| `{models[1].fingerprint}` | {made[1]['finished']} | seed 1 |" in page
+    )
+    assert (place / "mean" / "likewise.json").read_text() == (runs[0] / "likewise.json").read_text()
+    bundled = bundle.main([str(place / "mean"), "--name", "tiny", "--into", str(place / "models"), "--tasks", "stsb"])
+    assert "mean of those of 2 runs" in (bundled / "README.md").read_text()
+
+
+def test_a_soup_is_of_finished_runs_with_one_start(place, model, tmp_path):
+    for base, name in ((model, "one"), (str(place / "one"), "two")):
+        carried_out("sbert_nli", base, place, out=name)
+    one, two = str(place / "one"), str(place / "two")
+    for runs, wrong in (
+        ([one], "two runs or more"),
+        ([one, one], "two runs or more"),
+        ([one, two, "-o", two], "another folder"),
+        ([one, model], "no finished run"),
+    ):
+        with pytest.raises(BadInput, match=wrong):
+            soup.main(["-o", str(tmp_path / "mean"), *runs])
+    with pytest.raises(BadInput, match="different weights"):
+        soup.main([one, two, "-o", str(tmp_path / "mean")])
+    assert not (tmp_path / "mean").exists()
 
 
 def test_a_card_tells_of_former_weights_and_of_all_licences(place, model):

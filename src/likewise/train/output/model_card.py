@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...wording import counted
@@ -116,7 +116,7 @@ def _data(record: Mapping[str, Any]) -> str:
     rows = []
     for one in record["data"]:
         options = {key: value for key, value in one["objective"].items() if key != "objective" and value is not None}
-        settings = ", ".join(f"{key} {_plain(value)}" for key, value in options.items())
+        settings = _settings(options)
         objective = one["objective"]["objective"] + (f" ({settings})" if settings else "")
         digest = f"`{one['sha256'][:16]}…`" if one.get("sha256") else "—"
         count = "a stream" if one.get("rows") is None else f"{one['rows']:,}"
@@ -144,7 +144,21 @@ def _training(record: Mapping[str, Any]) -> str:
         f"Backbone fingerprint `{record['backbone']['fingerprint']}`, this model's "
         f"`{record['model']['fingerprint']}`. {versions}. Finished {record['finished']}."
     )
-    return f"## Training\n\n{words}\n\n{_table(['setting', 'value (bold: not the default)'], rows)}"
+    parts = [words, *_mean_of(record), _table(["setting", "value (bold: not the default)"], rows)]
+    return "\n\n".join(["## Training", *parts])
+
+
+def _mean_of(record: Mapping[str, Any]) -> Iterator[str]:
+    """Of a mean of several runs, which they were and where they differ."""
+    if runs := record.get("mean_of"):
+        yield (
+            f"The weights are the mean of those of {len(runs)} runs, whose steps and time these are together. "
+            "The table is of the first; they differ in:"
+        )
+        yield _table(
+            ["run", "finished", "what differs"],
+            [[f"`{run['fingerprint']}`", run["finished"], _settings(run["differs"]) or "nothing"] for run in runs],
+        )
 
 
 def _scores(record: Mapping[str, Any]) -> str:
@@ -188,6 +202,10 @@ def _limits(record: Mapping[str, Any]) -> str:
 def _table(heads: list[str], rows: list[list[str]]) -> str:
     cells = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells)
+
+
+def _settings(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {_plain(value)}" for key, value in options.items())
 
 
 def _plain(value: Any) -> str:

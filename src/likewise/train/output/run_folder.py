@@ -164,15 +164,20 @@ def run_identity(job: TrainingJob) -> dict[str, Any]:
 def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: Mapping[str, Any]) -> dict[str, Any]:
     """Save the model, its card, curve and record; the checkpoints, no longer needed, are deleted last."""
     record = training_record(job.model, job.settings, result, job.description(), scores)
-    job.model.save(folder)
-    write_provenance(folder, job.provenance)  # after the model, which is saved with that of its backbone
+    save_with_record(job.model, folder, record, job.provenance)
+    return record
+
+
+def save_with_record(model: Trainable, folder: Path, record: Mapping[str, Any], known: Provenance) -> None:
+    """Save a model as the finished folder of this record, with the data sets that it has seen."""
+    model.save(folder)
+    write_provenance(folder, known)  # after the model, which is saved with that of its backbone
     with atomic_file(folder / "README.md") as partial:
         partial.write_text(model_card(record, folder.resolve().name), "utf-8")
     if (folder / LOG).exists():  # a soup has those of its runs
         _draw_curve(folder)
     write_record(folder, record)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
-    return record
 
 
 def finished_weights(job: TrainingJob, folder: Path) -> None:
