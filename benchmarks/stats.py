@@ -25,8 +25,6 @@ LIMITS = {
     "parameters, most": 7,
     "modules in import cycles": 0,
     "modules in cycles, lazy imports counted": 0,
-    "files in a room, most": 12,
-    "files of one name, most": 2,
     "public names with two homes": 0,
 }
 FREE_NAMES = ("add", "run", "main")
@@ -159,8 +157,6 @@ def measure(known: Mapping[str, Module]) -> tuple[dict[str, float], dict[str, li
     lengths = [length(f) for _, f in every]
     eager = cycles({n: imports(m, known, lazy=False) for n, m in known.items()})
     lazy = cycles({n: imports(m, known, lazy=True) for n, m in known.items()})
-    files = [m.path.relative_to(SOURCE) for m in known.values() if m.path.name != "__init__.py"]
-    rooms, names = Counter(str(f.parent) for f in files), Counter(f.name for f in files)
     homes = {name: places for name, places in public_homes(known).items() if len(places) > 1}
     figures = {
         "function lines, median": median(lengths),
@@ -169,8 +165,6 @@ def measure(known: Mapping[str, Module]) -> tuple[dict[str, float], dict[str, li
         "parameters, most": max(parameters(f) for _, f in own),
         "modules in import cycles": sum(map(len, eager)),
         "modules in cycles, lazy imports counted": sum(map(len, lazy)),
-        "files in a room, most": max(rooms.values()),
-        "files of one name, most": max(names.values()),
         "public names with two homes": len(homes),
     }
     places = {
@@ -180,12 +174,6 @@ def measure(known: Mapping[str, Module]) -> tuple[dict[str, float], dict[str, li
         "parameters, most": [_where(m, f, parameters(f)) for m, f in own if parameters(f) > LIMITS["parameters, most"]],
         "modules in import cycles": [" ↔ ".join(group) for group in eager],
         "modules in cycles, lazy imports counted": [" ↔ ".join(group) for group in lazy],
-        "files in a room, most": [
-            f"{room}: {n} files" for room, n in rooms.items() if n > LIMITS["files in a room, most"]
-        ],
-        "files of one name, most": [
-            f"{name}: {n} files" for name, n in names.items() if n > LIMITS["files of one name, most"]
-        ],
         "public names with two homes": [f"{name}: {', '.join(at)}" for name, at in sorted(homes.items())],
     }
     return figures, places
