@@ -179,26 +179,48 @@ def test_what_is_gone_counts_as_removed_and_what_was_used_does_not(tmp_path):
     assert caches._removed(path, used) and not path.exists()
 
 
-def test_the_digest_of_the_source_leaves_out_folders_that_are_named(tmp_path, monkeypatch):
-    for name in ("a.py", "cli/b.py", "text/c.py", "text/d.txt"):
+def test_the_digest_of_the_source_is_of_what_a_part_imports_and_of_nothing_else(tmp_path, monkeypatch):
+    sources = {
+        "evaluate/run.py": "from ..text import c\n",
+        "text/c.py": "def f():\n    from ..table import x\n",
+        "text/d.txt": "",
+        "table.py": 'CLASSES = "likewise.engine.e:E"\nfrom . import errors\n',
+        "engine/e.py": "from .f import f\n",
+        "engine/f.py": "",
+        "errors.py": "",
+        "serve/b.py": "from ..evaluate import run\n",
+    }
+    for name, source in sources.items():
         (tmp_path / "likewise" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "likewise" / name).write_text(name)
+        (tmp_path / "likewise" / name).write_text(source)
     monkeypatch.setattr(caches, "__file__", str(tmp_path / "likewise/evaluate/cache.py"))
 
-    def digest(*exclude):
+    def digest(part="evaluate"):
         caches.source_digest.cache_clear()
-        return caches.source_digest(exclude)
+        return caches.source_digest(part)
 
     try:
-        all_files, without = digest(), digest("cli")
-        assert len(all_files) == 32 and all_files != without == digest("cli", "nothing")
-        (tmp_path / "likewise/text/d.txt").write_text("other")
-        (tmp_path / "likewise/cli/b.py").write_text("other")
-        assert digest("cli") == without and digest() != all_files
-        (tmp_path / "likewise/text/c.py").rename(tmp_path / "likewise/text/e.py")
-        assert digest("cli") != without
+        results, tables = digest(), digest("table")
+        assert len(results) == 32 and results != tables
+        for name in sources:
+            path = tmp_path / "likewise" / name
+            path.write_text(f"{sources[name]}# changed\n")
+            assert (digest() == results) == (name in ("text/d.txt", "serve/b.py")), name
+            unused = ("evaluate/run.py", "text/c.py", "text/d.txt", "serve/b.py")
+            assert (digest("table") == tables) == (name in unused), name
+            path.write_text(sources[name])
+        (tmp_path / "likewise/engine/f.py").rename(tmp_path / "likewise/engine/g.py")
+        assert digest("table") != tables
     finally:
         caches.source_digest.cache_clear()
+
+
+def test_vectors_depend_on_engines_and_text_and_neither_they_nor_results_on_the_server():
+    root = Path(caches.__file__).parent.parent
+    vectors, results = caches._needed(root, caches.VECTOR_SOURCE), caches._needed(root, caches.RESULT_SOURCE)
+    assert {"engines", "encoders", "text", "pooling", "arrays", "inference", "embedder"} <= vectors <= results
+    assert not vectors & {"evaluate", "search", "train", "serve", "cli"}
+    assert not results & {"serve", "cli", "recipes", "reproduce", "distribute", "integrations", "migrate", "train"}
 
 
 def test_digests_depend_on_every_value_and_not_on_the_order_of_names():

@@ -20,7 +20,7 @@ from likewise.evaluate.tasks import paraphrase_mining
 from likewise.evaluate.tasks.duplicates import DUPLICATE_TASKS
 from likewise.evaluate.tasks.paraphrase_mining import MINING_TASKS
 from likewise.evaluate.tasks.retrieval import RETRIEVAL_METRICS, RETRIEVAL_TASKS
-from likewise.search.bm25 import lowercase_words
+from likewise.text.words import folded_words
 
 TASKS = {task.name: task for task in (*RETRIEVAL_TASKS, *DUPLICATE_TASKS, *MINING_TASKS)}
 
@@ -28,7 +28,7 @@ TASKS = {task.name: task for task in (*RETRIEVAL_TASKS, *DUPLICATE_TASKS, *MININ
 def words_of(text: str) -> np.ndarray:
     """The sum of a vector for each word and one for the text: no model, and next to no ties."""
     draws = [
-        np.random.default_rng(zlib.crc32(word.encode())).normal(size=64) for word in [text, *lowercase_words(text)]
+        np.random.default_rng(zlib.crc32(word.encode())).normal(size=64) for word in [text, *folded_words(text)]
     ]
     return np.sum(draws, axis=0)
 

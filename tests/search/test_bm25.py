@@ -8,16 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
-from likewise.search.bm25 import BM25Index, lowercase_words
+from likewise.search.bm25 import BM25Index
+from likewise.text.words import folded_words
 
 
 def slow(query: str, texts: list[str], k1: float = 1.2, b: float = 0.75) -> list[float]:
-    split = [lowercase_words(text) for text in texts]
+    split = [folded_words(text) for text in texts]
     mean = sum(map(len, split)) / len(split)
     scores = []
     for text in split:
         score = 0.0
-        for word in lowercase_words(query):
+        for word in folded_words(query):
             n = sum(word in other for other in split)
             idf = math.log(1 + (len(split) - n + 0.5) / (n + 0.5))
             tf = text.count(word)

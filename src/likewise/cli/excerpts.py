@@ -1,25 +1,26 @@
 """The part of a passage that is shown: where most words of the query stand, with these words marked."""
 
-import re
 from collections.abc import Sequence
 
 from rich.text import Text
 
+from ..text.words import fold, folded_words
+from ..text.words import word_spans as all_word_spans
+
 SHORTEST = 3
 """Letters from which on a word of a query is marked; shorter ones only where the query has no others."""
-WORD = re.compile(r"\w+")
 MARK = "bold green"
 
 
 def query_words(query: str) -> frozenset[str]:
-    """The words of a query that are marked in passages, lower-cased."""
-    words = frozenset(word.lower() for word in WORD.findall(query))
+    """The words of a query that are marked in passages, folded."""
+    words = frozenset(folded_words(query))
     return frozenset(word for word in words if len(word) >= SHORTEST) or words
 
 
 def word_spans(text: str, words: frozenset[str]) -> list[tuple[int, int]]:
     """Where these words stand."""
-    return [match.span() for match in WORD.finditer(text) if match[0].lower() in words]
+    return [(begin, end) for begin, end in all_word_spans(text) if not words.isdisjoint(folded_words(text[begin:end]))]
 
 
 def best_excerpt(text: str, words: frozenset[str], size: int) -> tuple[int, int]:
@@ -38,7 +39,7 @@ def best_excerpt(text: str, words: frozenset[str], size: int) -> tuple[int, int]
 
 
 def _distinct(text: str, spans: Sequence[tuple[int, int]], start: int, stop: int) -> int:
-    return len({text[begin:end].lower() for begin, end in spans if begin >= start and end <= stop})
+    return len({fold(text[begin:end]) for begin, end in spans if begin >= start and end <= stop})
 
 
 def _at_blank(text: str, start: int, latest: int) -> int:

@@ -38,12 +38,10 @@ KEY_BYTES = 16  # of a text's digest
 RESULT_NAME = re.compile(r"[0-9a-f]{32}\.json")
 MODEL_NAME = re.compile(r"[0-9a-f]{32}")
 VECTORS_NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
-REPORTING_FOLDERS = ("cli", "recipes", "reproduce")
-"""Folders of this package whose code affects neither vectors nor results."""
-EXCLUDED_FOLDERS = (
-    *(*REPORTING_FOLDERS, "cluster", "data", "evaluate", "explain", "files", "integrations", "mine", "search", "train"),
-)
-"""Folders of this package whose code does not affect vectors."""
+VECTOR_SOURCE, RESULT_SOURCE = "model_names", "evaluate"
+"""The parts of this package that load models and that compute results; vectors and results depend on what they import."""
+IMPORT = re.compile(r"^\s*from (\.+)(\w*)[\w.]* import (.*)", re.MULTILINE)
+NAMED_CLASS = re.compile(r'"likewise\.(\w+)[\w.]*:\w+"')  # what a table of classes names, to be imported later
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class Cache:
     def vectors(self, fingerprint: str) -> "CachedVectors":
         """The vectors of the model with this fingerprint, computed by this version of the code."""
         return CachedVectors.open(
-            self.folder / SUBFOLDER / "vectors" / json_digest([fingerprint, source_digest(EXCLUDED_FOLDERS)])
+            self.folder / SUBFOLDER / "vectors" / json_digest([fingerprint, source_digest(VECTOR_SOURCE)])
         )
 
     def result(self, key: str) -> Mapping[str, Any] | None:
@@ -199,15 +197,43 @@ def columns_digest(columns: Mapping[str, Iterable[Any]]) -> str:
 
 
 @cache
-def source_digest(exclude: tuple[str, ...] = REPORTING_FOLDERS) -> str:
-    """The digest of this package's version and source: a result is not reused after the code has changed."""
+def source_digest(part: str = RESULT_SOURCE) -> str:
+    """The digest of this package's version and the source of a part of it with all that it imports.
+
+    A result is not reused after that has changed, and is after a change elsewhere.
+    """
     root = Path(__file__).parent.parent
     hasher = hashlib.sha256(__version__.encode())
-    for path in sorted(root.rglob("*.py")):
-        name = path.relative_to(root)
-        if name.parts[0] not in exclude:
-            hasher.update(f"{name}\0".encode() + path.read_bytes())
+    for name in sorted(_needed(root, part)):
+        for path in _sources(root, name):
+            hasher.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
     return hasher.hexdigest()[:32]
+
+
+def _needed(root: Path, part: str) -> set[str]:
+    """The folders and modules directly in the package that this one imports, directly or not, and itself."""
+    needed, new = set(), {part}
+    while new:
+        name = new.pop()
+        needed.add(name)
+        for path in _sources(root, name):
+            new |= _imported(path.read_text("utf-8"), len(path.relative_to(root).parts)) - needed
+    return needed
+
+
+def _imported(source: str, depth: int) -> set[str]:
+    """What a file imports of the package that is as many levels above as it has dots, also within its functions."""
+    found = set(NAMED_CLASS.findall(source))
+    for dots, module, names in IMPORT.findall(source):
+        if len(dots) == depth:
+            found |= {module} if module else set(re.findall(r"\w+", names))
+    return found
+
+
+def _sources(root: Path, name: str) -> list[Path]:
+    """The source files of a folder or module of the package; none if there is neither."""
+    module = root / f"{name}.py"
+    return [module] if module.exists() else sorted((root / name).rglob("*.py"))
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -2,10 +2,9 @@
 
 The score of a text is the sum, over the words of the query, of idf · tf / (tf + k₁(1 − b + b · length / mean length))
 (Robertson and Zaragoza 2009, equation 3.15), with the idf of Lucene, ln(1 + (N − n + ½) / (n + ½)), which is never
-negative. Words are lower-cased runs of letters, digits and underscores; there is no stemming and no stop word list.
+negative. Words are those of likewise.text.words; there is no stemming and no stop word list.
 """
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,9 +14,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..runtime.arguments import whole_number
+from ..text.words import folded_words
 
 K1, B = 1.2, 0.75
-WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class BM25Index:
         ids: dict[str, int] = {}
         postings = array("q")  # flat triples: word, text, count
         lengths = np.zeros(len(texts))
-        for i, counts in enumerate(Counter(lowercase_words(text)) for text in texts):
+        for i, counts in enumerate(Counter(folded_words(text)) for text in texts):
             lengths[i] = counts.total()
             for word, times in counts.items():
                 postings.extend((ids.setdefault(word, len(ids)), i, times))
@@ -56,15 +55,10 @@ class BM25Index:
         """
         k = whole_number("k", k)
         scores = np.zeros(self.size)
-        for word, times in Counter(lowercase_words(query)).items():
+        for word, times in Counter(folded_words(query)).items():
             if word in self.ids:
                 here = np.s_[self.starts[self.ids[word]] : self.starts[self.ids[word] + 1]]
                 scores[self.texts[here]] += times * self.weights[here]
         found = np.flatnonzero(scores)
         best = found[np.argsort(-scores[found], kind="stable")[:k]]
         return best, scores[best]
-
-
-def lowercase_words(text: str) -> list[str]:
-    """Lower-cased runs of letters, digits and underscores, of any script."""
-    return WORD.findall(text.lower())

@@ -8,7 +8,7 @@ import pytest
 from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.retrieval import RETRIEVAL_TASKS, read_collection, reranking_task
-from likewise.search.bm25 import lowercase_words
+from likewise.text.words import folded_words
 from tests.evaluate.real_data import needs_data
 from tests.evaluate.real_data import read as real
 
@@ -36,7 +36,7 @@ TASKS = {task.name: task for task in RETRIEVAL_TASKS}
 
 def bag(texts):
     """Counts of a few words."""
-    return np.array([[lowercase_words(text).count(word) for word in VOCABULARY] for text in texts], np.float32)
+    return np.array([[folded_words(text).count(word) for word in VOCABULARY] for text in texts], np.float32)
 
 
 def test_a_collection_has_the_test_queries_with_a_relevant_document():

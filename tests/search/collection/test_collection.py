@@ -105,14 +105,6 @@ def test_a_process_that_was_forked_neither_writes_nor_keeps_the_lock(folder):
     collection.close()
 
 
-def test_a_reader_of_a_folder_that_cannot_be_written_opens_it(folder, monkeypatch):
-    filled(folder).close()
-    monkeypatch.setattr("likewise.search.collection.storage.journal.os.access", lambda *_: False)
-    with Collection.open(str(folder), read_only=True) as reader:
-        assert_holds(reader, as_dict(some_records(60)), TOLERANCE)
-    assert not (folder / "collection.sqlite-shm").exists()
-
-
 @pytest.mark.parametrize("other", ["notes.txt", "collection.sqlite.bak"])
 def test_a_folder_with_other_files_is_not_made_a_collection(folder, other):
     folder.mkdir()
@@ -135,9 +127,41 @@ def test_what_a_killed_create_left_is_made_again_and_not_opened(folder):
 def test_a_collection_of_another_format_is_refused(folder):
     filled(folder).close()
     with sqlite3.connect(folder / "collection.sqlite") as db:
-        db.execute("UPDATE settings SET value = '2' WHERE name = 'format'")
+        db.execute("UPDATE settings SET value = '3' WHERE name = 'format'")
     db.close()
-    with pytest.raises(BadInput, match="of format 2; this version of likewise reads 1"):
+    with pytest.raises(BadInput, match="of format 3; this version of likewise reads 1 and 2"):
+        Collection.open(str(folder))
+
+
+def test_the_full_text_of_an_earlier_format_is_made_again_by_a_writer_and_not_searched_before(folder):
+    records = Records(["a", "b"], np.eye(2, WIDTH, dtype=np.float32), ["İstanbul", "other"])
+    with Collection.create(str(folder), WIDTH) as collection:
+        collection.add(records)
+    with sqlite3.connect(folder / "collection.sqlite") as db:
+        db.executescript(
+            """DROP TABLE words; DROP VIEW folded; DELETE FROM settings WHERE name = 'checksum';
+            UPDATE settings SET value = '1' WHERE name = 'format';
+            CREATE VIRTUAL TABLE words
+            USING fts5(text, content='records', content_rowid='key', tokenize='unicode61 remove_diacritics 2');
+            INSERT INTO words (words) VALUES ('rebuild')"""
+        )
+    db.close()
+    with Collection.open(str(folder), read_only=True) as reader:
+        assert reader.count() == 2 and reader.search(records.vectors[:1], 1)[0][0].id == "a"
+        with pytest.raises(BadInput, match="made by an earlier version.* open it once for writing"):
+            reader.search_words("İstanbul")
+        with Collection.open(str(folder)) as writer:
+            assert [match.id for match in writer.search_words("İstanbul")] == ["a"] and writer.verify().is_clean
+        assert [match.id for match in reader.search_words("istanbul")] == ["a"]
+    Collection.open(str(folder)).close()
+
+
+def test_settings_that_changed_on_the_disk_are_refused_and_cost_no_record(folder):
+    filled(folder).close()
+    with sqlite3.connect(folder / "collection.sqlite") as db:
+        db.execute("UPDATE settings SET value = '9' WHERE name = 'width'")
+    db.close()
+    with pytest.raises(BadInput, match="the settings of this collection are damaged; restore the folder"):
         Collection.open(str(folder))
 
 

@@ -143,6 +143,7 @@ class Collection(Index):
     def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:
         """The records that share words with the query, of greatest BM25 first; scores are no cosines."""
         k = whole_number("k", k)
+        self._files.check_words()
         with self._files.reading() as (db, _):
             return nearest_by_words(db, query, k, self._condition(db, where))
 
@@ -160,8 +161,9 @@ class Collection(Index):
         try:
             with self._files.reading(journal) as (db, snapshot):
                 while found := stored_after(db, key, block):
-                    key = found[-1].key
-                    yield self._records(found, snapshot)
+                    key, block_records = found[-1].key, self._records(found, snapshot)
+                    journal.check_unchanged()
+                    yield block_records
         finally:
             journal.close()
 
@@ -218,7 +220,10 @@ class Collection(Index):
         return condition
 
     def _records(self, found: Sequence[StoredRow], snapshot: Snapshot) -> Records:
-        rows = snapshot.vectors_of(np.array([row.row for row in found], np.int64), self._layout)
-        lengths = np.array([row.length for row in found], np.float64)
-        vectors = UnitRows(rows, lengths).original()
+        try:
+            places = np.array([row.row for row in found], np.int64)
+            lengths = np.array([row.length for row in found], np.float64)
+        except (ValueError, TypeError) as error:
+            raise BadInput(f"{self.location} is damaged; verify() lists what is ({error})") from None
+        vectors = UnitRows(snapshot.vectors_of(places, self._layout), lengths).original()
         return Records([row.id for row in found], vectors, [row.text for row in found], [row.values() for row in found])

@@ -1,7 +1,9 @@
 """The folder of a collection: made, recognised, and the settings that never change."""
 
 import json
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,10 @@ from .storage import derived_files, journal, segments
 from .storage.journal import Journal
 from .storage.segments import RowFormat
 
-FORMAT = 1
+FORMAT = 2
+"""1 had the full text of words that were not folded by `likewise.text.words`; a writer makes it again."""
+CHECKSUM = "checksum"
+DAMAGED = "the settings of this collection are damaged; restore the folder from a copy, or make it again"
 DTYPES = ("float16", "float32")
 LEFT_BY_CREATE = {
     writer_lock.FILE,
@@ -33,23 +38,25 @@ class CollectionSettings:
 
     layout: RowFormat
     model: ModelIdentity | None
+    format: int = FORMAT
 
     @classmethod
-    def of(cls, width: int, dtype: str, model: ModelIdentity | None) -> "CollectionSettings":
-        """Settings from what `Collection.create` is given."""
-        return cls(RowFormat(width, np.dtype(known_name("dtype", dtype, DTYPES)).newbyteorder("<")), model)
+    def of(cls, width: int, dtype: str, model: ModelIdentity | None, version: int = FORMAT) -> "CollectionSettings":
+        """Settings from what `Collection.create` is given, or from a folder of this format."""
+        return cls(RowFormat(width, np.dtype(known_name("dtype", dtype, DTYPES)).newbyteorder("<")), model, version)
 
     def rows(self) -> list[tuple[str, str]]:
         """The rows of the table `settings`."""
         model = None if self.model is None else self.model.as_json()
         values = {
-            "format": FORMAT,
+            "format": self.format,
             "width": self.layout.width,
             "dtype": self.layout.dtype.name,
             "normalized": True,
             "model": model,
         }
-        return [(name, json.dumps(value)) for name, value in values.items()]
+        rows = [(name, json.dumps(value)) for name, value in values.items()]
+        return [*rows, (CHECKSUM, settings_checksum(rows))]
 
 
 def make_folder(folder: Path, settings: CollectionSettings) -> tuple[Journal, WriterLock]:
@@ -104,11 +111,36 @@ def read_settings(folder: Path, opened: Journal) -> CollectionSettings:
     """
     if not opened.has_tables():
         raise BadInput(f"{folder} is no collection: making it was not finished; make it again")
-    with opened.reading() as db:
-        found = {name: json.loads(value) for name, value in db.execute("SELECT name, value FROM settings")}
-    if found.get("format") != FORMAT:
+    try:
+        with opened.reading() as db:
+            rows = dict(db.execute("SELECT name, value FROM settings"))
+        found = {name: json.loads(value) for name, value in rows.items()}
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"{folder}: {DAMAGED}: {error}") from None
+    if found.get("format") not in (1, FORMAT):
         raise BadInput(
-            f"{folder} is a collection of format {found.get('format')}; this version of likewise reads {FORMAT}"
+            f"{folder} is a collection of format {found.get('format')}; this version of likewise reads 1 and {FORMAT}"
         )
+    if rows.pop(CHECKSUM, None) != settings_checksum(rows.items()) and found["format"] != 1:
+        raise BadInput(f"{folder}: {DAMAGED}")
     model = None if found["model"] is None else ModelIdentity.from_json(found["model"])
-    return CollectionSettings.of(found["width"], found["dtype"], model)
+    return CollectionSettings.of(found["width"], found["dtype"], model, found["format"])
+
+
+def upgraded(opened: Journal, settings: CollectionSettings) -> CollectionSettings:
+    """Make the full text of an earlier format again, in one transaction."""
+    if settings.format == FORMAT:
+        return settings
+    with opened.writing() as db:
+        db.execute("DROP TABLE words")
+        for statement in journal.FULL_TEXT:
+            db.execute(statement)
+        db.execute("INSERT INTO words (words) VALUES ('rebuild')")
+        db.execute("DELETE FROM settings")
+        db.executemany("INSERT INTO settings VALUES (?, ?)", replace(settings, format=FORMAT).rows())
+    return replace(settings, format=FORMAT)
+
+
+def settings_checksum(rows: Iterable[tuple[str, str]]) -> str:
+    """The CRC-32 of the names and values of settings."""
+    return str(zlib.crc32(json.dumps(sorted(map(tuple, rows))).encode()))

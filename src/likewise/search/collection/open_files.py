@@ -7,7 +7,7 @@ from sqlite3 import Connection
 
 from ...errors import BadInput
 from ...runtime.durability.writer_lock import WriterLock
-from .collection_folder import CollectionSettings, make_folder, read_settings
+from .collection_folder import FORMAT, CollectionSettings, make_folder, read_settings, upgraded
 from .storage import journal as journal_file
 from .storage.journal import Journal
 from .storage.segments import cut_tails
@@ -39,6 +39,7 @@ class OpenFiles:
             opened = cls(folder, journal, read_settings(folder, journal), lock)
             if not read_only:
                 journal.use_log()
+                opened.settings = upgraded(journal, opened.settings)
                 opened.cut_tails()
         except BaseException:
             if lock is not None:
@@ -75,6 +76,21 @@ class OpenFiles:
                 self.cut_tails()
             raise
 
+    def check_words(self) -> None:
+        """Refuse to search words that were folded by an earlier rule.
+
+        Raises:
+            BadInput: they were, and nothing may be written here.
+        """
+        if self.settings.format != FORMAT:  # when it was opened
+            self.settings = read_settings(self.folder, self.journal)
+        if self.settings.format != FORMAT:
+            raise BadInput(
+                f"the full text of {self.folder} was made by an earlier version, whose words cannot be compared with "
+                f"those of this one; open it once for writing (likewise index compact {self.folder}), which makes it "
+                "again"
+            )
+
     def check_writable(self) -> None:
         """Refuse to write what was opened for reading.
 
@@ -95,4 +111,5 @@ class OpenFiles:
         self.journal.close()
         self.snapshot = Snapshot()
         if self.lock is not None:
+            self.journal.keep_log_files()
             self.lock.release()

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...arrays.quantization import BitVectors, Int8Vectors, quantize_bits, quantize_int8
 from ...native.scanning import available
-from .storage.derived_files import derived_path, is_intact, map_arrays, write_arrays
+from .storage.derived_files import derived_path, map_arrays, write_arrays
 from .storage.snapshot import SegmentRows
 
 SCANS = ("int8", "bits", "exact")
@@ -40,7 +40,7 @@ class QuantizedSegments:
         return derived_path(self.folder, segment.number, self.scan)
 
     def _kept(self, segment: SegmentRows) -> Quantized | None:
-        arrays = map_arrays(self._path(segment)) if is_intact(self._path(segment)) else None
+        arrays = map_arrays(self._path(segment))
         if arrays is None or len(arrays["codes"]) != segment.rows:
             return None
         if self.scan == "bits":

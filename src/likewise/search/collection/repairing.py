@@ -2,21 +2,23 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file
 from ...runtime.durability.syncing import sync
 from ...runtime.progress import Progress
 from .compaction import rewrite_segments
 from .open_files import OpenFiles
-from .storage.record_table import OF_IDS
+from .storage.record_table import OF_KEYS
 from .storage.segments import SEGMENT_ROWS
 from .storage.snapshot import Snapshot
-from .verification import readable_part, verify_collection
+from .verification import CollectionReport, readable_part, verify_collection
 
 
 @dataclass(frozen=True)
@@ -38,15 +40,20 @@ class RepairReport:
 def repair_collection(files: OpenFiles, progress: Progress) -> RepairReport:
     """Verify, remove what is damaged, and compute again what depends on the rest."""
     files.check_writable()
-    with files.journal.checking() as db:
+    with files.journal.checking() as db, suppress(sqlite3.IntegrityError):  # of damaged ids and rows, removed below
         db.execute("REINDEX")
     report, file = verify_collection(files, progress), None
     if not report.is_clean:
-        with files.writing() as db:
-            file = _write_damaged(db, files.folder, report.damaged)
-            _remove_damaged(db, report.damaged)
+        try:
+            with files.writing() as db:
+                with files.journal.any_text():
+                    file = _write_damaged(db, files.folder, report)
+                _remove_damaged(db, [*report.keys])
+        except sqlite3.IntegrityError as error:
+            raise _beyond_repair(files.folder, str(error)) from None
         files.snapshot = Snapshot()
         _rewrite_short_segments(files)
+        _check_repaired(files)
     for name in report.stale:
         (files.folder / name).unlink(missing_ok=True)
     with files.reading() as (_, snapshot):
@@ -61,25 +68,44 @@ def _rewrite_short_segments(files: OpenFiles) -> None:
         rewrite_segments(files, [readable_part(segment, files.folder, files.settings.layout)])
 
 
-def _write_damaged(db: sqlite3.Connection, folder: Path, damaged: dict[str, str]) -> str | None:
+def _check_repaired(files: OpenFiles) -> None:
+    """Refuse to call good what is still damaged.
+
+    Raises:
+        BadInput: something is.
+    """
+    left = verify_collection(files, False)
+    if not left.is_clean:
+        raise _beyond_repair(files.folder, [*left.problems, *left.damaged][0])
+
+
+def _beyond_repair(folder: Path, problem: str) -> BadInput:
+    return BadInput(
+        f"{folder} cannot be repaired: {problem}; restore it from a copy, or write what can be read to a new index: "
+        "likewise index copy"
+    )
+
+
+def _write_damaged(db: sqlite3.Connection, folder: Path, report: CollectionReport) -> str | None:
     """Write the damaged records to a new file, a line of JSON each, and return its name; None if there is none."""
-    if not damaged:
+    if not report.keys:
         return None
     path = folder / f"damaged-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.jsonl"
-    found = db.execute(f"SELECT id, text, metadata FROM records WHERE {OF_IDS} ORDER BY key", [json.dumps([*damaged])])
+    listed = [json.dumps([*report.keys])]
+    found = db.execute(f"SELECT key, id, text, metadata FROM records WHERE {OF_KEYS} ORDER BY key", listed)
     with atomic_file(path) as partial, partial.open("w", encoding="utf-8") as file:
-        for name, text, metadata in found:
-            row = {"id": name, "damaged": damaged[name], "text": text, "metadata": metadata}
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        for key, name, text, metadata in found:
+            row = {"id": name, "damaged": report.keys[key], "text": text, "metadata": metadata}
+            file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
         file.flush()
         sync(file.fileno())
     return path.name
 
 
-def _remove_damaged(db: sqlite3.Connection, ids: Iterable[str]) -> None:
+def _remove_damaged(db: sqlite3.Connection, keys: Sequence[int]) -> None:
     """Remove records, and compute again what depends on them: indexes, tombstones, counts and full text."""
-    listed = [json.dumps(list(ids))]
-    db.execute(f"DELETE FROM records WHERE {OF_IDS}", listed)
+    db.execute(f"DELETE FROM records WHERE {OF_KEYS}", [json.dumps(keys)])
+    db.execute("REINDEX")
     segments = db.execute("SELECT number, rows FROM segments").fetchall()
     _bury(db, segments)
     db.execute("DELETE FROM columns")

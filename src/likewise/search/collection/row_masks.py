@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from ..filters import Condition
 from ..records import Value
 from .metadata_columns import MetadataColumns, as_arrays, coded, from_arrays, joined
-from .storage.derived_files import derived_path, is_intact, map_arrays, write_arrays
+from .storage.derived_files import derived_path, map_arrays, write_arrays
 from .storage.record_table import stored_between
 from .storage.snapshot import SegmentRows, Snapshot
 
@@ -44,8 +44,7 @@ class RowMasks:
         return known
 
     def _kept(self, segment: SegmentRows) -> MetadataColumns | None:
-        path = derived_path(self.folder, segment.number, "columns")
-        arrays = map_arrays(path) if segment.is_full and is_intact(path) else None
+        arrays = map_arrays(derived_path(self.folder, segment.number, "columns")) if segment.is_full else None
         return None if arrays is None else from_arrays(arrays)
 
 

@@ -14,11 +14,12 @@ from ...runtime.progress import Advance, Progress, show_progress
 from .open_files import OpenFiles
 from .storage import derived_files
 from .storage.derived_files import is_intact
+from .storage.journal import SCHEMA
 from .storage.record_table import StoredRow, column_counts, stored_between
 from .storage.segments import FOLDER, SEGMENT_ROWS, RowFormat, map_rows, row_checksums, rows_there, segment_path
 from .storage.snapshot import SegmentRows
 
-OUTSIDE = """SELECT id FROM records WHERE NOT EXISTS
+OUTSIDE = """SELECT key, id FROM records WHERE NOT EXISTS
     (SELECT 1 FROM segments WHERE records.row >= number * ? AND records.row < number * ? + rows)"""
 """Records whose rows are in no segment; the parameters are SEGMENT_ROWS."""
 BLOCK = 4096  # rows checked at a time
@@ -35,7 +36,9 @@ class CollectionReport:
     problems: list[str] = field(default_factory=list)
     """What else is wrong."""
     stale: list[str] = field(default_factory=list)
-    """Derived files that are damaged; they are computed again."""
+    """Derived files that are damaged or of an earlier version; they are computed again."""
+    keys: dict[int, str] = field(default_factory=dict, repr=False)
+    """As `damaged`, by the keys of the records in the journal: ids may be damaged as well."""
 
     @property
     def is_clean(self) -> bool:
@@ -44,12 +47,20 @@ class CollectionReport:
 
     def as_json(self) -> dict[str, Any]:
         """The report, and whether it is clean."""
-        return {"clean": self.is_clean, **asdict(self)}
+        return {"clean": self.is_clean, **{name: value for name, value in asdict(self).items() if name != "keys"}}
+
+    def add_damaged(self, key: int, name: str, what: str) -> None:
+        """Note a damaged record."""
+        self.keys[key] = self.damaged[str(name)] = what
 
 
 def verify_collection(files: OpenFiles, progress: Progress) -> CollectionReport:
     """Read everything, in one transaction; with the lock of a writer, compare full text with the texts, too."""
-    with files.reading() as (db, snapshot), show_progress(progress, snapshot.count) as advance:
+    with (
+        files.reading() as (db, snapshot),
+        files.journal.any_text(),
+        show_progress(progress, snapshot.count) as advance,
+    ):
         report = _read_all(db, files.folder, files.settings.layout, advance)
     if files.lock is not None:
         with files.journal.checking() as db:
@@ -61,6 +72,7 @@ def _read_all(db: sqlite3.Connection, folder: Path, layout: RowFormat, advance: 
     report = CollectionReport()
     found = [message for (message,) in db.execute(f"PRAGMA integrity_check({MOST_ERRORS})")]
     report.problems += [f"the journal: {message}" for message in found if message != "ok"]
+    report.problems += _check_schema(db)
     counts: Counter[str] = Counter()
     for number, rows in db.execute("SELECT number, rows FROM segments ORDER BY number").fetchall():
         there = min(rows, rows_there(segment_path(folder, number), number, layout))
@@ -75,6 +87,13 @@ def _read_all(db: sqlite3.Connection, folder: Path, layout: RowFormat, advance: 
     paths = sorted((folder / derived_files.FOLDER).glob("*.*"))
     report.stale += [f"{derived_files.FOLDER}/{path.name}" for path in paths if not is_intact(path)]
     return report
+
+
+def _check_schema(db: sqlite3.Connection) -> list[str]:
+    """Which tables are not as they were made."""
+    found = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view')")}
+    made = [statement for statement in SCHEMA if statement.startswith("CREATE")]
+    return [f"the journal has not: {statement.splitlines()[0]}" for statement in made if statement not in found]
 
 
 def _check_words(db: sqlite3.Connection) -> list[str]:
@@ -119,7 +138,7 @@ def _check_block(block: list[StoredRow], vectors: Any, number: int, report: Coll
         if not has_vector or next(checksums) != row.vector_checksum:
             wrong.append("vector")
         if wrong:
-            report.damaged[row.id] = " and ".join(wrong)
+            report.add_damaged(row.key, row.id, " and ".join(wrong))
 
 
 def _count(block: list[StoredRow], counts: Counter[str]) -> None:
@@ -144,6 +163,7 @@ def _check_dead(db: sqlite3.Connection, number: int, rows: int, report: Collecti
 
 def _check_totals(db: sqlite3.Connection, counts: Counter[str], report: CollectionReport) -> None:
     if db.execute("SELECT count(*) FROM records").fetchone()[0] != report.records:
-        report.damaged |= {name: "row" for (name,) in db.execute(OUTSIDE, [SEGMENT_ROWS, SEGMENT_ROWS])}
+        for key, name in db.execute(OUTSIDE, [SEGMENT_ROWS, SEGMENT_ROWS]).fetchall():
+            report.add_damaged(key, name, "row")
     if not report.damaged and column_counts(db) != dict(counts):
         report.problems.append("the counts of metadata columns are wrong")

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from ..bm25 import lowercase_words
+from ...text.words import folded_words
 from ..filters import Condition, sqlite_where
 from ..index import Match
 
@@ -12,7 +12,7 @@ def nearest_by_words(db: sqlite3.Connection, query: str, k: int, condition: Cond
 
     Each word stands in quotes, so that none is read as FTS5's syntax; ties: the record that was added first.
     """
-    words = list(dict.fromkeys(lowercase_words(query)))
+    words = list(dict.fromkeys(folded_words(query)))
     if not words:
         return []
     expression, values = ("1", []) if condition is None else sqlite_where(condition, "records.metadata")

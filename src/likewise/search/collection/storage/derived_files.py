@@ -1,6 +1,8 @@
-"""Derived files: arrays computed from the truth, kept beside it to save time, with a checksum, and never relied on.
+"""Derived files: arrays computed from the truth, kept beside it to save time, with checksums, and never relied on.
 
 A file is written whole under another name, synced and renamed. One that is missing, or does not fit, is computed again.
+It has a prefix, a description in JSON filled up with blanks, and the arrays. The prefix has the length and the checksum
+of the description, which has those of the arrays: so no bit of a file can change unnoticed.
 """
 
 import json
@@ -9,7 +11,9 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from struct import Struct
+from struct import error as StructError
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -18,6 +22,8 @@ from ....runtime.atomic_files import atomic_file
 from ....runtime.durability.syncing import sync
 
 FOLDER = "derived"
+MAGIC = b"derived2"
+PREFIX = Struct("<8sQQ")  # the magic, length and checksum of the description
 HEADER_BYTES = 4096
 LARGE_HEADER = 1 << 24  # bytes: a column has some 100 in it
 ALIGNMENT = 64
@@ -36,11 +42,13 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> bool:
         places.append((name, array.dtype.str, array.shape, len(content)))
         content += np.ascontiguousarray(array).tobytes()
         content += bytes(-len(content) % ALIGNMENT)
-    header = json.dumps({"arrays": places, "bytes": len(content), "checksum": zlib.crc32(content)}).encode()
-    header = len(header).to_bytes(8, "little") + header
+    description = {"name": path.name, "arrays": places, "bytes": len(content), "checksum": zlib.crc32(content)}
+    described = json.dumps(description).encode()
+    described += b" " * (-(PREFIX.size + len(described)) % HEADER_BYTES)
     with suppress(BadInput, OSError), atomic_file(path) as partial:
         with partial.open("wb") as file:
-            file.write(header.ljust(-(-len(header) // HEADER_BYTES) * HEADER_BYTES, b"\0"))
+            file.write(PREFIX.pack(MAGIC, len(described), zlib.crc32(described)))
+            file.write(described)
             file.write(content)
             file.flush()
             sync(file.fileno())
@@ -49,8 +57,8 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> bool:
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray] | None:
-    """The arrays, mapped into memory; None where there is no such file, or only a part of one."""
-    header = _header(path)
+    """The arrays, mapped into memory, after all of the file was read; None if it is missing, old or damaged."""
+    header = _checked_header(path)
     if header is None:
         return None
     start, described = header
@@ -63,16 +71,8 @@ def map_arrays(path: Path) -> dict[str, np.ndarray] | None:
 
 
 def is_intact(path: Path) -> bool:
-    """Whether the checksum of a derived file is right; reads all of it."""
-    header = _header(path)
-    if header is None:
-        return False
-    with path.open("rb") as file:
-        file.seek(header[0])
-        checksum = 0
-        while block := file.read(1 << 20):
-            checksum = zlib.crc32(block, checksum)
-    return bool(checksum == header[1]["checksum"])
+    """Whether the checksums of a derived file are right; reads all of it."""
+    return _checked_header(path) is not None
 
 
 def remove_derived(folder: Path, number: int | None = None) -> None:
@@ -83,16 +83,25 @@ def remove_derived(folder: Path, number: int | None = None) -> None:
             path.unlink()
 
 
-def _header(path: Path) -> tuple[int, dict[str, Any]] | None:
-    """Where the content begins, and the description in front of it; None if they do not fit the file."""
-    try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if length > LARGE_HEADER:
-                return None
-            described = json.loads(file.read(length))
-            start = -(-(8 + length) // HEADER_BYTES) * HEADER_BYTES
-            whole = os.fstat(file.fileno()).st_size == start + described["bytes"]
-        return (start, described) if whole else None
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
+def _checked_header(path: Path) -> tuple[int, dict[str, Any]] | None:
+    """Where the content begins, and the description in front of it; None unless every byte of the file is right."""
+    with suppress(OSError, StructError), path.open("rb") as file:
+        magic, length, checksum = PREFIX.unpack(file.read(PREFIX.size))
+        if magic != MAGIC or length > LARGE_HEADER:
+            return None
+        text = file.read(length)
+        if zlib.crc32(text) != checksum:
+            return None
+        described = json.loads(text)
+        whole = os.fstat(file.fileno()).st_size == PREFIX.size + length + described["bytes"]
+        if whole and described["name"] == path.name and _checksum(file) == described["checksum"]:
+            return PREFIX.size + length, described
+    return None
+
+
+def _checksum(file: BinaryIO) -> int:
+    """The CRC-32 of the rest of a file."""
+    checksum = 0
+    while block := file.read(1 << 20):
+        checksum = zlib.crc32(block, checksum)
+    return checksum

@@ -2,19 +2,32 @@
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
+from time import monotonic, sleep
 
 from ....errors import BadInput
+from ....text.words import fold
 
 FILE = "collection.sqlite"
 WAIT = 60.0  # seconds for another process's transaction to end
 CACHE_BYTES = 1 << 26  # of pages in memory; ids are sorted by their hashes, so that a block of rows touches most pages
 PAGE_BYTES = 1 << 12  # SQLite's default
+LOG_WAIT = 5.0  # seconds for another process to make its log readable
+LOG_NOT_READY = ("SQLITE_READONLY_CANTINIT", "SQLITE_READONLY_RECOVERY", "SQLITE_PROTOCOL")
+LOG_MISSING = ("SQLITE_READONLY_DIRECTORY", "SQLITE_CANTOPEN")  # and it cannot be created
 WAL_BYTES = 1 << 26  # of the write-ahead log before it is copied into the file, and that stay on the disk after that
 
+FULL_TEXT = (
+    "CREATE VIEW folded AS SELECT key, iif(text IS NULL, NULL, fold(text)) AS text FROM records",
+    """CREATE VIRTUAL TABLE words
+        USING fts5(text, content='folded', content_rowid='key', tokenize="ascii tokenchars '_'")""",
+)
+"""FTS5 over the folded texts. Its tokenizer `ascii` takes every character beyond ASCII for part of a word, so that `fold`
+alone decides what a word is; `unicode61` splits words at marks, and knows the characters of 2012."""
 SCHEMA = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE segments (number INTEGER PRIMARY KEY AUTOINCREMENT, rows INTEGER NOT NULL)",
@@ -32,8 +45,7 @@ SCHEMA = (
     "CREATE TABLE columns (name TEXT PRIMARY KEY, records INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE state (version INTEGER NOT NULL)",
     "INSERT INTO state VALUES (0)",
-    """CREATE VIRTUAL TABLE words
-        USING fts5(text, content='records', content_rowid='key', tokenize='unicode61 remove_diacritics 2')""",
+    *FULL_TEXT,
 )
 """A row of `records` is alive. `row` is the place of its vector: the number of its segment times SEGMENT_ROWS, plus the
 place in there. A row that no record has is a tombstone. `columns` counts the records that have each name of metadata,
@@ -44,11 +56,17 @@ MEANINGS = {
     "SQLITE_IOERR": "the disk cannot be read or written, or is full; nothing of this call was stored",
     "SQLITE_CORRUPT": "it is damaged; verify() lists what is, repair() keeps what is good",
     "SQLITE_NOTADB": "it is damaged, or no file of SQLite",
+    "SQLITE_ERROR": "it is damaged, or not what this version writes; verify() lists what is",
     "SQLITE_BUSY": "another process has kept it locked for a minute",
+    "SQLITE_READONLY_DIRECTORY": "its log cannot be read here; open it once as a user who may write to its folder",
+    "SQLITE_READONLY_RECOVERY": "a process was killed while it wrote; open it once as a user who may write to its folder",
     "SQLITE_READONLY": "it may not be written",
     "SQLITE_CANTOPEN": "it cannot be opened",
 }
 """What SQLite's errors mean, by the beginnings of their names."""
+
+FileState = tuple[int, int, int, int]
+"""Inode, size, and the times of the last change of content and state."""
 
 
 class Journal:
@@ -58,21 +76,40 @@ class Journal:
         self.path, self.read_only = path, read_only
         self._lock = RLock()
         self._depth, self._process = 0, os.getpid()
+        self._unlocked: FileState | None = None
+        """What the file was when it was opened without locks, by `_connect_reader`."""
         with self.naming_errors():
-            self.db = sqlite3.connect(
-                self._uri(), uri=True, isolation_level=None, timeout=WAIT, check_same_thread=False
-            )
-            self._configure()
+            if read_only:
+                self._connect_reader()
+            else:
+                self._connect("mode=rw")
 
-    def _uri(self) -> str:
-        """Where nothing can be written, SQLite must not try to create the files that go with a WAL."""
-        wal = self.path.with_name(f"{FILE}-wal")
-        if not self.read_only or os.access(self.path.parent, os.W_OK):
-            return f"{self.path.absolute().as_uri()}?mode=rw"
-        unused = not wal.exists() or not wal.stat().st_size
-        return f"{self.path.absolute().as_uri()}?mode=ro" + "&immutable=1" * unused
+    def _connect_reader(self) -> None:
+        """Connect with locks; without them only if SQLite may not create the files of its log, which are missing.
 
-    def _configure(self) -> None:
+        A writer leaves them (`keep_log_files`), so they are missing only from what an earlier version wrote, or what
+        was copied without them. Then SQLite reads as if nobody wrote, and `reading` watches that nobody does.
+        """
+        self._unlocked = None
+        try:
+            self._connect("mode=ro")
+            self._take_snapshot()
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith(LOG_MISSING) or self._log_bytes():
+                raise
+            self.db.close()
+            self._unlocked = self._file_state()
+            self._connect("mode=ro&immutable=1")
+
+    def _connect(self, options: str) -> None:
+        self.db = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?{options}",
+            uri=True,
+            isolation_level=None,
+            timeout=WAIT,
+            check_same_thread=False,
+        )
+        self.db.create_function("fold", 1, fold, deterministic=True)
         for pragma in (
             "synchronous = FULL",
             "fullfsync = ON",
@@ -96,8 +133,8 @@ class Journal:
 
     def has_tables(self) -> bool:
         """Whether `SCHEMA` was committed."""
-        with self.naming_errors():
-            return self.db.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone() is not None
+        with self.reading() as db:
+            return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone() is not None
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -106,8 +143,63 @@ class Journal:
             if self._depth:
                 yield self.db
                 return
-            with self._transaction("BEGIN"):
-                yield self.db
+            if self._unlocked and (self._file_state() != self._unlocked or self._log_bytes()):
+                self.db.close()
+                self._connect_reader()
+            try:
+                with self._transaction("BEGIN"):
+                    self._take_snapshot()
+                    yield self.db
+            except Exception:
+                self.check_unchanged()
+                raise
+            self.check_unchanged()
+
+    def _take_snapshot(self) -> None:
+        """Begin to see one state; a log that another process has just opened can be read a moment later."""
+        end = monotonic() + LOG_WAIT
+        while True:
+            try:
+                self.db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname not in LOG_NOT_READY or monotonic() > end:
+                    raise
+            sleep(0.01)
+
+    def check_unchanged(self) -> None:
+        """Refuse what was read while another process wrote, where this one could not lock anything.
+
+        Raises:
+            BadInput: the file has changed since it was opened without locks.
+        """
+        if self._unlocked and self._file_state() != self._unlocked:
+            raise BadInput(
+                f"{self.path.parent} was written by another process while it was read, and without the files "
+                f"{FILE}-wal and {FILE}-shm, which this user may not create there, it cannot be locked; read it again"
+            )
+
+    def _file_state(self) -> FileState:
+        state = self.path.stat()
+        return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+    def _log_bytes(self) -> int:
+        log = self.path.with_name(f"{FILE}-wal")
+        return log.stat().st_size if log.exists() else 0
+
+    def keep_log_files(self) -> None:
+        """After `close`: leave the files of the log, empty, so that those who may not create them can lock and read.
+
+        SQLite removes them with the last connection. They get the owner and mode of the journal, as from SQLite.
+        """
+        state = self.path.stat()
+        for path in (self.path.with_name(f"{FILE}{end}") for end in ("-wal", "-shm")):
+            if not path.exists():
+                with suppress(OSError):
+                    path.touch()
+                    path.chmod(stat.S_IMODE(state.st_mode))
+                    if hasattr(os, "chown"):
+                        os.chown(path, state.st_uid, state.st_gid)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -121,6 +213,16 @@ class Journal:
         """A transaction for checks that SQLite allows to writers alone; it changes nothing that readers see."""
         with self._lock, self.naming_errors(), self._transaction("BEGIN IMMEDIATE"):
             yield self.db
+
+    @contextmanager
+    def any_text(self) -> Iterator[None]:
+        """Read text that is not UTF-8, with U+FFFD for what is damaged, instead of failing."""
+        with self._lock:
+            self.db.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            try:
+                yield
+            finally:
+                self.db.text_factory = str
 
     @contextmanager
     def undoable(self) -> Iterator[None]:
@@ -188,10 +290,11 @@ class Journal:
         """Report errors of SQLite as BadInput that name the file and say what to do."""
         try:
             yield
-        except (sqlite3.DatabaseError, sqlite3.ProgrammingError) as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter: of SQLite's own messages
             if "no such module: fts5" in str(error):
                 raise BadInput("the SQLite of this Python has no full text (FTS5), which a collection needs") from None
-            name = getattr(error, "sqlite_errorname", None) or ""
+            undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
+            name = "SQLITE_CORRUPT" if undecodable else getattr(error, "sqlite_errorname", None) or ""
             meaning = next((text for beginning, text in MEANINGS.items() if name.startswith(beginning)), None)
             if meaning is None:
                 raise

@@ -42,8 +42,18 @@ class StoredRow(NamedTuple):
         return record_checksum(self.id, self.text, self.metadata, self.length) == self.checksum
 
     def values(self) -> dict[str, Value]:
-        """Its metadata."""
-        return json.loads(self.metadata) if self.metadata else {}
+        """Its metadata.
+
+        Raises:
+            BadInput: they are damaged.
+        """
+        try:
+            found = json.loads(self.metadata) if self.metadata else {}
+        except (ValueError, TypeError):
+            found = None
+        if not isinstance(found, dict):
+            raise BadInput(f"the metadata of {self.id!r} are damaged; verify() lists what is, repair() keeps what is good")
+        return found
 
 
 def record_checksum(name: str, text: str | None, metadata: str | None, length: float) -> int:
@@ -72,7 +82,7 @@ def insert(
     keys = range(first, first + len(records))
     columns = (keys, rows.tolist(), records.ids, texts, metadata, lengths.tolist(), checksums, own_checksums)
     _insert_rows(db, zip(*columns, strict=True))
-    db.execute("INSERT INTO words (rowid, text) SELECT key, text FROM records WHERE key >= ?", [first])
+    db.execute("INSERT INTO words (rowid, text) SELECT key, text FROM folded WHERE key >= ?", [first])
     _count_columns(db, Counter(name for row in records.metadata or () for name in row))
 
 
@@ -88,7 +98,7 @@ def remove(db: sqlite3.Connection, keys: Sequence[int]) -> None:
     found = db.execute(f"SELECT metadata FROM records WHERE {OF_KEYS} AND metadata IS NOT NULL", listed)
     _count_columns(db, Counter(name for (text,) in found for name in json.loads(text)), -1)
     db.execute(
-        f"INSERT INTO words (words, rowid, text) SELECT 'delete', key, text FROM records WHERE {OF_KEYS}", listed
+        f"INSERT INTO words (words, rowid, text) SELECT 'delete', key, text FROM folded WHERE {OF_KEYS}", listed
     )
     db.execute(f"INSERT INTO tombstones (row) SELECT row FROM records WHERE {OF_KEYS}", listed)
     db.execute(f"DELETE FROM records WHERE {OF_KEYS}", listed)
@@ -134,9 +144,17 @@ def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str], location: str) -> 
 
 
 def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[int, str]:
-    """The id of each row."""
-    listed = json.dumps(np.unique(rows).tolist())
-    return dict(db.execute(f"SELECT row, id FROM records WHERE {OF_ROWS}", [listed]))
+    """The id of each row.
+
+    Raises:
+        BadInput: a row has no record.
+    """
+    sought = np.unique(rows).tolist()
+    found = dict(db.execute(f"SELECT row, id FROM records WHERE {OF_ROWS}", [json.dumps(sought)]))
+    if found.keys() != set(sought):
+        lost = next(row for row in sought if row not in found)
+        raise BadInput(f"the row {lost} has no record: the journal is damaged; repair() computes its indexes again")
+    return found
 
 
 def stored_between(db: sqlite3.Connection, first: int, end: int) -> Iterator[StoredRow]:

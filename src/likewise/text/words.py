@@ -1,0 +1,84 @@
+"""Words as search compares them, folded the same way in texts and in queries.
+
+The rule: NFKC (full-width letters, ligatures, Hangul jamo), full case folding (ß is ss, İ and ı are i), and no marks that
+only accompany a letter: accents, Arabic and Hebrew vowel points, variation selectors. Which marks these are is decided
+by Unicode's canonical combining class: 10 to 36 (points of Hebrew, Arabic and Syriac), 1, and 200 and above (marks
+placed around or through a letter of any script). Vowel signs, viramas and tones of the scripts of India and South-East
+Asia and the voicing marks of kana have other classes; they tell words apart, and are kept. Words are runs of letters,
+marks, digits and underscores; a symbol (an emoji) is a word by itself. Invisible format characters are removed.
+
+An index stores what this rule makes of its texts: another rule needs another FORMAT (search/collection).
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from unicodedata import category, combining, normalize
+
+WORD = re.compile(r"[0-9a-z_\x80-\U0010ffff]+")
+"""A word in a folded text, as FTS5's tokenizer `ascii` finds it."""
+RUN = re.compile(r"\S+")
+ZERO_WIDTH_SPACE = 0x200B  # stands between words of Thai and Khmer
+IGNORED = frozenset((0x034F, 0x0640, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+"""The grapheme joiner, Arabic tatweel, and variation selectors: they change how a letter looks."""
+
+
+def fold(text: str) -> str:
+    """The text with its words folded, separated by blanks or ASCII punctuation.
+
+    >>> fold("\u0130stanbul\u2019da, e\u0301te; STRASSE, Straße")
+    'istanbul da, ete; strasse, strasse'
+    """
+    if text.isascii():
+        return text.lower()
+    return " ".join([run.lower() if run.isascii() else _folded(run) for run in text.split()])
+
+
+def folded_words(text: str) -> list[str]:
+    """The folded words of a text, in their order."""
+    return WORD.findall(fold(text))
+
+
+def word_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Start and stop of each word in the text as it stands; symbols belong to the word that they touch."""
+    return (match.span() for match in RUN.finditer(text.translate(_MASKED)))
+
+
+@lru_cache(1 << 14)  # of frequent words: normalizing takes ten times as long as finding them here
+def _folded(run: str) -> str:
+    decomposed = normalize("NFKD", normalize("NFKD", run).casefold())  # again: case folding may compose
+    return normalize("NFC", decomposed.translate(_FOLDED))
+
+
+class _Folded(dict[int, int | str | None]):
+    """A table for str.translate, by the rule above; each character is looked up once."""
+
+    def __missing__(self, code: int) -> int | str | None:
+        self[code] = value = code if code < 128 else _folded_character(chr(code))
+        return value
+
+
+def _folded_character(character: str) -> str | None:
+    kind, position = category(character), combining(character)
+    if ord(character) == ZERO_WIDTH_SPACE:
+        return " "
+    if kind in ("Cf", "Me") or ord(character) in IGNORED:
+        return None
+    if kind == "Mn":
+        return None if position == 1 or 10 <= position <= 36 or position >= 200 else character
+    if kind in ("So", "Co", "Cn"):  # unassigned as well: the emoji of a later Unicode
+        return f" {character} "
+    return character if kind[0] in "LMN" else " "
+
+
+class _Masked(dict[int, int]):
+    """A table for str.translate that makes every character that is in no word a blank."""
+
+    def __missing__(self, code: int) -> int:
+        outside = _FOLDED[code] == " " if code >= 128 else not (chr(code).isalnum() or code == ord("_"))
+        self[code] = value = ord(" ") if outside else code
+        return value
+
+
+_FOLDED = _Folded({0x0131: "i"})  # the dotless ı, whose capital is I
+_MASKED = _Masked()
