@@ -27,9 +27,7 @@ TASKS = {task.name: task for task in (*RETRIEVAL_TASKS, *DUPLICATE_TASKS, *MININ
 
 def words_of(text: str) -> np.ndarray:
     """The sum of a vector for each word and one for the text: no model, and next to no ties."""
-    draws = [
-        np.random.default_rng(zlib.crc32(word.encode())).normal(size=64) for word in [text, *folded_words(text)]
-    ]
+    draws = [np.random.default_rng(zlib.crc32(word.encode())).normal(size=64) for word in [text, *folded_words(text)]]
     return np.sum(draws, axis=0)
 
 

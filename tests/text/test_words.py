@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from likewise.search.bm25 import BM25Index
 from likewise.search.collection import Collection
 from likewise.search.records import Records
-from likewise.text.words import WORD, fold, folded_words, word_spans
+from likewise.text.words import WORD, fold, folded_words, spans_of_words
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 SAME = [
@@ -92,7 +92,9 @@ def test_a_text_is_folded_the_same_alone_and_beside_another(one, other):
 
 @given(st.text())
 def test_spans_of_words_cover_the_words_of_a_text(text):
-    assert [word for start, stop in word_spans(text) for word in folded_words(text[start:stop])] == folded_words(text)
+    assert [word for start, stop in spans_of_words(text) for word in folded_words(text[start:stop])] == folded_words(
+        text
+    )
 
 
 @given(st.text(st.sampled_from("ab_9-'.,() \n")))

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from ..text.words import fold, folded_words
-from ..text.words import word_spans as all_word_spans
+from ..text.words import fold, folded_words, spans_of_words
 
 SHORTEST = 3
 """Letters from which on a word of a query is marked; shorter ones only where the query has no others."""
@@ -20,7 +19,7 @@ def query_words(query: str) -> frozenset[str]:
 
 def word_spans(text: str, words: frozenset[str]) -> list[tuple[int, int]]:
     """Where these words stand."""
-    return [(begin, end) for begin, end in all_word_spans(text) if not words.isdisjoint(folded_words(text[begin:end]))]
+    return [(begin, end) for begin, end in spans_of_words(text) if not words.isdisjoint(folded_words(text[begin:end]))]
 
 
 def best_excerpt(text: str, words: frozenset[str], size: int) -> tuple[int, int]:

@@ -39,7 +39,7 @@ RESULT_NAME = re.compile(r"[0-9a-f]{32}\.json")
 MODEL_NAME = re.compile(r"[0-9a-f]{32}")
 VECTORS_NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
 VECTOR_SOURCE, RESULT_SOURCE = "model_names", "evaluate"
-"""The parts of this package that load models and that compute results; vectors and results depend on what they import."""
+"""The parts of this package that load models and that compute results, which depend on all that these import."""
 IMPORT = re.compile(r"^\s*from (\.+)(\w*)[\w.]* import (.*)", re.MULTILINE)
 NAMED_CLASS = re.compile(r'"likewise\.(\w+)[\w.]*:\w+"')  # what a table of classes names, to be imported later
 

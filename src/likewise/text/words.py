@@ -1,9 +1,9 @@
 """Words as search compares them, folded the same way in texts and in queries.
 
-The rule: NFKC (full-width letters, ligatures, Hangul jamo), full case folding (ß is ss, İ and ı are i), and no marks that
-only accompany a letter: accents, Arabic and Hebrew vowel points, variation selectors. Which marks these are is decided
-by Unicode's canonical combining class: 10 to 36 (points of Hebrew, Arabic and Syriac), 1, and 200 and above (marks
-placed around or through a letter of any script). Vowel signs, viramas and tones of the scripts of India and South-East
+The rule: NFKC (full-width letters, ligatures, Hangul jamo), full case folding (ß is ss, İ and ı are i), and no marks
+that only accompany a letter: accents, Arabic and Hebrew vowel points, variation selectors. Unicode's canonical
+combining class decides which marks these are: 10 to 36 (points of Hebrew, Arabic and Syriac), 1, and 200 and above
+(marks around or through a letter of any script). Vowel signs, viramas and tones of the scripts of India and South-East
 Asia and the voicing marks of kana have other classes; they tell words apart, and are kept. Words are runs of letters,
 marks, digits and underscores; a symbol (an emoji) is a word by itself. Invisible format characters are removed.
 
@@ -39,7 +39,7 @@ def folded_words(text: str) -> list[str]:
     return WORD.findall(fold(text))
 
 
-def word_spans(text: str) -> Iterator[tuple[int, int]]:
+def spans_of_words(text: str) -> Iterator[tuple[int, int]]:
     """Start and stop of each word in the text as it stands; symbols belong to the word that they touch."""
     return (match.span() for match in RUN.finditer(text.translate(_MASKED)))
 

@@ -1,4 +1,4 @@
-"""A bit that changed on the disk, anywhere in a collection: noticed by verify(), never a wrong answer of what is clean."""
+"""A bit that changed on the disk, anywhere in a collection, is noticed: what verify() calls clean answers as before."""
 
 import os
 import shutil

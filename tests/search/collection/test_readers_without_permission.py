@@ -12,12 +12,13 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.search.collection import Collection
-from likewise.search.collection.storage.journal import Journal
 from likewise.search.records import Records
 
 pytestmark = [
     pytest.mark.usefixtures("unchecked"),
-    pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root can start a process of another user"),
+    pytest.mark.skipif(
+        getattr(os, "geteuid", lambda: 1)() != 0, reason="only root can start a process of another user"
+    ),
 ]
 FORK = multiprocessing.get_context("fork")
 NOBODY, WIDTH, COUNT, SECONDS = 65534, 8, 20, 3.0

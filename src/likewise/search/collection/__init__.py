@@ -6,7 +6,8 @@
     lock                held by the process that writes
 
 A call that writes syncs its rows to the disk first, then commits the transaction of SQLite that makes them visible. So
-what has returned survives a killed process and a power cut, and what has not is not seen.
+what has returned survives a killed process and a power cut, and what has not is not seen. Readers need no permission to
+write: a writer leaves SQLite's empty -wal and -shm beside the journal, by which they lock it.
 """
 
 from .collection import Collection

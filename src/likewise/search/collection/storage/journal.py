@@ -26,8 +26,8 @@ FULL_TEXT = (
     """CREATE VIRTUAL TABLE words
         USING fts5(text, content='folded', content_rowid='key', tokenize="ascii tokenchars '_'")""",
 )
-"""FTS5 over the folded texts. Its tokenizer `ascii` takes every character beyond ASCII for part of a word, so that `fold`
-alone decides what a word is; `unicode61` splits words at marks, and knows the characters of 2012."""
+"""FTS5 over the folded texts. Its tokenizer `ascii` takes every character beyond ASCII for part of a word, so that
+`fold` alone decides what a word is; `unicode61` splits words at marks, and knows the characters of 2012."""
 SCHEMA = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE segments (number INTEGER PRIMARY KEY AUTOINCREMENT, rows INTEGER NOT NULL)",
@@ -59,7 +59,7 @@ MEANINGS = {
     "SQLITE_ERROR": "it is damaged, or not what this version writes; verify() lists what is",
     "SQLITE_BUSY": "another process has kept it locked for a minute",
     "SQLITE_READONLY_DIRECTORY": "its log cannot be read here; open it once as a user who may write to its folder",
-    "SQLITE_READONLY_RECOVERY": "a process was killed while it wrote; open it once as a user who may write to its folder",
+    "SQLITE_READONLY_RECOVERY": "a writer was killed; open it once as a user who may write to its folder",
     "SQLITE_READONLY": "it may not be written",
     "SQLITE_CANTOPEN": "it cannot be opened",
 }

@@ -52,7 +52,9 @@ class StoredRow(NamedTuple):
         except (ValueError, TypeError):
             found = None
         if not isinstance(found, dict):
-            raise BadInput(f"the metadata of {self.id!r} are damaged; verify() lists what is, repair() keeps what is good")
+            raise BadInput(
+                f"the metadata of {self.id!r} are damaged; verify() lists what is, repair() keeps what is good"
+            )
         return found
 
 
@@ -97,9 +99,7 @@ def remove(db: sqlite3.Connection, keys: Sequence[int]) -> None:
     listed = [json.dumps(keys)]
     found = db.execute(f"SELECT metadata FROM records WHERE {OF_KEYS} AND metadata IS NOT NULL", listed)
     _count_columns(db, Counter(name for (text,) in found for name in json.loads(text)), -1)
-    db.execute(
-        f"INSERT INTO words (words, rowid, text) SELECT 'delete', key, text FROM folded WHERE {OF_KEYS}", listed
-    )
+    db.execute(f"INSERT INTO words (words, rowid, text) SELECT 'delete', key, text FROM folded WHERE {OF_KEYS}", listed)
     db.execute(f"INSERT INTO tombstones (row) SELECT row FROM records WHERE {OF_KEYS}", listed)
     db.execute(f"DELETE FROM records WHERE {OF_KEYS}", listed)
 
