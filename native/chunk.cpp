@@ -168,19 +168,28 @@ void Chunk::layer(const Block& block, const Block* next) {
     for (int row = 0; row < span_.tokens; row += size) finish(block, next, row, std::min(size, span_.tokens - row));
 }
 
-void Chunk::rotate(const Block& block) {
+// Cosines and sines of at least so many places; what another layer or chunk has computed is kept.
+const float* Chunk::angles(const Block& block, int places) {
     const int half = model_.head_width() / 2;
-    const int32_t* lengths = request_.lengths + span_.sentence;
-    const int most = *std::max_element(lengths, lengths + span_.sentences);
-    float* angles = work_.angles.of(2 * static_cast<size_t>(most) * half);
-    for (int place = 0; place < most; place++) {
-        float* at = angles + 2 * static_cast<size_t>(place) * half;
+    work_.angles.resize(model_.thetas.size());
+    std::vector<float>& table = work_.angles[block.rotation];
+    const size_t known = table.size() / (2 * half), wanted = places;
+    if (known < wanted) table.resize(2 * wanted * half);
+    for (size_t place = known; place < wanted; place++) {
+        float* at = table.data() + 2 * place * half;
         for (int i = 0; i < half; i++) {
             const float speed = std::pow(block.theta, -static_cast<float>(2 * i) / static_cast<float>(2 * half));
             at[i] = std::cos(static_cast<float>(place) * speed);
             at[i + half] = std::sin(static_cast<float>(place) * speed);
         }
     }
+    return table.data();
+}
+
+void Chunk::rotate(const Block& block) {
+    const int half = model_.head_width() / 2;
+    const int32_t* lengths = request_.lengths + span_.sentence;
+    const float* angles = this->angles(block, *std::max_element(lengths, lengths + span_.sentences));
     float* row = joined_;
     for (int64_t sentence = 0; sentence < span_.sentences; sentence++) {
         for (int place = 0; place < lengths[sentence]; place++, row += 3L * model_.stride) {

@@ -37,6 +37,7 @@ private:
     void layer(const Block&, const Block* next);
     void attend(const Block&);
     void rotate(const Block&);
+    const float* angles(const Block&, int places);
     void finish(const Block&, const Block* next, int row, int count);
     void norm(const Norm&, const float* from, float* to, int row, int count, const Rows&);
     float activate(float* row);

@@ -1,6 +1,7 @@
 // A description of a model, checked, to the model.
 #include "model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -165,6 +166,8 @@ Block Model::read_block(const lw_block& b) {
         if (!(made.theta > 0.0F) || !std::isfinite(made.theta))
             throw Failure(BAD_DESCRIPTION, "a rotary base is not above 0");
         check_between("a rotary head's width beside 2", head_width() % 2, 0, 0);
+        made.rotation = std::find(thetas.begin(), thetas.end(), made.theta) - thetas.begin();
+        if (made.rotation == thetas.size()) thetas.push_back(made.theta);
     }
     return made;
 }

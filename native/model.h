@@ -24,6 +24,7 @@ struct Block {
     Weights qkv, out, up, down;
     Norm norm1, norm2;
     float theta;
+    size_t rotation = 0;  // which of the model's thetas that is
     int reach;
 };
 
@@ -46,6 +47,7 @@ public:
     Norm norm, last_norm;
     Arena arena;  // of what follows
     Weights widen;
+    std::vector<float> thetas;  // of blocks, each once
     std::vector<Block> blocks;
     std::vector<int> order;  // of blocks
 

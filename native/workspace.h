@@ -23,14 +23,16 @@ private:
 
 struct Workspace {
     Buffer<float> states, joined, context, wide, attention, words, scaled;
-    Buffer<float> angles;
+    std::vector<std::vector<float>> angles;  // cosines and sines by theta and place, kept
     Buffer<uint8_t> rows, context_rows, wide_rows;  // as products read them
     Buffer<float> scales, context_scales, wide_scales;
 
     size_t bytes() const {
-        return states.bytes() + joined.bytes() + context.bytes() + wide.bytes() + attention.bytes() + words.bytes() +
-               angles.bytes() + scaled.bytes() + rows.bytes() + context_rows.bytes() + wide_rows.bytes() + scales.bytes() +
-               context_scales.bytes() + wide_scales.bytes();
+        size_t turned = 0;
+        for (const std::vector<float>& table : angles) turned += table.size() * sizeof(float);
+        return turned + states.bytes() + joined.bytes() + context.bytes() + wide.bytes() + attention.bytes() +
+               words.bytes() + scaled.bytes() + rows.bytes() + context_rows.bytes() + wide_rows.bytes() +
+               scales.bytes() + context_scales.bytes() + wide_scales.bytes();
     }
 };
 

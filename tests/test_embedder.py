@@ -25,7 +25,6 @@ from likewise.pooling.reductions import REDUCTIONS
 from likewise.runtime.devices import PRECISIONS
 from likewise.text import inputs
 from likewise.text.truncation import Overflow
-from likewise.text.windows import overlapping_windows
 from tests.tiny import LONG, TEXTS, amend, reweigh
 
 POLICIES = get_args(Overflow)
@@ -98,15 +97,21 @@ def test_what_a_model_cannot_do_is_not_quietly_made_less(wrong, folders):
         TorchEmbedder.load(folders("bert"), **wrong)
 
 
-def test_windows_of_a_long_text_all_bear_the_prompt_also_where_it_joins_the_text(own):
+def test_heads_run_once_for_a_call(own):
     embedder = TorchEmbedder.load(own())
-    tokenizer, prompt_ids = embedder.tokenizer, [7, 8, 9]
-    content = [7, 8, *range(20, 120)]  # the end of the prompt became part of the first word
-    found = overlapping_windows(tokenizer, [content], prompt_ids)
-    assert len(found) > 1
-    assert all(piece.ids[1:3] == [7, 8] for piece in found)
-    assert [piece.prefix_length for piece in found] == [4, *[3] * (len(found) - 1)]
-    assert {i for piece in found for i in piece.ids} >= set(content)
+    calls = []
+    embedder.heads.register_forward_hook(lambda *_: calls.append(1))
+    for texts, overflow in ((TEXTS, "warn"), ([LONG, "a"], "mean")):
+        embedder.encode(texts, overflow=overflow, batch_tokens=8)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("engine", ["torch", "numpy"])
+def test_a_model_of_unit_vectors_does_not_scale_them_again(engine, own):
+    embedder = Embedder.load(own(), engine=engine)
+    assert embedder.is_unit and np.array_equal(embedder.encode(TEXTS), embedder.encode(TEXTS, normalize=True))
+    bare = Embedder.load(own(heads=()), engine=engine)
+    assert not bare.is_unit and np.allclose(np.linalg.norm(bare.encode(TEXTS, normalize=True), axis=1), 1)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -29,7 +29,15 @@ from .text.inputs import count_texts, text_chunks
 from .text.prompts import resolve_prompt
 from .text.tokenizer import Tokenizer, max_input_length
 from .text.truncation import Overflow, TruncationCounter, TruncationReport, longest_words
-from .text.windows import TextWindow, first_windows, overlapping_windows
+from .text.windows import (
+    TEXTS,
+    TextName,
+    TextOrIds,
+    TextWindow,
+    TokenizedTexts,
+    check_windows,
+    mean_of_windows,
+)
 
 Loaded = TypeVar("Loaded")
 """The class that `load` was called on."""
@@ -163,6 +171,11 @@ class Embedder(ABC):
 
     @property
     @abstractmethod
+    def is_unit(self) -> bool:
+        """Whether the model itself scales its vectors to length 1."""
+
+    @property
+    @abstractmethod
     def precision(self) -> str:
         """The precision that it computes in: `"fp32"`, `"bf16"` or `"fp16"`."""
 
@@ -206,10 +219,8 @@ class Embedder(ABC):
         """Writes a folder that `load` reads."""
 
     @abstractmethod
-    def _vectors(
-        self, pieces: Sequence[TextWindow], hides_prompt: bool, batches: WindowBatches
-    ) -> Float[np.ndarray, "n E"]:
-        """The vectors of the texts that these are pieces of; the pieces of one text are averaged before the heads."""
+    def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "P W"]:
+        """The pooled vector of each window, before the heads."""
 
     @abstractmethod
     def _layers(
@@ -276,13 +287,15 @@ class Embedder(ABC):
         )
         if total is None:
             return np.concatenate([np.empty((0, self.width), np.float32), *stream])
-        vectors, done = np.empty((total, self.width), np.float32), 0
+        vectors, done = np.empty((0, 0), np.float32), 0
         for block in stream:
+            if not done:
+                vectors = np.empty((total, block.shape[1]), np.float32)
             if done + len(block) > total:
                 raise BadInput(f"len(texts) is {total:,}, and iterating over texts gave {done + len(block):,} or more")
             vectors[done : done + len(block)] = block
             done += len(block)
-        return vectors[:done]
+        return vectors[:done] if done else np.empty((0, self.width), np.float32)
 
     @explains_unknown_options("encode_stream", ENCODE_ADVICE)
     def encode_stream(
@@ -300,24 +313,11 @@ class Embedder(ABC):
         text_prompt = self._prompt(prompt, prompt_name)
         counter = self._counter(overflow)
         run = self._run(counter, count_texts(texts), progress, batch_tokens)
-        prompt_ids = self.tokenizer.token_ids([text_prompt])[0] if text_prompt else []
-        hides_prompt = bool(text_prompt) and not self.manifest.include_prompt
-        cut = overlapping_windows if overflow == "mean" else first_windows
-
-        def tokenize(distinct: list[str], rows: Rows) -> list[TextWindow]:
-            start = counter.texts
-            contents = self._counted_token_ids(distinct, rows, text_prompt, counter)
-            self._check_not_empty(contents, rows, start)
-            pieces = cut(self.tokenizer, contents, prompt_ids)
-            self._check_vocabulary(pieces, rows, start)
-            return pieces
 
         def blocks() -> Iterator[Float[np.ndarray, "n E"]]:
             with run as started:
-                for block in infer(
-                    text_chunks(texts), tokenize, lambda p, b: self._vectors(p, hides_prompt, b), started
-                ):
-                    yield unit(block) if normalize else block
+                for block in infer(text_chunks(texts), self._reader(text_prompt, counter), self._vectors, started):
+                    yield unit(block) if normalize and not self.is_unit else block  # twice would change last bits
 
         return blocks()
 
@@ -445,15 +445,39 @@ class Embedder(ABC):
         """Pooled vectors through the model's heads, for what pools its layers in another way (`layers_of`)."""
         return self._through_heads(pooled)
 
-    def encode_windows(self, windows: Sequence[TextWindow], *, hides_prompt: bool = False) -> Float[np.ndarray, "n E"]:
-        """The vectors of texts that are tokenized already, in one batch; for servers, which put batches together.
+    def windows(
+        self,
+        inputs: Sequence[TextOrIds],
+        prompt: str = "",
+        *,
+        overlapping: bool = False,
+        name: TextName = TEXTS,
+    ) -> tuple[TokenizedTexts, list[TextWindow]]:
+        """The tokens of texts behind a prompt, and the windows that the encoder reads of them.
+
+        Whatever computes vectors reads texts through this one function, so that all have the same tokens and checks.
 
         Args:
-            windows: one window or several of each text, those of a text one after another (`likewise.text.windows`).
-            hides_prompt: whether the pooling leaves out the first tokens of each window, as many as it says.
+            inputs: texts, or lists of token ids, with special tokens around them or without.
+            prompt: a text put before every input; the pooling leaves it out if the model says so.
+            overlapping: whether windows cover the whole of a long text, and not only its beginning.
+            name: what an input is called in messages, by its index.
+
+        Raises:
+            BadInput: an input has no tokens at all, or one that the model does not know.
+        """
+        texts = TokenizedTexts.of(self.tokenizer, inputs, prompt, name)
+        windows = texts.windows(hides_prompt=not self.manifest.include_prompt, overlapping=overlapping)
+        check_windows(windows, self.tokenizer, self.encoder.vocabulary, name)
+        return texts, windows
+
+    def encode_windows(self, windows: Sequence[TextWindow]) -> Float[np.ndarray, "n E"]:
+        """The vectors of texts that are tokenized already (`windows`), in one batch; servers put batches together.
+
+        The windows of a text are neighbours, in their order.
         """
         tokens = sum(len(window.ids) for window in windows)
-        vectors = self._vectors(windows, hides_prompt, WindowBatches(len(windows), max(1, tokens), lambda *_: None))
+        vectors = self._vectors(windows, WindowBatches(len(windows), max(1, tokens), lambda *_: None))
         check_finite(vectors, "texts", 0, self.precision)
         return vectors
 
@@ -461,32 +485,29 @@ class Embedder(ABC):
         self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
     ) -> TruncationReport:
         """How many tokens each text has, and how many of them the model reads; nothing is encoded."""
-        text_prompt, limit = self._prompt(prompt, prompt_name), self.tokenizer.max_content_length
-        lengths: list[int] = []
-        unread_tokens: list[int] = []  # of the tokens that fit, those that stand for words too long to be read
+        text_prompt = self._prompt(prompt, prompt_name)
+        tokens: list[int] = []
+        used: list[int] = []
         unread: dict[int, int] = {}
-        for window in text_chunks(texts):
-            prompted = [text_prompt + text for text in window]
-            contents = self.tokenizer.token_ids(prompted)
-            words = self.tokenizer.overlong_words(prompted, contents)
-            unread_tokens += [sum(at < limit for at, _ in words.get(i, ())) for i in range(len(prompted))]
-            unread |= {len(lengths) + i: sum(length for _, length in found) for i, found in words.items()}
-            lengths += [len(content) for content in contents]
-        tokens = np.asarray(lengths, dtype=np.int64)
-        used = np.minimum(tokens, limit) - np.asarray(unread_tokens, dtype=np.int64)
-        return TruncationReport(tokens=tokens, used=used, unread=unread)
+        for chunk in text_chunks(texts):
+            tokenized = TokenizedTexts.of(self.tokenizer, chunk, text_prompt)
+            words = tokenized.overlong.items()
+            unread |= {len(tokens) + i: sum(length for _, length in found) for i, found in words}
+            tokens += tokenized.lengths
+            used += tokenized.used
+        return TruncationReport(np.asarray(tokens, np.int64), np.asarray(used, np.int64), unread)
 
     def pieces(
         self, texts: Sequence[str], *, prompt: str | None = None, prompt_name: str | None = None
     ) -> list[list[str]]:
         """The word pieces that the model reads of each text, in the order of `encode_tokens`."""
         text_prompt = self._prompt(prompt, prompt_name)
-        contents = [
-            content
-            for window in text_chunks(texts)
-            for content in self.tokenizer.token_ids([text_prompt + text for text in window])
+        limit = self.tokenizer.max_content_length
+        return [
+            self.tokenizer.tokens(content[:limit])
+            for chunk in text_chunks(texts)
+            for content in TokenizedTexts.of(self.tokenizer, chunk, text_prompt).contents
         ]
-        return [self.tokenizer.tokens(content[: self.tokenizer.max_content_length]) for content in contents]
 
     @property
     def default_prompt(self) -> str:
@@ -521,17 +542,12 @@ class Embedder(ABC):
         self, texts: Iterable[str], text_prompt: str, run: Any, only_last: bool
     ) -> Iterator[Float[np.ndarray, "L t D"]]:
         """Every layer of each text's tokens, or the last one alone."""
+
+        def layers_of(windows: list[TextWindow], batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
+            return self._layers([window.ids for window in windows], only_last, batches)
+
         with run as started:
-
-            def tokenize(distinct: list[str], rows: Rows) -> list[list[int]]:
-                start = started.counter.texts
-                contents = self._counted_token_ids(distinct, rows, text_prompt, started.counter)
-                pieces = first_windows(self.tokenizer, contents, ())
-                self._check_vocabulary(pieces, rows, start)
-                return [piece.ids for piece in pieces]
-
-            chunks = text_chunks(texts)
-            for layers in infer(chunks, tokenize, lambda ids, b: self._layers(ids, only_last, b), started):
+            for layers in infer(text_chunks(texts), self._reader(text_prompt, started.counter), layers_of, started):
                 yield from layers
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
@@ -562,26 +578,22 @@ class Embedder(ABC):
             )
         return self._run(self._counter(overflow), count_texts(texts), progress, batch_tokens)
 
-    def _counted_token_ids(
-        self, texts: list[str], rows: Rows, text_prompt: str, counter: TruncationCounter
-    ) -> list[list[int]]:
-        """The ids of each text behind the prompt, whole, without special tokens; counted for every row."""
-        prompted = [text_prompt + text for text in texts]
-        contents = self.tokenizer.token_ids(prompted)
-        lengths = np.asarray([len(content) for content in contents], np.int64)[rows]
-        counter.add(lengths, longest_words(self.tokenizer.overlong_words(prompted, contents), rows))
-        return contents
+    def _reader(self, text_prompt: str, counter: TruncationCounter) -> Callable[[list[str], Rows], list[TextWindow]]:
+        """What `infer` tokenizes distinct texts by: their windows, with tokens counted for every row."""
 
-    def _check_not_empty(self, contents: list[list[int]], rows: Rows, start: int) -> None:
-        """Refuses a text without tokens where the model adds no special ones."""
-        if self.tokenizer.with_special_tokens([]) or all(contents):
-            return
-        index = start + next(i for i, row in enumerate(rows) if not contents[row])
-        raise BadInput(f"texts[{index}] has no tokens, and this model puts no special ones around a text")
+        def read(distinct: list[str], rows: Rows) -> list[TextWindow]:
+            start = counter.texts
+            texts, windows = self.windows(
+                distinct,
+                text_prompt,
+                overlapping=counter.overflow == "mean",
+                name=lambda i: TEXTS(start + np.flatnonzero(rows == i)[0]),
+            )
+            counter.add(np.asarray(texts.lengths, np.int64)[rows], longest_words(texts.overlong, rows))
+            return windows
 
-    def _check_vocabulary(self, pieces: Sequence[TextWindow], rows: Rows, start: int) -> None:
-        """Refuses ids that the encoder has no vector for."""
-        unknown = self.tokenizer.first_out_of_vocabulary([piece.ids for piece in pieces], self.encoder.vocabulary)
-        if unknown is not None:
-            index = start + int(np.flatnonzero(rows == pieces[unknown[0]].text_index)[0])
-            raise BadInput(f"texts[{index}] holds the token {unknown[1]!r}, for which the encoder has no vector")
+        return read
+
+    def _vectors(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "N E"]:
+        """The vectors of the texts that these are windows of, those of one text averaged before the heads."""
+        return self._through_heads(mean_of_windows(self._pooled(windows, batches), windows))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from likewise.errors import BadInput, BadModel
 from likewise.text.tokenizer import OVERLAP, PairFrame, Tokenizer, max_input_length, truncate_longest_first
-from likewise.text.windows import first_windows, overlapping_windows
 from tests.tiny import wordpieces
 
 
@@ -234,28 +233,6 @@ def test_a_tokenizer_that_would_not_be_read_again_as_it_is_is_not_saved(same, tm
     (tmp_path / "again").mkdir()
     with pytest.raises(BadModel, match="cannot be saved: it would"):
         made.save(tmp_path / "again")
-
-
-def test_a_window_knows_its_text_its_tokens_and_what_stands_before_them(plain):
-    contents, lead = [[7, 8, 9], list(range(100, 130)), []], [7, 8]
-    first = first_windows(plain, contents, lead)
-    assert [w.ids for w in first] == [plain.with_special_tokens(c) for c in ([7, 8, 9], list(range(100, 118)), [])]
-    assert [(w.text_index, w.content_length, w.prefix_length) for w in first] == [(0, 3, 3), (1, 18, 3), (2, 0, 3)]
-
-
-def test_later_windows_begin_with_what_a_prompt_and_a_text_with_it_have_in_common(plain):
-    lead, text = [7, 8, 9], [7, 8, 50, *range(100, 130)]  # the prompt's last token was merged with the text's first
-    windows = overlapping_windows(plain, [[7, 8, 9, 1], text], lead)
-    assert (windows[0].ids, windows[0].text_index, windows[0].content_length, windows[0].prefix_length) == (
-        plain.with_special_tokens([7, 8, 9, 1]),
-        0,
-        4,
-        4,
-    )
-    later = windows[1:]
-    assert [w.ids for w in later] == [plain.with_special_tokens(window) for window in plain.windows(text, [7, 8])]
-    assert len(later) == 3 and all(w.text_index == 1 and w.content_length == 18 and w.ids[1:3] == [7, 8] for w in later)
-    assert [w.prefix_length for w in later] == [4, 3, 3]
 
 
 def test_windows_are_evenly_spread_from_the_first_token_to_the_last(plain):

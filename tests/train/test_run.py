@@ -12,6 +12,7 @@ from likewise.errors import BadInput
 from likewise.train import TrainSettings, load_data, train
 from likewise.train.evaluators import load_evaluator
 from likewise.train.output.log import TIMING_FIELDS, read_log
+from likewise.train.run import training_job
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
 COLUMNS = {"sentence1": "question", "sentence2": "answer", "score": "likeness/5"}
@@ -70,6 +71,15 @@ def test_training_from_python_equals_the_command(place, capsys):
     assert result.steps == 4 and result.initial_scores == {"dev.csv spearman": pytest.approx(-0.5)}
     assert main([*command, *flags]) == 0 and main([*command[:-1], "python", *flags]) == 0  # finished: the same run
     assert "this same run is already finished in python" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("place")
+def test_the_weights_are_hashed_once_to_know_a_run(monkeypatch):
+    hashed = []
+    monkeypatch.setattr(TorchEmbedder, "fingerprint", property(lambda _: hashed.append(1) or "f" * 32))
+    model, data = TorchEmbedder.load("tiny"), load_data("pairs.csv", "cosent", COLUMNS)
+    job = training_job("tiny", model, [data], _settings(), None)
+    assert job.backbone["fingerprint"] == job.identity["backbone"] == "f" * 32 and len(hashed) == 1
 
 
 def test_a_finished_run_gives_the_model_its_weights(place):

@@ -111,6 +111,11 @@ class ArrayEmbedder(Embedder):
         return self._width
 
     @property
+    def is_unit(self) -> bool:
+        """Whether the model itself scales its vectors to length 1."""
+        return bool(self.heads) and self.heads[-1].kind == "Normalize"
+
+    @property
     def fingerprint(self) -> str:
         """32 hexadecimal digits that change with anything that changes vectors; not those of another engine.
 
@@ -233,21 +238,18 @@ class ArrayEmbedder(Embedder):
             pooled = head(pooled)
         return np.ascontiguousarray(pooled, np.float32)
 
-    def _vectors(self, pieces: Sequence[TextWindow], hides_prompt: bool, batches: WindowBatches) -> Float[Array, "n E"]:
-        """The vectors of the texts that these are pieces of; the pieces of one text are averaged before the heads."""
+    def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[Array, "P W"]:
+        """The pooled vector of each window, before the heads."""
 
         def pooled(batch: list[int]) -> Array:  # a shape here would be made again at every call, in 30 µs
-            skips = [pieces[i].prefix_length for i in batch] if hides_prompt else None
-            return self.pooling(self.encoder, [pieces[i].ids for i in batch], skips)
+            hidden = [windows[i].hidden for i in batch]
+            return self.pooling(self.encoder, [windows[i].ids for i in batch], hidden if any(hidden) else None)
 
-        vectors = batches.run(
-            [len(piece.ids) for piece in pieces],
+        return batches.run(
+            [len(window.ids) for window in windows],
             lambda batch: none_if_memory_runs_out(lambda: pooled(batch)),
-            np.empty((len(pieces), self.pooling.width(self.encoder.width)), np.float32),
+            np.empty((len(windows), self.pooling.width(self.encoder.width)), np.float32),
         )
-        if len(pieces) > pieces[-1].text_index + 1:
-            vectors = _mean_of_windows(vectors, pieces)
-        return self._through_heads(vectors)
 
     def _layers(self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
         """Every layer of every sequence of ids, or the last one alone."""
@@ -278,10 +280,3 @@ def _store_layers(results: list[Array], batch: list[int], block: list[Array]) ->
     """Each sequence's layers, copied out of the batch's."""
     for i, layers in zip(batch, block, strict=True):
         results[i] = layers.copy()
-
-
-def _mean_of_windows(pooled: Float[Array, "P W"], pieces: Sequence[TextWindow]) -> Float[Array, "n W"]:
-    """The mean of each text's windows, weighted by their tokens."""
-    weights = np.asarray([max(1, piece.content_length) for piece in pieces], np.float32)[:, None]
-    starts = np.flatnonzero(np.diff([-1, *(piece.text_index for piece in pieces)]))
-    return np.asarray(np.add.reduceat(pooled * weights, starts, axis=0) / np.add.reduceat(weights, starts, axis=0))

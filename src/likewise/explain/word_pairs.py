@@ -130,14 +130,8 @@ def _text_parts(embedder: Embedder, text: str, overflow: Overflow) -> tuple[Toke
     silent: Overflow = "truncate" if overflow == "warn" else overflow  # `pair_scores` has warned
     (layers,) = embedder.encode_layers([text], overflow=silent)
     words, word_of = _words(embedder, text, layers.shape[1])
-    skip = 0 if embedder.manifest.include_prompt else _prompt_length(embedder)
-    return token_parts(embedder, layers, skip), words, word_of
-
-
-def _prompt_length(embedder: Embedder) -> int:
-    """How many first tokens a pooling without the prompt leaves out: none where there is no prompt."""
-    prompt = embedder.default_prompt
-    return len(embedder.tokenizer.prefix) + len(embedder.tokenizer.token_ids([prompt])[0]) if prompt else 0
+    _, (window,) = embedder.windows([text], embedder.default_prompt)
+    return token_parts(embedder, layers, window.hidden), words, word_of
 
 
 def _words(embedder: Embedder, text: str, count: int) -> tuple[list[Word], list[int]]:

@@ -88,16 +88,16 @@ def training_job(
     """
     for source in sources:
         check_objective(model, source.objective)
-    descriptions = [data_description(source) for source in sources]
+    descriptions, fingerprint = [data_description(source) for source in sources], model.fingerprint
     return TrainingJob(
         model=model,
         sources=sources,
         settings=settings,
-        backbone={"name": name, "fingerprint": model.fingerprint, "local": Path(name).exists()},
+        backbone={"name": name, "fingerprint": fingerprint, "local": Path(name).exists()},
         data=descriptions,
         identity={
             "kind": model_kind(model),
-            "backbone": model.fingerprint,
+            "backbone": fingerprint,
             "data": [one["digest"] for one in descriptions],
             "dev": getattr(evaluator, "name", None),
         },

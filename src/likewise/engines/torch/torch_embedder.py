@@ -18,7 +18,7 @@ from ...encoders.encoder import Encoder
 from ...encoders.fingerprint import fingerprint
 from ...engine_registry import LoadOptions
 from ...errors import BadInput, BadModel
-from ...heads import head_settings, out_width, read_head, with_truncation
+from ...heads import Normalize, head_settings, heads_in_order, out_width, read_head, with_truncation
 from ...inference import WindowBatches
 from ...model_files import (
     POOLING_FOLDER,
@@ -191,6 +191,11 @@ class TorchEmbedder(MovableModule, Embedder):
         """Numbers in a vector: E."""
         return out_width(self.heads, self.pooling.width(self.encoder.width))
 
+    @property
+    def is_unit(self) -> bool:
+        """Whether the model itself scales its vectors to length 1."""
+        return any(isinstance(head, Normalize) for head in heads_in_order(self.heads)[-1:])
+
     def describe(self) -> dict[str, Any]:
         """Its encoder's kind, layers, width and numbers of weights, its pooling and its heads, as plain values."""
         return {
@@ -221,26 +226,19 @@ class TorchEmbedder(MovableModule, Embedder):
         return fingerprint(settings, self.state_dict())
 
     @torch.inference_mode()
-    def _vectors(
-        self, pieces: Sequence[TextWindow], hides_prompt: bool, batches: WindowBatches
-    ) -> Float[np.ndarray, "n E"]:
-        """The vectors of the texts that these are pieces of; the pieces of one text are averaged before the heads."""
-        one_each = len(pieces) == pieces[-1].text_index + 1
-        width = self.width if one_each else self.pooling.width(self.encoder.width)
+    def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "P W"]:
+        """The pooled vector of each window, before the heads."""
 
-        def vectors(batch: list[int]) -> Tensor:
-            skip = [pieces[i].prefix_length for i in batch] if hides_prompt else None
-            pooled = self.pool(Ragged.of([pieces[i].ids for i in batch], self.device), skip).float()
-            result: Tensor = self.heads(pooled) if one_each else pooled
-            return result.float()
+        def pooled(batch: list[int]) -> Tensor:
+            hidden = [windows[i].hidden for i in batch]
+            tokens = Ragged.of([windows[i].ids for i in batch], self.device)
+            return self.pool(tokens, hidden if any(hidden) else None).float()
 
         results = batches.run(
-            [len(piece.ids) for piece in pieces],
-            lambda batch: none_if_out_of_memory(lambda: vectors(batch)),
-            torch.empty(len(pieces), width, device=self.device),
+            [len(window.ids) for window in windows],
+            lambda batch: none_if_out_of_memory(lambda: pooled(batch)),
+            torch.empty(len(windows), self.pooling.width(self.encoder.width), device=self.device),
         )
-        if not one_each:
-            results = self.heads(_mean_of_windows(results, pieces)).float()
         return np.asarray(results.cpu().numpy())
 
     @torch.inference_mode()
@@ -294,15 +292,6 @@ def _store_layers(results: list[np.ndarray], batch: list[int], block: tuple[Floa
     """Each sequence's part of the layers of a batch."""
     for i, layers in zip(batch, torch.split(block[0], block[1], dim=1), strict=True):
         results[i] = layers.numpy().copy()
-
-
-def _mean_of_windows(pooled: Float[Tensor, "P W"], pieces: Sequence[TextWindow]) -> Float[Tensor, "n W"]:
-    """The mean of each text's windows, weighted by their tokens."""
-    at = torch.tensor([piece.text_index for piece in pieces], device=pooled.device)
-    weights = torch.tensor([float(max(1, piece.content_length)) for piece in pieces], device=pooled.device)
-    texts = pieces[-1].text_index + 1
-    sums = pooled.new_zeros(texts, pooled.shape[1]).index_add(0, at, pooled * weights[:, None])
-    return sums / weights.new_zeros(texts).index_add(0, at, weights)[:, None]
 
 
 def _check_fit(embedder: TorchEmbedder) -> None:

@@ -132,8 +132,7 @@ def model_bytes(model: Any) -> int:
 
 def gives_unit_vectors(model: Any) -> bool:
     """Whether a model is an embedder whose own vectors have length 1."""
-    heads = model.head_weights() if isinstance(model, Embedder) else []
-    return bool(heads) and heads[-1].kind == "Normalize"
+    return isinstance(model, Embedder) and model.is_unit
 
 
 def embedder_loader(name: str, settings: ServeSettings) -> Loader:

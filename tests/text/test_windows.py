@@ -1,0 +1,121 @@
+"""The one path from texts to windows: what a window carries, what is refused, and the mean of several."""
+
+import json
+
+import numpy as np
+import pytest
+
+from likewise import Embedder
+from likewise.errors import BadInput
+from likewise.text.tokenizer import Tokenizer
+from likewise.text.windows import TextWindow, TokenizedTexts, mean_of_windows
+from tests.native_library import NATIVE
+from tests.tiny import LONG, TEXTS, model_folder, wordpieces
+
+ENGINES = ["torch", "numpy", *["native"] * NATIVE]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    """A tokenizer that reads 18 tokens between [CLS] and [SEP]."""
+    folder = tmp_path_factory.mktemp("tokenizer")
+    wordpieces().save(str(folder / "tokenizer.json"))
+    return Tokenizer.load(folder, 20)
+
+
+def _hidden(windows):
+    return [window.hidden for window in windows]
+
+
+def test_a_window_knows_its_tokens_its_place_and_what_of_it_is_hidden(tokenizer):
+    texts = TokenizedTexts(tokenizer, "a b", [[7, 8, 9], list(range(20, 50)), []], {})
+    windows = texts.windows(hides_prompt=True)
+    read = [[7, 8, 9], list(range(20, 38)), []]
+    assert [w.ids for w in windows] == [tokenizer.with_special_tokens(content) for content in read]
+    assert [(w.place, w.content_length, w.hidden) for w in windows] == [(0, 3, 3), (0, 18, 3), (0, 0, 3)]
+    assert (texts.lengths, texts.used) == ([3, 30, 0], [3, 18, 0])
+
+
+@pytest.mark.parametrize("overlapping", [False, True])
+def test_nothing_is_hidden_without_a_prompt_or_where_it_is_read(tokenizer, overlapping):
+    for prompt, hides in (("", True), ("", False), ("the quick ", False)):
+        texts = TokenizedTexts.of(tokenizer, ["a", LONG], prompt)
+        assert not any(_hidden(texts.windows(hides_prompt=hides, overlapping=overlapping)))
+
+
+def test_later_windows_begin_with_what_a_prompt_and_a_text_with_it_have_in_common(tokenizer):
+    prompt_ids = tokenizer.token_ids(["a b c"])[0]
+    text = [*prompt_ids[:2], 50, *range(20, 50)]  # the prompt's last token was merged with the text's first
+    texts = TokenizedTexts(tokenizer, "a b c", [[*prompt_ids, 9], text], {})
+    first, *later = texts.windows(hides_prompt=True, overlapping=True)
+    assert first == TextWindow(tokenizer.with_special_tokens([*prompt_ids, 9]), 0, 4, 4)
+    assert [w.ids for w in later] == [tokenizer.with_special_tokens(w) for w in tokenizer.windows(text, prompt_ids[:2])]
+    assert [(w.place, w.content_length) for w in later] == [(0, 18), (1, 18), (2, 18)]
+    assert _hidden(later) == [4, 3, 3]
+    assert {i for window in later for i in window.ids} >= {*text}
+
+
+@pytest.mark.parametrize("prompt", ["", "the quick "])
+def test_token_ids_with_and_without_special_ones_stand_for_their_text(tokenizer, prompt):
+    bare = tokenizer.token_ids(["a cat", "dogs"])
+    framed = [tokenizer.with_special_tokens(ids) for ids in bare]
+    expected = TokenizedTexts.of(tokenizer, ["a cat", "dogs"], prompt).contents
+    for inputs in (bare, framed, ["a cat", framed[1]], [tuple(bare[0]), "dogs"]):
+        assert TokenizedTexts.of(tokenizer, inputs, prompt).contents == expected
+    prefix = list(tokenizer.prefix)
+    assert TokenizedTexts.of(tokenizer, [[*prefix, 7], prefix, []], "").contents == [[*prefix, 7], prefix, []]
+
+
+def test_what_cannot_be_read_is_named_as_the_caller_names_it(own, tokenizer):
+    model = Embedder.load(own(changes={"vocab_size": 50}), engine="numpy")
+    for inputs, message in (
+        (["a", "b", "query"], "input 7 holds the token 'query', for which the encoder has no vector"),
+        (["a", "b", [3, tokenizer.vocabulary - 1]], "input 7 holds the token 'query'"),
+        (["a", [5], [5, tokenizer.vocabulary]], f"input 7 has the token id {tokenizer.vocabulary}; this model has"),
+        (["a", [5], [-1]], f"input 7 has the token id -1; this model has the ids 0 to {tokenizer.vocabulary - 1}"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            model.windows(inputs, name=lambda i: f"input {5 + i}")
+    with pytest.raises(BadInput, match=r"texts\[2\] holds the token 'query'"):
+        model.windows(["a b " * 60, "a b " * 40, "query"], overlapping=True)  # of texts, not of windows
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("call", ["encode", "encode_tokens", "encode_layers"])
+def test_a_text_without_tokens_is_refused_where_a_model_puts_none_around_it(engine, call, own):
+    folder = own()
+    settings = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    (folder / "tokenizer.json").write_text(json.dumps({**settings, "post_processor": None}), "utf-8")
+    model = Embedder.load(folder, engine=engine)
+    with pytest.raises(BadInput, match=r"texts\[2\] has no tokens, and this model puts no special ones around a text"):
+        getattr(model, call)(["a", "a", ""])
+
+
+def test_a_mean_of_windows_is_weighted_by_tokens_and_leaves_single_windows_alone():
+    windows = [TextWindow([], place, length, 0) for place, length in [(0, 3), (0, 18), (1, 18), (2, 6), (0, 5)]]
+    pooled = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32)
+    means = mean_of_windows(pooled, windows)
+    np.testing.assert_allclose(means[1], np.average(pooled[1:4], axis=0, weights=[18, 18, 6]), rtol=1e-6)
+    assert np.array_equal(means[[0, 2]], pooled[[0, 4]])
+    assert np.array_equal(mean_of_windows(pooled[1:4], windows[1:4]), means[1:2])
+    assert mean_of_windows(pooled[:1], windows[:1]) is not None and np.array_equal(means[:1], pooled[:1])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("prompt", ["", "the quick "])
+def test_a_vector_is_the_same_beside_texts_of_several_windows(engine, prompt, tmp_path):
+    pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True, "include_prompt": False}
+    model = Embedder.load(model_folder(tmp_path / "m", pooling=pooling), engine=engine)
+    texts = [*dict.fromkeys(TEXTS), LONG, LONG * 2]
+    options = {"overflow": "mean", "prompt": prompt, "batch_tokens": 1}  # each window in a batch of its own
+    together = model.encode(texts, **options)
+    for text, vector in zip(texts, together, strict=True):
+        assert np.array_equal(model.encode([text], **options)[0], vector), text
+
+
+def test_windows_of_several_batches_of_texts_can_be_put_together(own):
+    model = Embedder.load(own(), engine=ENGINES[-1])
+    texts = ["a cat", LONG, "dogs", LONG * 2, "x"]
+    apart = [window for text in texts for window in model.windows([text], overlapping=True)[1]]
+    found = model.encode_windows(apart)
+    np.testing.assert_allclose(found, model.encode(texts, overflow="mean"), rtol=0, atol=1e-6 if not NATIVE else 0)
