@@ -17,7 +17,14 @@ from .embedder_advice import ATTRIBUTE_ADVICE, ENCODE_ADVICE, LOAD_ADVICE
 from .engine_registry import LoadOptions, load_with_engine
 from .errors import BadInput
 from .inference import Rows, WindowBatches, infer, inference_run
-from .late_chunking import DocumentChunks, TokenizedDocument, document_chunks, late_reductions, pooled_chunks
+from .late_chunking import (
+    DocumentChunks,
+    DocumentWindow,
+    TokenizedDocument,
+    document_chunks,
+    late_reductions,
+    pooled_chunks,
+)
 from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
 from .module_registry import check_pooling
 from .runtime.lazy_imports import require_torch
@@ -35,7 +42,7 @@ from .text.windows import (
     TextOrIds,
     TextWindow,
     TokenizedTexts,
-    check_windows,
+    check_readable,
     mean_of_windows,
 )
 
@@ -468,7 +475,7 @@ class Embedder(ABC):
         """
         texts = TokenizedTexts.of(self.tokenizer, inputs, prompt, name)
         windows = texts.windows(hides_prompt=not self.manifest.include_prompt, overlapping=overlapping)
-        check_windows(windows, self.tokenizer, self.encoder.vocabulary, name)
+        self._check_readable(windows, lambda i: name(sum(not window.place for window in windows[: i + 1]) - 1))
         return texts, windows
 
     def encode_windows(self, windows: Sequence[TextWindow]) -> Float[np.ndarray, "n E"]:
@@ -532,10 +539,7 @@ class Embedder(ABC):
         document = TokenizedDocument.of(self.tokenizer, text, chunks, text_prompt, hides_prompt)
         prompted = text_prompt + text
         counter.add([document.size], longest_words(self.tokenizer.overlong_words([prompted], [document.ids])))
-        unknown = self.tokenizer.first_out_of_vocabulary([document.ids], self.encoder.vocabulary)
-        if unknown is not None:
-            index = counter.texts - 1
-            raise BadInput(f"documents[{index}] holds the token {unknown[1]!r}, for which the encoder has no vector")
+        self._check_readable(document.windows, lambda _: f"documents[{counter.texts - 1}]")
         return document
 
     def _encode_layers(
@@ -593,6 +597,9 @@ class Embedder(ABC):
             return windows
 
         return read
+
+    def _check_readable(self, windows: Sequence[TextWindow] | Sequence[DocumentWindow], name: TextName) -> None:
+        check_readable([window.ids for window in windows], self.tokenizer, self.encoder.vocabulary, name)
 
     def _vectors(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "N E"]:
         """The vectors of the texts that these are windows of, those of one text averaged before the heads."""

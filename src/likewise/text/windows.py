@@ -112,20 +112,18 @@ def _given_content(tokenizer: Tokenizer, ids: Sequence[int], name: str) -> list[
     return list(ids[start:stop] if framed else ids)
 
 
-def check_windows(windows: Sequence[TextWindow], tokenizer: Tokenizer, vocabulary: int, name: TextName) -> None:
-    """Check that an encoder with this vocabulary size can read windows.
+def check_readable(inputs: Sequence[Sequence[int]], tokenizer: Tokenizer, vocabulary: int, name: TextName) -> None:
+    """Check that an encoder with this vocabulary size can read its inputs, special tokens included.
 
     Raises:
-        BadInput: a window has no tokens at all, or one that the encoder has no vector for.
+        BadInput: one has no tokens at all, or one that the encoder has no vector for.
     """
-    found = next((i for i, window in enumerate(windows) if not window.ids), None)
-    why = "has no tokens, and this model puts no special ones around a text"
-    if found is None:
-        unknown = tokenizer.first_out_of_vocabulary([window.ids for window in windows], vocabulary)
-        if unknown is None:
-            return
-        found, why = unknown[0], f"holds the token {unknown[1]!r}, for which the encoder has no vector"
-    raise BadInput(f"{name(sum(not window.place for window in windows[: found + 1]) - 1)} {why}")
+    if not all(inputs):
+        empty = name(next(i for i, ids in enumerate(inputs) if not ids))
+        raise BadInput(f"{empty} has no tokens, and this model puts no special ones around a text")
+    unknown = tokenizer.first_out_of_vocabulary(inputs, vocabulary)
+    if unknown is not None:
+        raise BadInput(f"{name(unknown[0])} holds the token {unknown[1]!r}, for which the encoder has no vector")
 
 
 def mean_of_windows(pooled: Float[np.ndarray, "P W"], windows: Sequence[TextWindow]) -> Float[np.ndarray, "N W"]:
