@@ -17,14 +17,7 @@ from .embedder_advice import ATTRIBUTE_ADVICE, ENCODE_ADVICE, LOAD_ADVICE
 from .engine_registry import LoadOptions, load_with_engine
 from .errors import BadInput
 from .inference import Rows, WindowBatches, infer, inference_run
-from .late_chunking import (
-    DocumentChunks,
-    DocumentWindow,
-    TokenizedDocument,
-    document_chunks,
-    late_reductions,
-    pooled_chunks,
-)
+from .late_chunking import DocumentChunks, TokenizedDocument, document_chunks, late_reductions, pooled_chunks
 from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
 from .module_registry import check_pooling
 from .runtime.lazy_imports import require_torch
@@ -36,15 +29,7 @@ from .text.inputs import count_texts, text_chunks
 from .text.prompts import resolve_prompt
 from .text.tokenizer import Tokenizer, max_input_length
 from .text.truncation import Overflow, TruncationCounter, TruncationReport, longest_words
-from .text.windows import (
-    TEXTS,
-    TextName,
-    TextOrIds,
-    TextWindow,
-    TokenizedTexts,
-    check_readable,
-    mean_of_windows,
-)
+from .text.windows import TEXTS, TextName, TextOrIds, TextWindow, TokenizedTexts, check_readable, mean_of_windows
 
 Loaded = TypeVar("Loaded")
 """The class that `load` was called on."""
@@ -453,12 +438,7 @@ class Embedder(ABC):
         return self._through_heads(pooled)
 
     def windows(
-        self,
-        inputs: Sequence[TextOrIds],
-        prompt: str = "",
-        *,
-        overlapping: bool = False,
-        name: TextName = TEXTS,
+        self, inputs: Sequence[TextOrIds], prompt: str = "", *, overlapping: bool = False, name: TextName = TEXTS
     ) -> tuple[TokenizedTexts, list[TextWindow]]:
         """The tokens of texts behind a prompt, and the windows that the encoder reads of them.
 
@@ -475,7 +455,12 @@ class Embedder(ABC):
         """
         texts = TokenizedTexts.of(self.tokenizer, inputs, prompt, name)
         windows = texts.windows(hides_prompt=not self.manifest.include_prompt, overlapping=overlapping)
-        self._check_readable(windows, lambda i: name(sum(not window.place for window in windows[: i + 1]) - 1))
+        check_readable(
+            [window.ids for window in windows],
+            self.tokenizer,
+            self.encoder.vocabulary,
+            lambda i: name(sum(not window.place for window in windows[: i + 1]) - 1),  # the text of the window
+        )
         return texts, windows
 
     def encode_windows(self, windows: Sequence[TextWindow]) -> Float[np.ndarray, "n E"]:
@@ -539,7 +524,8 @@ class Embedder(ABC):
         document = TokenizedDocument.of(self.tokenizer, text, chunks, text_prompt, hides_prompt)
         prompted = text_prompt + text
         counter.add([document.size], longest_words(self.tokenizer.overlong_words([prompted], [document.ids])))
-        self._check_readable(document.windows, lambda _: f"documents[{counter.texts - 1}]")
+        name = f"documents[{counter.texts - 1}]"
+        check_readable([w.ids for w in document.windows], self.tokenizer, self.encoder.vocabulary, lambda _: name)
         return document
 
     def _encode_layers(
@@ -597,9 +583,6 @@ class Embedder(ABC):
             return windows
 
         return read
-
-    def _check_readable(self, windows: Sequence[TextWindow] | Sequence[DocumentWindow], name: TextName) -> None:
-        check_readable([window.ids for window in windows], self.tokenizer, self.encoder.vocabulary, name)
 
     def _vectors(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "N E"]:
         """The vectors of the texts that these are windows of, those of one text averaged before the heads."""
