@@ -141,7 +141,11 @@ class Collection(Index):
         return [[Match(ids[row], score) for row, score in zip(*pair, strict=True)] for pair in pairs]
 
     def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:
-        """The records that share words with the query, of greatest BM25 first; scores are no cosines."""
+        """The records that share words with the query, of greatest BM25 first; scores are no cosines.
+
+        Raises:
+            BadInput: the query has more than 1,024 different words.
+        """
         k = whole_number("k", k)
         self._files.check_words()
         with self._files.reading() as (db, _):
@@ -180,6 +184,11 @@ class Collection(Index):
                 return snapshot.count
             masks = self._masks.passing(self._condition(db, where), db, snapshot)
             return sum(int(mask.sum()) for mask in masks)
+
+    def version(self) -> int:
+        """A number that grows with every change: what was computed from one version need not be true of the next."""
+        with self._files.reading() as (_, snapshot):
+            return snapshot.version
 
     def compact(self, progress: Progress = None) -> int:
         """Return the space of deleted records, and return how many rows that was; a kill loses nothing.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float32
 
+from ...runtime.cancellation import check_cancelled
 from ..exact import search
 from ..hits import Hits, merged, no_hits
 from ..quantized import search_quantized
@@ -36,6 +37,7 @@ def _of_segment(
     k: int,
     quantized: QuantizedSegments,
 ) -> Hits:
+    check_cancelled()
     scanned, passing = quantized.of(segment), None if mask.all() else mask
     if scanned is None:
         hits = search(queries, segment.vectors, k, mask=passing)

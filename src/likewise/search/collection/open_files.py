@@ -6,6 +6,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from ...errors import BadInput
+from ...runtime.cancellation import cancellable_sql
 from ...runtime.durability.writer_lock import WriterLock
 from .collection_folder import FORMAT, CollectionSettings, make_folder, read_settings, upgraded
 from .storage import journal as journal_file
@@ -52,11 +53,11 @@ class OpenFiles:
         """A transaction and its snapshot, by the journal's own connection or by another.
 
         Where the file of a segment is gone, another process may have compacted it away since the transaction began:
-        then there is a later state to read.
+        then there is a later state to read. What is read in a transaction can be cancelled.
         """
         version = None
         while True:
-            with (journal or self.journal).reading() as db:
+            with (journal or self.journal).reading() as db, cancellable_sql(db):
                 snapshot = refreshed(self.snapshot, db, self.folder, self.settings.layout)
                 if not snapshot.missing or snapshot.version == version:
                     self.snapshot = snapshot
