@@ -2,6 +2,9 @@
 
 import json
 import stat
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -11,7 +14,9 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from likewise.errors import BadInput
+from likewise.runtime.durability.writer_lock import WriterLock
 from likewise.serve import ServeSettings
+from likewise.serve.access import api_keys
 from likewise.serve.access.api_keys import KeyRing, add_key, read_keys, remove_key
 from likewise.serve.access.rate_limits import RateLimits
 from likewise.serve.run_server import check_access
@@ -44,6 +49,26 @@ def test_keys_have_names_of_their_own_and_can_be_removed(keys):
         remove_key(keys, "alice")
     ring = KeyRing(keys)
     assert (ring.of(secret), ring.of(other).name) == (None, "bob")
+
+
+def test_keys_that_are_changed_at_once_are_all_changed(tmp_path, monkeypatch):
+    keys, read = tmp_path / "keys.json", api_keys.read_keys
+    add_key(keys, "old")
+    monkeypatch.setattr(api_keys, "read_keys", lambda file: (read(file), time.sleep(0.02))[0])
+    changes = [partial(add_key, keys, f"new{i}") for i in range(6)] + [partial(remove_key, keys, "old")]
+    with ThreadPoolExecutor(len(changes)) as threads:
+        [done.result() for done in [threads.submit(change) for change in changes]]
+    assert {key.name for key in read(keys)} == {f"new{i}" for i in range(6)}
+    assert [path.name for path in tmp_path.iterdir()] == ["keys.json"]
+
+
+def test_keys_that_another_process_keeps_locked_are_not_changed(tmp_path, monkeypatch):
+    monkeypatch.setattr(api_keys, "PATIENCE", 0.05)
+    lock = WriterLock(tmp_path)
+    with pytest.raises(BadInput, match="one writes at a time"):
+        add_key(tmp_path / "keys.json", "alice")
+    lock.release()
+    add_key(tmp_path / "keys.json", "alice")
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"keys": 3}', '{"keys": [{"name": "a"}]}', '{"keys": [3]}'])

@@ -1,6 +1,7 @@
 """The lock of the one process that writes to a folder; it does not outlive the process."""
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from weakref import WeakSet
@@ -13,6 +14,7 @@ except ImportError:  # Windows: nothing here keeps writers apart
     fcntl = None  # type: ignore[assignment]
 
 FILE = "lock"
+RETRY_SECONDS = 0.01
 
 
 class WriterLock:
@@ -21,9 +23,11 @@ class WriterLock:
     Args:
         folder: what is locked, by the file `lock` in it.
         advice: what to do instead of waiting; ends the message.
+        patience: seconds to wait for another writer.
     """
 
-    def __init__(self, folder: Path, advice: str = "open it with read_only=True") -> None:
+    def __init__(self, folder: Path, advice: str = "open it with read_only=True", patience: float = 0.0) -> None:
+        self._give_up = time.monotonic() + patience
         self._path, self._advice = folder / FILE, advice
         self._handle: int | None = None
         while self._handle is None:
@@ -52,9 +56,10 @@ class WriterLock:
         assert self._handle is not None
         if fcntl is None:
             return
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        while not self._locked():
+            if time.monotonic() < self._give_up:
+                time.sleep(RETRY_SECONDS)
+                continue
             owner = os.pread(self._handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
             raise BadInput(
                 f"{folder} is being written by the process {owner}, and one writes at a time; wait until it has ended, "
@@ -62,6 +67,14 @@ class WriterLock:
             ) from None
         with suppress(OSError):  # a full disk: the number is for messages only
             os.pwrite(self._handle, f"{os.getpid():<20}".encode(), 0)
+
+    def _locked(self) -> bool:
+        assert self._handle is not None
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
 
     def remove(self) -> None:
         """Let others write, and leave no file behind."""

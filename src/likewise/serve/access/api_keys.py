@@ -10,15 +10,19 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...errors import BadInput, LikewiseError
-from ...runtime.atomic_files import atomic_file
+from ...runtime.atomic_files import atomic_file, followed
+from ...runtime.durability.writer_lock import WriterLock
 from ...runtime.untrusted_files import read_object
 
 PREFIX = "lw-"
 BYTES = 32
+PATIENCE = 10.0
+"""Seconds to wait for another process that changes the file."""
 CHECK_SECONDS = 1.0
 """How often a running server looks whether the file has changed."""
 
@@ -62,11 +66,11 @@ def add_key(file: Path, name: str, rate: float | None = None) -> str:
     Raises:
         BadInput: the name is taken or empty.
     """
-    keys = read_keys(file)
-    if not name.strip() or any(key.name == name for key in keys):
-        raise BadInput(f"there is a key {name!r} already" if name.strip() else "a key needs a name")
-    secret = PREFIX + secrets.token_urlsafe(BYTES)
-    _write(file, [*keys, ApiKey(name, _hash(secret), rate)])
+    with _changing(file) as keys:
+        if not name.strip() or any(key.name == name for key in keys):
+            raise BadInput(f"there is a key {name!r} already" if name.strip() else "a key needs a name")
+        secret = PREFIX + secrets.token_urlsafe(BYTES)
+        keys.append(ApiKey(name, _hash(secret), rate))
     return secret
 
 
@@ -76,17 +80,26 @@ def remove_key(file: Path, name: str) -> None:
     Raises:
         BadInput: there is none of this name.
     """
-    keys = read_keys(file)
-    left = [key for key in keys if key.name != name]
-    if len(left) == len(keys):
-        raise BadInput(f"there is no key {name!r}; there are {', '.join(key.name for key in keys) or 'none'}")
-    _write(file, left)
+    with _changing(file) as keys:
+        left = [key for key in keys if key.name != name]
+        if len(left) == len(keys):
+            raise BadInput(f"there is no key {name!r}; there are {', '.join(key.name for key in keys) or 'none'}")
+        keys[:] = left
 
 
-def _write(file: Path, keys: list[ApiKey]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(file, private=True) as partial:
-        partial.write_text(json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n", "utf-8")
+@contextmanager
+def _changing(file: Path) -> Iterator[list[ApiKey]]:
+    """The keys of a file, written as the block leaves them; other processes that change them wait meanwhile."""
+    folder = followed(file).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = WriterLock(folder, "name another file for the keys", PATIENCE)
+    try:
+        keys = read_keys(file)
+        yield keys
+        with atomic_file(file, private=True) as partial:
+            partial.write_text(json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n", "utf-8")
+    finally:
+        lock.remove()
 
 
 def _hash(secret: str) -> str:
