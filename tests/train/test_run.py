@@ -9,6 +9,7 @@ from likewise.cli import main
 from likewise.data.column_names import ColumnNames
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
+from likewise.runtime.durability.writer_lock import WriterLock
 from likewise.train import TrainSettings, load_data, train
 from likewise.train.evaluators import load_evaluator
 from likewise.train.output.log import TIMING_FIELDS, read_log
@@ -80,6 +81,15 @@ def test_the_weights_are_hashed_once_to_know_a_run(monkeypatch):
     model, data = TorchEmbedder.load("tiny"), load_data("pairs.csv", "cosent", COLUMNS)
     job = training_job("tiny", model, [data], _settings(), None)
     assert job.backbone["fingerprint"] == job.identity["backbone"] == "f" * 32 and len(hashed) == 1
+
+
+def test_a_folder_that_another_run_is_trained_into_is_refused(place):
+    data, lock = load_data("pairs.csv", "cosent", COLUMNS), WriterLock(place)
+    with pytest.raises(BadInput, match="one writes at a time; wait until it has ended, or train into another folder"):
+        train("tiny", data, _settings(), output=str(place))
+    lock.release()
+    train("tiny", data, _settings(), output=str(place))
+    assert not (place / "lock").exists()
 
 
 def test_a_finished_run_gives_the_model_its_weights(place):

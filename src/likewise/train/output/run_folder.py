@@ -14,6 +14,7 @@ from typing import Any
 from ...errors import BadInput, MissingExtra
 from ...model_files.provenance import UNKNOWN_PROVENANCE, Provenance, write_provenance
 from ...runtime.atomic_files import atomic_file
+from ...runtime.durability.writer_lock import WriterLock
 from ...runtime.installation import install_command
 from ...runtime.untrusted_files import read_object
 from ..data.schedule import DataSource
@@ -92,7 +93,23 @@ def train_in_folder(
     """Train with live progress; a checkpoint of this same run in the folder is resumed from, unless told not to.
 
     Of several processes only the main one prints.
+
+    Raises:
+        BadInput: another run is being trained into the folder.
     """
+    if not is_main:
+        return _train(folder, job, resume, callbacks, is_main=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = WriterLock(folder, "train into another folder")  # log and checkpoints are read, changed and written
+    try:
+        return _train(folder, job, resume, callbacks, is_main=True)
+    finally:
+        lock.remove()
+
+
+def _train(
+    folder: Path, job: TrainingJob, resume: bool, callbacks: Sequence[Callback], *, is_main: bool
+) -> TrainResult:
     if not resume and is_main:
         (folder / RECORD).unlink(missing_ok=True)  # it describes the run that this one replaces
     before = latest_checkpoint(folder / CHECKPOINTS) if resume else None
