@@ -10,6 +10,7 @@ from ..cluster.clusterings import cluster_vectors
 from ..cluster.maps.cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 from ..cluster.maps.layout import map_layout
 from ..search.collection import Collection
+from .public_paths import public_id
 
 SHOWN = 240
 """Characters of a text that a map shows."""
@@ -29,7 +30,8 @@ def collection_map(collection: Collection, layout: str, limit: int, clusters: in
         first = -(number * 1000) % step
         chosen = range(first, len(block), step)
         texts = block.texts or [None] * len(block)
-        rows += [(block.ids[i], texts[i] or "", block.vectors[i]) for i in chosen]
+        metadata = block.metadata or [{}] * len(block)
+        rows += [(public_id(block.ids[i], metadata[i]), texts[i] or "", block.vectors[i]) for i in chosen]
     if not rows:
         return {
             "total": 0,

@@ -1,4 +1,4 @@
-"""The map of a collection in a process of its own: one that nobody waits for any more is ended, and serving goes on.
+"""The map of a collection in a process of its own: it is ended when nobody waits for it any more, and serving goes on.
 
 python -m likewise.serve.map_process FOLDER LAYOUT LIMIT CLUSTERS        prints the map as JSON; CLUSTERS may be -
 """
@@ -15,6 +15,8 @@ from typing import Any
 from ..runtime.installation import missing_extra
 from .web.exchange import json_bytes, parse_json
 
+WITH_SKLEARN = ("t-sne",)
+"""Layouts that need scikit-learn."""
 NICER = 10
 """By how much the process stands back behind requests, in the kernel's steps."""
 
@@ -23,10 +25,10 @@ async def map_in_process(folder: Path, query: Mapping[str, Any]) -> dict[str, An
     """As `collection_map`; cancelled, it ends the process.
 
     Raises:
-        MissingExtra: scikit-learn is not installed.
+        MissingExtra: the layout needs scikit-learn, which is not installed.
         MapFailed: the process could not compute the map.
     """
-    if find_spec("sklearn") is None:
+    if query["layout"] in WITH_SKLEARN and find_spec("sklearn") is None:
         raise missing_extra("scikit-learn", "map", f"a map by {query['layout']}")
     process = await asyncio.create_subprocess_exec(
         *_command(folder, query),

@@ -33,6 +33,17 @@ class ServedModel:
     """Whether the model's own vectors have length 1."""
     used: float = 0.0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    generation: int = 0
+    """How often it was loaded: what is known of one generation need not be true of the next."""
+    _fingerprint: tuple[int, str] = (0, "")
+
+    async def fingerprint(self) -> str:
+        """The loaded model's; it is computed once a generation, from all weights."""
+        known, model = self._fingerprint, self.model
+        if known[0] != self.generation:
+            known = self.generation, await asyncio.to_thread(lambda: str(model.fingerprint))
+            self._fingerprint = known
+        return known[1]
 
 
 class ModelStore:
@@ -105,6 +116,7 @@ class ModelStore:
         model = await asyncio.to_thread(served.load)
         work: ModelWork = EmbedderWork(model) if served.kind == "embedder" else RerankerWork(model)
         served.model, served.size, served.is_unit = model, model_bytes(model), gives_unit_vectors(model)
+        served.generation += 1
         served.thread = ModelThread(served.name, work, self._settings, self._observer)
 
     def _make_room(self, newest: ServedModel) -> None:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MAP_LAYOUTS = ("pca", "t-sne")
 """Those of `likewise.cluster.maps.layout`, which is imported only when a map is asked for."""
-SLOW_LAYOUTS = ("t-sne",)
-"""Those that take up to minutes."""
 MAP_QUERY = ObjectOf(
     "MapQuery",
     {
@@ -74,10 +72,11 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 async def search_collection(exchange: Exchange) -> Reply:
     """Search a collection by meaning, and by words if that is wanted; a reranker orders the best if one is named."""
-    body, store = exchange.body, exchange.server.collections
-    name = body["collection"] or next(iter(store.names()), "")
-    found: OpenCollection = await store.opened(name)
+    body = exchange.body
+    name = body["collection"] or next(iter(exchange.server.collections.names()), "")
     reranker = body["rerank"] and await exchange.server.models.loaded(body["rerank"], "reranker")
+    # opened last: whatever else is waited for before the query is computed, the model may be replaced meanwhile
+    found: OpenCollection = await exchange.server.collections.opened(name)
     began = time.perf_counter()
     job = await computed(
         exchange, found.model, [body["query"]], prompt=query_prompt(found.model), truncate=body["truncate"]
@@ -101,7 +100,7 @@ async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: i
     body, store = exchange.body, exchange.server.collections
     search = partial(found.texts.for_query(vectors).search, body["query"], k, body["filter"], hybrid=body["hybrid"])
     try:
-        result: SearchResult = await within_deadline(exchange, store.compute(search))
+        result: SearchResult = await within_deadline(exchange, found.thread.compute(search))
     except BadInput as error:
         raise ApiError("invalid", store.message(error, found.name)) from None
     return result.passages
@@ -126,7 +125,15 @@ async def _reranked(
 
 
 def _plain(one: "Passage") -> dict[str, Any]:
-    return {"id": one.id, "text": one.text, "score": one.score, "scores": {**one.scores}, "metadata": {**one.metadata}}
+    from ..public_paths import public_id, public_metadata
+
+    return {
+        "id": public_id(one.id, one.metadata),
+        "text": one.text,
+        "score": one.score,
+        "scores": {**one.scores},
+        "metadata": public_metadata(one.metadata),
+    }
 
 
 async def list_collections(exchange: Exchange) -> Reply:
@@ -150,29 +157,19 @@ async def show_map(exchange: Exchange) -> Reply:
 
 
 async def _map_of(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]:
-    """A map that was computed before, or a new one, one at a time."""
+    """A map that was computed before of the same state, or a new one, one at a time, by a process that can be ended."""
+    from ..map_process import map_in_process
+
     store, query = exchange.server.collections, exchange.query
-    key = (found.name, await store.compute(found.collection.count), *query.values())
+    key = (found.number, await found.thread.compute(found.collection.version), *query.values())
     async with store.one_map:
         if key not in store.maps:
-            mapped = await _computed_map(exchange, found)
+            mapped = await map_in_process(store.folder_of(found.name), query)
             store.maps[key] = {"collection": found.name, "layout": query["layout"], **mapped}
             for old in [*store.maps][: -store.MAPS_KEPT]:
                 del store.maps[old]
         shown: dict[str, Any] = store.maps[key]
         return shown
-
-
-async def _computed_map(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]:
-    """A slow layout in a process of its own, which can be ended."""
-    from ..map_of_collection import collection_map
-    from ..map_process import map_in_process
-
-    store, query = exchange.server.collections, exchange.query
-    if query["layout"] in SLOW_LAYOUTS:
-        return await map_in_process(store.folder_of(found.name), query)
-    mapped: dict[str, Any] = await store.compute(partial(collection_map, found.collection, **query))
-    return mapped
 
 
 OBJECT: dict[str, Any] = {"type": "object"}

@@ -40,13 +40,14 @@ def model_card_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG00
 async def show_card(exchange: Exchange) -> Reply:
     """Facts of a model, and what its card says of it."""
     served = await embedder_of(exchange, exchange.query["model"])
-    text = await asyncio.to_thread(card_text, Path(served.model.manifest.encoder))
+    model, fingerprint = served.model, await served.fingerprint()
+    text = await asyncio.to_thread(card_text, Path(model.manifest.encoder))
     named = {field: front_value(text, field) for field in ("license", "language", "base_model")}
     return Reply(
         {
             "model": served.name,
             "about": about(text),
-            "facts": {**model_facts(served.model), **named},
+            "facts": {**model_facts(model), "fingerprint": fingerprint, **named},
             "scores": [score._asdict() for score in card_scores(text)],
             "notes": card_notes(text),
         }
@@ -62,7 +63,6 @@ def model_facts(embedder: Any) -> dict[str, Any]:
         "vocabulary": embedder.tokenizer.vocabulary,
         "prompts": dict(embedder.manifest.prompts),
         "precision": embedder.precision,
-        "fingerprint": embedder.fingerprint,
     }
 
 
@@ -116,4 +116,5 @@ def card_notes(card: str) -> list[str]:
     """What a card says of its scores and of the model's limits, a sentence or two each."""
     on_scores = section(card, "Scores").split("|", 1)[0].split("\n\n")
     limits = re.findall(r"^- (.+)$", section(card, "Limits"), re.MULTILINE)
-    return [text.replace("`", "").strip() for text in (*on_scores, *limits) if text.strip()]
+    notes = (text.replace("`", "").strip() for text in (*on_scores, *limits))
+    return [note for note in notes if note]

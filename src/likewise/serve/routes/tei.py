@@ -54,11 +54,11 @@ async def info(exchange: Exchange) -> Reply:
     """The first model, as TEI describes its one."""
     served = await embedder_of(exchange)
     settings: ServeSettings = exchange.server.settings
-    model: Any = served.model
+    model, fingerprint = served.model, await served.fingerprint()
     return Reply(
         {
             "model_id": served.name,
-            "model_sha": model.fingerprint,
+            "model_sha": fingerprint,
             "model_dtype": model.precision,
             "served_model_name": served.name,
             "model_type": {"embedding": {"pooling": model.pooling.spec}},

@@ -24,6 +24,7 @@ ERROR_KINDS: dict[str, ErrorKind] = {
     "model_not_found": ErrorKind(404, "invalid_request_error", "model_not_found", "NotFound"),
     "method": ErrorKind(405, "invalid_request_error", "method_not_allowed", "Validation"),
     "slow_body": ErrorKind(408, "invalid_request_error", "request_timeout", "Validation"),
+    "other_model": ErrorKind(409, "invalid_request_error", "model_mismatch", "Backend"),
     "body_too_large": ErrorKind(413, "invalid_request_error", "request_too_large", "Validation"),
     "media_type": ErrorKind(415, "invalid_request_error", "unsupported_media_type", "Validation"),
     "host": ErrorKind(421, "invalid_request_error", "unknown_host", "Validation"),

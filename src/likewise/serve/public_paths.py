@@ -1,0 +1,34 @@
+"""What answers show of files and folders of the server: names, never where they lie."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..search.records import Value
+from ..search.texts.passages import BEFORE_HASH
+
+
+def public_model(recorded: str) -> str:
+    """The name of a model that an index records: of a folder the last part."""
+    is_folder = recorded.startswith("~") or Path(recorded).is_absolute()
+    return Path(recorded).name if is_folder else recorded
+
+
+def public_id(name: str, metadata: Mapping[str, Value]) -> str:
+    """The id of a passage, with a digest in place of the folder of its file: the same for all passages of a folder."""
+    file = _absolute_file(metadata)
+    if file is None or not name.startswith(f"{file}{BEFORE_HASH}"):
+        return name
+    folder = hashlib.sha256(str(file.parent).encode()).hexdigest()[:8]
+    return f"{folder}/{file.name}{name.removeprefix(str(file))}"
+
+
+def public_metadata(metadata: Mapping[str, Value]) -> dict[str, Value]:
+    """The metadata of a passage, with the name of its file."""
+    file = _absolute_file(metadata)
+    return {**metadata} if file is None else {**metadata, "file": file.name}
+
+
+def _absolute_file(metadata: Mapping[str, Value]) -> Path | None:
+    file = metadata.get("file")
+    return Path(file) if isinstance(file, str) and Path(file).is_absolute() else None
