@@ -17,7 +17,7 @@ def public_model(recorded: str) -> str:
 def public_id(name: str, metadata: Mapping[str, Value]) -> str:
     """The id of a passage, with a digest in place of the folder of its file: the same for all passages of a folder."""
     file = _absolute_file(metadata)
-    if file is None or not name.startswith(f"{file}{BEFORE_HASH}"):
+    if file is None or not f"{name}{BEFORE_HASH}".startswith(f"{file}{BEFORE_HASH}"):
         return name
     folder = hashlib.sha256(str(file.parent).encode()).hexdigest()[:8]
     return f"{folder}/{file.name}{name.removeprefix(str(file))}"
