@@ -35,7 +35,8 @@ class Document(NamedTuple):
         title: its title, by default the file's name without its ending; empty where it has none.
         row: its number among the rows of its file, from 1; None where the document is the file.
         has_headings: whether it is Markdown, or has headings as Markdown has them.
-        metadata: the other columns of its row.
+        metadata: the other columns of its row, or what its front matter says.
+        id: the caller's name for it; empty for what is from a file, or has none.
     """
 
     text: str
@@ -44,6 +45,12 @@ class Document(NamedTuple):
     row: int | None = None
     has_headings: bool = False
     metadata: Metadata = MappingProxyType({})
+    id: str = ""
+
+    @property
+    def source(self) -> str:
+        """What it replaces when it is added again: its id, or else its file."""
+        return self.id or self.file
 
 
 def read_documents(names: Iterable[str], column: str | None = None, *, whole: bool = False) -> Iterator[Document]:

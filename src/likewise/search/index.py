@@ -117,6 +117,11 @@ class Index(ABC):
         for block in self.records():
             yield from block.ids
 
+    def ids_beginning(self, beginnings: Sequence[str]) -> Iterator[str]:
+        """The ids that begin with any of these; here from all ids, and faster where an index can."""
+        wanted, lengths = {*beginnings}, {*map(len, beginnings)}
+        return (name for name in self.ids() if any(name[:length] in wanted for length in lengths))
+
     @abstractmethod
     def count(self, where: str | None = None) -> int:
         """How many records there are, or how many pass the filter."""

@@ -68,7 +68,7 @@ def checked_records(records: Records, width: int) -> Records:
             _check_text(text, i)
     if not metadata_is_storable(records.metadata or ()):
         for i, row in enumerate(records.metadata or ()):
-            _check_metadata(row, i)
+            check_metadata(row, i)
     return Records(records.ids, vectors, records.texts, records.metadata)
 
 
@@ -150,7 +150,12 @@ def _check_text(text: Any, i: int) -> None:
     check_storable(text, f"texts[{i}]")
 
 
-def _check_metadata(row: Any, i: int) -> None:
+def check_metadata(row: Any, i: int) -> None:
+    """Refuses metadata that some index could not keep.
+
+    Raises:
+        BadInput: names the row and the column.
+    """
     if not isinstance(row, Mapping):
         raise BadInput(f"metadata[{i}] is a {type(row).__name__}; expected a mapping of names to values")
     for name, value in row.items():

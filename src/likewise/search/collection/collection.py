@@ -29,6 +29,7 @@ from .storage.record_table import (
     StoredRow,
     all_ids,
     column_counts,
+    ids_beginning,
     ids_of_rows,
     insert,
     keys_of,
@@ -175,6 +176,12 @@ class Collection(Index):
         """The ids of all records."""
         with self._files.reading() as (db, _):
             found = all_ids(db)
+        yield from found
+
+    def ids_beginning(self, beginnings: Sequence[str]) -> Iterator[str]:
+        """The ids that begin with any of these, from the table's index over ids."""
+        with self._files.reading() as (db, _):
+            found = {name: None for one in beginnings for name in ids_beginning(db, one)}
         yield from found
 
     def count(self, where: str | None = None) -> int:

@@ -12,7 +12,7 @@ from ...files.documents import Document
 from ...runtime.progress import Progress, show_progress
 from ..index import Index
 from ..records import Records
-from .passages import Passage, PassageReader, file_of_id
+from .passages import Passage, PassageReader, text_id
 
 FIRST_BLOCK, LARGEST_BLOCK = 256, 8192
 """Passages of the first block, and of the largest; a block is twice the one before it while that took a second."""
@@ -29,7 +29,7 @@ class AddReport:
         added: new ones, which were embedded.
         unchanged: those that the index had.
         moved: those among them whose place or other columns changed; they were stored again, not embedded.
-        deleted: those that their files no longer have.
+        deleted: those that their texts or files no longer have.
     """
 
     documents: int = 0
@@ -41,7 +41,7 @@ class AddReport:
 
 @dataclass(frozen=True)
 class PassageBlock:
-    """Passages that are stored at once, how many documents end in it, and the files that were read to their end."""
+    """Passages that are stored at once, how many documents end in it, and the texts that were read to their end."""
 
     passages: Sequence[Passage]
     documents: int
@@ -57,25 +57,26 @@ class PassageWriter:
 
     index: Index
     embed: Callable[[Sequence[Passage]], Records]
+    stored: set[str]
+    """Keys of the passages that the index has of these texts; those of other texts do no harm."""
     report: AddReport = field(default_factory=AddReport)
 
     def __post_init__(self) -> None:
-        self.stored = set(self.index.ids())
-        self.unseen: dict[str, set[str]] = defaultdict(set)  # ids by file that its documents have not shown yet
-        for name in self.stored:
-            self.unseen[file_of_id(name)].add(name)
+        self.unseen: dict[str, set[str]] = defaultdict(set)  # keys by text that its documents have not shown yet
+        for key in self.stored:
+            self.unseen[text_id(key)].add(key)
 
     def write(
         self, documents: Iterable[Document], reader: PassageReader, progress: Progress, total: int | None
     ) -> AddReport:
-        """Write the passages of these documents; those of a file must follow each other."""
+        """Write the passages of these documents; those of one text or file must follow each other."""
         with show_progress(progress, total) as advance, ThreadPoolExecutor(1) as thread:
             storing: Future[int] | None = None
             for block in passage_blocks(documents, reader):
-                new = [passage for passage in block.passages if passage.id not in self.stored]
-                old = [passage for passage in block.passages if passage.id in self.stored]
+                new = [passage for passage in block.passages if passage.key not in self.stored]
+                old = [passage for passage in block.passages if passage.key in self.stored]
                 records = self.embed(new) if new else None
-                self.stored.update(passage.id for passage in new)
+                self.stored.update(passage.key for passage in new)
                 if storing is not None:
                     advance(storing.result(), 0)
                 storing = thread.submit(self._store, block, records, old)
@@ -84,14 +85,14 @@ class PassageWriter:
         return self.report
 
     def _store(self, block: PassageBlock, new: Records | None, old: Sequence[Passage]) -> int:
-        """Store a block, then delete what the files that were read to their end no longer have; returns documents."""
+        """Store a block, then delete what the texts that were read to their end no longer have; returns documents."""
         moved = self._moved(old)
         for records in (new, moved):
             if records is not None and len(records):
                 self.index.upsert(records)
         for passage in old:
-            self.unseen[passage.file].discard(passage.id)
-        gone = [name for file in block.finished if file for name in sorted(self.unseen.pop(file, ()))]
+            self.unseen[text_id(passage.key)].discard(passage.key)
+        gone = [key for name in block.finished if name for key in sorted(self.unseen.pop(name, ()))]
         self.report.deleted += self.index.delete(gone) if gone else 0
         self.report.documents += block.documents
         self.report.added += 0 if new is None else len(new)
@@ -101,12 +102,12 @@ class PassageWriter:
 
     def _moved(self, passages: Sequence[Passage]) -> Records:
         """The stored records of these passages whose metadata differ, with the new ones."""
-        found = self.index.get([passage.id for passage in passages]) if passages else Records([], np.empty((0, 0)))
+        found = self.index.get([passage.key for passage in passages]) if passages else Records([], np.empty((0, 0)))
         rows = found.metadata or [{}] * len(passages)
         texts = [passage.text for passage in passages]
         differ = [i for i, (old, new) in enumerate(zip(rows, passages, strict=True)) if {**old} != {**new.metadata}]
         return Records(
-            [passages[i].id for i in differ],
+            [passages[i].key for i in differ],
             found.vectors[differ],
             [texts[i] for i in differ],
             [passages[i].metadata for i in differ],
@@ -117,17 +118,17 @@ def passage_blocks(documents: Iterable[Document], reader: PassageReader) -> Iter
     """The passages of documents in blocks, which grow while their consumer is quick; the last may be empty."""
     passages: dict[str, Passage] = {}
     finished: list[str] = []
-    size, count, file, began = FIRST_BLOCK, 0, "", time.perf_counter()
+    size, count, source, began = FIRST_BLOCK, 0, "", time.perf_counter()
     for document in documents:
-        if document.file != file:
-            finished.append(file)
-            file = document.file
+        if document.source != source:
+            finished.append(source)
+            source = document.source
         for passage in reader.passages(document):
-            passages[passage.id] = passage
+            passages[passage.key] = passage
         count += 1
         if len(passages) >= size:
             yield PassageBlock([*passages.values()], count, finished)
             now = time.perf_counter()
             size = min(LARGEST_BLOCK, size * 2) if now - began < QUICK else size
             passages, finished, count, began = {}, [], 0, now
-    yield PassageBlock([*passages.values()], count, [*finished, file])
+    yield PassageBlock([*passages.values()], count, [*finished, source])

@@ -1,4 +1,4 @@
-"""Passages: the chunks of documents as an index keeps them: an id from file and text, and where they stand."""
+"""Passages: the chunks of documents as an index keeps them: a key from id and text, and where they stand."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -13,21 +13,21 @@ from ..records import Value
 from .headings import BETWEEN, embedded_text
 
 HASH = 20
-"""Hexadecimal digits of a text's hash in an id: 80 bits, so that among 10⁹ texts no two share one by chance."""
+"""Hexadecimal digits of a text's hash in a key: 80 bits, so that among 10⁹ texts no two share one by chance."""
 BEFORE_HASH = "#"
-"""What stands in an id between the file and the text's hash."""
+"""What stands in a key between the text's id and the hash."""
 RANKED_BY = ("reranked", "fused", "cosine", "words")
 """Names of scores; a passage is ranked by the first of them that it has."""
 
 
 class Passage(NamedTuple):
-    """A text under an id, and where it is from.
+    """A part of a text, under the key by which the index keeps it, and where it is from.
 
     `metadata` has, where they are known: file, title, row (from 1), headings, start and stop (characters of the
     document), and the columns of the row.
     """
 
-    id: str
+    key: str
     text: str
     metadata: Mapping[str, Value]
     scores: Mapping[str, float] = MappingProxyType({})
@@ -39,6 +39,11 @@ class Passage(NamedTuple):
         return next((self.scores[name] for name in RANKED_BY if name in self.scores), 0.0)
 
     @property
+    def id(self) -> str:
+        """The id of the text it is of: the caller's, or its file's path; its own key if the text has neither."""
+        return text_id(self.key) or self.key
+
+    @property
     def file(self) -> str:
         """The file it is from; empty where it is from none."""
         return str(self.metadata.get("file") or "")
@@ -46,26 +51,26 @@ class Passage(NamedTuple):
 
 @dataclass
 class PassageReader:
-    """Cuts the documents of one file after another into passages; the same text in the same file gets the same id."""
+    """Cuts documents into passages, those of one source after another; the same text there gets the same key."""
 
     count_tokens: CountTokens
     settings: ChunkSettings
     with_headings: bool = False
-    """Whether titles and headings are embedded too: then an id changes with them."""
-    file: str | None = None
+    """Whether titles and headings are embedded too: then a key changes with them."""
+    source: str | None = None
     seen: dict[str, int] = field(default_factory=dict)
-    """How often each text has occurred in the current file."""
+    """How often each text has occurred in the current source."""
 
     def passages(self, document: Document) -> Iterator[Passage]:
         """The passages of a document; none of one without text."""
-        if document.file != self.file:
-            self.file, self.seen = document.file, {}
+        if document.source != self.source:
+            self.source, self.seen = document.source, {}
         chunks = self._chunks(document)
         for chunk in chunks:
             text = document.text[chunk.start : chunk.stop]
             metadata = _metadata(document, chunk, located=document.row is None or len(chunks) > 1)
             embedded = embedded_text(text, metadata) if self.with_headings else text
-            yield Passage(self._id(document.file, embedded), text, metadata)
+            yield Passage(self._key(document.source, embedded), text, metadata)
 
     def _chunks(self, document: Document) -> list[Chunk]:
         """The chunks; a text of fewer bytes than tokens are allowed is one chunk, and no tokens are counted."""
@@ -76,18 +81,18 @@ class PassageReader:
         start, stop = trim(text, 0, len(text))
         return [Chunk(start, stop)] if start < stop else []
 
-    def _id(self, file: str, text: str) -> str:
-        """From file and embedded text; equal ones of a file are numbered, and equal ones without a file are one."""
+    def _key(self, source: str, text: str) -> str:
+        """From source and embedded text; equal ones of a source are numbered, and equal ones without one are one."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:HASH]
-        if not file:
+        if not source:
             return BEFORE_HASH + digest
         number = self.seen[digest] = self.seen.get(digest, 0) + 1
-        return f"{file}{BEFORE_HASH}{digest}.{number}" if number > 1 else f"{file}{BEFORE_HASH}{digest}"
+        return f"{source}{BEFORE_HASH}{digest}.{number}" if number > 1 else f"{source}{BEFORE_HASH}{digest}"
 
 
-def file_of_id(name: str) -> str:
-    """The file that a passage with this id is from; empty where it is from none."""
-    return name.rpartition(BEFORE_HASH)[0]
+def text_id(key: str) -> str:
+    """The id of the text that a passage with this key is of: the caller's, or a file's path; empty if it has neither."""
+    return key.rpartition(BEFORE_HASH)[0]
 
 
 def _metadata(document: Document, chunk: Chunk, located: bool) -> Mapping[str, Value]:

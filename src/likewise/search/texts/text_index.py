@@ -2,14 +2,15 @@
 
 >>> index = TextIndex.open("notes.index", "likewise-mini")                  # doctest: +SKIP
 >>> index.add(read_documents(["notes/"]))                                   # doctest: +SKIP
+>>> index.upsert([{"id": "cats", "text": "Cats sleep a lot."}])             # doctest: +SKIP
 >>> index.search("how long do cats sleep", hybrid=True)                     # doctest: +SKIP
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -24,12 +25,14 @@ from ...runtime.progress import Progress
 from ...text.chunking import ChunkSettings
 from ..index import Index, Match, ModelIdentity
 from ..indexes import create_index, open_index
-from ..records import Records
+from ..records import Records, Value
 from .adding import AddReport, PassageWriter
 from .fusion import reciprocal_rank_fusion
+from .given_texts import GivenText, given_documents, without_repeats
 from .headings import embedded_text
 from .passages import Passage, PassageReader
 from .reranking import PairScorer, rerank
+from .stored_texts import delete_passages, keys_passing, passage_keys, stored_texts
 
 CANDIDATES = 100
 """How many passages each ranking of a hybrid search has, and how many a reranker is given at most."""
@@ -114,22 +117,84 @@ class TextIndex:
             raise
 
     def add(
-        self, documents: Iterable[str | Document], *, progress: Progress = None, total: int | None = None
+        self,
+        texts: Iterable[GivenText],
+        *,
+        ids: Sequence[str] | None = None,
+        metadata: Sequence[Mapping[str, Value]] | None = None,
+        progress: Progress = None,
+        total: int | None = None,
     ) -> AddReport:
-        """Add texts or documents, cut into passages; what the index has already is not embedded again.
+        """Add texts under new ids, cut into passages; what the index has already is not embedded again.
 
-        Of a file whose documents are added, passages that it no longer has are deleted. What was reported to `progress`
-        is stored. Stopped at any moment, the same call again goes on where it was.
+        Documents from files have no id but their file: added again, a file is brought up to date, and passages that it
+        no longer has are deleted. Texts without an id are told apart by their words alone. What was reported to
+        `progress` is stored; files that were being added when the call was stopped go on by the same call.
 
         Args:
-            documents: texts, or documents (`likewise.files.documents.read_documents`), those of a file together.
-            progress: as in `Embedder.encode`; it counts documents.
-            total: how many documents there are, where it is known.
+            texts: strings; dictionaries with `text`, perhaps `id`, and metadata under all other keys; or documents
+                (`likewise.files.documents.read_documents`), those of a file together. A list is checked as a whole
+                before anything is stored; an iterator is added as it comes.
+            ids: the texts' ids, instead of ids in dictionaries.
+            metadata: names and values for each text, which filters can ask for and passages are returned with.
+            progress: as in `Embedder.encode`; it counts texts.
+            total: how many texts there are, if it is known.
+
+        Raises:
+            BadInput: an id occurs twice, or is in the index already (`upsert` replaces its text); a text is blank.
         """
+        documents = given_documents(texts, ids, metadata)
+        writer = self._writer(documents)
+        return self._write(writer, without_repeats(documents, writer.unseen), progress, total)
+
+    def upsert(
+        self,
+        texts: Iterable[GivenText],
+        *,
+        ids: Sequence[str] | None = None,
+        metadata: Sequence[Mapping[str, Value]] | None = None,
+        progress: Progress = None,
+        total: int | None = None,
+    ) -> AddReport:
+        """As `add`, but the text of an id that the index has already is replaced, with its metadata."""
+        documents = given_documents(texts, ids, metadata)
+        return self._write(self._writer(documents), without_repeats(documents), progress, total)
+
+    def delete(self, ids: Sequence[str] | None = None, *, where: str | None = None) -> int:
+        """Delete texts by their ids, a file's by its path, or what meets a filter; returns how many passages that was.
+
+        Unknown ids are no error.
+
+        Raises:
+            BadInput: neither is given; the filter cannot be read.
+        """
+        if ids is None and where is None:
+            raise BadInput("nothing says what is to be deleted; expected ids, or a filter as where")
+        chosen = {key for keys in passage_keys(self.index, ids or ()).values() for key in keys}
+        return delete_passages(self.index, chosen | {*(keys_passing(self.index, where) if where else ())})
+
+    def get(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """The texts with these ids, in that order, as dictionaries: id, text and metadata.
+
+        A text of several passages is put together from them: white space where one ends is a blank or a line break.
+
+        Raises:
+            BadInput: an id is not there.
+        """
+        return stored_texts(self.index, ids)
+
+    def _writer(self, documents: Iterable[Document]) -> PassageWriter:
+        """A writer that knows what the index has of these texts: all of it, unless every text is listed with an id."""
+        if isinstance(documents, list) and all(document.id for document in documents):
+            known = passage_keys(self.index, [document.id for document in documents])
+            return PassageWriter(self.index, self._vectors, {key for keys in known.values() for key in keys})
+        return PassageWriter(self.index, self._vectors, {*self.index.ids()})
+
+    def _write(
+        self, writer: PassageWriter, documents: Iterable[Document], progress: Progress, total: int | None
+    ) -> AddReport:
         reader = PassageReader(self._count_tokens, self.chunking, self.headings)
-        writer = PassageWriter(self.index, self._vectors)
-        whole = (Document(document) if isinstance(document, str) else document for document in documents)
-        return writer.write(whole, reader, progress, total)
+        return writer.write(documents, reader, progress, total)
 
     def search(
         self,
@@ -217,7 +282,7 @@ class TextIndex:
         texts = [passage.text for passage in passages]
         embedded = [embedded_text(one.text, one.metadata) for one in passages] if self.headings else texts
         vectors = self.embedder.encode_document(embedded, progress=False, overflow="mean")
-        return Records([one.id for one in passages], vectors, texts, [one.metadata for one in passages])
+        return Records([one.key for one in passages], vectors, texts, [one.metadata for one in passages])
 
     def _count_tokens(self, texts: list[str]) -> list[int]:
         return [len(ids) for ids in self.embedder.tokenizer.token_ids(texts)]

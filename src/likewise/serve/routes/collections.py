@@ -129,6 +129,7 @@ def _plain(one: "Passage") -> dict[str, Any]:
 
     return {
         "id": public_id(one.id, one.metadata),
+        "key": public_id(one.key, one.metadata),
         "text": one.text,
         "score": one.score,
         "scores": {**one.scores},

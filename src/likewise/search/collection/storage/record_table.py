@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -121,6 +122,12 @@ def column_counts(db: sqlite3.Connection) -> dict[str, int]:
 def all_ids(db: sqlite3.Connection) -> list[str]:
     """The ids of all records."""
     return [name for (name,) in db.execute("SELECT id FROM records")]
+
+
+def ids_beginning(db: sqlite3.Connection, beginning: str) -> list[str]:
+    """The ids that begin so: SQLite compares texts by code points, so they follow each other."""
+    found = db.execute("SELECT id FROM records WHERE id >= ? AND id < ?", [beginning, beginning + chr(sys.maxunicode)])
+    return [name for (name,) in found]
 
 
 def keys_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:

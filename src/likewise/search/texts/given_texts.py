@@ -1,0 +1,100 @@
+"""Texts as callers give them (strings, dictionaries, documents) as documents, each with its id and its metadata."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ...errors import BadInput
+from ...files.documents import OWN_KEYS, Document
+from ..records import Value, check_ids, check_metadata, check_storable
+
+GivenText = str | Mapping[str, Any] | Document
+"""A text; a dictionary with its `text`, perhaps its `id`, and metadata under all other keys; or a document."""
+
+
+def given_documents(
+    texts: Iterable[GivenText],
+    ids: Sequence[str] | None = None,
+    metadata: Sequence[Mapping[str, Value]] | None = None,
+) -> Iterable[Document]:
+    """The texts as documents: a list of them, all checked, unless they come from an iterator.
+
+    Raises:
+        BadInput: one is no text, or is blank, or its id or metadata cannot be kept; the message names its place.
+    """
+    if isinstance(texts, str | Mapping | Document):
+        raise BadInput(f"expected a list of texts; got a single {type(texts).__name__}")
+    if ids is None and metadata is None:
+        documents = (_document(one, i) for i, one in enumerate(texts))
+        return [*documents] if isinstance(texts, Sequence) else documents
+    listed = [*texts]
+    for name, column in (("ids", ids), ("metadata", metadata)):
+        if column is not None and (isinstance(column, str) or len(column) != len(listed)):
+            raise BadInput(f"expected as many {name} as texts, {len(listed):,}; got {_found(column)}")
+    check_ids(ids or ())
+    names, rows = ids or [None] * len(listed), metadata or [None] * len(listed)
+    return [_document(one, i, name, row) for i, (one, name, row) in enumerate(zip(listed, names, rows, strict=True))]
+
+
+def without_repeats(documents: Iterable[Document], taken: Container[str] = ()) -> Iterable[Document]:
+    """The documents: all of a list, or one after another as they come.
+
+    Raises:
+        BadInput: a document's id has occurred before, or is taken.
+    """
+    checked = _without_repeats(documents, taken)
+    return [*checked] if isinstance(documents, list) else checked
+
+
+def _without_repeats(documents: Iterable[Document], taken: Container[str]) -> Iterator[Document]:
+    seen: set[str] = set()
+    for document in documents:
+        if document.id in seen:
+            raise BadInput(f"the id {document.id!r} occurs twice; expected each id once")
+        if document.id and document.id in taken:
+            raise BadInput(f"the id {document.id!r} is in the index already; upsert replaces its text")
+        seen |= {document.id} - {""}
+        yield document
+
+
+def _document(
+    given: GivenText, place: int, name: str | None = None, row: Mapping[str, Value] | None = None
+) -> Document:
+    if isinstance(given, Document):
+        return given._replace(id=name or given.id, metadata={**given.metadata, **(row or {})})
+    found = {"text": given} if isinstance(given, str) else given
+    if not isinstance(found, Mapping) or not isinstance(found.get("text"), str):
+        expected = "a string, a dictionary with a string under 'text', or a Document"
+        raise BadInput(f"texts[{place}] is {str(given)[:80]!r} ({type(given).__name__}); expected {expected}")
+    return _checked(found, name, row, place)
+
+
+def _checked(found: Mapping[str, Any], name: str | None, row: Mapping[str, Value] | None, place: int) -> Document:
+    """A dictionary as a document.
+
+    Raises:
+        BadInput: its text is blank; its id or metadata cannot be kept.
+    """
+    if not found["text"].strip():
+        raise BadInput(f"texts[{place}] is blank; expected a text, or leave it out")
+    if name is not None and "id" in found:
+        raise BadInput(f"texts[{place}] has an id of its own, {found['id']!r}; expected it there or in ids, not in both")
+    given_id = found.get("id", name or "")
+    if not isinstance(given_id, str) or ("id" in found and not given_id):
+        raise BadInput(f"texts[{place}] has the id {given_id!r}; expected a string that is not empty")
+    check_storable(given_id, f"the id of texts[{place}]")
+    check_storable(found["text"], f"texts[{place}]")
+    metadata = {key: value for key, value in found.items() if key not in ("id", "text")} | {**(row or {})}
+    check_metadata(metadata, place)
+    if reserved := sorted(metadata.keys() & {*OWN_KEYS, "id", "text"}):
+        raise BadInput(f"the metadata of texts[{place}] has {reserved[0]!r}, which the index itself uses; rename it")
+    title = metadata.get("title")
+    return Document(
+        found["text"],
+        title=title if isinstance(title, str) else "",
+        metadata=metadata,
+        id=given_id,
+    )
+
+
+def _found(column: Any) -> str:
+    return f"the one string {column!r}" if isinstance(column, str) else f"{len(column):,}"

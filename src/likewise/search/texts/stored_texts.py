@@ -1,0 +1,85 @@
+"""Texts in an index by their ids: the keys of their passages, and the texts put together again from these."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ...errors import BadInput
+from ..filters import matches, parse_filter
+from ..index import Index
+from ..records import Value
+from .passages import BEFORE_HASH, Passage, text_id
+
+OF_PASSAGES = ("row", "start", "stop", "headings")
+"""Metadata that says where a passage stands, and not what its text is."""
+AT_ONCE = 10_000
+"""Passages of one call."""
+
+
+def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
+    """For each id the keys of its passages: a text's, a file's by its path, or the one passage that has it for a key."""
+    if isinstance(ids, str):
+        raise BadInput(f"expected a list of ids; got the one string {ids!r}")
+    if wrong := [name for name in ids if not isinstance(name, str) or not name]:
+        raise BadInput(f"{wrong[0]!r} is no id; expected a string that is not empty")
+    found: dict[str, list[str]] = {name: [] for name in ids}
+    own = [name for name in found if BEFORE_HASH in name]
+    for key in index.ids_beginning([*(name + BEFORE_HASH for name in found), *own]):
+        for name in {text_id(key), key} & found.keys():
+            found[name].append(key)
+    return found
+
+
+def keys_passing(index: Index, condition: str) -> Iterator[str]:
+    """The keys of the passages whose metadata meet a condition."""
+    if not index.count(condition):  # which refuses columns that there are not
+        return
+    tree = parse_filter(condition)
+    for block in index.records():
+        rows = block.metadata or [{}] * len(block)
+        yield from (key for key, row in zip(block.ids, rows, strict=True) if matches(tree, row))
+
+
+def delete_passages(index: Index, keys: Iterable[str]) -> int:
+    """Delete passages, and return how many there were."""
+    chosen = sorted({*keys})
+    return sum(index.delete(chosen[start : start + AT_ONCE]) for start in range(0, len(chosen), AT_ONCE))
+
+
+def stored_texts(index: Index, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """The texts with these ids, as dictionaries that can be added again.
+
+    Raises:
+        BadInput: an id is not there.
+    """
+    keys = passage_keys(index, ids)
+    if missing := [name for name in ids if not keys[name]]:
+        raise BadInput(f"the id {missing[0]!r} is not in {index.location}")
+    listed = [key for name in keys for key in keys[name]]
+    found = index.get(listed)
+    rows = zip(listed, found.texts or [None] * len(listed), found.metadata or [{}] * len(listed), strict=True)
+    passages = {key: Passage(key, text or "", metadata) for key, text, metadata in rows}
+    return [{"id": name, **_joined([passages[key] for key in keys[name]])} for name in ids]
+
+
+def _joined(passages: Sequence[Passage]) -> dict[str, Any]:
+    """A text's passages in order, each character once; the white space between two is a line break, or a blank."""
+    text, end, last = "", 0, None
+    for row, start, passage in sorted(map(_placed, passages), key=lambda one: one[:2]):
+        if row != last:
+            text, end = text and text + "\n", 0
+        gap = "" if start <= end or not text or row != last else "\n" if start - end > 1 else " "
+        text += gap + passage.text[max(0, end - start) :]
+        end, last = max(end, start + len(passage.text)), row
+    return {"text": text, **_common([passage.metadata for passage in passages])}
+
+
+def _placed(passage: Passage) -> tuple[int, int, Passage]:
+    row, start = (passage.metadata.get(name) for name in ("row", "start"))
+    return (row if isinstance(row, int) else 0, start if isinstance(start, int) else 0, passage)
+
+
+def _common(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+    """What all passages say alike of their text."""
+    first, *others = rows
+    alike = {name: value for name, value in first.items() if all(row.get(name) == value for row in others)}
+    return {name: value for name, value in alike.items() if name not in OF_PASSAGES}

@@ -1,0 +1,175 @@
+"""Texts under the caller's ids: added, replaced, deleted and read again, whatever index keeps them."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from likewise import Embedder, TextIndex
+from likewise.errors import BadInput
+from likewise.files.documents import Document, read_documents
+from likewise.search.backends.memory_index import MemoryIndex
+from likewise.search.indexes import INDEXES
+from likewise.text.chunking import ChunkSettings
+
+LONG = "The cat sleeps. A dog barks at the cat. " * 8
+EMBEDDED = ["collection", "memory"]
+
+
+@pytest.fixture
+def embedder(folders):
+    return Embedder.load(folders("bert"), engine="numpy")
+
+
+@pytest.fixture(params=EMBEDDED)
+def index(request, embedder, tmp_path):
+    location = f"{INDEXES[request.param].scheme}{tmp_path / 'index'}"
+    with TextIndex.open(location, embedder, chunking=ChunkSettings(20)) as opened:
+        yield opened
+    MemoryIndex.discard(location)
+
+
+def test_texts_come_back_by_their_ids(index):
+    index.add([{"id": "a", "text": "the cat", "year": 2020}, {"id": "b", "text": "a dog"}, "no id"])
+    index.add(["quick"], ids=["c"], metadata=[{"year": 2021}])
+    assert index.get(["c", "a"]) == [
+        {"id": "c", "text": "quick", "year": 2021},
+        {"id": "a", "text": "the cat", "year": 2020},
+    ]
+    [best] = index.search("a dog", 1).passages
+    assert (best.id, best.text) == ("b", "a dog")
+    assert {one.id for one in index.search("cat", where="year > 2020").passages} == {"c"}
+
+
+def test_a_long_text_is_one_id_of_several_passages(index):
+    index.add([{"id": "long", "text": LONG, "lang": "en"}, {"id": "long#1", "text": "quick"}])
+    found = [one for one in index.search("cat", 99).passages if one.id == "long"]
+    assert len(found) > 3 and len({one.key for one in found}) == len(found)
+    [text] = index.get(["long"])
+    assert text["text"].split() == LONG.split() and text["lang"] == "en" and {*text} == {"id", "text", "lang"}
+    assert index.delete(["long", "unknown"]) == len(found)
+    assert index.get(["long#1"])[0]["text"] == "quick" and index.index.count() == 1
+
+
+def test_an_id_that_is_there_is_refused_by_add_and_replaced_by_upsert(index):
+    index.add([{"id": "a", "text": LONG}])
+    before = index.index.count()
+    with pytest.raises(BadInput, match="the id 'a' is in the index already; upsert replaces its text"):
+        index.add([{"id": "new", "text": "quick"}, {"id": "a", "text": "the cat"}])
+    assert index.index.count() == before  # a list is checked before any of it is stored
+    report = index.upsert([{"id": "a", "text": "the cat", "x": 1}, {"id": "new", "text": "quick"}])
+    assert (report.added, report.deleted) == (2, before)
+    assert index.get(["a"]) == [{"id": "a", "text": "the cat", "x": 1}]
+
+
+def test_other_metadata_replace_the_old_without_embedding_again(index, monkeypatch):
+    index.add([{"id": "a", "text": "the cat", "x": 1, "y": 2}])
+    monkeypatch.setattr(type(index.embedder), "encode_document", None)
+    report = index.upsert([{"id": "a", "text": "the cat", "x": 3}])
+    assert (report.added, report.moved) == (0, 1) and index.get(["a"]) == [{"id": "a", "text": "the cat", "x": 3}]
+
+
+def test_a_file_s_id_is_its_path(index, tmp_path):
+    path = tmp_path / "notes.md"
+    path.write_text("---\ntags: [a, b]\n---\n# One\n\nThe cat sleeps.\n\n# Two\n\nA dog barks.\n")
+    index.add(read_documents([str(path)]))
+    assert {one.id for one in index.search("cat").passages} == {str(path)}
+    [found] = index.get([str(path)])
+    assert found["text"].split() == path.read_text().split()[4:] and found["tags"] == '["a", "b"]'
+    assert index.delete([str(path)]) == 2 and index.index.count() == 0
+
+
+def test_a_filter_deletes_what_meets_it(index):
+    index.add([f"cat {i}" for i in range(6)], ids=[str(i) for i in range(6)], metadata=[{"n": i} for i in range(6)])
+    assert index.delete(["0"], where="n > 3") == 3
+    assert [one["n"] for one in index.get(["1", "2", "3"])] == [1, 2, 3]
+
+
+def test_an_iterator_is_added_as_it_comes(index):
+    texts = iter([{"id": "a", "text": "the cat"}, {"id": "a", "text": "a dog"}])
+    with pytest.raises(BadInput, match="the id 'a' occurs twice"):
+        index.add(texts)
+    assert index.add(Document(text, id=text) for text in ["one", "two"]).added == 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "columns", "message"),
+    [
+        ("one string", {}, "expected a list of texts; got a single str"),
+        ([{"id": "a", "text": "cat"}, {"id": "a", "text": "dog"}], {}, "the id 'a' occurs twice"),
+        ([{"id": "a"}], {}, r"texts\[0\] is \"{'id': 'a'}\" \(dict\); expected a string, a dictionary"),
+        ([{"text": 3}], {}, r"texts\[0\] is"),
+        ([None], {}, r"texts\[0\] is 'None' \(NoneType\)"),
+        (["cat", " \n"], {}, r"texts\[1\] is blank"),
+        ([{"id": 7, "text": "cat"}], {}, r"texts\[0\] has the id 7; expected a string"),
+        ([{"id": "", "text": "cat"}], {}, r"texts\[0\] has the id ''; expected a string"),
+        ([{"id": "a", "text": "cat", "tags": ["x"]}], {}, r"metadata\[0\]\['tags'\] is a list"),
+        ([{"id": "a", "text": "cat", "start": 1}], {}, "has 'start', which the index itself uses"),
+        (["cat", "dog"], {"ids": ["a"]}, "expected as many ids as texts, 2; got 1"),
+        (["cat", "dog"], {"ids": "ab"}, "expected as many ids as texts, 2; got the one string 'ab'"),
+        (["cat"], {"metadata": [{}, {}]}, "expected as many metadata as texts, 1; got 2"),
+        ([{"id": "a", "text": "cat"}], {"ids": ["b"]}, "has an id of its own, 'a'"),
+    ],
+)
+def test_what_cannot_be_added_is_named_and_nothing_is_stored(index, texts, columns, message):
+    for call in (index.add, index.upsert):
+        with pytest.raises(BadInput, match=message):
+            call(texts, **columns)
+    assert index.index.count() == 0
+
+
+def test_ids_that_are_not_there_or_no_ids_are_refused(index):
+    index.add(["no id", "cat"])
+    with pytest.raises(BadInput, match="the id 'x' is not in"):
+        index.get(["x"])
+    for wrong in ([""], [None]):
+        with pytest.raises(BadInput, match="is no id; expected a string that is not empty"):
+            index.delete(wrong)
+    with pytest.raises(BadInput, match="expected a list of ids; got the one string 'x'"):
+        index.get("x")
+    with pytest.raises(BadInput, match="nothing says what is to be deleted"):
+        index.delete()
+    assert index.index.count() == 2
+
+
+def test_a_text_without_an_id_is_found_by_the_key_of_its_passage(index):
+    index.add(["the cat"])
+    [found] = index.search("cat").passages
+    assert found.id == found.key and index.get([found.id]) == [{"id": found.id, "text": "the cat"}]
+    assert index.delete([found.id]) == 1
+
+
+IDS = st.sampled_from(["a", "b", "a#b", "#", "a%", "ä", "/x.md", "a" * 300])
+TEXTS = st.sampled_from(["the cat", "a dog", "quick", LONG, LONG[:90]])
+ROWS = st.fixed_dictionaries({"text": TEXTS}, optional={"n": st.integers(0, 3), "s": st.text("ab", max_size=2)})
+CALLS = st.one_of(
+    st.tuples(st.sampled_from(["add", "upsert"]), st.dictionaries(IDS, ROWS, max_size=3)),
+    st.tuples(st.just("delete"), st.lists(IDS, max_size=2, unique=True)),
+    st.tuples(st.just("where"), st.integers(0, 3)),
+)
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(calls=st.lists(CALLS, max_size=8))
+def test_it_holds_what_a_dictionary_would(index, calls):
+    index.delete([one.id for one in index.search("cat", 999).passages])
+    model: dict[str, dict] = {}
+    for name, value in calls:
+        if name in ("add", "upsert"):
+            given = [{"id": key, **row} for key, row in value.items()]
+            if name == "add" and model.keys() & value:
+                with pytest.raises(BadInput, match="is in the index already"):
+                    index.add(given)
+            else:
+                getattr(index, name)(given)
+                model |= value
+        elif name == "delete":
+            index.delete(value)
+            model = {key: row for key, row in model.items() if key not in value}
+        elif any("n" in row for row in model.values()):
+            index.delete(where=f"n >= {value}")
+            model = {key: row for key, row in model.items() if row.get("n", -1) < value}
+        found = {one.pop("id"): {**one, "text": one["text"].split()} for one in index.get([*model])}
+        assert found == {key: {**row, "text": row["text"].split()} for key, row in model.items()}
+    assert {one.id for one in index.search("cat", 999).passages} == model.keys()
