@@ -1,6 +1,8 @@
 """Documents come from files, folders and patterns, with titles, metadata and offsets that hold."""
 
 import json
+import os
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
+from likewise.files import documents
 from likewise.files.document_paths import document_paths
 from likewise.files.documents import ENDINGS, Document, column_keys, estimated_count, read_documents
 from likewise.files.html_text import html_text
+from likewise.files.skipped_files import skipped_as_json, skipped_lines
+from likewise.runtime.installation import install_command
 from likewise.search.records import Records, checked_records
 
 PAGE = """<!doctype html><html><head><title>Cats &amp; dogs</title><style>p {color: red}</style>
@@ -28,7 +33,6 @@ def test_a_page_is_read_as_its_text_with_headings_and_without_scripts():
     text, title = html_text(PAGE)
     assert title == "Cats & dogs"
     assert text.split("\n\n") == [
-        "Home",
         "# Of cats",
         "They sleep a lot\nand eat.",
         "## Food",
@@ -124,7 +128,9 @@ def test_the_encoding_that_a_page_declares_is_read(tmp_path):
         ("a.html", b"<meta charset=klingon>", "encoding 'klingon', which is not known"),
         ("a.jsonl", b'{"text": 3}', "line 1: expected a text, found '3'"),
         ("a.csv", b"x,y\n1,2\n", "which column holds the texts"),
-        ("a.pdf", b"", "a.pdf ends in '.pdf'; expected one of .txt"),
+        ("a.md", b"\xff\xfe", "line 1 is not UTF-8"),
+        ("a.html", b"<meta charset=undefined>", "encoding 'undefined', and is not written in it"),
+        ("a.jpg", b"", "a.jpg ends in '.jpg', not a format that is read; .*expected one of .txt"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path, name, content, message):
@@ -136,13 +142,16 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, name, content, message):
 def test_folders_and_patterns_are_files_in_order_each_once(tmp_path):
     files(tmp_path, b_md="", a_txt="", sub__c_html="", sub__d_py="", **{"_hidden__e_md": ""})
     names = [str(tmp_path), str(tmp_path / "**/*.md"), str(tmp_path / "a.txt")]
-    assert [path.name for path in document_paths(names, ENDINGS)] == ["a.txt", "b.md", "c.html"]
-    assert [path.name for path in document_paths([str(tmp_path / "s*/*")], ENDINGS)] == ["c.html"]
+    skipped = []
+    assert [path.name for path in document_paths(names, ENDINGS, skip=skipped.append)] == ["a.txt", "b.md", "c.html"]
+    assert [(file.path.name, file.kind) for file in skipped] == [(".hidden", "hidden"), ("d.py", ".py")]
+    skipped.clear()
+    assert [path.name for path in document_paths([str(tmp_path / "s*/*")], ENDINGS, skip=skipped.append)] == ["c.html"]
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("no.md", "is not there"), ("sub/*.md", "has no file that ends in"), ("sub", "1 of other kinds")],
+    [("no.md", "is not there"), ("sub/*.md", "no file that can be read: there is none"), ("sub", "skipped 1 .py")],
 )
 def test_what_leads_to_no_file_is_refused(tmp_path, name, message):
     files(tmp_path, sub__d_py="")
@@ -152,3 +161,125 @@ def test_what_leads_to_no_file_is_refused(tmp_path, name, message):
 
 def test_columns_that_would_share_a_name_get_different_ones():
     assert column_keys(("file", "a b", "a-b", "a_b", "", "²")) == ["file_", "a_b", "a_b_", "a_b__", "_", "__"]
+
+
+SITE = """<body><header><h1>Shop</h1></header><div role="navigation">Login</div><ul hidden><li>secret</ul>
+<article><header><h1>Cats</h1></header><p>They sleep.</p><ul><li>fish</ul><footer>by Ann</footer></article>
+<aside>Read on</aside><template>t</template><p hidden>kept: no end tag has to come<p>Dogs.</p>
+<footer>Imprint</footer>"""
+
+
+def test_what_is_the_site_s_and_not_the_page_s_is_left_out():
+    text, _ = html_text(SITE)
+    assert text.split("\n\n") == [
+        "# Cats",
+        "They sleep.",
+        "- fish",
+        "by Ann",
+        "kept: no end tag has to come",
+        "Dogs.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("\ufeff<p>caf\u00e9".encode("utf-16-le"), "caf\u00e9"),
+        ("\ufeff<p>caf\u00e9".encode("utf-16-be"), "caf\u00e9"),
+        ("\ufeff<meta charset=latin1><p>caf\u00e9".encode(), "caf\u00e9"),  # the mark wins
+        (b"<meta charset=utf-16><p>caf\xc3\xa9", "caf\u00e9"),
+        (b"<meta charset=iso-8859-1><p>\x84so\x93", "\u201eso\u201c"),
+        ("<meta http-equiv=x content='text/html; charset=GB2312'><p>\u732b".encode("gb18030"), "\u732b"),
+    ],
+)
+def test_a_page_is_decoded_as_browsers_decode_it(tmp_path, data, text):
+    (tmp_path / "a.html").write_bytes(data)
+    [found] = read_documents([str(tmp_path)])
+    assert found.text == text
+
+
+def test_front_matter_is_metadata_and_offsets_stay_the_file_s(tmp_path):
+    content = "---\ntitle: All about cats\ntags: [a, b]\nfile: x\n---\n# Sleep\n\nLong.\n"
+    files(tmp_path, a_md=content, b_md="---\n\nA rule, and no front matter.\n\n---\n")
+    first, second = read_documents([str(tmp_path)])
+    assert first.title == "All about cats"
+    assert first.metadata == {"title": "All about cats", "tags": '["a", "b"]', "file_": "x"}
+    assert first.text.strip() == "# Sleep\n\nLong." and len(first.text) == len(content)
+    assert second.text.startswith("---") and second.title == "b" and not second.metadata
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    files(tmp_path, a_md="A cat.", b_rst="Dogs\n====\n\nThey bark.", c_jpg=b"\xff\xd8", d_tex="x", _hidden_md="x")
+    files(tmp_path, empty_md=" \n", empty_csv="", empty_txt="", latin_md=b"caf\xe9", sub__c_jpg="")
+    (tmp_path / "dead.md").symlink_to("nowhere")
+    (tmp_path / "linked").symlink_to(tmp_path / "sub")
+    os.mkfifo(tmp_path / "pipe.md")
+    return tmp_path
+
+
+def test_nothing_is_skipped_in_silence(mixed):
+    skipped = []
+    found = [*read_documents([str(mixed)], skip=skipped.append)]
+    assert [one.text for one in found if one.text.strip()] == ["A cat.", "Dogs\n====\n\nThey bark."]
+    assert {file.path for file in skipped} | {mixed / "a.md", mixed / "b.rst", mixed / "sub"} == {
+        *mixed.iterdir(),
+        mixed / "sub/c.jpg",
+    }
+    assert [one.file for one in found if not one.text.strip()] == [
+        str(mixed / f"empty.{kind}") for kind in ("csv", "md", "txt")
+    ]
+    assert [(file.path.name, file.is_error) for file in skipped if file.is_error] == [("latin.md", True)]
+    assert skipped_lines(skipped) == [
+        "skipped 1 hidden: names that begin with a full stop are left out; name the file or folder itself to add it",
+        "skipped 1 link to a folder: links to folders are not followed; name the folder itself to add it",
+        "skipped 2 .jpg, 1 .tex: not a format that is read; convert texts to .md, .html, .docx or .pdf",
+        "skipped 2 .md: not a regular file, or a link that leads nowhere",
+        "skipped 1 .csv, 1 .md, 1 .txt: nothing in them to index",
+        f"skipped: {mixed}/latin.md, line 1 is not UTF-8 (byte 4)",
+    ]
+    assert sum(group["count"] for group in skipped_as_json(skipped)) == len(skipped) == 11
+
+
+def test_without_a_callback_errors_are_raised_and_other_kinds_warned_of(mixed):
+    with warnings.catch_warnings(record=True) as warned, pytest.raises(BadInput, match="latin.md, line 1 is not UTF-8"):
+        warnings.simplefilter("always")
+        list(read_documents([str(mixed)]))
+    jpg = ".jpg is skipped: not a format that is read; convert texts to .md, .html, .docx or .pdf"
+    assert [str(one.message) for one in warned].count(jpg) == 2 and len(warned) > 3
+
+
+def test_folders_that_cannot_be_opened_are_named(tmp_path, monkeypatch):
+    files(tmp_path, a_md="A cat.", sub__b_md="")
+    scandir = os.scandir
+
+    def refusing(path):
+        if str(path).endswith("sub"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    skipped = []
+    assert len([*read_documents([str(tmp_path)], skip=skipped.append)]) == 1
+    assert skipped_lines(skipped) == [f"skipped: {tmp_path}/sub cannot be opened: Permission denied"]
+
+
+def test_pdf_and_word_files_say_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "find_spec", lambda name: None)
+    files(tmp_path, a_md="A cat.", b_pdf="", c_docx="")
+    skipped = []
+    assert len([*read_documents([str(tmp_path)], skip=skipped.append)]) == 1
+    hint = install_command("documents")
+    assert skipped_lines(skipped) == [
+        f"skipped 1 .{kind}: reading them needs the package {name}; install it with: {hint}"
+        for kind, name in (("pdf", "pypdf"), ("docx", "docx"))
+    ]
+    with pytest.raises(BadInput, match="b.pdf ends in '.pdf', reading them needs the package pypdf"):
+        list(read_documents([str(tmp_path / "b.pdf")]))
+
+
+def test_a_document_has_a_bounded_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "MAX_BYTES", 3)
+    files(tmp_path, a_md="1234")
+    with pytest.raises(BadInput, match="a.md has more than 3 bytes"):
+        list(read_documents([str(tmp_path)]))

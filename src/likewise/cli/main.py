@@ -123,8 +123,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb.
 
     Returns:
-        0: success. 1: `evaluate` could not compute a cell, or `doctor` found something broken. 2: a bad input, or a
-        file that cannot be read or written. 70: an unexpected error. 128 plus a signal's number: stopped by it.
+        0: success. 1: `evaluate` could not compute a cell, `index add` could not read one of its files, or `doctor`
+        found something broken. 2: a bad input, or a file that cannot be read or written. 70: an unexpected error.
+        128 plus a signal's number: stopped by it.
     """
     with prepared() as stop:
         try:

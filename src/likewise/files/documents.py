@@ -7,16 +7,21 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
+from ..runtime.installation import install_command
 from ..text.chunking import document_sections
 from .document_paths import document_paths
+from .front_matter import front_matter, number_in
 from .html_text import html_text
 from .lines import data_ending, open_bytes
+from .office_files import office_text
 from .read import READABLE_ENDINGS, Texts, choose_text_column, file_rows
+from .skipped_files import NO_TEXT, NO_TEXT_IN_PDF, NOT_READ, Skip, SkippedFile, refuse_errors
 
 Metadata = Mapping[str, str | int | float | bool | None]
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
@@ -24,6 +29,15 @@ OWN_KEYS = ("file", "row", "start", "stop", "headings")
 """What an index keeps of a passage's place; a column of such a name gets an underscore."""
 DECLARED_IN = 1024
 """Bytes at the beginning of an HTML file in which its encoding is declared."""
+SUPERSETS = {
+    **dict.fromkeys(("iso-8859-1", "latin1", "ascii", "us-ascii"), "windows-1252"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    **dict.fromkeys(("utf-16", "utf-16le", "utf-16be"), "utf-8"),  # a declaration that can be read is not in UTF-16
+    "x-sjis": "shift_jis",
+}
+"""Encodings that pages declare, and those that browsers read instead (WHATWG, Encoding)."""
+MAX_BYTES = 1 << 28
+"""Of a file that is one document."""
 
 
 class Document(NamedTuple):
@@ -53,48 +67,101 @@ class Document(NamedTuple):
         return self.id or self.file
 
 
-def read_documents(names: Iterable[str], column: str | None = None, *, whole: bool = False) -> Iterator[Document]:
+def read_documents(
+    names: Iterable[str], column: str | None = None, *, whole: bool = False, skip: Skip = refuse_errors
+) -> Iterator[Document]:
     """The documents in files, folders and patterns, in order.
 
     Args:
         names: as `document_paths` takes them.
         column: the column with the texts, in files that have columns.
         whole: whether a .txt is one document; else each of its lines is a text, as everywhere else.
+        skip: receives what is not read: files of other formats, and files that are one document and are broken,
+            encrypted or without text. By default broken ones raise BadInput, and of the others there is a warning.
 
     Raises:
-        BadInput: a file cannot be read; the message names it, and the line.
+        BadInput: a file with rows cannot be read; the message names it, and the line.
     """
-    for path in document_paths(names, ENDINGS):
-        yield from _documents(path, column, whole)
+    for path in _paths(names, skip):
+        yield from _documents(path, column, whole, skip)
 
 
 def estimated_count(names: Iterable[str], *, whole: bool = False) -> int:
     """About how many documents there are, from line breaks, without parsing."""
-    return sum(_estimate(path, whole) for path in document_paths(names, ENDINGS))
+    return sum(_estimate(path, whole) for path in _paths(names, lambda _: None))
 
 
-def _documents(path: Path, column: str | None, whole: bool) -> Iterator[Document]:
+def _paths(names: Iterable[str], skip: Skip) -> list[Path]:
+    """The files that can be read by the packages that are installed."""
+    missing = [ending for ending, package in NEEDED.items() if find_spec(package) is None]
+    return document_paths(names, [ending for ending in ENDINGS if ending not in missing], _why_not, skip)
+
+
+def _why_not(ending: str) -> str:
+    if ending in NEEDED:
+        return f"reading them needs the package {NEEDED[ending]}; install it with: {install_command('documents')}"
+    return NOT_READ
+
+
+def _documents(path: Path, column: str | None, whole: bool, skip: Skip) -> Iterator[Document]:
+    """The documents of a file; one without text is reported, and yielded, so that what it had is deleted."""
     ending = data_ending(path)
-    if ending in WHOLE:
-        yield WHOLE[ending](path)
-    elif ending == ".txt" and whole:
-        yield Document(_decoded_file(path), _source(path), path.stem)
+    read = _plain_text if ending == ".txt" and whole else WHOLE.get(ending)
+    if not path.stat().st_size:
+        read = _plain_text
+    if read is None:
+        found: Iterator[Document] = _row_documents(path, column)
     else:
-        yield from _row_documents(path, column)
+        try:
+            found = iter([read(path)])
+        except (BadInput, OSError) as error:
+            skip(SkippedFile(path, "", str(error), is_error=True))
+            return
+    first = next(found, Document("", _source(path)))
+    if not first.text.strip() and read is not None:
+        skip(SkippedFile(path, ending, NO_TEXT_IN_PDF if ending == ".pdf" else NO_TEXT))
+    yield first
+    yield from found
+
+
+def _plain_text(path: Path) -> Document:
+    return Document(_decoded_file(path), _source(path), path.stem)
 
 
 def _markdown(path: Path) -> Document:
+    """Line breaks take the place of front matter, so that offsets are the file's."""
     text = _decoded_file(path)
+    values, end = front_matter(text)
+    text = "\n" * end + text[end:]
+    metadata = _metadata(tuple(values), [*values.values()], parsed=False)
+    named = metadata.get("title")
     outermost = {section.headings[0] for section in document_sections(text) if section.headings}
     title = outermost.pop() if len(outermost) == 1 else path.stem  # several stand beside each other: none is the title
-    return Document(text, _source(path), title, has_headings=True)
+    title = named if isinstance(named, str) and named.strip() else title
+    return Document(text, _source(path), title, has_headings=True, metadata=metadata)
 
 
 def _html(path: Path) -> Document:
-    data = path.read_bytes()
-    declared = CHARSET.search(data[:DECLARED_IN])
-    text, title = html_text(_decoded(data, path, declared[1].decode() if declared else "utf-8"))
+    data = _bytes_of(path)
+    text, title = html_text(_decoded(data, path, _declared_encoding(data)))
     return Document(text, _source(path), title or path.stem, has_headings=True)
+
+
+def _declared_encoding(data: bytes) -> str:
+    """By a byte order mark, or else by what the page declares, which browsers read as its superset."""
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    declared = CHARSET.search(data[:DECLARED_IN])
+    if data.startswith(codecs.BOM_UTF8) or declared is None:
+        return "utf-8"
+    name = declared[1].decode().lower()
+    return SUPERSETS.get(name, name)
+
+
+def _office(path: Path) -> Document:
+    text, title = office_text(path)
+    named = _storable(title).strip() or path.stem
+    return Document(_storable(text), _source(path), named, has_headings=data_ending(path) == ".docx")
 
 
 def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
@@ -120,7 +187,7 @@ def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
 def _metadata(names: tuple[str, ...], values: Sequence[Any], parsed: bool) -> Metadata:
     """Columns under names that filters can have, with values of kinds that indexes can hold."""
     return {
-        key: _number_in(value) if parsed and isinstance(value, str) else _plain(value)
+        key: (number_in(_storable(value)) if value else None) if parsed and isinstance(value, str) else _plain(value)
         for key, value in zip(column_keys(names), values, strict=True)
     }
 
@@ -136,17 +203,6 @@ def column_keys(names: tuple[str, ...]) -> list[str]:
             key += "_"
         keys.append(key)
     return keys
-
-
-def _number_in(text: str) -> str | int | float | None:
-    """A text of a CSV as the number that it is written as; 007 and 1e400 stay texts, and nothing is None."""
-    if not text:
-        return None
-    if re.fullmatch(r"-?(0|[1-9]\d{0,17})", text, re.ASCII):
-        return int(text)
-    if re.fullmatch(r"-?(0|[1-9]\d*)\.\d+([eE][-+]?\d+)?", text, re.ASCII) and math.isfinite(float(text)):
-        return float(text)
-    return _storable(text)
 
 
 def _plain(value: Any) -> str | int | float | bool | None:
@@ -173,8 +229,20 @@ def _source(path: Path) -> str:
 
 
 def _decoded_file(path: Path) -> str:
+    return _decoded(_bytes_of(path), path, "utf-8")
+
+
+def _bytes_of(path: Path) -> bytes:
+    """All of a file.
+
+    Raises:
+        BadInput: it has more bytes, decompressed, than a document may have.
+    """
     with open_bytes(path) as file:
-        return _decoded(file.read(), path, "utf-8")
+        data: bytes = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise BadInput(f"{path} has more than {MAX_BYTES:,} bytes; split it into several files")
+    return data
 
 
 def _decoded(data: bytes, path: Path, encoding: str) -> str:
@@ -186,6 +254,8 @@ def _decoded(data: bytes, path: Path, encoding: str) -> str:
         raise BadInput(f"{path}, line {line} is not {encoding.upper()} (byte {error.start + 1:,})") from None
     except LookupError:
         raise BadInput(f"{path} declares the encoding {encoding!r}, which is not known here") from None
+    except UnicodeError:  # of encodings that are no character sets, such as idna
+        raise BadInput(f"{path} declares the encoding {encoding!r}, and is not written in it") from None
     return _storable(text)
 
 
@@ -200,7 +270,14 @@ def _estimate(path: Path, whole: bool) -> int:
     return max(0, lines - (ending in (".csv", ".tsv")))
 
 
-WHOLE: dict[str, Callable[[Path], Document]] = {".md": _markdown, ".markdown": _markdown, ".html": _html, ".htm": _html}
+WHOLE: dict[str, Callable[[Path], Document]] = {
+    **dict.fromkeys((".md", ".markdown"), _markdown),
+    **dict.fromkeys((".html", ".htm"), _html),
+    **dict.fromkeys((".rst", ".org", ".adoc"), _plain_text),
+    **dict.fromkeys((".pdf", ".docx"), _office),
+}
 """Files that are one document each."""
+NEEDED = {".pdf": "pypdf", ".docx": "docx"}
+"""The modules that read some of them, of the extra `documents`."""
 ENDINGS = (*READABLE_ENDINGS, *WHOLE)
 """Of all files that documents are read from."""

@@ -1,11 +1,26 @@
-"""The text of an HTML page, by the standard library's parser: headings as Markdown's, blocks apart, no scripts."""
+"""The text of an HTML page, by the standard library's parser: headings as Markdown's, without scripts and navigation.
+
+What is left out is decided by elements, never by how much text or how many links there are: libraries that judge by
+these were tried, and left out lists, tables or short pages that someone would look for.
+"""
 
 import re
 from html.parser import HTMLParser
 
-DROPPED = frozenset(["script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "select"])
+DROPPED = frozenset(
+    [
+        *("script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "select"),
+        *("nav", "aside"),
+    ]
+)
 """Elements whose content is not read."""
-UNCLOSED = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"])
+OF_THE_SITE = frozenset(["header", "footer"])
+"""Not read either, unless they are an article's own."""
+ARTICLES = frozenset(["article", "main", "section"])
+ROLES = frozenset(["navigation", "banner", "contentinfo", "complementary", "search"])
+"""What makes one of CONTAINERS as a nav, a header, a footer or an aside."""
+CONTAINERS = frozenset(["div", "section", "ul", "ol", "form", "span"])
+"""Elements that always have an end, so that what they hold can be left out."""
 HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 BLOCKS = frozenset(
     [
@@ -42,18 +57,20 @@ class HtmlText(HTMLParser):
         self.depth = 0  # of elements of the same name inside the one that is dropped
         self.in_title = False
         self.preformatted = 0
+        self.articles = 0  # that are open
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """A block starts a paragraph, a heading a line with its marks."""
         if self.dropping is not None:
             self.depth += tag == self.dropping
-        elif tag in DROPPED:
+        elif tag in DROPPED or (tag in OF_THE_SITE and not self.articles) or _is_dropped(tag, dict(attrs)):
             self.dropping, self.depth = tag, 1
         elif tag == "title":
             self.in_title = True
         elif tag in HEADINGS:
             self.parts.append(f"\n\n{HEADINGS[tag]} ")
         elif tag in BLOCKS:
+            self.articles += tag in ARTICLES
             self.preformatted += tag == "pre"
             self.parts.append("\n\n- " if tag == "li" else "\n\n")
         elif tag in LINES:
@@ -67,6 +84,7 @@ class HtmlText(HTMLParser):
         elif tag == "title":
             self.in_title = False
         elif tag in HEADINGS or tag in BLOCKS:
+            self.articles = max(0, self.articles - (tag in ARTICLES))
             self.preformatted = max(0, self.preformatted - (tag == "pre"))
             self.parts.append("\n\n")
 
@@ -83,6 +101,10 @@ class HtmlText(HTMLParser):
             self.title.append(data)
         else:
             self.parts.append(data if self.preformatted else re.sub(r"\s+", " ", data))
+
+
+def _is_dropped(tag: str, attributes: dict[str, str | None]) -> bool:
+    return tag in CONTAINERS and ("hidden" in attributes or (attributes.get("role") or "").lower() in ROLES)
 
 
 def html_text(page: str) -> tuple[str, str]:

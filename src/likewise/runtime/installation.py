@@ -14,6 +14,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "hub": ("huggingface-hub>=0.34",),
     "parquet": ("pyarrow>=16",),
     "zstd": ("zstandard>=0.22",),
+    "documents": ("pypdf>=6", "python-docx>=1.2"),
     "map": ("matplotlib>=3.8", "scikit-learn>=1.4"),
     "transformers": ("transformers>=4.56",),
     "mteb": ("mteb>=2.20,<3",),

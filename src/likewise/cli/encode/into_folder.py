@@ -107,11 +107,18 @@ def _sources(args: argparse.Namespace) -> list[Path]:
     from ...errors import BadInput
     from ...files.document_paths import document_paths
     from ...files.read import READABLE_ENDINGS
+    from ...files.skipped_files import SkippedFile, skipped_lines
     from ...runtime.atomic_files import check_not_input
 
     if STDIN in args.files:
         raise BadInput("standard input cannot be read again, so a run could not go on; write its texts into a file")
-    paths = document_paths(args.files, READABLE_ENDINGS)
+    skipped: list[SkippedFile] = []
+    paths = document_paths(args.files, READABLE_ENDINGS, skip=skipped.append)
+    for file in skipped:
+        if file.is_error:
+            raise BadInput(file.reason)
+    if not args.quiet:
+        print(*skipped_lines(skipped), sep="\n", end="\n" * bool(skipped), file=sys.stderr)
     check_not_input(Path(args.output), paths)
     return paths
 

@@ -23,14 +23,21 @@ EPILOG = """examples:
   likewise index add books.index books/*.txt --txt document --chunk 150 --overlap 30
   likewise index add code.index docs/ --no-headings
 
-Markdown (.md) and HTML are documents; each row of .csv, .tsv, .jsonl and .parquet is one, with its other columns as
-metadata for --filter; each line of a .txt is one, unless --txt document. Documents are cut into passages at headings
+Markdown (.md), HTML, .pdf, .docx, .rst, .org and .adoc files are documents; each row of .csv, .tsv, .jsonl and .parquet
+is one, with its other columns as metadata for --filter; each line of a .txt is one, unless --txt document. PDF and Word
+files need the extra documents: likewise doctor shows how to install it. Front matter of Markdown is metadata; a page's
+navigation, header and footer are left out. Documents are cut into passages at headings
 and sentences. What is embedded of a passage is "title > heading: text", what is stored is the text alone, and its title
-and headings are metadata; --no-headings embeds the text alone. In folders and patterns, other files are passed over.
+and headings are metadata; --no-headings embeds the text alone.
+
+What is not read is listed at the end, by kind and with the reason. A file that is broken or encrypted is named, the
+others are added, and the exit code is 1; what the index had of that file stays.
 
 An index has one model. The first call chooses it (-m), later calls use it. Files that were added before are compared
 with the index: what is unchanged is kept, what is new is embedded, what is gone is deleted. Each block of passages is
 stored whole or not at all; stopped, the same command goes on where it was."""
+FAILED = 1
+"""The exit code if a file could not be read, and the others were added."""
 
 
 def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -70,6 +77,7 @@ def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(args: argparse.Namespace) -> int:
     """Add the files."""
     from ...files.documents import estimated_count, read_documents
+    from ...files.skipped_files import SkippedFile, skipped_as_json, skipped_lines
     from ...text.chunking import ChunkSettings
 
     whole = args.txt == "document"
@@ -78,14 +86,20 @@ def run(args: argparse.Namespace) -> int:
     chunking = ChunkSettings(size, args.overlap) if args.chunk is not None or args.overlap else None
     with opened_with_model(args, read_only=False, chunking=chunking, headings=args.headings) as index:
         began = time.perf_counter()
-        documents = read_documents(args.files, args.column, whole=whole)
+        skipped: list[SkippedFile] = []
+        documents = read_documents(args.files, args.column, whole=whole, skip=skipped.append)
         report = index.add(documents, progress=not args.quiet, total=total)
         seconds = time.perf_counter() - began
         if args.json:
-            print_json({**asdict(report), **_about(index), "seconds": round(seconds, 3)})
+            about = {"skipped": skipped_as_json(skipped), "seconds": round(seconds, 3)}
+            print_json({**asdict(report), **_about(index), **about})
         elif not args.quiet:
             print(f"{args.location}: {_summary(report, index)}, {seconds:.1f} s", file=sys.stderr)
-    return 0
+    failed = [file for file in skipped if file.is_error]
+    if not args.json:
+        for line in skipped_lines(failed if args.quiet else skipped):
+            print(line, file=sys.stderr)
+    return FAILED if failed else 0
 
 
 def _about(index: "TextIndex") -> dict[str, object]:

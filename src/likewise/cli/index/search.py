@@ -121,7 +121,14 @@ def _pair_scorer(args: argparse.Namespace) -> Callable[[Sequence[tuple[str, str]
 
 def _as_json(args: argparse.Namespace, index: "TextIndex", result: "SearchResult") -> dict[str, Any]:
     passages = [
-        {"id": one.id, "key": one.key, "score": one.score, "scores": dict(one.scores), "text": one.text, "metadata": dict(one.metadata)}
+        {
+            "id": one.id,
+            "key": one.key,
+            "score": one.score,
+            "scores": dict(one.scores),
+            "text": one.text,
+            "metadata": dict(one.metadata),
+        }
         for one in result.passages
     ]
     about = {"query": args.query, "model": args.model, "fingerprint": index.embedder.fingerprint}

@@ -31,7 +31,8 @@ def given_documents(
         if column is not None and (isinstance(column, str) or len(column) != len(listed)):
             raise BadInput(f"expected as many {name} as texts, {len(listed):,}; got {_found(column)}")
     check_ids(ids or ())
-    names, rows = ids or [None] * len(listed), metadata or [None] * len(listed)
+    names: Sequence[str | None] = ids or [None] * len(listed)
+    rows: Sequence[Mapping[str, Value] | None] = metadata or [None] * len(listed)
     return [_document(one, i, name, row) for i, (one, name, row) in enumerate(zip(listed, names, rows, strict=True))]
 
 
@@ -77,7 +78,9 @@ def _checked(found: Mapping[str, Any], name: str | None, row: Mapping[str, Value
     if not found["text"].strip():
         raise BadInput(f"texts[{place}] is blank; expected a text, or leave it out")
     if name is not None and "id" in found:
-        raise BadInput(f"texts[{place}] has an id of its own, {found['id']!r}; expected it there or in ids, not in both")
+        raise BadInput(
+            f"texts[{place}] has an id of its own, {found['id']!r}; expected it there or in ids, not in both"
+        )
     given_id = found.get("id", name or "")
     if not isinstance(given_id, str) or ("id" in found and not given_id):
         raise BadInput(f"texts[{place}] has the id {given_id!r}; expected a string that is not empty")

@@ -91,7 +91,7 @@ class PassageReader:
 
 
 def text_id(key: str) -> str:
-    """The id of the text that a passage with this key is of: the caller's, or a file's path; empty if it has neither."""
+    """The id in a passage's key: that of its text, or its file's path; empty if it has neither."""
     return key.rpartition(BEFORE_HASH)[0]
 
 

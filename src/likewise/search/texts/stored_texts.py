@@ -16,7 +16,7 @@ AT_ONCE = 10_000
 
 
 def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
-    """For each id the keys of its passages: a text's, a file's by its path, or the one passage that has it for a key."""
+    """For each id the keys of its passages: a text's, a file's by its path, or the passage whose key it is."""
     if isinstance(ids, str):
         raise BadInput(f"expected a list of ids; got the one string {ids!r}")
     if wrong := [name for name in ids if not isinstance(name, str) or not name]:

@@ -1,0 +1,80 @@
+"""Front matter: what a Markdown file says of itself before its text, in the part of YAML that such lines use."""
+
+import re
+from typing import Any
+
+BLOCK = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<lines>.*?\r?\n)?(---|\.\.\.)[ \t]*(\r?\n|$)", re.DOTALL)
+ITEM = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,]*)\s*(?:,|$)""")
+BELOW = (" ", "\t", "-", "[", "{")
+"""With what a line begins that goes on with the value before it."""
+WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+
+def front_matter(text: str) -> tuple[dict[str, Any], int]:
+    r"""The values by their names, and how many characters at the beginning of the text say them.
+
+    Values are texts, numbers, booleans, None, and lists of them. What else YAML has (nested names, long texts) stays a
+    text as it stands. A line of hyphens that no name follows is a rule, and no front matter.
+
+    >>> front_matter("---\\ntitle: Cats\\ntags: [pets, 2024]\\n---\\nThey sleep.")
+    ({'title': 'Cats', 'tags': ['pets', 2024]}, 42)
+    """
+    found = BLOCK.match(text)
+    if found is None:
+        return {}, 0
+    values: dict[str, list[str]] = {}
+    name = None
+    for line in (found["lines"] or "").splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        key, colon, value = f"{line.rstrip()} ".partition(": ")
+        if colon and key[:1] not in BELOW:
+            name = key.strip("\"' ")
+            values[name] = [value.strip()]
+        elif name is None:
+            return {}, 0
+        else:
+            values[name].append(line)
+    return {name: _value(lines) for name, lines in values.items()}, found.end()
+
+
+def _value(lines: list[str]) -> Any:
+    """A value on one line, a list of one item a line, or the lines as a text."""
+    first, *others = lines
+    first = _uncommented(first)
+    if not others:
+        listed = first.startswith("[") and first.endswith("]")
+        return [_scalar(item) for item in _items(first[1:-1])] if listed else _scalar(first)
+    items = [line.strip() for line in others]
+    if not first and all(item.startswith("- ") for item in items):
+        return [_scalar(_uncommented(item[2:])) for item in items]
+    mark = first[:1] in ("|", ">") and len(first) <= 3  # which say how YAML folds the lines below
+    return "\n".join([*([] if mark or not first else [first]), *items])
+
+
+def _items(listed: str) -> list[str]:
+    items = [found.strip() for found in ITEM.findall(listed)]
+    return [item for item in items if item]
+
+
+def _scalar(text: str) -> str | int | float | bool | None:
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    return number_in(text)
+
+
+def _uncommented(text: str) -> str:
+    """Without a comment, unless the text is in quotes."""
+    return text.strip() if text[:1] in ("'", '"') else re.split(r"(?:^|\s)#", text, maxsplit=1)[0].strip()
+
+
+def number_in(text: str) -> str | int | float:
+    """A text as the number that it is written as; 007 and 1e400 stay texts."""
+    if re.fullmatch(r"-?(0|[1-9]\d{0,17})", text, re.ASCII):
+        return int(text)
+    if re.fullmatch(r"-?(0|[1-9]\d*)\.\d+([eE][-+]?\d+)?", text, re.ASCII) and abs(float(text)) < float("inf"):
+        return float(text)
+    return text

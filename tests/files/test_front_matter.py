@@ -1,0 +1,94 @@
+"""Front matter: names and values of the lines between hyphens, and nothing else taken for it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.files.front_matter import front_matter
+
+FULL = """\
+---
+title: "Cats: a guide"
+# a comment
+year: 2024
+ratio: 0.5
+code: 007
+draft: false   # not yet
+none: ~
+empty:
+tags: [pets, 'two words', "a, b", 3]
+authors:
+  - Ann
+  - "Bob"
+summary: >-
+  Cats sleep
+  a lot.
+nested:
+  a: 1
+url: https://example.org/#x
+date: 2024-05-01
+...
+Text
+"""
+
+
+def test_values_are_read_as_they_are_written():
+    values, end = front_matter(FULL)
+    assert values == {
+        "title": "Cats: a guide",
+        "year": 2024,
+        "ratio": 0.5,
+        "code": "007",
+        "draft": False,
+        "none": None,
+        "empty": None,
+        "tags": ["pets", "two words", "a, b", 3],
+        "authors": ["Ann", "Bob"],
+        "summary": "Cats sleep\na lot.",
+        "nested": "a: 1",
+        "url": "https://example.org/#x",
+        "date": "2024-05-01",
+    }
+    assert FULL[end:] == "Text\n"
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+def test_marks_and_line_breaks_of_any_kind_are_passed_over(line_break):
+    text = "\ufeff---  \na: b\n---\nText".replace("\n", line_break)
+    values, end = front_matter(text)
+    assert values == {"a": "b"} and text[end:] == "Text"
+    assert front_matter("---\n---\nText") == ({}, 8)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "Text", "---\na: b\nno end", "---\n\nA rule.\n\n---\n", "----\na: b\n---\n", " ---\na: b\n---\n", "- a: b\n"],
+)
+def test_what_is_no_front_matter_is_text(text):
+    assert front_matter(text) == ({}, 0)
+
+
+@given(st.text(st.sampled_from("ab:-#[]'\", \n\t|>{}"), max_size=60))
+def test_any_text_can_stand_there(text):
+    values, end = front_matter(f"---\n{text}\n---\n")
+    assert 0 <= end <= len(text) + 9 and json.dumps(values)
+
+
+SCALARS = st.one_of(
+    st.integers(-(10**17), 10**17), st.booleans(), st.text("abc xyz", min_size=1).map(str.strip).filter(bool)
+)
+
+
+@given(st.dictionaries(st.text("abc", min_size=1), st.one_of(SCALARS, st.lists(SCALARS, min_size=1)), min_size=1))
+def test_what_is_written_is_read(values):
+    lines = [f"{name}: {json.dumps(value)}" for name, value in values.items()]
+    assert front_matter("---\n" + "\n".join(lines) + "\n---\n")[0] == values
+
+
+@pytest.mark.parametrize(
+    "part", ["a" * 200_000, " " * 200_000, "a: [" + "'" * 100_000 + "]", "a: [" + " " * 100_000 + "]", "a:\n" * 50_000]
+)
+def test_long_lines_take_no_longer_than_their_length(part):
+    front_matter(f"---\n{part}\n---\n")

@@ -1,0 +1,215 @@
+"""PDF and Word files are read as text with titles and headings, and harmful ones end in a message, soon."""
+
+import zipfile
+import zlib
+
+import docx
+import pypdf
+import pytest
+
+from likewise.errors import BadInput
+from likewise.files import office_files, office_reader
+from likewise.files.documents import read_documents
+from likewise.files.office_files import office_text
+
+
+def pdf(path, *pages, content=None, kids=None):
+    """A PDF whose pages show a line each, written by hand."""
+    streams = content or [f"BT /F1 12 Tf 20 20 Td ({page}) Tj ET".encode() for page in pages]
+    kids = kids or " ".join(f"{4 + 2 * i} 0 R" for i in range(len(streams)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(streams)} >>".encode(),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for i, stream in enumerate(streams):
+        page = f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] /Contents {5 + 2 * i} 0 R"
+        objects.append(f"{page} /Resources << /Font << /F1 3 0 R >> >> >>".encode())
+        objects.append(b"<< /Length %d %s>>\nstream\n%s\nendstream" % (len(stream), FLATE if content else b"", stream))
+    data, places = b"%PDF-1.4\n", []
+    for number, content_ in enumerate(objects, 1):
+        places.append(len(data))
+        data += b"%d 0 obj\n%s\nendobj\n" % (number, content_)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    size = len(objects) + 1
+    data += b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\n" % (size, table, size)
+    path.write_bytes(data + b"startxref\n%d\n%%%%EOF\n" % data.rindex(b"xref\n0"))
+    return path
+
+
+FLATE = b"/Filter /FlateDecode "
+
+
+@pytest.fixture
+def word(tmp_path):
+    document = docx.Document()
+    document.add_heading("Hamsters", 0)
+    document.add_heading("Food", 1)
+    document.add_paragraph("They eat seeds.")
+    table = document.add_table(2, 2)
+    for i, text in enumerate(["Age", "Grams", "adult", "10"]):
+        table.cell(i // 2, i % 2).text = text
+    document.core_properties.title = ""
+    document.save(tmp_path / "a.docx")
+    return tmp_path / "a.docx"
+
+
+def rewritten(path, change):
+    """A Word file with another body."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["word/document.xml"] = change(parts["word/document.xml"])
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return path
+
+
+def test_the_pages_of_a_pdf_are_one_document(tmp_path):
+    writer = pypdf.PdfWriter(pdf(tmp_path / "a.pdf", "Horses sleep", "standing up."))
+    [found] = read_documents([str(tmp_path / "a.pdf")])
+    assert (found.text, found.title, found.row, found.has_headings) == ("Horses sleep\fstanding up.", "a", None, False)
+    writer.add_metadata({"/Title": "Of horses"})
+    writer.write(tmp_path / "b.pdf")
+    assert office_text(tmp_path / "b.pdf") == ("Horses sleep\fstanding up.", "Of horses")
+
+
+def test_a_word_file_has_headings_tables_and_a_title(word):
+    [found] = read_documents([str(word)])
+    assert (found.title, found.has_headings) == ("Hamsters", True)
+    assert found.text == "Hamsters\n\n# Food\n\nThey eat seeds.\nAge | Grams\nadult | 10"
+
+
+def test_inserted_linked_and_boxed_text_of_a_word_file_is_read_once(word):
+    inside = (
+        b'<w:p><w:ins w:id="1" w:author="a"><w:r><w:t>inserted</w:t></w:r></w:ins><w:r><w:tab/></w:r>'
+        b"<w:hyperlink><w:r><w:t>linked</w:t></w:r></w:hyperlink><w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
+        b"<w:r><w:pict><w:txbxContent><w:p><w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent></w:pict></w:r></w:p>"
+        b"<w:sdt><w:sdtContent><w:p><w:r><w:t>controlled</w:t></w:r></w:p></w:sdtContent></w:sdt></w:body>"
+    )
+    text, _ = office_text(rewritten(word, lambda body: body.replace(b"</w:body>", inside)))
+    assert text.endswith("inserted\tlinked\n\nboxed\n\ncontrolled") and "gone" not in text
+
+
+def test_files_without_text_or_with_a_password_are_told_apart(tmp_path):
+    blank = pypdf.PdfWriter()
+    blank.add_blank_page(200, 200)
+    blank.write(tmp_path / "a.pdf")
+    for name, algorithm in (("b.pdf", "RC4-128"), ("c.pdf", "AES-256")):
+        writer = pypdf.PdfWriter(pdf(tmp_path / name, "secret"))
+        writer.encrypt("word", algorithm=algorithm)
+        writer.write(tmp_path / name)
+    (tmp_path / "d.docx").write_bytes(office_reader.OLE + b"x" * 600)
+    (tmp_path / "e.pdf").write_bytes(b"%PDF-1.4 no more")
+    (tmp_path / "f.docx").write_bytes(b"PK no zip")
+    open_to_all = pypdf.PdfWriter(pdf(tmp_path / "g.pdf", "not secret"))
+    open_to_all.encrypt("", "owner", algorithm="RC4-128")
+    open_to_all.write(tmp_path / "g.pdf")
+    skipped = []
+    found = [*read_documents([str(tmp_path)], skip=skipped.append)]
+    assert [one.text for one in found] == ["", "not secret"]
+    assert [file.is_error for file in skipped] == [False, True, True, True, True, True]
+    reasons = [
+        "no text in them, only",
+        "b.pdf is encrypted",
+        "c.pdf is encrypted",
+        "d.docx is encrypted, or",
+        "e.pdf is broken",
+        "f.docx is broken",
+    ]
+    assert all(reason in file.reason for reason, file in zip(reasons, skipped, strict=True))
+
+
+def test_pages_bytes_parts_and_characters_are_bounded(tmp_path, word, monkeypatch):
+    path = pdf(tmp_path / "a.pdf", "Horses sleep", "standing up.")
+    for name, value, file, message in [
+        ("MAX_PAGES", 1, path, "has 2 pages; expected at most 1"),
+        ("MAX_CHARACTERS", 15, path, "has more than 15 characters"),
+        ("MAX_CHARACTERS", 15, word, "has more than 15 characters"),
+        ("MAX_BYTES", 10, path, "has more than 10 bytes"),
+        ("MAX_UNPACKED", 1000, word, "expected at most 1,000 in"),
+        ("MAX_PARTS", 2, word, "parts; expected at most"),
+    ]:
+        with monkeypatch.context() as patch:
+            patch.setattr(office_reader, name, value)
+            assert message in office_reader.answer(str(file))["error"]
+
+
+def test_a_word_file_that_unpacks_to_more_than_it_says_is_not_read_further(tmp_path, word):
+    data = word.read_bytes()
+    directory = data.index(b"PK\x01\x02")
+    while (place := data.find(b"PK\x01\x02", directory)) >= 0:  # the directory says that every part has ten bytes
+        data = data[: place + 24] + (10).to_bytes(4, "little") + data[place + 28 :]
+        directory = place + 4
+    (tmp_path / "b.docx").write_bytes(data)
+    assert "is broken" in office_reader.answer(str(tmp_path / "b.docx"))["error"]
+
+
+def bomb(tmp_path):
+    return pdf(tmp_path / "a.pdf", content=[zlib.compress(b" " * 300_000_000)])
+
+
+def circle(tmp_path):
+    return pdf(tmp_path / "a.pdf", "x", kids="2 0 R")
+
+
+def deep(tmp_path):
+    nested = "[" * 100_000
+    return pdf(tmp_path / "a.pdf", content=[zlib.compress(f"BT {nested} TJ ET".encode())])
+
+
+@pytest.mark.parametrize("harmful", [bomb, circle, deep])
+def test_a_harmful_pdf_ends_in_a_message_or_a_text(tmp_path, harmful):
+    try:
+        text, _ = office_text(harmful(tmp_path))
+    except BadInput as error:
+        assert str(tmp_path) in str(error)
+    else:
+        assert len(text) < 1000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: body.replace(b"<w:body>", b"<w:body>" + b"<w:tbl><w:tr><w:tc>" * 20_000),
+        lambda body: body.replace(b"?>", b'?><!DOCTYPE a [<!ENTITY b "' + b"x" * 99 + b'">' + ENTITIES, 1).replace(
+            b"They eat", b"&b9;"
+        ),
+    ],
+)
+def test_a_harmful_word_file_ends_in_a_message_or_a_text(word, change):
+    try:
+        text, _ = office_text(rewritten(word, change))
+    except BadInput as error:
+        assert "a.docx is broken" in str(error)
+    else:
+        assert len(text) < 1000
+
+
+ENTITIES = b"".join(b'<!ENTITY b%d "%s">' % (i, b"&b%d;" % (i - 1) * 9 if i else b"&b;") for i in range(10)) + b"]>"
+
+
+def test_a_process_that_takes_too_long_or_dies_is_one_message(tmp_path, monkeypatch):
+    path = pdf(tmp_path / "a.pdf", "x")
+    program = tmp_path / "program.py"
+    monkeypatch.setattr(office_files, "PROGRAM", program)
+    program.write_text("import time; time.sleep(60)")
+    monkeypatch.setattr(office_files, "SECONDS", 0.2)
+    with pytest.raises(BadInput, match="a.pdf was not read within 0.2 s"):
+        office_text(path)
+    program.write_text("import os; os._exit(3)")
+    monkeypatch.setattr(office_files, "SECONDS", 60)
+    with pytest.raises(BadInput, match=r"a.pdf ended the process that read it \(exit code 3\)"):
+        office_text(path)
+
+
+def test_memory_is_bounded_and_said(tmp_path, monkeypatch):
+    path = pdf(tmp_path / "a.pdf", "x")
+    program = tmp_path / "program.py"
+    source = office_files.PROGRAM.read_text()
+    program.write_text(
+        source.replace("def pdf_text(path: str) -> tuple[str, str]:", "def pdf_text(path):\n    bytes(1 << 32)")
+    )
+    monkeypatch.setattr(office_files, "PROGRAM", program)
+    with pytest.raises(BadInput, match="a.pdf needs more than 2,147,483,648 bytes of memory"):
+        office_text(path)
