@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 import warnings
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from likewise.errors import BadInput
 from likewise.files import documents
+from likewise.files import html_text as html
 from likewise.files.document_paths import document_paths
 from likewise.files.documents import ENDINGS, Document, column_keys, estimated_count, read_documents
 from likewise.files.html_text import html_text
@@ -283,3 +285,13 @@ def test_a_document_has_a_bounded_size(tmp_path, monkeypatch):
     files(tmp_path, a_md="1234")
     with pytest.raises(BadInput, match="a.md has more than 3 bytes"):
         list(read_documents([str(tmp_path)]))
+
+
+@pytest.mark.parametrize("part", ["<p ", "<!-- >", "<a b='", "<![CDATA[ >"])
+def test_a_page_whose_tags_do_not_end_takes_no_longer_than_it_may(tmp_path, monkeypatch, part):
+    monkeypatch.setattr(html, "SECONDS", 0.3)
+    files(tmp_path, a_html=part * 100_000)
+    began = time.perf_counter()
+    with pytest.raises(BadInput, match="a.html was not read within 0.3 s; are its tags and comments closed"):
+        list(read_documents([str(tmp_path)]))
+    assert time.perf_counter() - began < 20

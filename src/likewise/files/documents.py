@@ -143,7 +143,10 @@ def _markdown(path: Path) -> Document:
 
 def _html(path: Path) -> Document:
     data = _bytes_of(path)
-    text, title = html_text(_decoded(data, path, _declared_encoding(data)))
+    try:
+        text, title = html_text(_decoded(data, path, _declared_encoding(data)))
+    except TimeoutError as error:
+        raise BadInput(f"{path} was {error}; are its tags and comments closed?") from None
     return Document(text, _source(path), title or path.stem, has_headings=True)
 
 

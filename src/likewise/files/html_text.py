@@ -5,6 +5,7 @@ these were tried, and left out lists, tables or short pages that someone would l
 """
 
 import re
+import time
 from html.parser import HTMLParser
 
 DROPPED = frozenset(
@@ -21,6 +22,8 @@ ROLES = frozenset(["navigation", "banner", "contentinfo", "complementary", "sear
 """What makes one of CONTAINERS as a nav, a header, a footer or an aside."""
 CONTAINERS = frozenset(["div", "section", "ul", "ol", "form", "span"])
 """Elements that always have an end, so that what they hold can be left out."""
+SECONDS = 30
+"""Time for a page; the parser takes the square of the length where tags, comments or quotes do not end."""
 HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 BLOCKS = frozenset(
     [
@@ -58,6 +61,17 @@ class HtmlText(HTMLParser):
         self.in_title = False
         self.preformatted = 0
         self.articles = 0  # that are open
+        self.deadline = time.perf_counter() + SECONDS
+
+    def updatepos(self, i: int, j: int) -> int:  # noqa: ARG002
+        """Called after each step; lines and columns are not needed, but time is bounded here.
+
+        Raises:
+            TimeoutError: the page takes too long.
+        """
+        if time.perf_counter() > self.deadline:
+            raise TimeoutError(f"not read within {SECONDS} s")
+        return j
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """A block starts a paragraph, a heading a line with its marks."""
@@ -108,7 +122,11 @@ def _is_dropped(tag: str, attributes: dict[str, str | None]) -> bool:
 
 
 def html_text(page: str) -> tuple[str, str]:
-    """The text of a page, with Markdown's headings, and its title; an empty title where it has none."""
+    """The text of a page, with Markdown's headings, and its title; an empty title where it has none.
+
+    Raises:
+        TimeoutError: it takes longer than any real page.
+    """
     parser = HtmlText()
     parser.feed(page)
     parser.close()

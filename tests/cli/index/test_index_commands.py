@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from likewise import TextIndex
 from likewise.calibrate import Calibration, cut_off
 from likewise.cli import main
 from likewise.cli.index import opening
@@ -293,3 +294,31 @@ def test_a_calibration_is_of_cosines_and_of_one_model(calibrated, call, folders)
     assert call("index", "add", other, "again.txt", "-m", str(folders("roberta")))[0] == 0
     code, _, err = call("search", other, "cat", "--calibration", "c.json")
     assert code == 2 and "fingerprint" in err
+
+
+def test_what_is_skipped_is_said_and_a_broken_file_is_exit_code_1(place, call, folders):
+    Path("notes/photo.jpg").write_bytes(b"\xff\xd8")
+    code, _, err = call("index", "add", place, "notes", "-m", str(folders("bert")))
+    assert code == 0 and "skipped 1 .jpg: not a format that is read; convert texts to" in err
+    Path("notes/old.md").write_bytes(b"caf\xe9")
+    Path("notes/zebras.md").write_text("A zebra.")
+    code, _, err = call("index", "add", place, "notes")
+    assert code == 1 and "1 passage of 2 documents added, 2 unchanged" in err
+    assert err.endswith("old.md, line 1 is not UTF-8 (byte 4)\n")
+    code, out, err = call("index", "add", place, "notes", "--json")
+    assert code == 1 and [(one["kind"], one["count"], one["failed"]) for one in json.loads(out)["skipped"]] == [
+        (".jpg", 1, False),
+        ("", 1, True),
+    ]
+    code, out, err = call("index", "add", place, "notes", "-q")
+    assert code == 1 and not out and err.startswith("skipped: notes/old.md, line 1")
+
+
+def test_texts_with_ids_of_their_own_are_deleted_by_them(place, call, folders):
+    with TextIndex.open(place, str(folders("bert"))) as index:
+        index.add(["the cat", "a dog"], ids=["cat", "dog"])
+    assert json_of(call, "search", place, "cat", "-k", "1")["passages"][0]["id"] == "cat"
+    assert json_of(call, "index", "info", place)["files"] == {"cat": 1, "dog": 1}
+    assert json_of(call, "index", "delete", place, "--id", "cat")["deleted"] == 1
+    code, _, err = call("index", "delete", place, "--id", "cat")
+    assert code == 2 and "the id 'cat' is not in" in err

@@ -1,5 +1,7 @@
 """Texts under the caller's ids: added, replaced, deleted and read again, whatever index keeps them."""
 
+from importlib.util import find_spec
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,7 +14,8 @@ from likewise.search.indexes import INDEXES
 from likewise.text.chunking import ChunkSettings
 
 LONG = "The cat sleeps. A dog barks at the cat. " * 8
-EMBEDDED = ["collection", "memory"]
+NEEDED = {"collection": "numpy", "memory": "numpy", "faiss": "faiss", "lance": "lancedb"}
+EMBEDDED = [name for name, package in NEEDED.items() if find_spec(package)]
 
 
 @pytest.fixture
