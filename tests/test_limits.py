@@ -13,6 +13,7 @@ from likewise.evaluate.classifiers import ridge as ridge_regression
 from likewise.evaluate.reports import plot, text_table
 from likewise.evaluate.statistics import bootstrap, t_distribution
 from likewise.evaluate.tasks import arguments, duplicates, probing, regressor, retrieval, sentence_pairs, triplets
+from likewise.files import documents, html_text, office_files, office_reader
 from likewise.mine import negative_search
 from likewise.mine import settings as mine_settings
 from likewise.model_files import folder, hub, names
@@ -50,6 +51,17 @@ def test_what_is_larger_than_any_real_model_is_refused():
     assert (folder.MAX_MODULES, text_files.WIDEST, mine_settings.MAX_NEGATIVES) == (100, 100_000, 2**20)
     assert (tokenizer.MAX_FILE_SIZE, tokenizer_checks.MAX_STEPS, tokenizer_checks.MAX_GROWTH) == (2**28, 100, 10_000)
     assert (tokenizer_checks.MAX_PATTERN_LENGTH, tokenizer_checks.MAX_REPETITIONS) == (10_000, 20)
+
+
+def test_what_is_larger_than_any_real_document_is_refused():
+    assert (documents.MAX_BYTES, documents.DECLARED_IN, html_text.SECONDS, office_files.SECONDS) == (
+        2**28,
+        1024,
+        30,
+        120,
+    )
+    assert (office_reader.MAX_MEMORY, office_reader.MAX_BYTES, office_reader.MAX_UNPACKED) == (2**31, 2**28, 2**29)
+    assert (office_reader.MAX_PAGES, office_reader.MAX_PARTS, office_reader.MAX_CHARACTERS) == (20_000, 10_000, 2**26)
 
 
 def test_what_is_larger_than_any_real_model_of_transformers_is_refused():

@@ -283,6 +283,39 @@ class IndexPromises:
         index.add(records)
         assert_holds(index, as_dict(records), place.tolerance)
 
+    def test_ids_are_found_by_their_beginnings(self, index):
+        ids = [
+            "a",
+            "a#",
+            "a#1",
+            "a#b#2",
+            "ab",
+            "A#1",
+            "b",
+            "ä#1",
+            "\ud7ff#",
+            "\ud7ff",
+            "\ue000",
+            "\U0010ffff",
+            "\U0010ffffa",
+            "%",
+            "_x",
+        ]
+        index.add(Records(ids, np.ones((len(ids), WIDTH), np.float32)))
+        for beginnings in (
+            ["a#"],
+            ["a", "b#"],
+            ["\ud7ff"],
+            ["\U0010ffff"],
+            ["%"],
+            ["_"],
+            [""],
+            [],
+            ["a#", "a#b#", "x"],
+        ):
+            expected = [name for name in ids if name.startswith(tuple(beginnings))]
+            assert sorted(index.ids_beginning(beginnings)) == sorted(expected), beginnings
+
     def test_odd_ids_are_told_apart_and_come_back(self, place, index):
         vectors = np.random.default_rng(0).normal(size=(len(ODD_IDS), WIDTH)).astype(np.float32)
         records = Records(ODD_IDS, vectors, ODD_IDS, [{"of": name} for name in ODD_IDS])

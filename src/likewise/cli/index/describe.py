@@ -45,9 +45,9 @@ def run(args: argparse.Namespace) -> int:
 
 def described(index: "Index") -> dict[str, Any]:
     """What an index holds, as plain values; columns are those of its first records."""
-    from ...search.texts.passages import text_id
+    from ...search.texts.passages import id_of_key
 
-    files = Counter(text_id(name) for name in index.ids())
+    files = Counter(id_of_key(name) for name in index.ids())
     first = next(index.records(SAMPLE), None)
     rows = (first.metadata if first else None) or []
     return {

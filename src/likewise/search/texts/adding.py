@@ -12,7 +12,7 @@ from ...files.documents import Document
 from ...runtime.progress import Progress, show_progress
 from ..index import Index
 from ..records import Records
-from .passages import Passage, PassageReader, text_id
+from .passages import Passage, PassageReader, id_of_key
 
 FIRST_BLOCK, LARGEST_BLOCK = 256, 8192
 """Passages of the first block, and of the largest; a block is twice the one before it while that took a second."""
@@ -64,7 +64,7 @@ class PassageWriter:
     def __post_init__(self) -> None:
         self.unseen: dict[str, set[str]] = defaultdict(set)  # keys by text that its documents have not shown yet
         for key in self.stored:
-            self.unseen[text_id(key)].add(key)
+            self.unseen[id_of_key(key)].add(key)
 
     def write(
         self, documents: Iterable[Document], reader: PassageReader, progress: Progress, total: int | None
@@ -91,7 +91,7 @@ class PassageWriter:
             if records is not None and len(records):
                 self.index.upsert(records)
         for passage in old:
-            self.unseen[text_id(passage.key)].discard(passage.key)
+            self.unseen[id_of_key(passage.key)].discard(passage.key)
         gone = [key for name in block.finished if name for key in sorted(self.unseen.pop(name, ()))]
         self.report.deleted += self.index.delete(gone) if gone else 0
         self.report.documents += block.documents

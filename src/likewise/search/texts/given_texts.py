@@ -53,13 +53,16 @@ def _without_repeats(documents: Iterable[Document], taken: Container[str]) -> It
             raise BadInput(f"the id {document.id!r} occurs twice; expected each id once")
         if document.id and document.id in taken:
             raise BadInput(f"the id {document.id!r} is in the index already; upsert replaces its text")
-        seen |= {document.id} - {""}
+        if document.id:
+            seen.add(document.id)
         yield document
 
 
 def _document(
     given: GivenText, place: int, name: str | None = None, row: Mapping[str, Value] | None = None
 ) -> Document:
+    if isinstance(given, Document) and name is None and row is None:
+        return given
     if isinstance(given, Document):
         return given._replace(id=name or given.id, metadata={**given.metadata, **(row or {})})
     found = {"text": given} if isinstance(given, str) else given

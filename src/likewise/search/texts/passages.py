@@ -41,7 +41,7 @@ class Passage(NamedTuple):
     @property
     def id(self) -> str:
         """The id of the text it is of: the caller's, or its file's path; its own key if the text has neither."""
-        return text_id(self.key) or self.key
+        return id_of_key(self.key) or self.key
 
     @property
     def file(self) -> str:
@@ -90,7 +90,7 @@ class PassageReader:
         return f"{source}{BEFORE_HASH}{digest}.{number}" if number > 1 else f"{source}{BEFORE_HASH}{digest}"
 
 
-def text_id(key: str) -> str:
+def id_of_key(key: str) -> str:
     """The id in a passage's key: that of its text, or its file's path; empty if it has neither."""
     return key.rpartition(BEFORE_HASH)[0]
 

@@ -7,7 +7,7 @@ from ...errors import BadInput
 from ..filters import matches, parse_filter
 from ..index import Index
 from ..records import Value
-from .passages import BEFORE_HASH, Passage, text_id
+from .passages import BEFORE_HASH, Passage, id_of_key
 
 OF_PASSAGES = ("row", "start", "stop", "headings")
 """Metadata that says where a passage stands, and not what its text is."""
@@ -24,7 +24,7 @@ def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {name: [] for name in ids}
     own = [name for name in found if BEFORE_HASH in name]
     for key in index.ids_beginning([*(name + BEFORE_HASH for name in found), *own]):
-        for name in {text_id(key), key} & found.keys():
+        for name in {id_of_key(key), key} & found.keys():
             found[name].append(key)
     return found
 

@@ -126,8 +126,12 @@ def all_ids(db: sqlite3.Connection) -> list[str]:
 
 def ids_beginning(db: sqlite3.Connection, beginning: str) -> list[str]:
     """The ids that begin so: SQLite compares texts by code points, so they follow each other."""
-    found = db.execute("SELECT id FROM records WHERE id >= ? AND id < ?", [beginning, beginning + chr(sys.maxunicode)])
-    return [name for (name,) in found]
+    last = beginning.rstrip(chr(sys.maxunicode))  # which no character follows
+    if not last:
+        return [name for (name,) in db.execute("SELECT id FROM records WHERE id >= ?", [beginning])]
+    following = ord(last[-1]) + 1
+    end = last[:-1] + chr(0xE000 if 0xD800 <= following < 0xE000 else following)  # halves of pairs are no characters
+    return [name for (name,) in db.execute("SELECT id FROM records WHERE id >= ? AND id < ?", [beginning, end])]
 
 
 def keys_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
