@@ -243,7 +243,7 @@ def test_no_answer_says_where_a_file_lies(tmp_path):
     assert not [answer.text for answer in answers if str(tmp_path) in answer.text]
     found, _, mapped, models = (answer.json() for answer in answers)
     assert {one["metadata"]["file"] for one in found["passages"]} == {"notes.md"}
-    assert {one["id"] for one in found["passages"]} == {*mapped["ids"]}
+    assert {one["key"] for one in found["passages"]} == {*mapped["ids"]}
     assert len({*mapped["ids"]}) == 2
     assert found["model"] == "other (for collections)"
     assert found["model"] in {one["id"] for one in models["data"]}
