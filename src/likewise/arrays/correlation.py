@@ -10,10 +10,20 @@ Numbers = Float[np.ndarray, " N"]
 
 def pearson(x: Numbers, y: Numbers) -> float:
     """Pearson's correlation, −1 … 1; NaN if a side is constant, since it is then undefined."""
-    x, y = checked(x, y)
-    x, y = x - x.mean(), y - y.mean()
+    x, y = (centred(side) for side in checked(x, y))
     spread = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / spread if spread else float("nan")
+
+
+def centred(x: Numbers) -> Numbers:
+    """Scale by a power of two to below 1 and shift to mean 0, so that no square overflows or vanishes.
+
+    Equal numbers become exactly 0, which their distances from a rounded mean need not be.
+    """
+    if (x == x[0]).all():
+        return np.zeros_like(x)
+    scaled = np.ldexp(x, -np.frexp(np.abs(x).max())[1])
+    return np.asarray(scaled - scaled.mean())
 
 
 def spearman(x: Numbers, y: Numbers) -> float:

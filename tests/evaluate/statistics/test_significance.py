@@ -78,7 +78,8 @@ def test_few_items_with_many_ties_give_an_interval_or_none_and_never_an_error(pa
 
 def test_p_is_never_nothing_and_is_one_between_equals():
     gold, fine, rough = noisy()
-    assert paired(fine, rough, gold, statistic="spearman", bootstrap=Bootstrap(resamples=99))[1] == 2 / 100
+    assert 0 < paired(fine, rough, gold, statistic="spearman", bootstrap=Bootstrap(resamples=99))[1] < 2 / 100
+    assert paired(fine[:3] + 9, rough[:3], statistic="mean", bootstrap=Bootstrap(resamples=99))[1] == 2 / 100
     assert paired(fine, fine, gold, statistic="spearman", bootstrap=Bootstrap(resamples=99))[1] == 1
 
 
@@ -193,7 +194,7 @@ def test_by_default_an_interval_is_of_95_percent_and_of_ten_thousand_resamples_f
     how = {"statistic": "spearman", "bootstrap": Bootstrap()}
     assert intervals([fine], gold, statistic="spearman") == intervals([fine], gold, **how)
     assert paired(fine, rough, gold, statistic="spearman") == paired(fine, rough, gold, **how)
-    assert paired(fine + 9, rough, statistic="mean")[1] == 2 / 10_001
+    assert paired(fine[:9] + 9, rough[:9], statistic="mean")[1] == 2 / 10_001
 
 
 def test_an_interval_is_shown_with_its_ends_and_has_half_its_width():
@@ -235,3 +236,53 @@ def test_p_counts_the_resamples_whose_difference_is_nothing_or_has_the_other_sig
     opposite = min((lead <= 1e-12).sum(), (lead >= -1e-12).sum())
     result = paired(ours, theirs, statistic="mean", bootstrap=Bootstrap(resamples=50))[1]
     assert result == pytest.approx(2 * (opposite + 1) / 51) and 0.1 < result < 1
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-85, 1.0, 1e80, 1e300])
+@pytest.mark.parametrize("correlate", [pearson, spearman])
+def test_a_correlation_does_not_depend_on_the_unit(correlate, scale):
+    gold, fine, rough = noisy()
+    assert correlate(scale * fine, gold) == pytest.approx(correlate(fine, gold), abs=1e-12)
+    assert correlate(fine, scale * rough) == pytest.approx(correlate(fine, rough), abs=1e-12)
+    whole = STATISTICS["pearson"]([scale * fine], scale * gold)(np.ones((200, 1), np.int64))
+    assert whole[0, 0] == pytest.approx(pearson(fine, gold), abs=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e80, 1e-85, 0.0, -7.3])
+@pytest.mark.parametrize("count", [3, 7, 10, 1000])
+@pytest.mark.parametrize("correlate", [pearson, spearman])
+def test_equal_numbers_have_no_correlation_however_their_mean_is_rounded(correlate, value, count):
+    other = np.arange(float(count))
+    assert np.isnan(correlate(np.full(count, value), other)) and np.isnan(correlate(other, np.full(count, value)))
+    for rows, gold in (([np.full(count, value)], other), ([other], np.full(count, value))):
+        assert np.isnan(STATISTICS["pearson"](rows, gold)(np.ones((count, 1), np.int64))).all()
+
+
+def test_a_group_that_one_side_has_no_figure_in_is_left_out_for_both_and_that_is_said():
+    gold, fine, rough = noisy(n=90)
+    groups = np.arange(90) % 3
+    flat = np.where(groups == 0, 0.1, rough)
+    with pytest.warns(UserWarning, match="left out for both: 1 group of 3, with no pearson for one of the two"):
+        lead, _ = paired(fine, flat, gold, groups, statistic="pearson", bootstrap=Bootstrap(resamples=99))
+    kept = groups > 0
+    alone, _ = paired(
+        fine[kept], flat[kept], gold[kept], groups[kept], statistic="pearson", bootstrap=Bootstrap(resamples=99)
+    )
+    assert lead.value == pytest.approx(alone.value)
+    with pytest.warns(UserWarning, match="left out for both"):
+        same, _ = paired(flat, flat, gold, groups, statistic="pearson", bootstrap=Bootstrap(resamples=99))
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+
+
+def test_beyond_the_resamples_p_is_a_t_tests_and_never_below_that_of_the_sign_test():
+    random = np.random.default_rng(0)
+    for lead, items in ((0.5, 400), (1.0, 60)):
+        ours, theirs = random.normal(lead, 1, items), random.normal(0, 1, items)
+        p = paired(ours, theirs, statistic="mean", bootstrap=Bootstrap(resamples=200))[1]
+        wanted = scipy.stats.ttest_rel(ours, theirs).pvalue
+        assert p < 1e-3 and abs(np.log10(p / wanted)) < 0.25 * -np.log10(wanted)
+    always = paired(np.arange(8.0) + 3, np.arange(8.0), statistic="mean", bootstrap=Bootstrap(resamples=50))[1]
+    assert always == 0.5**7
+    hits = np.array([1.0, 1, 1, *[0] * 37])
+    few = paired(hits, -hits, hits, statistic="average_precision", bootstrap=Bootstrap(resamples=50))[1]
+    assert few >= 2 / 51 or few >= 0.25

@@ -14,6 +14,7 @@ from ..tasks.registry import SUITES
 from .text_table import TextTable, fit_to_width, paragraph
 
 MARK_RESAMPLES = 2_000  # of the test behind a significance mark
+BEYOND_RESAMPLES = "if no resample has the other sign"  # as then p would be above what Holm's correction of many needs
 DASH = "–"
 STAR = "*"
 TESTS = ("williams", "mcnemar")
@@ -107,7 +108,7 @@ def comparison_method(results: Results, width: int = 100) -> str:
     """What the columns of comparisons are, to stand once below all of them."""
     method = (
         "A − B × 100, its 95 % interval and two-sided p by the paired bootstrap "
-        f"({results.settings.resamples:,} resamples). "
+        f"({results.settings.resamples:,} resamples), or by a t test with its standard error {BEYOND_RESAMPLES}. "
         f"Holm: that p corrected over the tasks; a verdict needs it below {ALPHA}. Williams: t of two dependent "
         "correlations (on ranks, for Spearman's). McNemar: exact. The last two are not corrected."
     )
@@ -178,7 +179,7 @@ def _legend(results: Results, compared: Mapping[str, tuple[str, Comparison]]) ->
 
 def _significance_note(results: Results, compared: Mapping[str, tuple[str, Comparison]]) -> str:
     """The outcome of the tests of the best against the next best model."""
-    method = f"paired bootstrap, Holm's correction over tasks, p < {ALPHA}"
+    method = f"paired bootstrap, t test {BEYOND_RESAMPLES}, Holm's correction over tasks, p < {ALPHA}"
     if not compared:
         return "no two models have scores on the same items, so none were compared"
     if _significant_winners(compared):

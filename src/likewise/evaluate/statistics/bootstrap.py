@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from ...arrays.correlation import Numbers, ties
+from ...arrays.correlation import Numbers, centred, ties
 
 _BLOCK = 1 << 16  # counts in a temporary array: few enough to stay in a core's cache
 Counts = Int[np.ndarray, "n b"]
@@ -39,16 +39,16 @@ def draw_counts(n: int, resamples: int, random: np.random.Generator) -> Iterator
 def means(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledStatistic:  # noqa: ARG001, one signature for all
     """The mean of each row."""
     rows = np.stack(predicted)
-    return lambda counts: np.asarray(rows @ counts / rows.shape[1])
+    return lambda counts: np.asarray(rows @ counts / counts.sum(0))
 
 
 def pearsons(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledStatistic:
     """Pearson's correlation of each row with gold; NaN if all drawn values are equal."""
     x, y = _centred(np.stack(predicted)), _centred(_checked_gold(gold))
-    n = len(y)
 
     def evaluate(counts: Counts) -> ResampledValues:
         times = counts.astype(np.float64)
+        n = times.sum(0)
         sx, sxx, sxy = x @ times, (x * x) @ times, (x * y) @ times
         sy, syy = y @ times, (y * y) @ times
         return _ratio(sxy - sx * sy / n, (sxx - sx * sx / n) * (syy - sy * sy / n), syy)
@@ -65,7 +65,7 @@ def spearmans(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledSt
     def evaluate(counts: Counts) -> ResampledValues:
         counts = counts[order]
         members = np.add.reduceat(counts, first, axis=0)
-        gold_ranks = _centred_ranks(members, len(truth))
+        gold_ranks = _centred_ranks(members)
         spread = (members * gold_ranks * gold_ranks).sum(0)
         values = []
         for rank in ranks:
@@ -112,15 +112,16 @@ class _Ranks:
         members = counts[self.order]
         if len(self.first) < len(members):
             members = np.add.reduceat(members, self.first, axis=0)
-        ranks = _centred_ranks(members, len(self.run))
+        ranks = _centred_ranks(members)
         return ranks[self.run], np.einsum("gb,gb,gb->b", members, ranks, ranks)
 
 
-def _centred_ranks(members: Int[np.ndarray, "g b"], n: int) -> Float[np.ndarray, "g b"]:
-    """The average rank of each run of ties, minus the mean of all n ranks."""
+def _centred_ranks(members: Int[np.ndarray, "g b"]) -> Float[np.ndarray, "g b"]:
+    """The average rank of each run of ties, minus the mean of all ranks."""
     rank = np.cumsum(members, axis=0, dtype=np.float64)
+    middle = rank[-1] / 2
     rank -= members / 2
-    rank -= n / 2
+    rank -= middle
     return rank
 
 
@@ -133,7 +134,7 @@ def _ratio(shared: np.ndarray, squares: np.ndarray, scale: np.ndarray) -> np.nda
 
 def _centred(x: np.ndarray) -> np.ndarray:
     """Shift to mean 0 and, unless constant, scale to standard deviation 1, so that sums of squares lose no digits."""
-    x = x - x.mean(axis=-1, keepdims=True)
+    x = np.apply_along_axis(centred, -1, x)
     spread = x.std(axis=-1, keepdims=True)
     return np.asarray(x / np.where(spread == 0, 1, spread))
 

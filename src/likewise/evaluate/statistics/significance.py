@@ -3,6 +3,8 @@
 Percentile method (Efron 1979; Efron and Tibshirani 1993, chapters 13 and 16).
 """
 
+import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +13,9 @@ from jaxtyping import Float, Int
 
 from ...arrays.correlation import Numbers, checked
 from ...errors import BadInput
+from ...wording import counted
 from .bootstrap import STATISTICS, resample
+from .t_distribution import two_sided
 
 RESAMPLES = 10_000
 LEVEL = 0.95
@@ -72,8 +76,8 @@ def intervals(
     With `groups`, items are drawn within their group, and the statistic is the plain mean over groups.
     """
     bootstrap = bootstrap or BootstrapSettings()
-    values, draws = _measured(predicted, gold, groups, statistic, bootstrap)
-    return [_percentiles(value, row, bootstrap.level) for value, row in zip(values, draws, strict=True)]
+    values, draws = map(mean_of_groups, _by_group(predicted, gold, groups, statistic, bootstrap))
+    return [percentiles(value, row, bootstrap.level) for value, row in zip(values, draws, strict=True)]
 
 
 def paired(
@@ -88,18 +92,37 @@ def paired(
     """The difference of a statistic between two rows of predictions for the same items, and its two-sided p.
 
     p is twice the share of resamples in which the difference changes its sign or is zero, with 1 added to each count,
-    so that it is never 0 (Davison and Hinkley 1997, section 4.2): with 10,000 resamples it is 0.0002 or more.
+    so that it is never 0 (Davison and Hinkley 1997, section 4.2): with 10,000 resamples it is 0.0002 or more. If it
+    does in none of them, the p of a t test with the bootstrap's standard error is taken where that is smaller, but
+    none below that of the sign test: 0.5 to the power of the number of items (of positive ones, if precision is
+    measured) less one.
+
+    A group without a statistic for one of the two is left out for both; on all items that is a warning.
     """
     bootstrap = bootstrap or BootstrapSettings()
-    values, draws = _measured([ours, theirs], gold, groups, statistic, bootstrap)
-    differences = draws[0] - draws[1]
-    differences = differences[np.isfinite(differences)]
-    opposite = min(int((differences <= 0).sum()), int((differences >= 0).sum()))
-    p = min(1.0, 2 * (opposite + 1) / (len(differences) + 1))
-    return _percentiles(values[0] - values[1], differences, bootstrap.level), p
+    by_group = _by_group([ours, theirs], gold, groups, statistic, bootstrap)
+    value, differences = (part[:, 0] - part[:, 1] for part in by_group)
+    if 0 < (undefined := int(np.isnan(value).sum())) < len(value):
+        left = f"{counted(undefined, 'group')} of {len(value)}"
+        warnings.warn(f"left out for both: {left}, with no {statistic} for one of the two", stacklevel=2)
+    lead, draws = float(mean_of_groups(value)), mean_of_groups(differences)
+    draws = draws[np.isfinite(draws)]
+    opposite = min(int((draws <= 0).sum()), int((draws >= 0).sum()))
+    p = min(1.0, 2 * (opposite + 1) / (len(draws) + 1))
+    if opposite == 0 and len(draws) > 1 and np.isfinite(lead):
+        items = len(ours) if gold is None or statistic != "average_precision" else int((gold > 0).sum())
+        p = min(p, _tail(lead, float(draws.std(ddof=1)), items, len(value)))
+    return percentiles(lead, draws, bootstrap.level), p
 
 
-def _percentiles(value: float, draws: Float[np.ndarray, " B"], level: float) -> Interval:
+def _tail(lead: float, error: float, items: int, groups: int) -> float:
+    """The two-sided p of a difference by its standard error, not below the sign test's of as many items."""
+    t = lead / error if error else math.copysign(math.inf, lead)
+    return max(two_sided(t, max(1, items - groups)), 0.5 ** (items - 1))
+
+
+def percentiles(value: float, draws: Float[np.ndarray, " B"], level: float) -> Interval:
+    """A value with the interval that this share of its finite draws lies in."""
     if not np.isfinite(draws).any():
         return Interval(float(value), float("nan"), float("nan"))
     tail = 50 * (1 - level)
@@ -107,17 +130,14 @@ def _percentiles(value: float, draws: Float[np.ndarray, " B"], level: float) -> 
     return Interval(float(value), float(low), float(high))
 
 
-def _measured(
+def _by_group(
     predicted: Sequence[Numbers],
     gold: Numbers | None,
     groups: Int[np.ndarray, " n"] | None,
     statistic: str,
     bootstrap: BootstrapSettings,
-) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, "S B"]]:
-    """The statistic of each row on all items, and on every resample.
-
-    A group whose drawn values are all equal has no correlation, and is left out of the mean of that resample.
-    """
+) -> tuple[Float[np.ndarray, "G S"], Float[np.ndarray, "G S B"]]:
+    """The statistic of each row in each group, on all items and on every resample; NaN if all its values are equal."""
     predicted, gold = _checked_rows(predicted, gold, statistic)
     if bootstrap.resamples < 1:
         raise BadInput(f"resamples is {bootstrap.resamples}; expected 1 or more")
@@ -128,7 +148,7 @@ def _measured(
         compute = STATISTICS[statistic]([row[items] for row in predicted], None if gold is None else gold[items])
         values.append(compute(np.ones((len(items), 1), np.int64))[:, 0])
         draws.append(resample(compute, len(items), bootstrap.resamples, random))
-    return _mean(values), _mean(draws)
+    return np.stack(values), np.stack(draws)
 
 
 def _checked_rows(
@@ -144,10 +164,9 @@ def _checked_rows(
     return rows, truth
 
 
-def _mean(parts: list[np.ndarray]) -> np.ndarray:
-    """The mean over groups; NaN only where no group has a value."""
-    stacked = np.stack(parts)
-    finite = np.isfinite(stacked)
+def mean_of_groups(groups: np.ndarray) -> np.ndarray:
+    """The mean over groups of those that have a value; NaN if none has."""
+    finite = np.isfinite(groups)
     counts = finite.sum(0)
-    total = np.where(finite, stacked, 0).sum(0)
+    total = np.where(finite, groups, 0).sum(0)
     return np.asarray(np.where(counts > 0, total / np.maximum(counts, 1), np.nan))
