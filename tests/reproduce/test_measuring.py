@@ -165,3 +165,24 @@ def test_contenders_take_turns_after_a_round_that_is_not_counted():
 
 def test_data_that_lack_published_rows_are_a_reason(place):
     assert data_reasons(["stsb/train", "stsb/train"]) == ["stsb/train has 24 of 5,749 rows"]
+
+
+def test_the_mean_of_columns_is_measured_with_pairs_that_they_share_drawn_jointly(place, model):
+    table = replace(
+        TABLE, columns={"stsb": "", "dev": ""}, measures={"stsb": ("stsb", None), "dev": ("stsb-dev", None)}
+    )
+    table, effort = replace(table, mean=True), Effort((model,), ())
+    (place / "data/stsb/dev.csv").write_text((place / "data/stsb/test.csv").read_text())
+    *_, test, dev, mean = ModelOnTasks("{backbone}").experiments("plain", table, effort)
+    assert [one.columns for one in (test, dev, mean)] == [("stsb",), ("dev",), ("avg",)]
+    one, both = test.compute(place).figures["stsb"], mean.compute(place).figures["avg"]
+    assert both.value == pytest.approx(one.value)
+    assert both.high - both.low == pytest.approx(one.high - one.low, rel=0.1)  # not by √2 narrower
+    assert mean.identity()["tasks"] == {"stsb": ["stsb", None], "dev": ["stsb-dev", None]}
+    *_, gain = PairedModels("{backbone}(pooling=mean)", "{backbone}(pooling=cls)").experiments("gain", table, effort)
+    *_, alone, _, _ = PairedModels("{backbone}(pooling=mean)", "{backbone}(pooling=cls)").experiments(
+        "g", table, effort
+    )
+    ours, theirs = gain.compute(place).figures["avg"], alone.compute(place).figures["stsb"]
+    assert ours.value == pytest.approx(theirs.value)
+    assert ours.high - ours.low == pytest.approx(theirs.high - theirs.low, rel=0.1)

@@ -1,12 +1,11 @@
 """A verdict compares only what compares, and only beyond the noise."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.reproduce.paper_table import Measured
-from likewise.reproduce.reporting.verdict import BETTER, WITHIN, WORSE, mean_of_columns, over_runs, verdict
+from likewise.reproduce.reporting.verdict import BETTER, WITHIN, WORSE, over_runs, verdict
 
 FIGURES = st.floats(-100, 100)
 
@@ -36,10 +35,3 @@ def test_one_run_keeps_its_interval_over_items_and_several_have_that_over_seeds(
     several = over_runs([one, Measured(52.0), Measured(54.0)])
     assert several.value == 52 and several.n == 7
     assert several.high - several.value == pytest.approx(4.303 * 2 / 3**0.5, abs=0.01)  # Student's t, two degrees
-
-
-def test_a_mean_has_the_interval_of_independent_columns_and_none_where_one_is_missing():
-    spread = np.random.default_rng(0).normal(size=(20000, 2)) * [3 / 1.96, 4 / 1.96]
-    mean = mean_of_columns([Measured(10, 7, 13), Measured(20, 16, 24)])
-    assert mean.value == 15 and mean.high - 15 == pytest.approx(1.96 * spread.mean(1).std(), rel=0.03)
-    assert mean_of_columns([Measured(10, 7, 13), Measured(20)]) == Measured(15.0)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .statistics.significance import Interval
+from .statistics.joint_bootstrap import mean_interval
+from .statistics.significance import BootstrapSettings, Interval
 from .task import EvaluationSettings, Evidence, Result, Score, Task
 
 
@@ -53,6 +54,15 @@ class Results:
         if len(results) < len(names) or len(names) < 2 or len(metrics) != 1:
             return float("nan")
         return float(np.mean([result.headline.value for result in results]))
+
+    def average_interval(self, model: str, names: tuple[str, ...]) -> Interval | None:
+        """The average with its interval, for which tasks share the draws of items that they share; None without one."""
+        if np.isnan(self.average(model, names)):
+            return None
+        results = [self.cells[model, name].result for name in names]
+        evidence = [result.headline.evidence for result in results if result and result.headline.evidence]
+        bootstrap = BootstrapSettings(self.settings.resamples)
+        return mean_interval(evidence, bootstrap=bootstrap) if len(evidence) == len(names) else None
 
     def as_dict(self) -> dict[str, Any]:
         """Everything except evidence, for JSON; None for a missing number."""
@@ -118,6 +128,7 @@ def _score_as_dict(score: Score) -> dict[str, Any]:
         "gold": _list(e.gold),
         "groups": _list(e.groups),
         "statistic": e.statistic,
+        "items": _list(e.items),
     }
     interval = score.interval and asdict(score.interval)
     return {"name": score.name, "value": score.value, "n": score.n, "evidence": evidence, "interval": interval}
@@ -126,12 +137,13 @@ def _score_as_dict(score: Score) -> dict[str, Any]:
 def _evidence(stored: Mapping[str, Any] | None) -> Evidence | None:
     if stored is None:
         return None
-    gold, groups = stored["gold"], stored["groups"]
+    gold, groups, items = stored["gold"], stored["groups"], stored["items"]
     return Evidence(
         np.asarray(stored["values"], np.float64),
         None if gold is None else np.asarray(gold, np.float64),
         None if groups is None else np.asarray(groups, np.int64),
         stored["statistic"],
+        None if items is None else np.asarray(items, np.int64),
     )
 
 

@@ -42,13 +42,14 @@ class Evidence:
 
     The score is `statistic(values, gold)`; for "mean" it is the mean of `values` (1 or 0 for right or wrong, the nDCG
     of a query …). With `groups` it is the plain mean of that statistic over groups. Two models can be compared if
-    their `gold` and `groups` are equal.
+    their `gold` and `groups` are equal. `items` are numbers from 0 up, the same for an item in every task that has it.
     """
 
     values: Float[np.ndarray, " n"]
     gold: Float[np.ndarray, " n"] | None = None
     groups: Int[np.ndarray, " n"] | None = None
     statistic: Statistic = "mean"
+    items: Int[np.ndarray, " n"] | None = None
 
 
 @dataclass(frozen=True)

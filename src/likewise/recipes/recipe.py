@@ -244,8 +244,8 @@ class Recipe:
             head = cell.result.headline
             between = {k: v for k, v in asdict(head.interval).items() if k != "value"} if head.interval else {}
             scores[KEYS.get(cell.task, cell.task)] = {**between, "value": head.value, "n": head.n}
-        average = result.average(name, STS_NAMES)
-        return scores | ({} if np.isnan(average) else {"avg": {"value": average}})
+        average = result.average_interval(name, STS_NAMES)
+        return scores | ({} if average is None else {"avg": asdict(average)})
 
     def _line(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """What else a table needs: whether all data were used, and whether they are the published ones."""

@@ -62,7 +62,7 @@ def regressor_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
     ):  # correlation is undefined for non-finite values; a note is attached
         fitted = fit_regressor(x, soft_labels(train.gold), y, dev.gold, z, settings.seed)
     correlations = (
-        correlation_score(f"{statistic}/regressor", fitted.predicted, test.gold, statistic)
+        correlation_score(f"{statistic}/regressor", fitted.predicted, test.gold, statistic, None, test.items)
         for statistic in reversed(CORRELATIONS)
     )
     notes = tuple(note for pairs in (train, dev, test) for note in pairs.notes) + vectors.notes

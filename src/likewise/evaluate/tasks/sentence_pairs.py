@@ -1,7 +1,9 @@
 """Pairs of sentences with a gold score: read, checked, and correlated with a model's similarities."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from ...arrays.correlation import Numbers, pearson, spearman
 from ...data.columns import DatasetColumns
 from ...errors import BadInput
+from ...text.normalization import normalized
 from ...wording import counted
 from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Score, TaskVectors
 
@@ -38,6 +41,11 @@ class RatedPairs:
         """Vectors of both sides in fp64, in which similarities of fp32 vectors do not overflow, and notes on them."""
         vectors = TaskVectors.of(encode, self.first, self.second)
         return vectors[self.first].astype(np.float64), vectors[self.second].astype(np.float64), vectors.notes
+
+    @cached_property
+    def items(self) -> Int[np.ndarray, " N"]:
+        """A number for each pair, from its texts alone, ignoring order, case and punctuation."""
+        return np.array([_digest(*pair) for pair in zip(self.first, self.second, strict=True)], np.int64)
 
 
 def read_pairs(
@@ -107,15 +115,26 @@ def text_casing(settings: EvaluationSettings) -> str:
     return "lower-cased text" if settings.lowercase else "raw text"
 
 
+def _digest(*texts: str) -> int:
+    """63 bits of the texts' digest."""
+    line = " | ".join(sorted(normalized(text, punctuation=False) for text in texts))
+    return int.from_bytes(hashlib.sha256(line.encode("utf-8", "surrogatepass")).digest()[:8]) >> 1
+
+
 def correlation_score(
-    name: str, predicted: Numbers, gold: Numbers, statistic: Correlation, groups: Int[np.ndarray, " N"] | None = None
+    name: str,
+    predicted: Numbers,
+    gold: Numbers,
+    statistic: Correlation,
+    groups: Int[np.ndarray, " N"] | None = None,
+    items: Int[np.ndarray, " N"] | None = None,
 ) -> Score:
     """A correlation, or the mean of the groups' correlations, with evidence; NaN without evidence if undefined."""
     correlations = correlations_by_group(
         predicted, gold, statistic, np.zeros(len(gold), int) if groups is None else groups
     )
     value = float(np.mean(correlations)) if len(correlations) else float("nan")
-    evidence = None if np.isnan(value) else Evidence(predicted, gold, groups, statistic)
+    evidence = None if np.isnan(value) else Evidence(predicted, gold, groups, statistic, items)
     return Score(name, value, len(gold), evidence)
 
 

@@ -130,9 +130,10 @@ def sts_average(results: Iterable[Result], names: Sequence[str] = STS_NAMES) -> 
 
 def _scores(kind: str, similarities: Numbers, pairs: RatedPairs) -> Iterator[Score]:
     for statistic in CORRELATIONS:
-        yield correlation_score(f"{statistic}/{kind}/all", similarities, pairs.gold, statistic)
+        yield correlation_score(f"{statistic}/{kind}/all", similarities, pairs.gold, statistic, None, pairs.items)
         if len(pairs.parts) > 1:
-            yield correlation_score(f"{statistic}/{kind}/mean", similarities, pairs.gold, statistic, pairs.group)
+            mean = f"{statistic}/{kind}/mean"
+            yield correlation_score(mean, similarities, pairs.gold, statistic, pairs.group, pairs.items)
             yield _weighted(f"{statistic}/{kind}/wmean", similarities, pairs, statistic)
 
 

@@ -1,9 +1,9 @@
 """Evaluating a model without training: each task of a table's columns is an experiment; vectors are cached."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -13,10 +13,11 @@ from ...data.datasets import dataset_credit, read_dataset
 from ...errors import BadInput
 from ...evaluate.cache import Cache
 from ...evaluate.runner import evaluate
+from ...evaluate.statistics.significance import Interval
 from ...evaluate.task import EvaluationSettings, Result, Score
 from ...evaluate.tasks.registry import TASKS
 from ...model_names import load_model
-from ..paper_table import QUICK_ROWS, Effort, Experiment, ExperimentResult, Measured, PaperTable
+from ..paper_table import MEAN, QUICK_ROWS, Effort, Experiment, ExperimentResult, Measured, PaperTable
 
 TOPIC = "topic"
 """The column of data whose pairs are of topics."""
@@ -50,13 +51,16 @@ class ModelOnTasks:
         return ()
 
     def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
-        """One for every model and column."""
-        columns, names = self.columns or tuple(table.measures), local_names(self.model, effort)
+        """One for every model and column, the mean of all columns among them."""
+        columns, names = (
+            self.columns or (*table.measures, *([MEAN] if table.mean else [])),
+            local_names(self.model, effort),
+        )
         return [self._experiment(system, table, effort, name, column) for name in names for column in columns]
 
     def _experiment(self, system: str, table: PaperTable, effort: Effort, local: str, column: str) -> Experiment:
         name = named(self.model, local)
-        measures = {column: table.measures[column]}
+        measures = measures_of(table, column)
         return Experiment(
             system=system,
             backbone=local or self.model,
@@ -66,8 +70,17 @@ class ModelOnTasks:
             quick=effort.quick,
             seconds=QUICK_SECONDS if effort.quick else SECONDS,
             identity=partial(evaluation_identity, name, measures, effort.quick),
-            compute=lambda _: ExperimentResult(*evaluated_figures(name, measures, effort.quick)),
+            compute=lambda _: _one_column(evaluated_figures(name, measures, effort.quick), column),
         )
+
+
+def _one_column(result: ExperimentResult, column: str) -> ExperimentResult:
+    return replace(result, figures={column: result.figures[column]})
+
+
+def measures_of(table: PaperTable, column: str) -> Measures:
+    """What measures a column of a table: all tasks if it is their mean."""
+    return table.measures if column == MEAN else {column: table.measures[column]}
 
 
 def local_names(model: str, effort: Effort) -> tuple[str, ...]:
@@ -97,10 +110,8 @@ def files_identity(files: Sequence[str]) -> dict[str, str | None]:
     return {name: dataset_credit(name)["sha256"] for name in dict.fromkeys(files)}
 
 
-def evaluated_figures(
-    name: str, measures: Measures, quick: bool
-) -> tuple[dict[str, Measured], Literal[None], tuple[str, ...]]:
-    """The figures of a model in these columns, no run, and the tasks' notes.
+def evaluated_figures(name: str, measures: Measures, quick: bool) -> ExperimentResult:
+    """The figures of a model in these columns, and their mean if there are several; the tasks' notes.
 
     Raises:
         BadInput: a task could not be computed; the message is its reason.
@@ -113,7 +124,10 @@ def evaluated_figures(
         raise BadInput(f"{cell.task}: {cell.error}")
     by_task = {cell.task: cell.result for cell in results.cells.values() if cell.result}
     figures = {column: _figure(by_task[task], score) for column, (task, score) in measures.items()}
-    return figures, None, tuple(dict.fromkeys(note for result in by_task.values() for note in result.notes))
+    headlines = all(score is None for _, score in measures.values())
+    if headlines and (mean := results.average_interval(name, tuple(tasks))):
+        figures[MEAN] = percent(mean)
+    return ExperimentResult(figures, notes=tuple(dict.fromkeys(n for one in by_task.values() for n in one.notes)))
 
 
 @lru_cache
@@ -150,7 +164,9 @@ def _rows_of_whole_topics(topics: Sequence[str]) -> Int[np.ndarray, " n"]:
 
 def _figure(result: Result, name: str | None) -> Measured:
     score: Score = result.headline if name is None else next(one for one in result.scores if one.name == name)
-    between = score.interval
-    if between is None:
-        return Measured(100 * score.value, n=score.n)
-    return Measured(100 * score.value, 100 * between.low, 100 * between.high, score.n)
+    return Measured(100 * score.value, n=score.n) if score.interval is None else percent(score.interval, score.n)
+
+
+def percent(found: Interval, n: int | None = None) -> Measured:
+    """A score and its interval × 100."""
+    return Measured(100 * found.value, 100 * found.low, 100 * found.high, n)

@@ -10,14 +10,18 @@ from ...errors import BadInput
 from ...evaluate.cache import Cache
 from ...evaluate.runner import evaluate
 from ...evaluate.statistics.comparison import compare
+from ...evaluate.statistics.joint_bootstrap import mean_interval
+from ...evaluate.statistics.significance import BootstrapSettings
 from ...evaluate.task import EvaluationSettings, Evidence
-from ..paper_table import QUICK_ROWS, Effort, Experiment, ExperimentResult, Measured, PaperTable
+from ..paper_table import MEAN, QUICK_ROWS, Effort, Experiment, ExperimentResult, PaperTable
 from .evaluated import (
     RESAMPLES,
     evaluation_identity,
     local_names,
+    measures_of,
     named,
     opened,
+    percent,
     sampled_dataset,
 )
 
@@ -35,7 +39,7 @@ class PairedModels:
         return ()
 
     def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
-        """One for every model and column."""
+        """One for every model and column, the mean of all columns among them."""
         return [
             Experiment(
                 system=system,
@@ -49,20 +53,26 @@ class PairedModels:
                 compute=partial(self._result, local, column, table, effort.quick),
             )
             for local in local_names(self.first, effort)
-            for column in table.measures
+            for column in (*table.measures, *([MEAN] if table.mean else []))
         ]
 
     def _identity(self, local: str, column: str, table: PaperTable, quick: bool) -> Mapping[str, object]:
-        measures = {column: table.measures[column]}
+        measures = measures_of(table, column)
         second = evaluation_identity(named(self.second, local), measures, quick)
         return {**evaluation_identity(named(self.first, local), measures, quick), "minus": second["model"]}
 
     def _result(self, local: str, column: str, table: PaperTable, quick: bool, _: Path) -> ExperimentResult:
-        task = table.measures[column][0]
-        ours, theirs = (headline_evidence(named(model, local), task, quick) for model in (self.first, self.second))
-        difference = compare(ours, theirs, resamples=RESAMPLES).difference
-        figure = Measured(100 * difference.value, 100 * difference.low, 100 * difference.high, len(ours.values))
-        return ExperimentResult({column: figure})
+        tasks = [task for task, _ in measures_of(table, column).values()]
+        ours, theirs = (
+            [headline_evidence(named(model, local), task, quick) for task in tasks]
+            for model in (self.first, self.second)
+        )
+        if column == MEAN:
+            return ExperimentResult(
+                {MEAN: percent(mean_interval(ours, theirs, bootstrap=BootstrapSettings(RESAMPLES)))}
+            )
+        difference = compare(ours[0], theirs[0], resamples=RESAMPLES).difference
+        return ExperimentResult({column: percent(difference, len(ours[0].values))})
 
 
 def headline_evidence(name: str, task: str, quick: bool) -> Evidence:

@@ -90,10 +90,10 @@ class _Training:
         record = self._record(folder / "model", run_list)
         run = json.loads(run_list.read_text("utf-8").splitlines()[-1])
         if self.measures:
-            figures, _, notes = evaluated_figures(str(folder / "model"), self.measures, self.quick)
+            result = evaluated_figures(str(folder / "model"), self.measures, self.quick)
         else:
-            figures, notes = recorded_figures(record["scores"]), ()
-        return ExperimentResult(figures, run, (*notes, *record["leaks"]))
+            result = ExperimentResult(recorded_figures(record["scores"]))
+        return ExperimentResult(result.figures, run, (*result.notes, *record["leaks"]))
 
     def _record(self, model: Path, run_list: Path) -> Mapping[str, Any]:
         recipe = import_module(f"...recipes.{self.recipe}", __package__)

@@ -9,7 +9,7 @@ from ..ledger import Entry, measured_figures
 from ..paper_table import MEAN, Effort, Experiment, Measured, PaperRow, PaperTable, System, data_reasons
 from .claims import CheckedClaim, checked_claims, difference_text, holds
 from .run_lines import Line, distinct_runs, over_the_seeds
-from .verdict import mean_of_columns, over_runs, verdict
+from .verdict import over_runs, verdict
 
 Finished = Sequence[tuple[Experiment, Entry]]
 
@@ -112,10 +112,10 @@ def _row(
 
 
 def _with_mean(table: PaperTable, figures: Mapping[str, Measured]) -> dict[str, Measured]:
-    """The figures of a table's columns, and their mean where it has one."""
+    """The figures of a table's columns, and their mean where it has one: as measured, or without an interval."""
     known = {column: figures[column] for column in table.columns if column in figures}
     if table.mean and len(known) == len(table.columns):
-        known[MEAN] = mean_of_columns(list(known.values()))
+        known[MEAN] = figures.get(MEAN) or Measured(sum(one.value for one in known.values()) / len(known))
     return known
 
 

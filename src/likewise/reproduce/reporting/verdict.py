@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ...evaluate.statistics.hypothesis_tests import over_seeds
 from ..paper_table import Measured
 
@@ -32,13 +30,3 @@ def over_runs(figures: Sequence[Measured]) -> Measured:
         return figures[0]
     spread = over_seeds([one.value for one in figures])
     return Measured(spread.mean, spread.low, spread.high, figures[0].n)
-
-
-def mean_of_columns(figures: Sequence[Measured]) -> Measured:
-    """The plain mean of a row; its interval holds if the columns' errors are independent of each other."""
-    value = float(np.mean([one.value for one in figures]))
-    halves = [(one.high - one.low) / 2 for one in figures if one.low is not None and one.high is not None]
-    if len(halves) < len(figures):
-        return Measured(value)
-    half = float(np.sqrt(np.sum(np.square(halves)))) / len(figures)
-    return Measured(value, value - half, value + half)

@@ -132,7 +132,6 @@ SBERT_1 = PaperTable(
 )
 
 UNTRAINED_ROWS = ("Avg. GloVe", "Avg. BERT", "InferSent", "USE", "SBERT-NLI-base", "SBERT-NLI-large")
-UNTRAINED_ROWS = ("Avg. GloVe", "Avg. BERT", "InferSent", "USE", "SBERT-NLI-base", "SBERT-NLI-large")
 STSB: Mapping[str, tuple[float, float | None]] = {
     **{model: (PUBLISHED_STS["stsb"][model], None) for model in UNTRAINED_ROWS},
     "BERT-base, STSb": (84.30, 0.76),
