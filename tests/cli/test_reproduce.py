@@ -1,6 +1,7 @@
 """likewise reproduce: what it lists, refuses, writes and prints."""
 
 import json
+import sys
 
 import pytest
 
@@ -63,3 +64,26 @@ def test_an_interrupted_run_says_that_it_goes_on(table, tmp_path, capsys):
 def test_what_cannot_work_is_refused_before_hours_of_computing(flags, why, capsys):
     assert main(["reproduce", *flags]) == 2
     assert why in capsys.readouterr().err
+
+
+def test_without_any_model_or_data_it_says_so_and_fails(tmp_path, capsys, monkeypatch):
+    for variable in ("LIKEWISE_DATA", "LIKEWISE_MODELS", "XDG_DATA_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    assert main(["reproduce", "sbert-6", "--quick", "-q", "-o", str(tmp_path / "out")]) == 1
+    printed = capsys.readouterr()
+    assert "0 rows, 12 rows not measured" in printed.out and "is on this machine; --model NAME" in printed.err
+    assert main(["reproduce", "sbert-6", "--quick", "--model", "likewise-mini", "-q", "-o", str(tmp_path / "out")]) == 1
+    assert "the data set 'nli/train' was not found" in capsys.readouterr().err
+
+
+def test_without_matplotlib_the_table_appears_with_a_note_on_its_plot(table, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "likewise.reproduce.reporting.comparison_plot", raising=False)
+    assert main(["reproduce", "fake", "--seeds", "2", "-o", str(tmp_path), "-q"]) == 0
+    printed, page = capsys.readouterr(), (tmp_path / "fake.md").read_text()
+    assert (
+        "fake.md: 3 rows" in printed.out
+        and "the plot of a reproduced table needs the package matplotlib" in printed.err
+    )
+    assert "| plain | tiny |" in page and "No plot: " in page and "fake.png" not in page
+    assert not (tmp_path / "fake.png").exists()

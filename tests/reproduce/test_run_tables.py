@@ -121,3 +121,11 @@ def test_the_time_left_follows_the_time_that_others_took():
     assert str(progress) == "a table (1 of 3)"
     progress.spent, progress.guessed, progress.expected, progress.done = 20.0, 10.0, 20.0, 1
     assert progress.seconds_left == 40 and str(progress) == "a table (2 of 3) · about 0:40 left"
+
+
+def test_a_row_that_no_local_model_can_measure_is_missing_and_says_how_to_name_one(tmp_path, monkeypatch):
+    table = fake_table()
+    monkeypatch.setattr(table.system("own").method, "experiments", lambda *_: [])
+    run = run_tables([table], EFFORT, tmp_path)
+    assert [(system, where) for system, where, _ in run.missing["fake"]] == [("own", "–")]
+    assert "--model NAME measures with one" in run.missing["fake"][0][2]

@@ -124,7 +124,11 @@ def _list_tables(as_json: bool) -> int:
 
 
 def _print_results(results: dict[str, dict[str, Any]], args: argparse.Namespace) -> None:
-    """As JSON, or what was written where."""
+    """As JSON, or what was written where; to stderr, what could not be measured or drawn, each reason once."""
+    reasons = [row["why"] for one in results.values() for row in one["missing"]]
+    reasons += [one["no_plot"] for one in results.values() if "no_plot" in one]
+    for reason in dict.fromkeys(reasons):
+        print(f"likewise: note: {reason}", file=sys.stderr)
     if args.json:
         print_json(results)
         return

@@ -46,7 +46,6 @@ def reproduce_tables(
         runs: lists of finished training runs, whose runs become rows beside those that are trained here.
         callback: called with the progress.
     """
-    check_plots()
     lines = [line for path in runs for line in read_runs(path)]
     run = run_tables(tables, effort, folder, callback=callback)
     results = {}
@@ -58,19 +57,14 @@ def reproduce_tables(
 
 
 def write_results(results: dict[str, Any], folder: Path) -> None:
-    """A table's results as NAME.json, and drawn from them NAME.md and NAME.png."""
-    from .reporting.comparison_plot import draw_comparison
-
+    """A table's results as NAME.json, and drawn from them NAME.md and, unless matplotlib is missing, NAME.png."""
+    try:
+        from .reporting.comparison_plot import draw_comparison
+    except ImportError:
+        results["no_plot"] = str(missing_extra("matplotlib", "map", "the plot of a reproduced table"))
     with atomic_file(folder / f"{results['table']}.json") as partial:
         partial.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
     with atomic_file(folder / f"{results['table']}.md") as partial:
         partial.write_text(drawn_page(results), "utf-8")
-    draw_comparison(results, folder / f"{results['table']}.png")
-
-
-def check_plots() -> None:
-    """Raise an error with the installation command if plots cannot be drawn, before hours of computing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise missing_extra("matplotlib", "map", "the plots of reproduced tables") from None
+    if "no_plot" not in results:
+        draw_comparison(results, folder / f"{results['table']}.png")

@@ -14,6 +14,7 @@ from .paper_table import Effort, Experiment, PaperTable
 
 EXPERIMENTS = "experiments"
 """The sub-folder of the output that unfinished experiments are in."""
+NO_MODEL = "no model for this row is on this machine; --model NAME measures with one (likewise models lists them)"
 
 
 @dataclass
@@ -61,6 +62,10 @@ def run_tables(
     """
     ledger, run = Ledger(folder), TablesRun()
     planned = [(table.name, one) for table in tables for one in table.experiments(effort)]
+    for table in tables:
+        planned_systems = {one.system for one in table.experiments(effort)}
+        absent = [(one.name, "–", NO_MODEL) for one in table.systems if one.name not in planned_systems]
+        run.missing |= {table.name: absent} if absent else {}
     planned.sort(key=lambda pair: -1 if pair[1].seed is None else pair[1].seed)
     progress = RunProgress(len(planned), sum(one.seconds for _, one in planned))
     with ledger.writing():

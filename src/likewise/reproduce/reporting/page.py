@@ -27,7 +27,8 @@ def _lines(results: Values) -> Iterator[str]:
     elif results["quick"] == "training":
         yield "**Quick training**: what is trained learned from fewer rows than the protocol asks for, and says so.\n"
     yield f"{INTERVAL} Figures are {results['unit']}.\n"
-    yield f"![our figures beside the paper's]({results['table']}.png)\n"
+    plot = f"![our figures beside the paper's]({results['table']}.png)"
+    yield f"No plot: {results['no_plot']}\n" if "no_plot" in results else f"{plot}\n"
     yield f"## Measured here\n\n{_measured(results)}\n"
     if any(row["system"].endswith(RECORDED) for row in results["rows"]):
         yield f"Rows marked {RECORDED} are of finished training runs elsewhere: the lists that `--runs` names.\n"
