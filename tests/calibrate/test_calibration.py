@@ -43,6 +43,19 @@ def test_queries_are_compared_with_texts(tiny):
     assert (found.queries, found.texts, found.chance.pairs) == (len(set(TEXTS[:20])), len(set(TEXTS)), 1000)
 
 
+def test_a_plot_has_a_panel_for_chance_and_a_wider_one_has_another_for_labelled_pairs(calibration, labelled):
+    from likewise.calibrate.calibration_plot import LEAST_P, calibration_figure
+
+    for one, width, panels in ((calibration, 4.2, 1), (labelled, 7.2, 2)):
+        figure = calibration_figure(one)
+        assert figure.get_size_inches().tolist() == [width, 3.2] and len(figure.axes) == panels
+        assert [line.get_label() for line in figure.axes[0].lines] == [
+            f"counted, {one.chance.pairs:,} pairs", "fitted tail",
+        ]  # fmt: skip
+        assert figure.axes[0].get_ylim()[0] == LEAST_P
+    assert figure.axes[1].lines[1].get_xdata()[0] == labelled.labelled.threshold.value
+
+
 def test_what_is_saved_is_loaded_as_itself(calibration, labelled, tmp_path):
     for number, one in enumerate((calibration, labelled)):
         one.save(tmp_path / f"{number}.json")

@@ -128,3 +128,38 @@ def test_one_word_that_takes_everything_is_named(found: Anatomy) -> None:
     greedy = replace(found, words=(stop, *found.words[1:]), correlation=0.5)
     assert any("One word piece, '.', takes 50% of all importance" in line for line in greedy.advice)
     assert greedy.advice[-1] == "Use the pooling mean."
+
+
+@pytest.mark.parametrize(
+    ("correlation", "verdict"),
+    [(-0.21, "inverted"), (-0.2, "unclear"), (0.0, "unclear"), (0.2, "unclear"), (0.21, "sound")],
+)
+def test_importance_follows_idf_or_its_inverse_only_beyond_a_fifth(found: Anatomy, correlation, verdict) -> None:
+    assert replace(found, correlation=correlation).verdict == verdict
+
+
+@pytest.mark.parametrize("turning", [False, True])
+def test_alignment_is_a_mean_cosine_0_of_noise_and_below_it_of_layers_that_turn_back(
+    turning: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Embedder.load("likewise-mini", engine="numpy")
+    depth = source.encoder.depth + 1
+    signs = (-1.0) ** np.arange(depth, dtype=np.float32)[:, None, None]
+
+    def layers_of(_: Embedder, ids: list[list[int]]) -> list[np.ndarray]:
+        draw = np.random.default_rng(0)
+        noise = [draw.normal(size=(depth, len(sequence), 64)).astype(np.float32) for sequence in ids]
+        return [x[:1] * signs for x in noise] if turning else noise
+
+    monkeypatch.setattr(type(source), "layers_of", layers_of)
+    found = anatomy(source, TEXTS, window=1).alignment
+    assert np.abs(found + turning).max() < 0.02
+
+
+def test_the_plot_shows_alignments_below_0(found: Anatomy) -> None:
+    from likewise.explain.plots import plot_path
+
+    below = plot_path(replace(found, alignment=found.alignment - 1)).axes[0]
+    assert below.get_ylim()[0] < (found.alignment - 1).min()
+    assert [line.get_label() for line in below.lines] == ["novelty", "alignment (mean cosine)"]
+    assert plot_path(found).axes[0].get_ylim() == (0, 1)

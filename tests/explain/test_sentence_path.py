@@ -50,3 +50,16 @@ def test_shares_and_novelty_are_shares_and_everything_is_plain_json(embedder):
 def test_a_model_without_two_blocks_is_refused():
     with pytest.raises(BadInput, match="expected 2 or more to compare layers"):
         sentence_path(Embedder.load("likewise-static"), "a cat")
+
+
+def test_alignment_is_the_mean_cosine_with_the_layers_around_even_if_they_disagree(embedder, monkeypatch):
+    (layers,) = embedder.encode_layers([TEXT])
+    signs = (-1.0) ** np.arange(len(layers), dtype=np.float32)[:, None, None]
+    monkeypatch.setattr(type(embedder), "encode_layers", lambda *_, **__: [layers * signs])
+    found = sentence_path(embedder, TEXT).alignment
+    count = len(layers)
+    window = min(2, (count - 1) // 2)
+    for layer in range(count):
+        near = [j for j in range(count) if 0 < abs(j - layer) <= window]
+        wanted = np.mean([signs[j, 0, 0] * signs[layer, 0, 0] * cosine(layers[layer, 1], layers[j, 1]) for j in near])
+        assert found[layer, 1] == pytest.approx(wanted, abs=1e-5)

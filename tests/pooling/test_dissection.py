@@ -466,7 +466,11 @@ def test_a_model_whose_blocks_do_nothing_still_embeds() -> None:
         torch.nn.init.zeros_(block.out.weight)
         torch.nn.init.zeros_(block.down.weight)
     embedder = TorchEmbedder(still.tokenizer, still.encoder, Dissection(1), still.heads, still.manifest)
-    assert np.isfinite(embedder.encode(["a cat sleeps .", "", "dog"])).all()
+    texts = ["a cat sleeps .", "dog"]
+    tokens_but_the_last = [layers[-1, :-1].mean(0) for layers in still.encode_layers(texts)]  # each as important
+    wanted = [mean / np.linalg.norm(mean) for mean in tokens_but_the_last]
+    assert np.abs(embedder.encode(texts) - wanted).max() < 1e-5
+    assert np.isfinite(embedder.encode([""])).all()
 
 
 # ── names, models, folders

@@ -178,7 +178,7 @@ def measure_words(settings: DissectionSettings, cosines: Float[Array, "L L T"]) 
     systems = cosines[at[:, None], at[None]]
     systems *= (present[:, None] & present[None])[..., None]
     count = present[:-1].sum(0)[:, None]
-    agreement = systems[:-1, -1].sum(0) / count
+    agreement = neighbour_cosines(settings, cosines)
     if settings.robust:
         agreement = agreement.clip(min=LEAST_AGREEMENT)
     residual = _orthogonal_residual(systems)
@@ -187,6 +187,13 @@ def measure_words(settings: DissectionSettings, cosines: Float[Array, "L L T"]) 
     weights = _layer_weights(novelty, alignment, settings.robust)
     steps = np.diagonal(cosines, offset=1).T
     return WordMeasures(novelty, alignment, weights, np.square(steps - steps.mean(0)).mean(0))
+
+
+def neighbour_cosines(settings: DissectionSettings, cosines: Float[Array, "L L T"]) -> Float[Array, "L T"]:
+    """The mean cosine of each layer with its neighbours: c̄, of which alignments are the inverse."""
+    at, present = (rows[:-1] for rows in settings.neighbours(len(cosines)))
+    near = cosines[at, np.arange(len(cosines))] * present[..., None]
+    return np.asarray(near.sum(0) / present.sum(0)[:, None])
 
 
 def importance_shares(

@@ -13,7 +13,14 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..arrays.correlation import spearman
-from ..arrays.dissection import NAME, DissectionSettings, importance_shares, layer_cosines, measure_words
+from ..arrays.dissection import (
+    NAME,
+    DissectionSettings,
+    importance_shares,
+    layer_cosines,
+    measure_words,
+    neighbour_cosines,
+)
 from ..embedder import Embedder
 from ..errors import BadInput
 from ..text.inputs import text_chunks
@@ -46,7 +53,7 @@ class Anatomy:
     Attributes:
         similarity: cosine of a word's vectors at two layers, mean over words.
         novelty: of each layer, the part that its neighbouring layers do not span; mean over words.
-        alignment: mean cosine of each layer with its neighbours (β_a of the paper); mean over words.
+        alignment: mean cosine of each layer with its neighbours, as it is; mean over words.
         anisotropy: mean cosine of words of different sentences, at each layer.
         context: mean cosine of words of one sentence, minus the anisotropy: how much a word reflects its sentence.
         start, window: settings of the SBERT-WK pooling whose importance and correlation are given.
@@ -227,14 +234,14 @@ def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int)
     cosines = layer_cosines(layers)
     steps = np.diagonal(cosines, offset=1).T
     shares = [_relative(steps[start:], lengths)[word] for start in range(len(layers) - window)]
-    measured = measure_words(DissectionSettings(0, window, "symmetric", "paper"), cosines)
+    settings = DissectionSettings(0, window, "symmetric", "paper")
     directions = _directions(layers[:, word], np.array([len(content) for content in contents]))
     return _BatchSums(
         ids=np.concatenate(ids)[word],
         shares=np.stack(shares),
         similarity=cosines[..., word].sum(-1),
-        novelty=measured.novelty[:, word].sum(1),
-        alignment=(1 / measured.alignment)[:, word].sum(1),
+        novelty=measure_words(settings, cosines).novelty[:, word].sum(1),
+        alignment=neighbour_cosines(settings, cosines)[:, word].sum(1),
         directions=directions.sum(1),
         squares=np.square(directions).sum((1, 2)),
         lengths=np.array([len(content) for content in contents]),

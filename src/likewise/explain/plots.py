@@ -46,10 +46,10 @@ def plot_path(anatomy: Anatomy, title: str = "") -> Figure:
     figure = Figure(figsize=(6.8, 2.7))
     left, right = figure.subplots(1, 2)
     _curve(left, anatomy.novelty, "novelty", BLUE, "o")
-    _curve(left, anatomy.alignment, "alignment", ORANGE, "s")
+    _curve(left, anatomy.alignment, "alignment (mean cosine)", ORANGE, "s")
     _curve(right, anatomy.anisotropy, "anisotropy", RED, "o")
     _curve(right, anatomy.context, "context", GREEN, "s")
-    left.set(title="one word across layers", ylim=(0, 1))
+    left.set(title="one word across layers", ylim=(min(0.0, float(anatomy.alignment.min()) - 0.02), 1))
     right.set(title="different words", ylabel="mean cosine", ylim=(min(0.0, float(anatomy.context.min())) - 0.02, 1))
     for axes in (left, right):
         axes.set(xlabel="layer", xticks=range(0, len(anatomy.novelty), 1 + len(anatomy.novelty) // 14))

@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays.dissection import DissectionSettings, importance_shares, layer_cosines, measure_words
+from ..arrays.dissection import (
+    DissectionSettings,
+    importance_shares,
+    layer_cosines,
+    measure_words,
+    neighbour_cosines,
+)
 from ..arrays.similarity import unit
 from ..embedder import Embedder
 from ..errors import BadInput
@@ -29,7 +35,7 @@ class SentencePath:
     novelty: Float[np.ndarray, "L t"]
     """0 to 1: how much of a word's vector at this layer its neighbouring layers do not span."""
     alignment: Float[np.ndarray, "L t"]
-    """Up to 1: the mean cosine of a word's vector at this layer with those at neighbouring layers."""
+    """−1 to 1: the mean cosine of a word's vector at this layer with those at neighbouring layers."""
     importance: Float[np.ndarray, " t"]
     """SBERT-WK's share of each word in the sentence, by how much its path through the layers turns."""
     to_last: Float[np.ndarray, "L t"]
@@ -62,7 +68,8 @@ def sentence_path(embedder: Embedder, text: str, *, overflow: Overflow = "warn")
     special = tuple(not before <= i < len(pieces) - after for i in range(len(pieces)))
     cosines = layer_cosines(layers)
     window = min(2, (len(layers) - 1) // 2)
-    measured = measure_words(DissectionSettings(0, window, "symmetric", "paper"), cosines)
+    settings = DissectionSettings(0, window, "symmetric", "paper")
+    measured = measure_words(settings, cosines)
     lengths = np.array([layers.shape[1]])
     return SentencePath(
         text=text,
@@ -70,7 +77,7 @@ def sentence_path(embedder: Embedder, text: str, *, overflow: Overflow = "warn")
         special=special,
         movement=1 - np.stack([cosines[i, i + 1] for i in range(len(layers) - 1)]),
         novelty=measured.novelty,
-        alignment=1 / measured.alignment,
+        alignment=neighbour_cosines(settings, cosines),
         importance=importance_shares(measured.importance, lengths),
         to_last=cosines[:, -1],
         between_layers=cosines.mean(2),

@@ -38,7 +38,7 @@ SAMPLE_MODULES = (
 SAMPLE_SIZE = 300
 LISTED_WORDS = 12
 LEGEND = """novelty     0 to 1: how much of a word's vector at this layer its neighbouring layers do not span
-alignment   up to 1: mean cosine of a word's vector at this layer with its vectors at neighbouring layers
+alignment   −1 to 1: mean cosine of a word's vector at this layer with its vectors at neighbouring layers
 anisotropy  mean cosine of words of different sentences: near 0 they differ, near 1 all vectors point one way
 context     mean cosine of words of one sentence, minus the anisotropy: how much a word reflects its sentence
 ρ           rank correlation of SBERT-WK's word importance with idf, computed from this layer upwards: above 0
