@@ -396,9 +396,10 @@ class Scorer(fusion_training._HeldOutScorer):
     ("qualities", "patience", "epochs", "best"),
     [  # of each epoch with 0.5 and 1.0 of the change; plain pooling has 3
         ([(4, 5), (6, 2), (5, 5), (6, 6), (7, 1)], 9, 5, (7, 0.5, 5)),
-        ([(4, 5), (5, 5), (1, 1), (9, 9), (0, 0)], 1, 3, (5, 1.0, 1)),  # two epochs without a better one
+        ([(4, 5), (5, 5), (9, 9), (0, 0)], 1, 2, (5, 1.0, 1)),  # one epoch without a better one
+        ([(4, 5), (5, 5), (1, 1), (0, 0), (9, 9)], 3, 4, (5, 1.0, 1)),  # three
         ([(3, 3), (3, 3), (9, 9)], 0, 1, (3, 0.0, 0)),  # no better than plain pooling
-        ([(4, 4), (1, 1), (5, 2), (1, 1), (6, 6), (0, 0)], 1, 6, (6, 1.0, 5)),  # counted anew after a better one
+        ([(4, 4), (1, 1), (5, 2), (1, 1), (6, 6), (0, 0)], 2, 6, (6, 1.0, 5)),  # counted anew after a better one
     ],
 )
 def test_of_the_epochs_the_best_is_kept_until_patience_ends(qualities, patience, epochs, best, monkeypatch):

@@ -265,3 +265,13 @@ def test_gradients_are_finite_between_equal_vectors(make, distance):
     )()
     loss.backward()
     assert torch.isfinite(loss) and torch.isfinite(x.grad).all()
+
+
+def test_angles_are_1_between_equal_and_opposite_vectors_and_most_at_an_eighth_of_a_turn():
+    from likewise.train.objectives.ranking import angles
+
+    z = torch.tensor([[3.0, -1.0, 2.0, 0.5]]).double()
+    turned = torch.view_as_complex(z.reshape(2, 2).T.contiguous()) * complex(0.5**0.5, -(0.5**0.5))
+    eighth = torch.cat([turned.real, turned.imag])[None]
+    assert angles(z, z).item() == pytest.approx(1) and angles(z, -z).item() == pytest.approx(1)
+    assert angles(z, eighth).item() == pytest.approx(2**0.5)

@@ -285,7 +285,7 @@ def _train_candidates(
         waited = 0 if quality > best.quality else waited + 1
         if quality > best.quality:
             best = _Candidate(quality, strength, a, epoch, change.folded(a))
-        if waited > settings.patience:
+        if waited >= max(1, settings.patience):
             break
     return best
 

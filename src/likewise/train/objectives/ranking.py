@@ -88,7 +88,8 @@ def ordered_loss(similarities: Numbers, scores: Numbers) -> Loss:
 def angles(u: Vectors, v: Vectors) -> Numbers:
     """|Re q + Im q| of q = Σ z w̄ / |z||w|, each vector's halves as real and imaginary parts of z and w.
 
-    Li and Li 2023, equations 5 and 6, as the authors compute them: larger is more similar, 1 between equal vectors.
+    Li and Li 2023, equations 5 and 6, as the authors compute them and take larger for more similar. It is 1 between
+    equal vectors and between opposite ones, and √2 at most, where each z is an eighth of a turn from its w.
     """
     (a, b), (c, d) = (F.normalize(x, dim=1).chunk(2, dim=1) for x in (u, v))
     real: Tensor = a * c + b * d
