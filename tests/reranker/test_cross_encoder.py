@@ -103,6 +103,39 @@ def test_segments_tell_the_texts_apart_where_the_encoder_knows_them(small, fresh
     assert np.abs(without.logits(pair) - small.logits(pair)).max() > 1e-4
 
 
+@pytest.mark.parametrize(
+    ("settings", "segmented"),
+    [
+        (None, True),  # the family's own class
+        ({}, True),
+        ({"tokenizer_class": "BertTokenizer"}, True),
+        ({"tokenizer_class": "ElectraTokenizerFast"}, True),
+        ({"tokenizer_class": "DebertaV2Tokenizer"}, True),
+        ({"tokenizer_class": "PreTrainedTokenizerFast"}, False),
+        ({"tokenizer_class": "TokenizersBackend"}, False),
+        ({"tokenizer_class": "DistilBertTokenizer"}, False),
+        ({"tokenizer_class": "SomebodysTokenizer"}, False),
+        ({"tokenizer_class": "TokenizersBackend", "model_input_names": ["input_ids", "token_type_ids"]}, True),
+        ({"tokenizer_class": "BertTokenizer", "model_input_names": ["input_ids"]}, False),
+    ],
+)
+def test_token_types_are_given_where_the_tokenizers_class_gives_them(settings, segmented, fresh, tmp_path):
+    path = fresh / "tokenizer_config.json"
+    path.unlink(missing_ok=True)
+    if settings is not None:
+        path.write_text(json.dumps(settings))
+    reranker = load(fresh)
+    assert reranker.segmented is segmented
+    reranker.save(tmp_path / "saved")
+    assert load(tmp_path / "saved").segmented is segmented
+
+
+def test_a_class_that_only_config_json_names_counts_and_a_family_without_token_types_has_none(fresh):
+    (fresh / "tokenizer_config.json").unlink(missing_ok=True)
+    amend(fresh / "config.json", tokenizer_class="PreTrainedTokenizerFast")
+    assert not load(fresh).segmented
+
+
 @families
 def test_logits_are_the_heads_of_the_encoders_last_layer_one_pair_at_a_time(family, classifiers):
     reranker = classifiers(family)

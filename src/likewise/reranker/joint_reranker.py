@@ -18,13 +18,12 @@ from ..model_files import PairManifest
 from ..module_registry import ACTIVATIONS
 from ..runtime.memory import check_finite
 from ..runtime.progress import Progress
-from ..text.tokenizer import Tokenizer, truncate_longest_first
+from ..text.tokenizer import SETTINGS, Tokenizer, truncate_longest_first
 from ..text.truncation import TruncationCounter, longest_words
 from .classification_heads import labels_of
 from .reranker import PairOverflow, Reranker
 from .text_pairs import TextPairs, columns, in_windows
 
-SETTINGS = "tokenizer_config.json"
 TokenIdPair = tuple[list[int], list[int]]
 """The ids of two texts, truncated or not, without special tokens."""
 
@@ -42,7 +41,7 @@ class JointReranker(Reranker):
         """
         self.labels = labels_of(config)
         self.activation = _activation(self.manifest.activation, len(self.labels))
-        self.segmented = _segmented(self.tokenizer, segments)
+        self.segmented = _segmented(self.tokenizer, segments, config)
         if self.max_content_length < 2:
             raise BadModel(
                 f"max_length is {self.tokenizer.max_length}, and {self.tokenizer.pair.specials} special tokens leave "
@@ -160,7 +159,7 @@ class JointReranker(Reranker):
         """The tokenizer with its limit and inputs in its settings, so that every reader of the folder does the same."""
         tokenizer = self.tokenizer
         inputs = ["input_ids", *(["token_type_ids"] if self.segmented else []), "attention_mask"]
-        settings = {**json.loads(tokenizer.companions[SETTINGS]), "model_max_length": tokenizer.max_length}
+        settings = {**tokenizer.settings, "model_max_length": tokenizer.max_length}
         settings_json = json.dumps({**settings, "model_input_names": inputs}, indent=2)
         return replace(tokenizer, companions={**tokenizer.companions, SETTINGS: settings_json})
 
@@ -180,9 +179,27 @@ def _activation(named: str | None, labels: int) -> str:
     return short
 
 
-def _segmented(tokenizer: Tokenizer, segments: int) -> bool:
-    """Whether the encoder is given token types (first or second text): it has a table, and no setting forbids it."""
-    inputs = json.loads(tokenizer.companions[SETTINGS]).get("model_input_names")
+TYPED_TOKENIZERS = (
+    *("Bert", "Electra", "ConvBert", "MobileBert", "SqueezeBert", "LayoutLM", "Lxmert", "FNet", "Deberta", "DebertaV2"),
+)
+"""Names, less `Tokenizer`, of transformers' tokenizer classes that give token types unless a setting says otherwise."""
+TYPED_FAMILIES = ("bert", "electra")
+"""The families whose tokenizer, if no class is named, is one of these."""
+
+
+def _segmented(tokenizer: Tokenizer, segments: int, config: Config) -> bool:
+    """Whether the encoder is given token types (first or second text): it has a table, and the tokenizer gives them.
+
+    They are given where sentence-transformers gives them, which asks the tokenizer's class: a generic one gives none.
+    """
+    settings = json.loads(tokenizer.companions.get(SETTINGS, "{}"))  # none: the family decides, as in transformers
+    inputs = settings.get("model_input_names")
     if inputs is not None and not isinstance(inputs, list):
         raise BadModel(f"{SETTINGS} has model_input_names = {inputs!r:.100}; expected a list of names")
-    return max(tokenizer.pair.segments) < segments and (inputs is None or "token_type_ids" in inputs)
+    if inputs is not None:
+        given = "token_type_ids" in inputs
+    elif name := settings.get("tokenizer_class") or config.get("tokenizer_class"):
+        given = str(name).removesuffix("Fast").removesuffix("Tokenizer") in TYPED_TOKENIZERS
+    else:
+        given = config.get("model_type") in TYPED_FAMILIES
+    return given and max(tokenizer.pair.segments) < segments

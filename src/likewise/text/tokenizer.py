@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import tokenizers
 
@@ -15,6 +16,7 @@ from .token_spans import Spans, spans_in_original
 from .tokenizer_checks import check_steps, library_errors
 from .unknown_words import FILE, UnknownWords
 
+SETTINGS = "tokenizer_config.json"
 OVERLAP = 8  # neighbouring windows of a long text share an 8th of a window
 MAX_FILE_SIZE = 1 << 28
 """Maximum bytes of a tokenizer's own files; the largest in use have an eighth of that."""
@@ -60,7 +62,7 @@ class Tokenizer:
                 f"max_length is {max_length}, of which {len(prefix) + len(suffix)} special tokens leave none for text"
             )
         vocabulary = max(backend.get_vocab().values(), default=-1) + 1
-        companions, unknown = _companions(folder, backend), UnknownWords.read(folder)
+        companions, unknown = _companions(folder), UnknownWords.read(folder)
         return cls(backend, max_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
 
     def save(self, folder: Path) -> None:
@@ -69,9 +71,17 @@ class Tokenizer:
             self.backend.save(str(folder / "tokenizer.json"))
         except Exception as error:  # the library raises bare Exception, for a component written in Python, say
             raise BadModel(f"the tokenizer of this model cannot be saved: {error}") from error
-        for name, text in self.companions.items():
+        for name, text in {SETTINGS: json.dumps(self.settings), **self.companions}.items():
             (folder / name).write_text(text, "utf-8")
         self._check_saved(folder)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """tokenizer_config.json: the folder's own, or the least with which sentence-transformers loads and pads."""
+        if SETTINGS in self.companions:
+            return dict(json.loads(self.companions[SETTINGS]))
+        pad = next((word for word in ("[PAD]", "<pad>") if self.backend.token_to_id(word) is not None), None)
+        return {"tokenizer_class": "PreTrainedTokenizerFast", **({"pad_token": pad} if pad else {})}
 
     def _check_saved(self, folder: Path) -> None:
         """Refuses a tokenizer that a folder would give back as another: of two tokens of one id, only one is written.
@@ -329,14 +339,11 @@ def truncate_longest_first(first: int, second: int, limit: int) -> tuple[int, in
     return (limit - short, short) if first > second else (short, limit - short)
 
 
-def _companions(folder: Path, backend: tokenizers.Tokenizer) -> dict[str, str]:
-    """The folder's own files, or the minimum with which sentence-transformers loads the tokenizer and pads."""
-    names = ("tokenizer_config.json", "special_tokens_map.json", FILE)
-    read_object(folder / names[0])  # raises if it is not a JSON object, which other libraries expect
-    own = {name: text for name in names if (text := read_text(folder / name)) is not None}
-    pad = next((word for word in ("[PAD]", "<pad>") if backend.token_to_id(word) is not None), None)
-    minimum = {"tokenizer_class": "PreTrainedTokenizerFast", **({"pad_token": pad} if pad else {})}
-    return {names[0]: json.dumps(minimum), **own}
+def _companions(folder: Path) -> dict[str, str]:
+    """The folder's own small files."""
+    read_object(folder / SETTINGS)  # raises if it is not a JSON object, which other libraries expect
+    names = (SETTINGS, "special_tokens_map.json", FILE)
+    return {name: text for name in names if (text := read_text(folder / name)) is not None}
 
 
 def _valid_unicode(text: str) -> str:
