@@ -18,7 +18,7 @@ from likewise.errors import BadInput, BadModel, ModelNotFound
 from likewise.model_files import atomic_folder, local_models, locate, names, read_manifest, write_manifest
 from likewise.model_files import folder as folder_module
 from likewise.model_files.folder import LENGTH_FILES, Manifest, module_rows
-from likewise.model_files.reranker_folder import PairManifest
+from likewise.model_files.reranker_folder import PairManifest, read_pair_manifest
 from likewise.runtime.atomic_files import atomic_file, check_writable_file, check_writable_folder
 from likewise.runtime.untrusted_files import read_json
 from tests.tiny import amend, model_folder, write
@@ -581,3 +581,31 @@ def test_a_model_is_what_its_folder_says_and_nothing_more(tmp_path):
     assert (manifest.pooling, manifest.include_prompt, manifest.heads) == ("mean", True, ())
     for one in (manifest, pair):
         assert (one.lowercase, one.max_length, one.default_prompt, one.prompts) == (False, None, None, {})
+
+
+@pytest.mark.parametrize(
+    ("first", "way_out"),
+    [
+        ("StaticEmbedding", "begins with StaticEmbedding; expected Transformer. Static models .* likewise-static"),
+        ("Router", r"begins with Router; expected Transformer. .* save each .*sub_modules\["),
+        ("CLIPModel", "begins with CLIPModel; expected Transformer$"),
+    ],
+)
+def test_modules_of_sentence_transformers_that_are_not_read_are_refused_with_the_way_out(first, way_out, tmp_path):
+    rows = [{"idx": 0, "name": "0", "path": "", "type": f"sentence_transformers.models.{first}"}]
+    write(tmp_path / "modules.json", rows)
+    with pytest.raises(BadModel, match=way_out):
+        read_manifest(tmp_path)
+
+
+def test_a_reranker_with_modules_after_its_encoder_is_refused_with_the_way_out_and_is_no_embedder(tmp_path):
+    model_folder(tmp_path / "m")
+    with pytest.raises(BadModel, match=r"Reranker.start\(folder\) makes an untrained one of it"):
+        read_pair_manifest(tmp_path / "m")
+    write(tmp_path / "m/config_sentence_transformers.json", {"model_type": "CrossEncoder"})
+    with pytest.raises(
+        BadModel, match="Modules after the encoder .* not read: take one .* sequence classifier, or train"
+    ):
+        read_pair_manifest(tmp_path / "m")
+    with pytest.raises(BadModel, match="holds a reranker, whose modules give scores, no vectors"):
+        read_manifest(tmp_path / "m")

@@ -30,6 +30,15 @@ SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 """The similarity functions of sentence-transformers."""
 OWN = "likewise."  # prefix of module types that sentence-transformers does not have, and so rejects
 OWN_POOLING = f"{OWN}pooling."
+CROSS_ENCODER = "CrossEncoder"
+"""The `model_type` in config_sentence_transformers.json of rerankers."""
+WAYS_OUT = {
+    "StaticEmbedding": ". Static models of sentence-transformers are not read; likewise-static, which comes with the "
+    "package, is of that kind",
+    "Router": ". A Router has a model for queries and one for documents: save each as a model of its own, "
+    'SentenceTransformer(modules=list(model[0].sub_modules["query"])).save(folder), and load these folders',
+}
+"""What to do instead, by the first module of a folder that is not read."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +74,8 @@ def read_manifest(folder: Path) -> Manifest:
         return _plain(folder)
     parts = [module_part(folder, module) for module in module_rows(modules, folder)]
     if not parts or parts[0].kind != "Transformer":
-        raise BadModel(
-            f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; expected Transformer"
-        )
+        kind = parts[0].kind if parts else "nothing"
+        raise BadModel(f"modules.json in {folder} begins with {kind}; expected Transformer{WAYS_OUT.get(kind, '')}")
     poolings = [part for part in parts if _pools(part)]
     heads = [part for part in parts[1:] if part.kind != "Dropout" and not _pools(part)]
     unknown = sorted({part.kind for part in heads} - set(HEADS))
@@ -79,6 +87,8 @@ def read_manifest(folder: Path) -> Manifest:
             f"{hint}"
         )
     spoken = read_object(folder / "config_sentence_transformers.json")
+    if spoken.get("model_type") == CROSS_ENCODER:
+        raise BadModel(f"{folder} holds a reranker, whose modules give scores, no vectors; expected an embedding model")
     pooling = with_config(poolings[0])
     return Manifest(
         encoder=parts[0].folder,

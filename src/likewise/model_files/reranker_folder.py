@@ -11,7 +11,17 @@ from typing import Any
 
 from ..errors import BadModel
 from ..runtime.untrusted_files import read_json, read_object, regular_file_exists
-from .folder import OWN, ModulePart, input_limits, module_part, module_rows, prompts_of, with_config, write_json
+from .folder import (
+    CROSS_ENCODER,
+    OWN,
+    ModulePart,
+    input_limits,
+    module_part,
+    module_rows,
+    prompts_of,
+    with_config,
+    write_json,
+)
 from .saving import check_saved
 
 OWN_RERANKER = f"{OWN}reranker."
@@ -22,6 +32,11 @@ TASK = {
     "module_output_name": "scores",
 }
 """Settings of a classifier that sentence-transformers 6 requires."""
+STARTED = "Reranker.start(folder) makes an untrained one of it"
+MODULAR = (
+    "Modules after the encoder of a reranker are not read: take one that transformers loads as a sequence classifier, "
+    "or train one, Reranker.start(folder), on the scores of this one"
+)
 
 
 @dataclass(frozen=True)
@@ -50,13 +65,13 @@ def read_pair_manifest(folder: Path) -> PairManifest:
     parts = [module_part(folder, row) for row in module_rows(modules, folder)] if modules is not None else []
     kinds = [part.kind for part in parts] or ["Transformer"]
     late = parts[1] if len(parts) == 2 and kinds[1].startswith(OWN_RERANKER) else None
+    spoken = read_object(folder / "config_sentence_transformers.json")
     if kinds[0] != "Transformer" or len(kinds) > (2 if late else 1):
         raise BadModel(
             f"{folder} is made of {', '.join(kinds)}, and a reranker of a Transformer with a classification head. "
-            "Reranker.start(folder) makes an untrained one of it"
+            + (MODULAR if spoken.get("model_type") == CROSS_ENCODER else STARTED)
         )
     encoder = parts[0].folder if parts else folder
-    spoken = read_object(folder / "config_sentence_transformers.json")
     return PairManifest(
         encoder=encoder,
         late=None if late is None else with_config(late),
@@ -78,7 +93,7 @@ def write_pair_manifest(folder: Path, manifest: PairManifest) -> None:
     write_json(folder / "sentence_bert_config.json", settings | ({} if manifest.late else TASK))
     spoken = {"prompts": dict(manifest.prompts), "default_prompt_name": manifest.default_prompt}
     if manifest.late is None:
-        spoken |= {"model_type": "CrossEncoder", "activation_fn": manifest.activation}
+        spoken |= {"model_type": CROSS_ENCODER, "activation_fn": manifest.activation}
     write_json(folder / "config_sentence_transformers.json", spoken)
 
 

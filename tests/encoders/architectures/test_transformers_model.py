@@ -1,5 +1,6 @@
 """Architectures that come through transformers: folders with something wrong fail before memory is taken."""
 
+import importlib
 import json
 import resource
 import time
@@ -11,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from likewise.arrays.ragged import Ragged
-from likewise.encoders.checkpoint import load_encoder
+from likewise.encoders.checkpoint import load_encoder, save_encoder
 from likewise.errors import BadModel
 from likewise.reranker import Reranker
 from tests.tiny import amend, pack, wordpieces, write
@@ -295,3 +296,48 @@ def test_a_model_may_have_four_times_the_numbers_and_eight_times_the_parts_of_it
             build()
     with transformers_model._counted(shapes, tmp_path), ThreadPoolExecutor(1) as pool:
         pool.submit(torch.nn.Linear, 100, 100).result()  # of another thread
+
+
+ENCODERS = {
+    "t5": "T5EncoderModel",
+    "mt5": "MT5EncoderModel",
+    "umt5": "UMT5EncoderModel",
+    "longt5": "LongT5EncoderModel",
+    "marian": "MarianEncoder",
+}
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_an_encoder_saved_without_its_decoder_loads_gives_its_layers_and_is_saved_again(kind, tmp_path):
+    config = transformers.AutoConfig.for_model(
+        kind,
+        **CONFIGS["t5"] | {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 3},
+        **{"encoder_layers": 2, "encoder_attention_heads": 2, "encoder_ffn_dim": 24} if kind == "marian" else {},
+    )
+    package, _, module = type(config).__module__.rpartition(".")
+    modeling = importlib.import_module(f"{package}.{module.replace('configuration', 'modeling')}")
+    theirs = getattr(modeling, ENCODERS[kind])._from_config(config).eval()
+    theirs.save_pretrained(tmp_path / "theirs")
+    encoder = load_encoder(tmp_path / "theirs")
+    with torch.no_grad():
+        layers = torch.stack(list(encoder(pack([5]))))
+        wanted = theirs(input_ids=pack([5]).values[None], output_hidden_states=True).hidden_states
+    torch.testing.assert_close(layers, torch.cat(wanted), atol=1e-5, rtol=1e-4)
+    (tmp_path / "ours").mkdir()
+    save_encoder(encoder, tmp_path / "ours")
+    torch.testing.assert_close(torch.stack(list(load_encoder(tmp_path / "ours")(pack([5])))), layers)
+
+
+@pytest.mark.parametrize("name", ["AutoModel", "NoSuchEncoder", "T5Encoder", "logging", "GPT2Model", ""])
+def test_any_other_name_of_an_architecture_changes_nothing(name, saved):
+    folder = saved("gpt2")
+    amend(folder / "config.json", architectures=[name])
+    assert load_encoder(folder).depth == 2
+
+
+def test_a_model_that_is_code_in_its_folder_is_refused_without_advice_to_trust_it(saved):
+    folder = saved("gpt2")
+    amend(folder / "config.json", model_type="somebodys", auto_map={"AutoModel": "modeling.Model"})
+    with pytest.raises(BadModel, match="likewise runs no code of a folder; take a model whose architecture") as refused:
+        load_encoder(folder)
+    assert "trust_remote_code" not in str(refused.value)

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
+from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -52,19 +53,21 @@ class AutoEncoder(Encoder):
     def __init__(self, folder: Path, config: Mapping[str, Any], shapes: Shapes, dtype: torch.dtype) -> None:
         super().__init__()
         _check_files(folder)
+        _check_code(folder, config)
         for key, value in config.items():
             _check_setting(key, value)
         with _as_bad_model(folder):
             settings = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-            _check_memory(settings, shapes, folder)
-            model = _loaded(folder, settings, dtype)
+            model_class = _model_class(settings)
+            _check_memory(model_class, settings, shapes, folder)
+            model = _loaded(model_class, folder, settings, dtype)
             self._take(model)
             self._try(folder)
 
     def _take(self, model: Any) -> None:
         """Keep the encoder part of the model, and set the attributes that `Encoder` requires."""
         config = model.config
-        self.without_decoder = _both_halves(config)
+        self.without_decoder = _both_halves(config) and hasattr(model, "decoder")
         self.model = (model.get_encoder() if self.without_decoder else model).eval()
         positions = getattr(config, "max_position_embeddings", None)
         self.config = {key: value for key, value in config.to_dict().items() if key not in INCIDENTAL}
@@ -108,6 +111,16 @@ def _check_files(folder: Path) -> None:
         regular_file_exists(path, MAX_JSON_BYTES if path.name != "tokenizer.json" else None)
 
 
+def _check_code(folder: Path, config: Mapping[str, Any]) -> None:
+    """Reject a model whose architecture is Python code in its folder."""
+    if config.get("auto_map") and config.get("model_type") not in transformers.CONFIG_MAPPING:
+        raise BadModel(
+            f"{folder} needs Python code of its own (auto_map in config.json), and likewise runs no code of a folder; "
+            "take a model whose architecture is part of transformers, or embed with the model's own library and store "
+            "those vectors"
+        )
+
+
 def _check_setting(key: str, value: object) -> None:
     """Reject implausible sizes, before transformers allocates lists of that length."""
     if isinstance(value, dict):
@@ -138,18 +151,38 @@ def _as_bad_model(folder: Path) -> Iterator[None]:
         raise BadModel(f"transformers cannot read {folder}: {type(error).__name__}: {error!s:.500}") from error
 
 
-def _check_memory(settings: Any, shapes: Shapes, folder: Path) -> None:
+def _model_class(settings: Any) -> Any:
+    """AutoModel, or the encoder without its decoder that config.json names (T5EncoderModel, MarianEncoder …)."""
+    (name, *_) = settings.architectures or [""]
+    package, _, module = type(settings).__module__.rpartition(".")
+    if not name.endswith(("Encoder", "EncoderModel")) or not package.startswith("transformers."):
+        return transformers.AutoModel
+    modeling = import_module(f"{package}.{module.replace('configuration_', 'modeling_')}")
+    named = getattr(modeling, name, transformers.AutoModel)
+    return (
+        named if isinstance(named, type) and issubclass(named, transformers.PreTrainedModel) else transformers.AutoModel
+    )
+
+
+def _check_memory(model_class: Any, settings: Any, shapes: Shapes, folder: Path) -> None:
     """Build the model on the meta device, and reject one that is much larger than the weights in its folder."""
     with ExitStack() as stack:
         stack.enter_context(_counted(shapes, folder))
         stack.enter_context(torch.device("meta"))
         stack.enter_context(meta_device_safe_creation_ops())
-        empty = transformers.AutoModel.from_config(settings, trust_remote_code=False)
+        empty = _built(model_class, settings)
     computed = sum(table.numel() * table.element_size() for table in empty.buffers())
     if computed > MOST_BUFFERS:
         raise BadModel(
             f"config.json in {folder} asks for {computed:,} bytes of tables; expected at most {MOST_BUFFERS:,}"
         )
+
+
+def _built(model_class: Any, settings: Any) -> Any:
+    """A model of these settings, its weights not read."""
+    if model_class is transformers.AutoModel:
+        return model_class.from_config(settings, trust_remote_code=False)
+    return model_class(settings)
 
 
 @contextmanager
@@ -181,9 +214,9 @@ def _counted(shapes: Shapes, folder: Path) -> Iterator[None]:
 REGISTERS = (register_module_parameter_registration_hook, register_module_module_registration_hook)
 
 
-def _loaded(folder: Path, settings: Any, dtype: torch.dtype) -> Any:
+def _loaded(model_class: Any, folder: Path, settings: Any, dtype: torch.dtype) -> Any:
     """The transformers model with the folder's weights, after checking that none that is used is missing."""
-    model, report = transformers.AutoModel.from_pretrained(
+    model, report = model_class.from_pretrained(
         folder,
         config=settings,
         dtype=dtype,

@@ -29,4 +29,4 @@ class Dense(_Module):
 
 
 class StaticEmbedding(_Module):
-    """Refused: a static model is loaded by its folder."""
+    """Refused: static models of that library are not read; likewise-static is one of likewise's own."""
