@@ -405,7 +405,8 @@ BELOW = """\
 × 100; ± half the 95 % interval (100
 bootstrap resamples of the test items);
 * significantly better than the next
-best (paired bootstrap, Holm's
+best (paired bootstrap, t test if no
+resample has the other sign, Holm's
 correction over tasks, p < 0.05), among
 models that have a score
 
@@ -418,16 +419,16 @@ two  by hand, n = 200
 · last
 """
 COMPARED = """\
-        A     B            A − B [95 %]      p   Holm verdict
-─────────────────────────────────────────────────────────────────
-one 30.00 90.00 -60.00 [-67.26, -51.48] 0.0198 0.0396 B is better
-two 20.00 80.00 -60.00 [-66.00, -52.00] 0.0198 0.0396 B is better
+        A     B            A − B [95 %]       p    Holm verdict
+───────────────────────────────────────────────────────────────────
+one 30.00 90.00 -60.00 [-67.26, -51.48] <0.0001 <0.0001 B is better
+two 20.00 80.00 -60.00 [-66.00, -52.00] <0.0001 <0.0001 B is better
 """
 TESTED = """\
-         A      B             A − B [95 %]       p    Holm  test             verdict
-────────────────────────────────────────────────────────────────────────────────────────
-one  90.00  30.00  +60.00 [+51.48, +67.26]  0.0198  0.0396  McNemar <0.0001  A is better
-two  80.00  20.00  +60.00 [+52.00, +66.00]  0.0198  0.0396  McNemar <0.0001  A is better
+         A      B             A − B [95 %]        p     Holm  test             verdict
+──────────────────────────────────────────────────────────────────────────────────────────
+one  90.00  30.00  +60.00 [+51.48, +67.26]  <0.0001  <0.0001  McNemar <0.0001  A is better
+two  80.00  20.00  +60.00 [+52.00, +66.00]  <0.0001  <0.0001  McNemar <0.0001  A is better
 """
 LISTED = """\
 model,task,score,value,low,high,n,seconds,error
@@ -465,7 +466,7 @@ def test_seconds_have_two_decimals_in_json(three):
     assert [cell["seconds"] for cell in three.as_dict()["cells"]] == expected
 
 
-@pytest.mark.parametrize(("width", "rule"), [(88, 88), (87, 71), (71, 71), (70, 65), (10, 65)])
+@pytest.mark.parametrize(("width", "rule"), [(90, 90), (89, 73), (73, 73), (72, 67), (10, 67)])
 def test_a_comparison_takes_the_widest_layout_that_fits(three, width, rule):
     lines = comparison_lines(three, "alpha", "gamma", compare_two(three, "alpha", "gamma"), width=width).splitlines()
     assert [len(line) for line in lines if set(line) == {"─"}] == [rule]
@@ -485,3 +486,19 @@ def test_a_suite_of_one_task_has_no_published_average(monkeypatch):
     monkeypatch.setitem(SUITES, "toys", ("sure",))
     text = format_report(of_scores(2, (SURE,)), published=True)
     assert "99.00" in text and "average" not in text
+
+
+def test_a_huge_difference_is_starred_in_each_of_60_tasks_and_none_between_equals():
+    tasks = tuple(task(f"t{i}", "pairs/one") for i in range(60))
+    random = np.random.default_rng(0)
+
+    def cell(name, one, share):
+        right = (random.random(200) < share).astype(float)
+        score = Score("accuracy", float(right.mean()), 200, Evidence(right))
+        return Cell(name, one.name, Result(one.name, (score,), "by hand"))
+
+    shares = {"huge": 0.95, "low": 0.5, "as low": 0.5}
+    cells = {(name, one.name): cell(name, one, share) for one in tasks for name, share in shares.items()}
+    results = Results(tuple(shares), tasks, cells, EvaluationSettings())
+    assert winners(results) == {one.name: "huge" for one in tasks}
+    assert winners(replace(results, models=("low", "as low"))) == {}
