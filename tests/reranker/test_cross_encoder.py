@@ -130,7 +130,7 @@ def test_token_types_are_given_where_the_tokenizers_class_gives_them(settings, s
     assert load(tmp_path / "saved").segmented is segmented
 
 
-def test_a_class_that_only_config_json_names_counts_and_a_family_without_token_types_has_none(fresh):
+def test_a_tokenizer_class_that_only_config_json_names_counts(fresh):
     (fresh / "tokenizer_config.json").unlink(missing_ok=True)
     amend(fresh / "config.json", tokenizer_class="PreTrainedTokenizerFast")
     assert not load(fresh).segmented
