@@ -45,7 +45,7 @@ def distinct_words(query: str) -> list[str]:
     words = list(dict.fromkeys(folded_words(query)))
     if len(words) > MOST_WORDS:
         raise BadInput(
-            f"the query has {len(words):,} different words, and a search by words takes {MOST_WORDS:,} at most; shorten "
-            "the query, or search by meaning alone, without hybrid"
+            f"the query has {len(words):,} different words, and a search by words takes {MOST_WORDS:,} at most; "
+            "shorten the query, or search by meaning alone, without hybrid"
         )
     return words
