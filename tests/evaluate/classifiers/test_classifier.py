@@ -1,5 +1,6 @@
 """Classifiers are those of SentEval's rules, one by one and all together."""
 
+import subprocess
 import sys
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from likewise.errors import BadInput, MissingExtra
-from likewise.evaluate.classifiers import batched, sequential
+from likewise.evaluate.classifiers import batched, sequential, torch_draws
 from likewise.evaluate.classifiers.classifier import (
     ClassifierRecipe,
     Fold,
@@ -26,6 +27,13 @@ RECIPES = {
     "a hidden layer": ClassifierRecipe(hidden=7, max_epochs=12),
     "a hidden layer with dropout": ClassifierRecipe(hidden=5, dropout=0.2, max_epochs=12),
 }
+MASKS_OF_MKL = (
+    torch.empty(64).bernoulli_(0.5, generator=torch.Generator().manual_seed(3)).bool().tolist()
+    != torch_draws.kept_by_dropout(np.random.RandomState(3), (8, 8), 0.5).ravel().tolist()
+)
+"""On Intel's processors torch takes dropout masks from MKL, and a classifier with dropout is another by it."""
+if MASKS_OF_MKL:
+    del RECIPES["a hidden layer with dropout"]
 WAYS = {"one by one": sequential.train_sequential, "together": batched.train_batched}
 
 
@@ -60,21 +68,16 @@ def test_a_classifier_is_that_of_the_slow_transcription(way, recipe, held_out):
                 np.testing.assert_allclose(layer, torch.cat([weight, bias[:, None]], 1), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", ["1", "3"])
 @pytest.mark.parametrize("gathered", [1, 1 << 18])
 def test_company_changes_nothing(threads, gathered, monkeypatch):
     """Alone, in groups, in threads; folds of unequal size, and drawn and given dev sets mixed."""
     monkeypatch.setattr(batched, "_GATHERED", gathered)
     problem = noisy(101)
     folds = [*some_folds(problem, 5), *[Fold(fold.train, None, (1e-3,)) for fold in some_folds(problem, 3)]]
-    recipe = ClassifierRecipe(hidden=4, dropout=0.1, max_epochs=12)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        built = batched.train_batched(problem, folds, recipe)
-        assert torch.get_num_threads() == threads
-    finally:
-        torch.set_num_threads(before)
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    recipe = ClassifierRecipe(hidden=4, dropout=0.0 if MASKS_OF_MKL else 0.1, max_epochs=12)
+    built = batched.train_batched(problem, folds, recipe)
     for fold, classifiers in zip(folds, built, strict=True):
         assert len(classifiers) == len(fold.l2)
         for alone, classifier in zip(sequential.train_sequential(problem, [fold], recipe)[0], classifiers, strict=True):
@@ -151,28 +154,41 @@ def test_too_few_rows_to_hold_any_out_are_an_error():
         random_starts(Fold(np.arange(19), None, (0.1,)), 0)
 
 
-def test_without_torch_the_extra_is_named(monkeypatch):
-    for name in ("sequential", "batched"):
-        monkeypatch.delitem(sys.modules, f"likewise.evaluate.classifiers.{name}", raising=False)
-        monkeypatch.delattr(f"likewise.evaluate.classifiers.{name}", raising=False)
+def test_only_sentevals_own_training_needs_torch(monkeypatch):
+    monkeypatch.delitem(sys.modules, "likewise.evaluate.classifiers.sequential", raising=False)
+    monkeypatch.delattr("likewise.evaluate.classifiers.sequential", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtra, match=r"pip install .*\[torch\]"):
-        classifier_trainer("fast")
+    assert classifier_trainer("fast") is batched.train_batched
+    with pytest.raises(MissingExtra, match=r"--faithful.* pip install .*\[torch\]"):
+        classifier_trainer("faithful")
 
 
-def test_two_that_compute_at_once_leave_the_thread_count_as_it_was():
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        first, second = batched._threads(), batched._threads()
-        first.__enter__(), second.__enter__()
-        assert torch.get_num_threads() == 1
-        first.__exit__(None, None, None)
-        assert torch.get_num_threads() == 1
-        second.__exit__(None, None, None)
-        assert torch.get_num_threads() == 3
-        with pytest.raises(KeyboardInterrupt), batched._threads():
-            raise KeyboardInterrupt
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
+@pytest.mark.parametrize("seed", [0, 1111, 2**32 - 1])
+def test_weights_and_masks_are_drawn_as_torch_draws_them(seed):
+    random, torchs = np.random.RandomState(seed), torch.Generator().manual_seed(seed)
+    ours = torch_draws.linear_weights(random, 40, 7)
+    drawn = [torch.empty(size).uniform_(-(40**-0.5), 40**-0.5, generator=torchs) for size in ((7, 40), (7, 1))]
+    np.testing.assert_allclose(ours, torch.cat(drawn, 1), atol=2e-8)
+    kept = [torch_draws.kept_by_dropout(random, (64, 50), p) for p in (0.9, 0.3)]
+    assert [abs(mask.mean() - p) < 0.03 for mask, p in zip(kept, (0.9, 0.3), strict=True)] == [True, True]
+    if not MASKS_OF_MKL:
+        for mask, p in zip(kept, (0.9, 0.3), strict=True):
+            assert mask.tolist() == torch.empty(64, 50).bernoulli_(p, generator=torchs).bool().tolist()
+
+
+def test_classifiers_train_in_a_process_without_torch():
+    program = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import numpy as np\n"
+        "from likewise.evaluate import EvaluationSettings\n"
+        "from likewise.evaluate.runner import evaluate\n"
+        "from likewise.evaluate.tasks.registry import select_tasks\n"
+        "rows = {'label': [0, 1] * 100, 'text': [f'{w} {i}' for i in range(100) for w in ('bad', 'good')]}\n"
+        "probe = {**rows, 'split': (['tr'] * 8 + ['va', 'te']) * 20}\n"
+        "read = lambda name: probe if name.startswith('probing') else rows\n"
+        "def vectors(texts): return np.array([[len(t), 't' > t[0] > 'f', 1, 0] for t in texts], np.float32)\n"
+        "tasks = select_tasks('mr,sentence-length')\n"
+        "results = evaluate(vectors, tasks, read=read, settings=EvaluationSettings(hidden=3))\n"
+        "assert not results.failed, results.as_dict()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -11,7 +11,6 @@ import pytest
 import scipy.stats
 import torch
 
-from likewise.errors import MissingExtra
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.regressor import REGRESSOR_TASKS, fit_regressor, in_order, soft_labels
 from likewise.evaluate.tasks.sentence_pairs import pair_features, read_pairs
@@ -102,15 +101,6 @@ def test_training_that_goes_on_rising_ends_after_1050_epochs(monkeypatch):
     assert fit_regressor(x, soft_labels(gold), x, gold, x, 0).epochs == 1050
 
 
-def test_torchs_random_numbers_go_on_as_if_nothing_had_been_trained():
-    x, gold = drawn(0, 10)
-    torch.manual_seed(4)
-    expected = torch.rand(3)
-    torch.manual_seed(4)
-    fit_regressor(x, soft_labels(gold), x, gold, x, 0)
-    assert torch.equal(torch.rand(3), expected)
-
-
 def test_features_are_the_difference_and_the_product():
     u, v = np.array([[1.0, -2.0]]), np.array([[3.0, 4.0]])
     assert pair_features(u, v).tolist() == [[2, 6, 3, -8]]
@@ -145,10 +135,9 @@ def test_a_model_without_differences_has_no_score_and_a_reason(vector):
     assert any("the regressor has no correlation" in note for note in result.notes)
 
 
-def test_without_torch_the_error_says_what_to_install(monkeypatch):
+def test_the_regressor_needs_no_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtra, match=r"pip install .*\[torch\]"):
-        run("stsb-regressor")
+    assert np.isfinite(run("stsb-regressor").headline.value)
 
 
 def test_no_task_loads_torch_before_it_trains():

@@ -2,8 +2,9 @@
 
 Nothing is approximated. All classifiers start from the same seed, so folds with the same number of rows draw the same
 order of positions, and all L2 values tried on one fold see the same rows. The rows are therefore gathered once, and the
-weights of several folds are one tensor (folds, L2 values, out, in). The results differ from sequential training only by
-floating-point rounding.
+weights of several folds are one array (folds, L2 values, out, in). The results differ from sequential training only by
+floating-point rounding: weights and dropout masks are drawn as torch draws them. (On Intel's processors torch takes its
+dropout masks from MKL; there the masks differ, and nothing else.)
 """
 
 from collections import defaultdict
@@ -11,22 +12,20 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
+from itertools import pairwise
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
-from torch.nn import functional as F
 
+from ...native.threads import thread_count
 from .classifier import ClassifierRecipe, Fold, Problem, RandomStart, TrainedClassifier, random_starts
-from .sequential import concatenated, network
+from .torch_draws import kept_by_dropout, linear_weights
 
 _GATHERED = 1 << 18  # numbers gathered per step: few enough to stay in a core's cache
 _FIRST, _SECOND, _EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants
 
 ClassifierWeights = Float[
-    Tensor, "G R _ _"
+    np.ndarray, "G R _ _"
 ]  # (folds, L2 values, out, in + 1) of a layer; the bias is the weight of a constant input 1
 
 
@@ -34,46 +33,18 @@ def train_batched(
     problem: Problem, folds: Sequence[Fold], recipe: ClassifierRecipe
 ) -> list[tuple[TrainedClassifier, ...]]:
     """Train a classifier for every L2 value of every fold, each from the same seed."""
-    x = F.pad(torch.from_numpy(problem.x).float(), (0, 1), value=1.0)
-    y = F.one_hot(torch.from_numpy(problem.y), problem.classes).float()
-    start = _start(x.shape[1] - 1, problem.classes, recipe)
+    x = np.pad(problem.x.astype(np.float32), ((0, 0), (0, 1)), constant_values=1)
+    y = np.eye(problem.classes, dtype=np.float32)[problem.y]
     group_size = max(1, _GATHERED // (recipe.batch_size * x.shape[1]))
     groups = [
         same[first : first + group_size] for same in _same_order(folds) for first in range(0, len(same), group_size)
     ]
     trained: dict[int, tuple[TrainedClassifier, ...]] = {}
-    with _threads() as pool:
-        results = pool.map(lambda group: _train(x, y, [folds[i] for i in group], start, recipe), groups)
+    with _closing(thread_count()) as pool:
+        results = pool.map(lambda group: _train(x, y, [folds[i] for i in group], recipe), groups)
         for group, classifiers in zip(groups, results, strict=True):
             trained |= zip(group, classifiers, strict=True)
     return [trained[i] for i in range(len(folds))]
-
-
-@contextmanager
-def _threads() -> Iterator[ThreadPoolExecutor]:
-    """As many threads as torch may use, each computing single-threaded: the products are too small to split."""
-    with _LOCK:
-        if not _SingleThreaded.users:
-            _SingleThreaded.count = torch.get_num_threads()
-            torch.set_num_threads(1)
-        _SingleThreaded.users += 1
-    try:
-        with _closing(_SingleThreaded.count) as pool:
-            yield pool
-    finally:
-        with _LOCK:
-            _SingleThreaded.users -= 1
-            if not _SingleThreaded.users:
-                torch.set_num_threads(_SingleThreaded.count)
-
-
-_LOCK = Lock()
-
-
-class _SingleThreaded:
-    """How many callers currently use single-threaded torch, and torch's thread count before the first of them."""
-
-    users, count = 0, 1
 
 
 @contextmanager
@@ -86,20 +57,6 @@ def _closing(count: int) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-@dataclass(frozen=True)
-class _Start:
-    """The initial weights, and the state of torch's random generator after drawing them."""
-
-    layers: list[Float[Tensor, "_ _"]]
-    state: Tensor
-
-
-def _start(width: int, classes: int, recipe: ClassifierRecipe) -> _Start:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(recipe.seed)
-        return _Start(concatenated(network(width, classes, recipe)), torch.random.get_rng_state())
-
-
 def _same_order(folds: Sequence[Fold]) -> list[list[int]]:
     """Groups of folds that draw the same order of positions."""
     same = defaultdict(list)
@@ -108,20 +65,20 @@ def _same_order(folds: Sequence[Fold]) -> list[list[int]]:
     return list(same.values())
 
 
-@torch.no_grad()
 def _train(
-    x: Float[Tensor, "N D1"], y: Float[Tensor, "N C"], folds: Sequence[Fold], start: _Start, recipe: ClassifierRecipe
+    x: Float[np.ndarray, "N D1"], y: Float[np.ndarray, "N C"], folds: Sequence[Fold], recipe: ClassifierRecipe
 ) -> list[tuple[TrainedClassifier, ...]]:
     """Train one group of folds, from the first step until the last has stopped."""
     starts = [random_starts(fold, recipe.seed) for fold in folds]
-    group = _Group.starting_from(start, folds, recipe)
-    rows = torch.from_numpy(np.stack([one.train for one in starts]))
+    group = _Group.starting((x.shape[1], y.shape[1]), folds, recipe)
+    rows = np.stack([one.train for one in starts])
     random, epochs = starts[0].random, 0
     while len(group.active) and epochs <= recipe.max_epochs:
         for _ in range(recipe.epochs_per_evaluation):
-            order = torch.from_numpy(random.permutation(rows.shape[1]))
-            for batch in torch.split(rows[group.active][:, order], recipe.batch_size, dim=1):
-                group.step(_gather(x, batch), _gather(y, batch).mT)
+            order = rows[group.active][:, random.permutation(rows.shape[1])]
+            for first in range(0, order.shape[1], recipe.batch_size):
+                batch = order[:, first : first + recipe.batch_size]
+                group.step(x[batch], y[batch].transpose(0, 2, 1))
         epochs += recipe.epochs_per_evaluation
         group.evaluate(x, y, starts)
     return group.classifiers()
@@ -132,54 +89,69 @@ class _Group:
     """The classifiers of a group of folds (G of them still `active`, R L2 values each) and their training state."""
 
     recipe: ClassifierRecipe
-    random: torch.Generator
+    random: np.random.RandomState
     weights: list[ClassifierWeights]
     means: list[ClassifierWeights]
     squares: list[ClassifierWeights]
-    l2: Float[Tensor, "G R 1 1"]
-    active: Int[Tensor, " G"]
+    l2: Float[np.ndarray, "G R 1 1"]
+    active: Int[np.ndarray, " G"]
     steps: int
     best: list[ClassifierWeights]  # of all folds of the group
-    accuracy: Float[Tensor, "F R"]
-    failures: Int[Tensor, "F R"]
+    accuracy: Float[np.ndarray, "F R"]
+    failures: Int[np.ndarray, "F R"]
 
     @classmethod
-    def starting_from(cls, start: _Start, folds: Sequence[Fold], recipe: ClassifierRecipe) -> "_Group":
-        """All classifiers at their initial weights."""
-        l2 = torch.tensor([fold.l2 for fold in folds])[:, :, None, None]
-        weights = [layer.expand(*l2.shape[:2], -1, -1).clone() for layer in start.layers]
-        zeros = [torch.zeros_like(w) for w in weights], [torch.zeros_like(w) for w in weights]
-        none_yet = torch.full(l2.shape[:2], -1.0, dtype=torch.float64)
-        best = [w.clone() for w in weights]
-        random = torch.Generator().set_state(start.state)
-        active = torch.arange(len(folds))
-        return cls(recipe, random, weights, *zeros, l2, active, 0, best, none_yet, torch.zeros_like(none_yet).long())
+    def starting(cls, sizes: tuple[int, int], folds: Sequence[Fold], recipe: ClassifierRecipe) -> "_Group":
+        """All classifiers at their initial weights; `sizes` are the widths of x, with its constant, and of y."""
+        random = np.random.RandomState(recipe.seed)
+        widths = (sizes[0] - 1, *([recipe.hidden] if recipe.hidden else []), sizes[1])
+        layers = [linear_weights(random, into, out) for into, out in pairwise(widths)]
+        l2 = np.array([fold.l2 for fold in folds], np.float32)[:, :, None, None]
+        weights = [np.tile(layer, (*l2.shape[:2], 1, 1)) for layer in layers]
+        zeros = [np.zeros_like(w) for w in weights], [np.zeros_like(w) for w in weights]
+        none_yet = np.full(l2.shape[:2], -1.0)
+        best = [w.copy() for w in weights]
+        active = np.arange(len(folds))
+        return cls(recipe, random, weights, *zeros, l2, active, 0, best, none_yet, np.zeros(l2.shape[:2], np.int64))
 
-    def step(self, x: Float[Tensor, "G B D1"], truth: Float[Tensor, "G C B"]) -> None:
+    def step(self, x: Float[np.ndarray, "G B D1"], truth: Float[np.ndarray, "G C B"]) -> None:
         """One step of Adam with L2 regularisation (weight decay as part of the gradient)."""
         self.steps += 1
         size = self.recipe.learning_rate / (1 - _FIRST**self.steps)
         correction = (1 - _SECOND**self.steps) ** 0.5
         gradients = _gradients(self.weights, x, truth, self._mask(x.shape[1]))
         for w, mean, square, gradient in zip(self.weights, self.means, self.squares, gradients, strict=True):
-            gradient.addcmul_(w, self.l2)
-            mean.lerp_(gradient, 1 - _FIRST)
-            square.mul_(_SECOND).addcmul_(gradient, gradient, value=1 - _SECOND)
-            w.addcdiv_(mean, square.sqrt().div_(correction).add_(_EPSILON), value=-size)
+            change = w * self.l2  # one array for all that follows: a new one each time costs more than the arithmetic
+            gradient += change
+            np.subtract(gradient, mean, out=change)
+            change *= 1 - _FIRST
+            mean += change
+            np.multiply(gradient, gradient, out=change)
+            change -= square
+            change *= 1 - _SECOND
+            square += change
+            np.sqrt(square, out=change)
+            change *= 1 / (size * correction)
+            change += _EPSILON / size
+            np.divide(mean, change, out=change)
+            w -= change
 
-    def _mask(self, rows: int) -> Float[Tensor, "H B"]:
-        """A dropout mask drawn as torch's module draws it; all classifiers share it, since they share the seed."""
+    def _mask(self, rows: int) -> Float[np.ndarray, "H B"]:
+        """A dropout mask; all classifiers share it, since they share the seed."""
         hidden, dropout = self.recipe.hidden, self.recipe.dropout
         if not dropout:
-            return torch.ones(hidden, rows)
-        return torch.empty(rows, hidden).bernoulli_(1 - dropout, generator=self.random).div_(1 - dropout).T
+            return np.ones((hidden, rows), np.float32)
+        kept = kept_by_dropout(self.random, (rows, hidden), 1 - dropout)
+        return np.asarray(kept.T.astype(np.float32) / (1 - dropout), np.float32)
 
-    def evaluate(self, x: Float[Tensor, "N D1"], y: Float[Tensor, "N C"], starts: Sequence[RandomStart]) -> None:
+    def evaluate(
+        self, x: Float[np.ndarray, "N D1"], y: Float[np.ndarray, "N C"], starts: Sequence[RandomStart]
+    ) -> None:
         """Evaluate on the dev sets: keep new best weights, count failures, and drop folds that have stopped."""
         for g, fold in enumerate(self.active.tolist()):
-            dev = torch.from_numpy(starts[fold].dev)
+            dev = starts[fold].dev
             logits = _logits([w[g : g + 1] for w in self.weights], x[dev][None])[0]
-            accuracy = (logits.argmax(1) == y[dev].argmax(1)).double().mean(1)
+            accuracy = (logits.argmax(1) == y[dev].argmax(1)).mean(1)
             running = self.failures[fold] <= self.recipe.patience
             better = running & (accuracy > self.accuracy[fold])
             self.accuracy[fold, better] = accuracy[better]
@@ -188,61 +160,66 @@ class _Group:
             self.failures[fold] += running & ~better
         self._keep_active((self.failures[self.active] <= self.recipe.patience).any(1))
 
-    def _keep_active(self, active: Bool[Tensor, " G"]) -> None:
+    def _keep_active(self, active: Bool[np.ndarray, " G"]) -> None:
         if active.all():
             return
         self.active, self.l2 = self.active[active], self.l2[active]
-        for tensors in (self.weights, self.means, self.squares):
-            tensors[:] = [tensor[active] for tensor in tensors]
+        for arrays in (self.weights, self.means, self.squares):
+            arrays[:] = [array[active] for array in arrays]
 
     def classifiers(self) -> list[tuple[TrainedClassifier, ...]]:
         """The best classifiers of every fold, one for each L2 value."""
         return [
             tuple(
-                TrainedClassifier(tuple(layer[f, r].numpy() for layer in self.best), float(self.accuracy[f, r]))
+                TrainedClassifier(tuple(layer[f, r] for layer in self.best), float(self.accuracy[f, r]))
                 for r in range(self.accuracy.shape[1])
             )
             for f in range(len(self.accuracy))
         ]
 
 
-def _gather(table: Float[Tensor, "N K"], rows: Int[Tensor, "G B"]) -> Float[Tensor, "G B K"]:
-    return table.index_select(0, rows.flatten()).view(*rows.shape, -1)  # twice as fast as table[rows]
-
-
 def _gradients(
     weights: list[ClassifierWeights],
-    x: Float[Tensor, "G B D1"],
-    truth: Float[Tensor, "G C B"],
-    mask: Float[Tensor, "H B"],
+    x: Float[np.ndarray, "G B D1"],
+    truth: Float[np.ndarray, "G C B"],
+    mask: Float[np.ndarray, "H B"],
 ) -> list[ClassifierWeights]:
     """Gradients of the mean cross-entropy, for every classifier."""
     if len(weights) == 1:
         error = _error(_product(weights[0], x), truth)
         return [_outer(error, x)]
-    hidden = torch.sigmoid(_product(weights[0], x) * mask)
+    hidden = _sigmoid(_product(weights[0], x) * mask)
     error = _error(weights[1] @ _with_one(hidden), truth)
-    hidden_error = (weights[1][..., :-1].mT @ error) * hidden * (1 - hidden) * mask
-    return [_outer(hidden_error, x), error @ _with_one(hidden).mT]
+    hidden_error = (weights[1][..., :-1].swapaxes(2, 3) @ error) * (hidden * (1 - hidden)) * mask
+    return [_outer(hidden_error, x), error @ _with_one(hidden).swapaxes(2, 3)]
 
 
-def _logits(weights: list[ClassifierWeights], x: Float[Tensor, "G N D1"]) -> Float[Tensor, "G R C N"]:
+def _logits(weights: list[ClassifierWeights], x: Float[np.ndarray, "G N D1"]) -> Float[np.ndarray, "G R C N"]:
     first = _product(weights[0], x)
-    return first if len(weights) == 1 else weights[1] @ _with_one(torch.sigmoid(first))
+    return first if len(weights) == 1 else weights[1] @ _with_one(_sigmoid(first))
 
 
-def _error(logits: Float[Tensor, "G R C B"], truth: Float[Tensor, "G C B"]) -> Float[Tensor, "G R C B"]:
+def _error(logits: Float[np.ndarray, "G R C B"], truth: Float[np.ndarray, "G C B"]) -> Float[np.ndarray, "G R C B"]:
     """The gradient of the mean cross-entropy with respect to the logits."""
-    return (torch.softmax(logits, 2) - truth[:, None]) / truth.shape[2]
+    shares = np.exp(logits - logits.max(2, keepdims=True))
+    shares /= shares.sum(2, keepdims=True)
+    shares -= truth[:, None]
+    shares /= truth.shape[2]
+    return np.asarray(shares)
 
 
-def _product(weights: ClassifierWeights, x: Float[Tensor, "G B D1"]) -> Float[Tensor, "G R _ B"]:
-    return torch.bmm(weights.flatten(1, 2), x.mT).view(*weights.shape[:3], -1)
+def _sigmoid(x: Float[np.ndarray, "G R H B"]) -> Float[np.ndarray, "G R H B"]:
+    with np.errstate(over="ignore"):  # in exp: the sigmoid is then 0, which is correct
+        return np.asarray(1 / (1 + np.exp(-x)))
 
 
-def _outer(error: Float[Tensor, "G R _ B"], x: Float[Tensor, "G B D1"]) -> ClassifierWeights:
-    return torch.bmm(error.flatten(1, 2), x).view(*error.shape[:3], -1)
+def _product(weights: ClassifierWeights, x: Float[np.ndarray, "G B D1"]) -> Float[np.ndarray, "G R _ B"]:
+    return np.asarray(weights.reshape(len(x), -1, x.shape[2]) @ x.swapaxes(1, 2)).reshape(*weights.shape[:3], -1)
 
 
-def _with_one(hidden: Float[Tensor, "G R H B"]) -> Float[Tensor, "G R _ B"]:
-    return F.pad(hidden, (0, 0, 0, 1), value=1.0)
+def _outer(error: Float[np.ndarray, "G R _ B"], x: Float[np.ndarray, "G B D1"]) -> Float[np.ndarray, "G R _ D1"]:
+    return np.asarray(error.reshape(len(x), -1, x.shape[1]) @ x).reshape(*error.shape[:3], -1)
+
+
+def _with_one(hidden: Float[np.ndarray, "G R H B"]) -> Float[np.ndarray, "G R _ B"]:
+    return np.concatenate([hidden, np.ones_like(hidden[:, :, :1])], 2)

@@ -2,6 +2,7 @@
 
 from ...runtime.installation import missing_extra
 from ..task import Mode
+from .batched import train_batched
 from .classifier import TrainClassifiers
 
 
@@ -9,12 +10,16 @@ def classifier_trainer(mode: Mode) -> TrainClassifiers:
     """The training function of a mode.
 
     Raises:
-        MissingExtra: torch is not installed.
+        MissingExtra: the mode is faithful, and torch is not installed.
     """
+    return {"fast": lambda: train_batched, "faithful": _sequential}[mode]()
+
+
+def _sequential() -> TrainClassifiers:
     try:
-        from . import batched, sequential
+        from .sequential import train_sequential
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise missing_extra("torch", "torch", "Training SentEval's classifiers") from error
-    return {"fast": batched.train_batched, "faithful": sequential.train_sequential}[mode]
+        raise missing_extra("torch", "torch", "SentEval's own training (--faithful)") from error
+    return train_sequential

@@ -24,7 +24,7 @@ def run_probing(encode: Encode, read: ReadDataset, settings: EvaluationSettings,
 
     Raises:
         BadInput: a split has no rows, or labels that do not occur in the training rows.
-        MissingExtra: torch is not installed.
+        MissingExtra: the mode is faithful, and torch is not installed.
     """
     rows = {split: _rows_of_split(read(file), split, file) for split in PROBING_SPLITS}
     classes = tuple(sorted(set(rows["tr"]["label"])))

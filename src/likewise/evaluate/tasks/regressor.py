@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ...arrays.correlation import Numbers, pearson
-from ...runtime.installation import missing_extra
+from ..classifiers.torch_draws import linear_weights
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
 from .sentence_pairs import (
     CORRELATIONS,
@@ -100,7 +100,10 @@ def fit_regressor(
     Failures are counted over the whole training, not in a row; and as SentEval checks the number of epochs before each
     round of 50, training may end at 1,050.
     """
-    adam, shuffles = _Adam(_first_weights(train.shape[1], seed)), np.random.RandomState(seed)  # SentEval's generators
+    adam, shuffles = (
+        _Adam(linear_weights(np.random.RandomState(seed), train.shape[1], len(CLASSES)).T),
+        np.random.RandomState(seed),
+    )  # SentEval's generators
     train, dev, test = (_with_one(x) for x in (train, dev, test))
     best, best_pearson = FittedRegressor(np.full(len(test), np.nan), float("nan"), 0), -1.0
     epochs = failures = 0
@@ -164,18 +167,6 @@ def _softmax(x: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]:
 def _with_one(x: Features) -> Float[np.ndarray, "N F+1"]:
     """A column of ones, whose weights are the bias."""
     return np.hstack([x, np.ones((len(x), 1), np.float32)])
-
-
-def _first_weights(width: int, seed: int) -> RegressorWeights:
-    """Initial weights as torch draws them for a linear layer, the bias as the last row; torch's state is restored."""
-    try:
-        import torch
-    except ImportError:
-        raise missing_extra("torch", "torch", "the trained regressor (its first weights are torch's)") from None
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        layer = torch.nn.Linear(width, len(CLASSES))
-    return np.vstack([layer.weight.detach().numpy().T, layer.bias.detach().numpy()])
 
 
 def _task(name: str) -> Task:

@@ -92,7 +92,7 @@ def run_senteval(
 
     Raises:
         BadInput: unexpected labels or columns, too few rows, or only one class.
-        MissingExtra: torch is not installed.
+        MissingExtra: the mode is faithful, and torch is not installed.
     """
     parts = [SentEvalSplit.of(read(file), file, source, settings.lowercase) for file in source.files]
     return score_classifiers(
