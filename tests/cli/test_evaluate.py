@@ -1,8 +1,11 @@
 """likewise evaluate: tables, exit codes, and a run that goes on where it was stopped."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -118,10 +121,30 @@ def test_stopping_keeps_what_is_there(monkeypatch, capsys):
 
     TASKS["two"] = task("two", "pairs/two", run=stop)
     assert main(["evaluate", MODEL, "--resamples", "100"]) == 130
-    assert "the same command continues" in capsys.readouterr().err
+    shown = capsys.readouterr()
+    assert "the same command continues" in shown.err
+    assert [line.startswith("one ") for line in shown.out.splitlines() if " ± " in line][:1] == [True]
+    assert "– two: not reached before the end of the run" in shown.out
+    assert main(["evaluate", MODEL, "--resamples", "100", "--json", "-q"]) == 130
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert cells[0]["scores"] and cells[1]["error"] == "not reached before the end of the run"
     TASKS["two"] = TWO
     assert main(["evaluate", MODEL, "--resamples", "100", "--json"]) == 0
     assert [cell["cached"] for cell in json.loads(capsys.readouterr().out)["cells"]] == [True, False]
+
+
+def test_sigterm_shows_what_is_there_too(capsys):
+    def end(encode, read, settings, *, name):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+
+    TASKS["two"] = task("two", "pairs/two", run=end)
+    try:
+        assert main(["evaluate", MODEL, "--resamples", "100"]) == 128 + signal.SIGTERM
+    finally:
+        TASKS["two"] = TWO
+    shown = capsys.readouterr()
+    assert "– two: not reached" in shown.out and "stopped by SIGTERM" in shown.err
 
 
 def test_help_and_the_public_names_load_no_torch():

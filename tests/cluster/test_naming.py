@@ -82,3 +82,32 @@ def test_no_clusters_have_no_names():
 def test_columns_of_several_lengths_are_refused():
     with pytest.raises(BadInput, match="got 6 texts, 2 vectors, 6 labels"):
         describe_clusters(TEXTS, VECTORS[:2], LABELS)
+
+
+def test_a_name_has_three_words():
+    texts = ["apple banana cherry dates", "river stone"]
+    (name, _) = c_tf_idf_words(texts, np.array([0, 1]))
+    assert name == ("apple", "banana", "cherry")
+    assert describe_clusters(texts, np.eye(2), np.array([0, 1]))[0].words == name
+
+
+def test_function_words_name_nothing_however_few_texts_there_are():
+    texts = ["the box is with it", "a box with these things", "the app doesn’t load", "it's the app"]
+    assert c_tf_idf_words(texts, np.array([0, 0, 1, 1])) == [("box", "things"), ("app", "load")]
+
+
+def test_a_word_of_many_texts_in_most_clusters_names_none_of_them():
+    """In another language too: der is in every cluster, and twice as frequent in the first as elsewhere."""
+    nouns = ["hund", "baum", "fisch", "stein", "vogel"]
+    texts = [
+        f"der {noun} {noun}{i}" if i < 2 or noun == "hund" else f"{noun} {noun}{i}" for noun in nouns for i in range(8)
+    ]
+    labels = np.repeat(np.arange(5), 8)
+    names = c_tf_idf_words(texts, labels, 1)
+    assert names == [(noun,) for noun in nouns]
+    assert all("der" not in name for name in c_tf_idf_words(texts, labels, 9))
+
+
+def test_a_word_of_many_texts_in_one_cluster_names_it():
+    texts = [f"hund {'abcdefgh'[i] * 4}" for i in range(8)] + [f"{'stuvwxyz'[i] * 4}" for i in range(8)]
+    assert c_tf_idf_words(texts, np.repeat([0, 1], 8), 1)[0] == ("hund",)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -54,6 +55,39 @@ def test_two_workers_give_the_bytes_of_one_process_also_where_one_is_killed(stat
     assert content(tmp_path / "out") == content(tmp_path / "whole")
     assert report.made == 6
     assert all(worker.process.returncode is not None for worker in started)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_progress_adds_up_to_the_rows_of_the_shards_whoever_dies(monkeypatch):
+    """A worker reports distinct texts; its record has all rows, and what a dead one had reported is taken back."""
+    record = {"number": 0, "rows": 9, "bytes": 1, "blake2b": "", "notes": []}
+    replies = [{"ready": True}, {"progress": (2.0, 10)}, {"progress": (3.0, 5)}, None]
+    replies += [{"ready": True}, {"progress": (4.0, 11)}, {"record": record}]
+
+    class Worker:
+        """One that says what is next."""
+
+        shard, texts, tokens = None, 0.0, 0
+        count, encode = workers_module._Worker.count, workers_module._Worker.encode
+
+        def __init__(self, job, model, threads, queue):
+            self.queue, self.process = queue, SimpleNamespace(returncode=-9)
+            self._send(None)
+
+        def _send(self, _):
+            while replies:
+                reply = replies.pop(0)
+                self.queue.put((self, reply))
+                if reply is None or "ready" in reply:
+                    break
+
+        def stop(self):
+            """It has no process."""
+
+    monkeypatch.setattr(workers_module, "_Worker", Worker)
+    pool, seen = workers_module._Pool(None, MODEL, 1, workers_module.deque([0])), []
+    assert [one.rows for one in pool.records(1, lambda texts, tokens: seen.append((texts, tokens)))] == [9]
+    assert seen == [(2.0, 10), (3.0, 5), (-5.0, -15), (4.0, 11), (5.0, 0)]
 
 
 def test_a_shard_that_ends_every_worker_is_named_and_the_others_end_too(static, tmp_path, monkeypatch, started):

@@ -336,10 +336,11 @@ def test_memory_is_forgotten_beyond_its_limit(monkeypatch):
     assert requested == [["a", "b"], ["c"], ["a"]]  # 16 bytes are kept, 24 are not
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_the_time_left_is_the_mean_of_cells_times_those_left(monkeypatch):
     clock, predicted = [0.0], []
     monkeypatch.setattr("likewise.evaluate.runner.time.perf_counter", lambda: clock[0])
-    progress = runner._Progress(predicted.append, 5)
+    progress = runner._Progress(predicted.append, 5, lambda: None)
     for seconds in (10.0, 0.04, 20.0):
         with progress.cell("m", "t"):
             clock[0] += seconds
@@ -354,7 +355,7 @@ def test_the_time_left_is_the_mean_of_cells_times_those_left(monkeypatch):
     assert str(predicted[-2]) == "m · last (5 of 5) · 3 of 9 texts · about 0:11 left" and "left" not in str(
         predicted[-1]
     )
-    with runner._Progress(None, 1).cell("m", "t") as report:
+    with runner._Progress(None, 1, lambda: None).cell("m", "t") as report:
         report(1, 2)
 
 

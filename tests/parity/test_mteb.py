@@ -7,6 +7,7 @@ from likewise import Embedder
 from likewise.arrays.correlation import pearson, spearman
 from likewise.arrays.similarity import PAIRWISE, SIMILARITIES
 from likewise.data.datasets import read_dataset
+from likewise.errors import BadInput
 from likewise.integrations.mteb import for_mteb
 
 mteb = pytest.importorskip("mteb", reason="mteb is not installed (pip group: parity)")
@@ -77,3 +78,8 @@ def test_prompts_go_to_the_side_that_they_are_meant_for(embedder):
             np.testing.assert_allclose(ours.encode(batches, prompt_type=kind, **described), expected, atol=1e-6)
     finally:
         embedder.manifest = before
+
+
+def test_what_would_do_nothing_is_refused(embedder):
+    with pytest.raises(BadInput, match="encode for mteb has no option precision"):
+        for_mteb(embedder).encode([], task_metadata=None, hf_split="", hf_subset="", precision="int8", batch_size=8)

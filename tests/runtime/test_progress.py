@@ -102,5 +102,13 @@ def test_what_is_done_has_no_time_left():
     assert "left" not in str(Meter(total=10, texts=10))
 
 
+@pytest.mark.parametrize(
+    ("count", "seconds", "shown"),
+    [(3, 7.6, "0.39 texts/s"), (20, 10, "2 texts/s"), (12_345, 1, "12,345 texts/s"), (1, 60, ""), (0, 0, "")],
+)
+def test_no_rate_is_shown_as_zero(count, seconds, shown):
+    assert progress.format_rate(count, seconds, "texts") == shown
+
+
 def test_clock_reads_like_a_clock():
     assert [format_duration(s) for s in (0, 59.6, 75, 3600, 3725)] == ["0:00", "1:00", "1:15", "1:00:00", "1:02:05"]

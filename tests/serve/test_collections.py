@@ -1,6 +1,7 @@
 """Collections: searched as in Python, reranked, within a deadline; maps that end when nobody waits for them."""
 
 import asyncio
+import json
 import os
 import sys
 import threading
@@ -12,10 +13,13 @@ import pytest
 pytest.importorskip("starlette")
 from starlette.testclient import TestClient
 
+from likewise import Embedder
+from likewise.cli import main
 from likewise.cluster.maps.layout import LAYOUTS
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve import map_process
 from likewise.serve.collection_store import ServedIndex
+from likewise.serve.map_of_collection import _mapped
 from likewise.serve.routes.collections import MAP_LAYOUTS
 from tests.serve.conftest import HOST, NOTES
 from tests.serve.test_connections import listening
@@ -219,3 +223,17 @@ def test_a_caller_who_goes_away_ends_the_map(app_of, sleeper):
             assert await asyncio.to_thread(ends, number)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("k", [None, 2])
+def test_the_map_has_the_clusters_of_the_command_line(k, tmp_path, capsys):
+    texts = [f"{word} {i}" for word in ("a cat sleeps", "rain falls", "dogs bark") for i in range(6)]
+    (tmp_path / "texts.txt").write_text("".join(f"{text}\n" for text in [*texts, texts[0], " "]))
+    options = [] if k is None else ["-k", str(k)]
+    assert main(["cluster", str(tmp_path / "texts.txt"), *options, "--json", "-q"]) == 0
+    told = json.loads(capsys.readouterr().out)["clusters"]
+    vectors = Embedder.load("likewise-mini").encode(texts)
+    of_map = _mapped([*map(str, range(20))], [*texts, texts[0], " "], vectors[[*range(18), 0, 0]], "pca", k)
+    shown = [(one["name"], one["size"], [texts[i] for i in one["central"]]) for one in of_map["clusters"]]
+    assert shown == [(one["name"], one["size"], one["central"]) for one in told] and len(told) > 1
+    assert of_map["labels"][18:] == [of_map["labels"][0], -1]

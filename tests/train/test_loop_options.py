@@ -72,9 +72,10 @@ def test_the_running_mean_is_that_of_a_plain_loop():
 
 def test_the_running_mean_is_what_is_measured_and_what_remains(own):
     folder, seen = own(), []
-    run = TrainSettings(max_steps=4, batch_size=8, **FAST, ema_decay=0.5, eval_steps=4)
+    run = TrainSettings(max_steps=4, batch_size=8, **FAST, ema_decay=0.5)
+    every_fourth = replace(run, eval_steps=4)
     embedder = TorchEmbedder.load(folder, device="cpu")
-    run_trainer(embedder, _course(), run, evaluator=lambda e: seen.append(_weights(e)) or {"x": 1.0})
+    run_trainer(embedder, _course(), every_fourth, evaluator=lambda e: seen.append(_weights(e)) or {"x": 1.0})
     unmeasured, plain = (TorchEmbedder.load(folder, device="cpu") for _ in range(2))
     run_trainer(unmeasured, _course(), run)
     run_trainer(plain, _course(), TrainSettings(max_steps=4, batch_size=8, **FAST))
@@ -195,6 +196,11 @@ def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
         (TrainSettings(ema_decay=1.0), "ema_decay is 1.0; expected a fraction"),
         (TrainSettings(early_stopping_patience=-1), "early_stopping_patience is -1; expected 0 or more"),
         (TrainSettings(warmup_ratio=1.5), "warmup_ratio is 1.5"),
+        (TrainSettings(lora_alpha=8.0), "lora_alpha has no effect without lora_rank"),
+        (TrainSettings(lora_layers=("qkv",)), "lora_layers has no effect without lora_rank"),
+        (TrainSettings(objective_learning_rate=1e-3), "objective_learning_rate has no effect: .* has no weights"),
+        (TrainSettings(eval_steps=3), "eval_steps has no effect without an evaluator"),
+        (TrainSettings(early_stopping_patience=2), "early_stopping_patience has no effect without an evaluator"),
         (TrainSettings(learning_rate=0.0), "learning_rate is 0"),
     ],
 )

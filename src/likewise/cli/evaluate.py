@@ -13,9 +13,11 @@ from ..model_files.names import DEFAULT_MODEL
 from ..runtime.atomic_files import check_writable_file
 from .model_options import add_running, prepare_runtime
 from .output import print_json
+from .process import Terminated
 
 if TYPE_CHECKING:
     from ..evaluate.results import Results
+    from ..evaluate.runner import EvaluationProgress
     from ..evaluate.statistics.comparison import Comparison
     from ..evaluate.task import EvaluationSettings, Task
 
@@ -50,7 +52,8 @@ cache:
   interrupted run continues where it stopped. A changed model, setting, data set or
   version of this program is computed again, and so are results on your own data.
 
-The exit code is 1 if a result could not be computed."""
+The exit code is 1 if a result could not be computed. A run that is ended early (Ctrl-C, SIGTERM) prints the results
+that it has, and exits with 130 or 143."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -121,7 +124,7 @@ def _add_output(group: "argparse._ArgumentGroup") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Evaluate and print; returns 0, 1 if a result is missing, or 130 if interrupted."""
+    """Evaluate and print; returns 0, 1 if a result is missing, or 130 if interrupted, with what is finished printed."""
     if args.list:
         return _list_tasks(args.json)
     tasks = _checked_tasks(args)
@@ -131,6 +134,13 @@ def run(args: argparse.Namespace) -> int:
 
     prepare_runtime(args)
     line, start = StatusLine(), time.perf_counter()
+    reached: list[EvaluationProgress] = []
+
+    def report(progress: "EvaluationProgress") -> None:
+        reached[:] = [progress]
+        if not args.quiet:
+            line(progress)
+
     try:
         results = evaluate(
             args.models or [DEFAULT_MODEL],
@@ -140,21 +150,34 @@ def run(args: argparse.Namespace) -> int:
             load=lambda name: load_model(
                 name, precision=args.precision, device=args.device, max_length=args.max_length
             ),
-            callback=None if args.quiet else line,
+            callback=report,
         )
-    except KeyboardInterrupt:
-        stored = "nothing was stored" if args.no_cache else "finished work is stored; the same command continues there"
-        print(f"\nlikewise: interrupted; {stored}", file=sys.stderr)
+    except (KeyboardInterrupt, Terminated) as ended:
+        if line.wrote:
+            print(file=sys.stderr)
+        _show_finished(reached[0].so_far() if reached else None, args)
+        if isinstance(ended, Terminated):
+            raise
         return 128 + signal.SIGINT
     cached = sum(cell.cached for cell in results.cells.values())
     duration = format_duration(time.perf_counter() - start)
     line.close(f"{len(results.cells)} of {len(results.cells)} in {duration}, {cached} from the cache")
     print_results(results, args)
+    if args.plot:
+        _plot(results, args.plot)
     return 1 if results.failed else 0
 
 
+def _show_finished(so_far: "Results | None", args: argparse.Namespace) -> None:
+    """Of a run that was ended: the results that there are, and what became of them."""
+    if so_far is not None and len(so_far.failed) < len(so_far.cells):
+        print_results(so_far, args)
+    stored = "nothing was stored" if args.no_cache else "finished work is stored; the same command continues there"
+    print(f"likewise: interrupted; {stored}", file=sys.stderr)
+
+
 def print_results(results: "Results", args: argparse.Namespace) -> None:
-    """Print the results in the requested format, and draw the plot."""
+    """Print the results in the requested format."""
     from ..evaluate.reports import report
 
     first, *others = results.models
@@ -172,8 +195,6 @@ def print_results(results: "Results", args: argparse.Namespace) -> None:
             print("\n" + report.comparison_lines(results, first, other, compared, width=width))
         if comparisons:
             print("\n" + report.comparison_method(results, width))
-    if args.plot:
-        _plot(results, args.plot)
 
 
 def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str, Any]:

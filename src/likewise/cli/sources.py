@@ -49,7 +49,10 @@ def column_names(name: str) -> list[str]:
 
 
 def objectives_hint(data: str, kind: str | None) -> str:
-    """Which objectives fit the columns of a file or data set, for a model of this kind."""
-    from ..train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, fitting_hint
+    """Which objectives fit the columns of a file or data set, for a model of this kind; if none, how to rename them."""
+    from ..data.column_names import renaming_example
+    from ..train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, fitting_hint, fitting_objectives
 
-    return fitting_hint(column_names(data), OBJECTIVES if kind in (None, "embedder") else RERANKER_OBJECTIVES)
+    columns, table = column_names(data), OBJECTIVES if kind in (None, "embedder") else RERANKER_OBJECTIVES
+    renamed = f". Columns of other names are renamed: {renaming_example(columns)}"
+    return fitting_hint(columns, table) + ("" if fitting_objectives(columns, table) else renamed)

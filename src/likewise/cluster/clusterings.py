@@ -18,6 +18,8 @@ from .cuts import by_size, cut_at_cosine, cut_into
 from .distances import MEMORY, check_memory
 from .hierarchical import LINKAGES, linkage
 
+DEFAULT_METHOD = "average"
+"""Of the command line, of Python and of the map of a collection alike, with the method's own threshold."""
 Labels = Int[np.ndarray, " N"]
 """The cluster of each row, from 0, the largest first; −1 for rows in none."""
 
@@ -52,7 +54,7 @@ class ClusteringMethod:
 
 def cluster_vectors(
     vectors: Float[np.ndarray, "N D"],
-    method: str = "average",
+    method: str = DEFAULT_METHOD,
     *,
     k: int | None = None,
     threshold: float | None = None,

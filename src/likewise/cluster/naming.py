@@ -18,6 +18,26 @@ WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 """From a letter on; so numbers and signs name nothing. Languages without spaces are not cut into words."""
 OVER_REPRESENTED = 2.0
 """How much more frequent than in all other texts a word must be to mark a cluster: this keeps "the" out of names."""
+COMMON_SHARE, SPREAD, LEAST_SPREAD = 0.05, 0.8, 3
+"""A stop word of these texts is in this share of them or more, and in three clusters or more: in this share of as many
+as it would be in by chance."""
+FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """about above after again against all also although always and another any anybody anyone anything are aren
+        around because been before behind being below beneath beside between beyond both but can cannot could couldn
+        did didn does doesn doing don done down during each either else enough even ever every everyone everything
+        few for from had hadn has hasn have haven having hence her here hers herself him himself his how however
+        into isn its itself just least less let many may might mine more most much must myself neither never nobody
+        none nor not nothing off often once one only onto other others otherwise our ours ourselves out over own per
+        perhaps quite rather really same shall she should shouldn since some somebody someone something sometimes
+        still such than that the their theirs them themselves then there therefore these they this those though
+        through thus too toward towards under unless until upon very via was wasn were weren what whatever when
+        whenever where wherever whether which while who whoever whom whose why will with within without won would
+        wouldn yes yet you your yours yourself yourselves""",
+    )
+)
+"""English words that mark no cluster, which a few texts alone do not show. In other languages only the texts do."""
 SAME_BEGINNING = 0.6
 """Two words that share this much of the shorter one's letters, and four at least, are not both in one name."""
 
@@ -69,22 +89,38 @@ def c_tf_idf_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: i
     """The `count` words of each cluster with the greatest class-based tf-idf (Grootendorst 2022, equation 2).
 
     The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)): how often it is in c, how often in all clusters,
-    and A, the mean number of words of a cluster; texts in no cluster count as one more. A text counts a word once. Of
-    words that are not far more frequent in c than elsewhere (OVER_REPRESENTED), none is used. Ties: by the alphabet.
+    and A, the mean number of words of a cluster; texts in no cluster count as one more. A text counts a word once.
+    Words that are not far more frequent in c than elsewhere (OVER_REPRESENTED) are not used, nor are stop words:
+    FUNCTION_WORDS, and words of many texts in most clusters (COMMON_SHARE, SPREAD). Ties: by the alphabet.
     """
-    bags = [Counter(word for row in rows.tolist() for word in _words(texts[row])) for rows in members(labels)]
+    clusters = members(labels)
+    bags = [Counter(word for row in rows.tolist() for word in _words(texts[row])) for rows in clusters]
     total = Counter(word for row in np.flatnonzero(labels < 0).tolist() for word in _words(texts[row]))
     for bag in bags:
         total.update(bag)
     mean = total.total() / max(1, len(bags) + int((labels < 0).any()))
-    return [tuple(_best(bag, total, mean, count)) for bag in bags]
+    stop = _stop_words(bags, total, [len(rows) for rows in clusters], len(texts))
+    return [tuple(_best(bag, total, mean, count, stop)) for bag in bags]
 
 
-def _best(bag: Counter[str], total: Counter[str], mean: float, count: int) -> list[str]:
+def _stop_words(bags: Sequence[Counter[str]], total: Counter[str], sizes: Sequence[int], texts: int) -> set[str]:
+    """The words of many texts that are in nearly as many clusters as they would be if spread by chance."""
+    stop = set()
+    for word, frequency in total.items():
+        if frequency >= COMMON_SHARE * texts:
+            touched = sum(word in bag for bag in bags)
+            by_chance = sum(1 - (1 - frequency / texts) ** size for size in sizes)
+            if touched >= max(LEAST_SPREAD, SPREAD * by_chance):
+                stop.add(word)
+    return stop
+
+
+def _best(bag: Counter[str], total: Counter[str], mean: float, count: int, stop: set[str]) -> list[str]:
     inside, outside = bag.total(), total.total() - bag.total()
     weights = {
         word: frequency * math.log(1 + mean / total[word])
         for word, frequency in bag.items()
+        if word not in stop
         if frequency * outside > OVER_REPRESENTED * (total[word] - frequency) * inside or not outside
     }
     return _distinct(sorted(weights, key=lambda word: (-weights[word], word)), count)
@@ -108,5 +144,10 @@ def _alike(a: str, b: str) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    """The distinct words of a text in lower case, of three letters or more."""
-    return {word for word in WORD.findall(text.lower()) if len(word) > 2}
+    """The distinct words of a text in lower case, of three letters or more, without function words (it's, don't)."""
+    return {word for word in WORD.findall(text.lower()) if len(word) > 2 and not _is_function_word(word)}
+
+
+def _is_function_word(word: str) -> bool:
+    stem = word.replace("’", "'").partition("'")[0]
+    return len(stem) < 3 or stem in FUNCTION_WORDS

@@ -15,6 +15,7 @@ from ..errors import BadInput
 
 ColumnValues = Mapping[str, Sequence[Any]]
 
+PAIR = ("anchor", "positive")
 NLI_LABELS = ("contradiction", "entailment", "neutral")
 """Label texts in the order of Sentence-BERT's authors: contradiction 0, entailment 1, neutral 2."""
 _SCALED = re.compile(r"(.+?)\s*([/*])\s*(-?\d+(?:\.\d+)?(?:e-?\d+)?)")
@@ -71,6 +72,14 @@ class ColumnNames:
         missing = [name for name in expected if name in self.names and name not in there]
         names = {name: self.names[name] for name in missing if source_column(there, self.names[name]) in there}
         return ColumnNames(names, self.labels)
+
+
+def renaming_example(columns: Iterable[str]) -> str:
+    """The --columns that give these columns names that are read: theirs, if they are two; else what a score needs."""
+    names = list(columns)
+    if len(names) != len(PAIR):
+        return "--columns sentence1=NAME,sentence2=NAME,score=NAME"
+    return "--columns " + ",".join(f"{name}={column}" for name, column in zip(PAIR, names, strict=True))
 
 
 def numbers_of(name: str, values: Sequence[Any], labels: Sequence[str] = ()) -> list[Any]:

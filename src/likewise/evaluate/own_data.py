@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..data.catalogue.entry import TEXT_COLUMNS
-from ..data.column_names import ColumnNames
+from ..data.column_names import PAIR, ColumnNames, renaming_example
 from ..data.columns import DatasetColumns
 from ..data.datasets import read_dataset
 from ..errors import BadInput
@@ -24,7 +24,6 @@ from .tasks.sts import correlate_pairs
 from .tasks.triplets import SIDES, score_triplets
 
 SUITE = "own data"
-PAIR = ("anchor", "positive")
 BOOLEANS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 """How a label may be written."""
 RunOnColumns = Callable[[Encode, DatasetColumns, EvaluationSettings, str], Result]
@@ -97,15 +96,8 @@ def _expected_columns(columns: DatasetColumns, title: str) -> tuple[str, ...]:
     kinds = "; or ".join(", ".join(expected) for expected in MEASURES)
     raise BadInput(
         f"{title} has the columns {', '.join(columns) or '(none)'}; expected {kinds}. Columns of other names are "
-        f"renamed: --columns {_rename_example(columns)}"
+        f"renamed: {renaming_example(columns)}"
     )
-
-
-def _rename_example(columns: DatasetColumns) -> str:
-    """With the names that are there, where they are two; else what a score needs."""
-    if len(columns) != len(PAIR):
-        return "sentence1=NAME,sentence2=NAME,score=NAME"
-    return ",".join(f"{name}={column}" for name, column in zip(PAIR, columns, strict=True))
 
 
 def _check_texts(columns: DatasetColumns, places: Sequence[str], title: str) -> None:

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from .task import Encode, EvaluationSettings, Evidence, ReadDataset, Result, Sco
 from .tasks.registry import TASKS, select_tasks
 
 TRANSDUCTIVE = "transductive: the model was fitted on the texts of the task itself, never on their labels"
+NOT_REACHED = "not reached before the end of the run"
 SECONDARY_RESAMPLES = 1_000  # for scores other than the headline
 NUMBERS = re.compile(r"\b\d[\d,]*\b")
 TOLERANCE = 1e-3  # rounding difference allowed between a score and the value its evidence gives
@@ -45,6 +46,8 @@ class EvaluationProgress:
     texts: int
     total_texts: int
     seconds_left: float | None
+    so_far: Callable[[], Results] = field(repr=False, compare=False)
+    """The results of the cells that are done; the others say that they were not reached."""
 
     def __str__(self) -> str:
         texts = f" · {self.texts:,} of {self.total_texts:,} texts" if self.total_texts else ""
@@ -88,9 +91,15 @@ def evaluate(
     selected = select_tasks(tasks)
     evaluated = models_to_evaluate(models, load)
     run = _Run(settings or EvaluationSettings(), _CachedReader(read or datasets.read_dataset), cache)
-    progress = _Progress(callback, len(evaluated) * len(selected))
     cells: dict[tuple[str, str], Cell] = {}
     notes: list[str] = []
+    names = tuple(entry.name for entry in evaluated)
+
+    def so_far() -> Results:
+        missing = {(m, t.name): Cell(m, t.name, error=NOT_REACHED) for m in names for t in selected}
+        return Results(names, selected, {**missing, **cells}, run.settings, tuple(notes))
+
+    progress = _Progress(callback, len(evaluated) * len(selected), so_far)
     errors: list[Exception] = []
     for entry in evaluated:
         try:
@@ -100,14 +109,15 @@ def evaluate(
             cells.update({(entry.name, t.name): Cell(entry.name, t.name, error=_reason(error)) for t in selected})
             progress.skip(len(selected))
             continue
-        cells.update({(entry.name, task.name): cell for task, cell in _row(entry, model, selected, run, progress)})
+        for task, cell in _row(entry, model, selected, run, progress):
+            cells[entry.name, task.name] = cell  # one by one, for `so_far`
         notes += [f"{entry.name}: {note}" for note in model.notes]
         notes += filter(None, [leak_note(entry.name, model.provenance, selected)])
         if cache is not None:
             cache.prune()
     if len(errors) == len(evaluated):
         raise errors[0]
-    return Results(tuple(entry.name for entry in evaluated), selected, cells, run.settings, tuple(notes))
+    return so_far()
 
 
 @dataclass(frozen=True)
@@ -244,8 +254,8 @@ def _with_intervals(scores: Sequence[Score], resamples: int) -> list[Score]:
 class _Progress:
     """Reports progress to the callback, and estimates the time left from the cells computed so far."""
 
-    def __init__(self, callback: ProgressCallback | None, total: int) -> None:
-        self._callback, self._total, self._done = callback, total, 0
+    def __init__(self, callback: ProgressCallback | None, total: int, so_far: Callable[[], Results]) -> None:
+        self._callback, self._total, self._done, self._so_far = callback, total, 0, so_far
         self._durations: list[float] = []
 
     def skip(self, cells: int) -> None:
@@ -262,7 +272,8 @@ class _Progress:
             elapsed, mean = time.perf_counter() - start, sum(self._durations) / max(1, len(self._durations))
             left = mean * (self._total - self._done) - elapsed
             seconds_left = left if left >= 1 else None
-            self._callback(EvaluationProgress(model, task, self._done, self._total, texts, total_texts, seconds_left))
+            counts = (self._done, self._total, texts, total_texts)
+            self._callback(EvaluationProgress(model, task, *counts, seconds_left, self._so_far))
 
         report(0, 0)
         yield report

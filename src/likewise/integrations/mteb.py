@@ -13,6 +13,10 @@ from ..arrays.similarity import PAIRWISE, SIMILARITIES
 from ..embedder import PROMPT_NAMES, Embedder
 from ..evaluate.models import models_to_evaluate
 from ..runtime.installation import missing_extra
+from ..runtime.unknown_options import unknown_options
+
+OF_MTEB = ("batch_size", "show_progress_bar", "num_workers")
+"""Options that mteb passes and no result depends on; batches are ours to choose."""
 
 
 class ForMteb:
@@ -31,9 +35,15 @@ class ForMteb:
         hf_split: str,  # noqa: ARG002
         hf_subset: str,  # noqa: ARG002
         prompt_type: Any = None,
-        **options: Any,  # noqa: ARG002, sizes of batches, which are ours to choose
+        **options: Any,
     ) -> Float[np.ndarray, "N E"]:
-        """The texts of all batches, under "text", as one table; at once, so that they can be sorted by length."""
+        """The texts of all batches, under "text", as one table; at once, so that they can be sorted by length.
+
+        Raises:
+            BadInput: `encode_kwargs` have something that would do nothing here, such as a precision.
+        """
+        if unknown := [name for name in options if name not in OF_MTEB]:
+            raise unknown_options("encode for mteb", unknown, OF_MTEB)
         texts = [text for batch in inputs for text in batch["text"]]
         return self._embedder.encode(texts, prompt_name=self._prompt(prompt_type), progress=False)
 

@@ -30,13 +30,10 @@ class Meter:
         return None if self.total is None or not self.texts else self.seconds * (self.total - self.texts) / self.texts
 
     def __str__(self) -> str:
-        seconds = max(self.seconds, 1e-9)
         of = "" if self.total is None else f" of {self.total:,}"
         left = "" if self.left is None or self.texts == self.total else f" · {format_duration(self.left)} left"
-        rates = f"{self.texts / seconds:,.0f} texts/s"
-        if self.tokens:
-            rates += f" · {self.tokens / seconds:,.0f} tokens/s"
-        return f"{round(self.texts):,}{of} texts · {rates}{left}"
+        rates = (format_rate(self.texts, self.seconds, "texts"), format_rate(self.tokens, self.seconds, "tokens"))
+        return f"{round(self.texts):,}{of} texts{''.join(f' · {rate}' for rate in rates if rate)}{left}"
 
 
 Advance = Callable[[float, int], None]
@@ -91,6 +88,13 @@ class StatusLine:
     def close(self, state: object) -> None:
         if self.wrote:
             self.note(str(state))
+
+
+def format_rate(count: float, seconds: float, unit: str) -> str:
+    """3 texts in 7.6 s → 0.39 texts/s; nothing instead of a rate of 0."""
+    rate = count / max(seconds, 1e-9)
+    shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+    return f"{shown} {unit}/s" if rate >= 0.05 else ""
 
 
 def format_duration(seconds: float) -> str:

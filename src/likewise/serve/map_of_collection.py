@@ -1,12 +1,13 @@
 """The map of a collection as plain lists: a place and a cluster for each text, named clusters."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..cluster import describe_clusters
-from ..cluster.clusterings import cluster_vectors
+from ..cluster import ClusterSummary, describe_clusters
+from ..cluster.clusterings import DEFAULT_METHOD, Labels, cluster_vectors
 from ..cluster.maps.cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 from ..cluster.maps.layout import map_layout
 from ..search.collection import Collection
@@ -14,12 +15,14 @@ from .public_paths import public_id
 
 SHOWN = 240
 """Characters of a text that a map shows."""
+MOST_BY_DISTANCE = 5_000
+"""Texts up to which clusters are those of `likewise cluster`, with 200 MB of distances; of more texts, k-means."""
 MOST_CLUSTERS = 12
-"""Where no number is asked for."""
+"""Of k-means, if no number is asked for."""
 
 
 def collection_map(collection: Collection, layout: str, limit: int, clusters: int | None) -> dict[str, Any]:
-    """At most `limit` texts, evenly chosen, with their places from 0 to 1 and their clusters, by k-means.
+    """At most `limit` texts, evenly chosen, with their places from 0 to 1 and their clusters.
 
     Raises:
         MissingExtra: t-SNE needs scikit-learn.
@@ -48,9 +51,7 @@ def collection_map(collection: Collection, layout: str, limit: int, clusters: in
 
 
 def _mapped(ids: list[str], texts: list[str], vectors: np.ndarray, layout: str, clusters: int | None) -> dict[str, Any]:
-    wanted = clusters or max(1, min(MOST_CLUSTERS, round(math.sqrt(len(texts) / 8))))
-    labels = cluster_vectors(vectors, "kmeans", k=min(wanted, len(texts)), progress=False)
-    summaries = describe_clusters(texts, vectors, labels)
+    labels, summaries = _clusters(texts, vectors, clusters)
     places = map_layout(vectors, layout)
     shown = ClusterMap("", places, labels, texts, [one.name for one in summaries])
     described = zip(summaries, shown.colours, label_places(shown).round(5).tolist(), strict=True)
@@ -74,3 +75,23 @@ def _mapped(ids: list[str], texts: list[str], vectors: np.ndarray, layout: str, 
             for one, colour, place in described
         ],
     }
+
+
+def _clusters(texts: list[str], vectors: np.ndarray, count: int | None) -> tuple[Labels, list[ClusterSummary]]:
+    """The cluster of each text, and the clusters, as of `likewise cluster`: equal texts once, blank ones in none."""
+    first: dict[str, int] = {}
+    for row, text in enumerate(texts):
+        if text.strip():
+            first.setdefault(text, row)
+    rows = np.array([*first.values()], np.int64)
+    k = count and min(count, len(rows))
+    if len(rows) > MOST_BY_DISTANCE:
+        k = k or min(MOST_CLUSTERS, round(math.sqrt(len(rows) / 8)))
+    method = DEFAULT_METHOD if len(rows) <= MOST_BY_DISTANCE else "kmeans"
+    labels = cluster_vectors(vectors[rows], method, k=k or None, progress=False)
+    of = dict(zip(first, labels.tolist(), strict=True))
+    summaries = describe_clusters([*first], vectors[rows], labels)
+    central = (tuple(rows[list(one.central)].tolist()) for one in summaries)
+    return np.array([of.get(text, -1) for text in texts]), [
+        replace(one, central=of_texts) for one, of_texts in zip(summaries, central, strict=True)
+    ]

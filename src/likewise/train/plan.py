@@ -1,9 +1,12 @@
 """What a run will do, computed before it starts: steps, warm-up and evaluations."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import BadInput
 from .data.schedule import BatchSchedule
+from .objectives import Objective
+from .setting_fields import settings_of
 from .settings import TrainSettings
 from .step.processes import SINGLE_PROCESS, Processes
 
@@ -22,9 +25,10 @@ class Plan:
         """The plan of a run over these data.
 
         Raises:
-            BadInput: a setting is out of range, or the length of the run is unknown.
+            BadInput: a setting is out of range or would have no effect, or the length of the run is unknown.
         """
         check_ranges(settings)
+        check_used(settings, [source.objective for source in schedule.sources])
         processes.local_rows(settings.batch_size)
         batches = schedule.batches_per_epoch
         if batches is None and settings.max_steps is None:
@@ -41,6 +45,32 @@ ABOVE_ZERO = (
 )
 NOT_NEGATIVE = (*("seed", "max_grad_norm", "early_stopping_patience", "eval_steps", "weight_decay", "save_steps"),)
 FRACTIONS = ("warmup_ratio", "ema_decay")
+
+
+def check_used(settings: TrainSettings, objectives: Sequence[Objective]) -> None:
+    """Refuse settings that were changed and would have no effect, of LoRA without a rank and of missing weights.
+
+    Raises:
+        BadInput: names the setting, and what it needs.
+    """
+    for name in ("lora_alpha", "lora_layers"):
+        if not settings.lora_rank and getattr(settings, name) != settings_of(TrainSettings)[name].default:
+            raise BadInput(f"{name} has no effect without lora_rank; set lora_rank too, or leave {name} out")
+    trained = any(p.requires_grad for objective in objectives for p in objective.parameters())
+    if settings.objective_learning_rate is not None and not trained:
+        names = ", ".join(dict.fromkeys(type(objective).__name__ for objective in objectives))
+        raise BadInput(f"objective_learning_rate has no effect: {names} has no weights of its own; leave it out")
+
+
+def check_evaluated(settings: TrainSettings, evaluates: bool) -> None:
+    """Refuse settings of evaluations if nothing evaluates.
+
+    Raises:
+        BadInput: names the setting.
+    """
+    for name in () if evaluates else ("eval_steps", "early_stopping_patience"):
+        if getattr(settings, name) > 0:
+            raise BadInput(f"{name} has no effect without an evaluator; give one (--dev), or leave {name} out")
 
 
 def check_ranges(settings: TrainSettings) -> None:

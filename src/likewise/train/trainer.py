@@ -27,7 +27,7 @@ from .data.sources import rows_digest
 from .optimization.ema import EMA
 from .optimization.freeze import prepared_for_training
 from .optimization.optimizer import learning_rate_factor, make_optimizer
-from .plan import Plan
+from .plan import Plan, check_evaluated
 from .run_state import RunCheckpoints, RunState
 from .settings import TrainSettings
 from .step import seeding
@@ -116,6 +116,7 @@ class _TrainingLoop:
             objective.to(self.model.device)
         self.evaluates: bool = processes.broadcast(trainer.evaluator is not None)
         settings = self.settings
+        check_evaluated(settings, self.evaluates)
         self.schedule = BatchSchedule(trainer.data, settings.batch_size, settings.seed, settings.data_mixing)
         self.plan = Plan.of(self.schedule, settings, processes)
         processes.synchronize(t for module in (self.model, *self.objectives) for t in module.state_dict().values())

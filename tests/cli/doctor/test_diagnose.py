@@ -7,6 +7,7 @@ import pytest
 
 from likewise.cli import main
 from likewise.cli.doctor import installed, machine
+from likewise.cli.doctor.diagnose import LINES
 from likewise.engine_registry import ENGINES
 from likewise.runtime.installation import EXTRAS
 
@@ -64,6 +65,13 @@ def test_extras_that_are_not_installed_have_a_command(monkeypatch):
     extras = installed.extras()
     assert extras["torch"] == {"installed": True, "packages": {"torch": "1.0"}, "install": None}
     assert not extras["parquet"]["installed"] and "pip install" in extras["parquet"]["install"]
+
+
+def test_what_is_not_installed_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(installed, "_version", lambda name: None if name in ("pyarrow", "faiss-cpu") else "1.0")
+    lines = list(LINES["extras"]({"extras": installed.extras()}))
+    assert len(lines) == 2 and lines[1].startswith("not installed: ")
+    assert "faiss" in lines[1] and "parquet" in lines[1] and lines[1].count("pip install") == 1
 
 
 def test_the_cpu_is_that_of_the_kernel(tmp_path):

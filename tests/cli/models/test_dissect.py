@@ -60,7 +60,7 @@ def test_it_needs_no_torch(folders: Callable[[str], Path]) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"there is no file .*nowhere\.txt"):
+    with pytest.raises(BadInput, match=r"nowhere\.txt is not there"):
         call("all-MiniLM-L6-v2", "--texts", str(tmp_path / "nowhere.txt"))
 
 
@@ -69,9 +69,17 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     (tmp_path / "zero.txt").symlink_to("/dev/zero")
     (tmp_path / "loop.txt").symlink_to("loop.txt")
-    for name in ("pipe.txt", "zero.txt", "loop.txt", ".", "x" * 300):
-        with pytest.raises(BadInput, match="no regular file|no file|cannot be read"):
-            dissect.read_lines(tmp_path / name)
+    for name in ("pipe.txt", "zero.txt", "loop.txt", "."):
+        with pytest.raises(BadInput, match="is no file|is not there|expected one of"):
+            dissect.read_sample(tmp_path / name, None)
+
+
+def test_texts_are_a_column_of_a_table_too(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.csv"
+    path.write_text("id,body\n" + "".join(f"{i},{text!r}\n" for i, text in enumerate(["A b c", " ", "d"])))
+    assert dissect.read_sample(path, "body") == ["'A b c'", "' '", "'d'"]
+    with pytest.raises(BadInput, match="--column body is of --texts FILE"):
+        call("all-MiniLM-L6-v2", "--column", "body")
 
 
 def test_the_sample_is_prose_and_always_the_same() -> None:

@@ -37,6 +37,15 @@ def test_json_holds_every_candidate_and_a_folder_is_the_model_under_the_best(fol
     np.testing.assert_array_equal(saved.encode(["a cat"]), wanted)
 
 
+def test_texts_may_be_a_column_of_a_table(folders, tmp_path, capsys):
+    path = tmp_path / "texts.csv"
+    path.write_text("id,body\n" + "".join(f'{i},"{text}"\n' for i, text in enumerate(sentences(60))), "utf-8")
+    assert main(["select-layers", str(folders("bert")), "--texts", str(path), "--column", "body", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["texts"] == 60
+    assert main(["select-layers", str(folders("bert")), "--texts", str(path), "--column", "text"]) == 2
+    assert "body" in capsys.readouterr().err
+
+
 def test_a_pooling_in_the_name_of_the_model_is_no_obstacle(folders, texts, tmp_path, capsys):
     name = f"{folders('bert')}(pooling=cls)"
     assert main(["select-layers", name, "--texts", str(texts), "-o", str(tmp_path / "out")]) == 0

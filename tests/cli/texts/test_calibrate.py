@@ -1,6 +1,7 @@
 """`likewise calibrate`, and --calibration and --fdr where pairs and duplicates are looked for."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from likewise import Embedder
 from likewise.calibrate import Calibration, cut_off
 from likewise.cli import main
+from likewise.cli.texts.calibrate import show_calibration
 from likewise.files import Table
 from likewise.search import closest_pairs
 from tests.cli.rarer_pairs import make_pairs_rarer
@@ -54,7 +56,19 @@ def test_the_table_the_json_and_the_file_agree(place, model, capsys):
     assert f"2,000 chance pairs of {len(TEXTS)} distinct texts" in shown
     lines = {line[:16].strip(): line for line in shown.splitlines()}
     assert f"{chance.cosine_at(0.5):.3f} or more" in next(line for name, line in lines.items() if name == "1 in 2")
-    assert shown.count("extrapolated") >= 6
+    assert shown.count("never") <= 1 and shown.rstrip().splitlines()[-1].count("or rarer") == shown.count("never")
+
+
+def test_what_no_chance_pair_reaches_is_said_once(place, model, capsys):
+    words = ["calibrate", str(place / "in.txt"), "-m", model, "-o", str(place / "own.json"), "--chance-pairs", "2000"]
+    assert main([*words, "-q"]) == 0
+    calibration = Calibration.load(place / "own.json")
+    bounded = replace(calibration.chance, scale=1e-9)
+    show_calibration(replace(calibration, chance=bounded))
+    assert "never" not in capsys.readouterr().out
+    show_calibration(replace(calibration, chance=replace(bounded, scale=10.0)))
+    *_, last = capsys.readouterr().out.rstrip().splitlines()
+    assert last.split() == ["1", "in", "100", "or", "rarer", "never"]
 
 
 def test_labelled_pairs_give_a_threshold(calibration, place, model, capsys):

@@ -176,6 +176,14 @@ def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
     [
         ([], "no model is given"),
         (["tiny"], "no data is given"),
+        (
+            ["tiny", *FLAGS[:2], "--dev-columns", "sentence1=a", "-o", "out"],
+            "--dev-columns renames columns of --dev FILE",
+        ),
+        (
+            ["tiny", *FLAGS[:2], "--poly-codes", "3", "-o", "out"],
+            "--poly-codes has no effect on a model of kind embedder",
+        ),
         (["tiny", *FLAGS], "no output is given"),
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv is not there"),
         (["tiny", "--data", "nope/train@regression", "-o", "x"], "the data set 'nope/train' was not found"),
@@ -317,3 +325,13 @@ def test_a_command_gives_the_thread_count_back(verb, fails, place, capsys):
     finally:
         torch.set_num_threads(before)
     capsys.readouterr()
+
+
+def test_train_and_evaluate_suggest_the_same_columns(place, capsys):
+    (place / "qa.csv").write_text("q,a\nhow?,so\nwhy?,because\n")
+    assert main(["train", "tiny", "--data", "qa.csv", "-o", "out"]) == 2
+    of_train = capsys.readouterr().err
+    assert main(["evaluate", "tiny", "--data", "qa.csv"]) == 2
+    of_evaluate = capsys.readouterr().err
+    suggested = "Columns of other names are renamed: --columns anchor=q,positive=a"
+    assert suggested in " ".join(of_train.split()) and suggested in " ".join(of_evaluate.split())

@@ -104,7 +104,7 @@ def test_only_what_is_sure_is_marked(uneven):
 
 def test_two_models_are_compared_in_words(uneven):
     found = compare_two(uneven, "good", "bad")
-    assert found["sure"].verdict("good", "bad") == "good is better"
+    assert found["sure"].difference.value < 0  # the second minus the first, which loses
     told = comparison_lines(uneven, "good", "bad", found)
     assert "A is better in 1, B in 0" in told
     assert "A is better" in rows(told)["sure"]
@@ -419,16 +419,16 @@ two  by hand, n = 200
 · last
 """
 COMPARED = """\
-        A     B            A − B [95 %]       p    Holm verdict
+        A     B            B − A [95 %]       p    Holm verdict
 ───────────────────────────────────────────────────────────────────
-one 30.00 90.00 -60.00 [-67.26, -51.48] <0.0001 <0.0001 B is better
-two 20.00 80.00 -60.00 [-66.00, -52.00] <0.0001 <0.0001 B is better
+one 30.00 90.00 +60.00 [+51.48, +67.26] <0.0001 <0.0001 B is better
+two 20.00 80.00 +60.00 [+52.00, +66.00] <0.0001 <0.0001 B is better
 """
 TESTED = """\
-         A      B             A − B [95 %]        p     Holm  test             verdict
+         A      B             B − A [95 %]        p     Holm  test             verdict
 ──────────────────────────────────────────────────────────────────────────────────────────
-one  90.00  30.00  +60.00 [+51.48, +67.26]  <0.0001  <0.0001  McNemar <0.0001  A is better
-two  80.00  20.00  +60.00 [+52.00, +66.00]  <0.0001  <0.0001  McNemar <0.0001  A is better
+one  90.00  30.00  -60.00 [-67.26, -51.48]  <0.0001  <0.0001  McNemar <0.0001  A is better
+two  80.00  20.00  -60.00 [-66.00, -52.00]  <0.0001  <0.0001  McNemar <0.0001  A is better
 """
 LISTED = """\
 model,task,score,value,low,high,n,seconds,error
@@ -452,7 +452,7 @@ def test_a_comparison_looks_like_this(three):
     told = comparison_lines(three, "gamma", "alpha", compare_two(three, "gamma", "alpha"), width=60)
     summary, table = told.split("\n\n")
     assert table + "\n" == COMPARED
-    assert comparison_method(three, 60).startswith("A − B × 100, its 95 % interval")
+    assert comparison_method(three, 60).startswith("B − A × 100 (a plus is a gain of B over A), its")
     assert summary.startswith("A is gamma, B is alpha. Of 2 tasks A is better in 0, B in 2;\nin 0 there is no")
     wide = comparison_lines(three, "alpha", "gamma", compare_two(three, "alpha", "gamma"))
     assert wide.split("\n\n")[1] + "\n" == TESTED

@@ -10,7 +10,7 @@ from likewise.data.column_names import NLI_LABELS, ColumnNames
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train.data.schedule import DataSource
-from likewise.train.data.sources import read_rows, sha256
+from likewise.train.data.sources import load_data, read_rows, sha256
 from likewise.train.objectives import Classification, Contrastive, CoSENT, MarginMSE, Regression, Triplet
 from likewise.train.settings import TrainSettings
 from tests.train.run_trainer import run_trainer
@@ -242,3 +242,22 @@ def test_where_no_name_fits_a_file_gives_its_first_columns_of_texts(tmp_path):
     found = read_rows(path, CoSENT())
     assert found.texts == {"sentence1": ["q0", "q1"], "sentence2": ["a0", "a1"]}
     assert found.numbers["score"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"widths": [2, 4]}, 'no option widths: it is an option of some objectives: load_data.*"OBJECTIVE:widths=…"'),
+        ({"temperature": 0.1}, "temperature: it is an option of some objectives"),
+        ({"license": "mit"}, "no option license; its options are .* Did you mean licence?"),
+        ({"colums": {}}, "Did you mean columns?"),
+    ],
+)
+def test_an_unknown_option_of_data_is_refused_with_the_nearest(option, message, tmp_path):
+    with pytest.raises(BadInput, match=message):
+        load_data(_written(tmp_path, "csv"), "cosent", **option)
+
+
+def test_licence_and_hub_are_recorded(tmp_path):
+    source = load_data(_written(tmp_path, "csv"), "cosent", licence="mit", hub="me/pairs")
+    assert {"licence": "mit", "hub": "me/pairs"}.items() <= source.info.items()

@@ -202,6 +202,7 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
         ("angle:angle_scale=-1", OBJECTIVES, "angle_scale is -1.0; expected a finite number above 0"),
         ("angle:cosine_weight=-1", OBJECTIVES, "cosine_weight is -1.0; expected a finite number of 0 or more"),
         ("angle:cosine_weight=0,angle_weight=0", OBJECTIVES, "both 0: there is nothing to learn"),
+        ("angle:angle_weight=0,angle_scale=5", OBJECTIVES, "angle_scale is 5.0, but angle_weight=0 does not use it"),
         ("margin-pairs:margin=0", OBJECTIVES, "margin is 0.0; expected a finite number above 0"),
         ("triplet:margin=-1", OBJECTIVES, "margin is -1.0; expected a finite number of 0 or more"),
         ("batch-triplets:margin=-1", OBJECTIVES, "margin is -1.0; expected a finite number of 0 or more"),

@@ -124,10 +124,11 @@ def _data(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _extras(report: Mapping[str, Any]) -> Iterator[str]:
-    yield f"installed: {_names([name for name, extra in report['extras'].items() if extra['installed']])}"
-    for name, extra in report["extras"].items():
-        if not extra["installed"]:
-            yield f"{name} is not: {extra['install']}"
+    extras = report["extras"]
+    yield f"installed: {_names([name for name, extra in extras.items() if extra['installed']])}"
+    if missing := [name for name, extra in extras.items() if not extra["installed"]]:
+        example = f"{missing[0]} by {extras[missing[0]]['install']}"
+        yield f"not installed: {', '.join(missing)}; {example}; the others alike (--json has every command)"
 
 
 def _works(report: Mapping[str, Any]) -> Iterator[str]:

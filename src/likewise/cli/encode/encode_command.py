@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...runtime.progress import format_rate
 from ...wording import counted
 from ..model_options import add_model, add_overflow, load_from_options
 from ..sources import input_files
@@ -99,7 +100,8 @@ def _run_into_file(args: argparse.Namespace) -> int:
         summary = {"output": str(args.output), "rows": rows, "width": embedder.width, "seconds": round(seconds, 3)}
         print(json.dumps({**summary, **origin_from_options(embedder, args).as_json()}))
     elif not args.quiet:
-        speed = f"{seconds:.1f} s ({rows / seconds:,.0f} texts/s)"
+        rate = format_rate(rows, seconds, "texts")
+        speed = f"{seconds:.1f} s" + (f" ({rate})" if rate else "")
         print(f"{args.output}: {counted(rows, 'vector')} of {embedder.width} numbers in {speed}", file=sys.stderr)
     return 0
 

@@ -56,7 +56,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     )
     add = parser.add_argument
     add("model", metavar="MODEL", help="a model's name or folder")
-    add("--texts", type=Path, metavar="FILE", help="one text per line, a few hundred (default: Python's documentation)")
+    add("--texts", type=Path, metavar="FILE", help="file of a few hundred texts (default: Python's documentation)")
+    add("--column", metavar="NAME", help="column of the texts, if the file has several")
     add("--window", type=int, default=2, metavar="N", help="neighbouring layers on either side (default: %(default)s)")
     add("-o", "--output", type=output_folder, metavar="FOLDER", help="write pictures (PNG, PDF) and JSON here")
     add("--json", action="store_true", help="print JSON instead of text")
@@ -69,7 +70,9 @@ def run(args: argparse.Namespace) -> int:
 
     if args.output:
         _check_output(args.output, args.texts)
-    texts = read_lines(args.texts) if args.texts else sample()
+    if args.column and not args.texts:
+        raise BadInput(f"--column {args.column} is of --texts FILE, which was not given")
+    texts = read_sample(args.texts, args.column) if args.texts else sample()
     measured = anatomy(load_named_embedder(args.model), texts, window=args.window)
     record = {"model": args.model, **measured.as_dict()}
     if args.json:
@@ -145,16 +148,11 @@ def _import_plots() -> Any:
     return plots
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of the file that are not blank."""
-    try:
-        if not path.is_file():  # a pipe or a device might never end
-            found = f"{path} is no regular file" if path.exists() else f"there is no file {path}"
-            raise BadInput(f"{found}; expected plain text, one sentence per line")
-        lines = path.read_text("utf-8").splitlines()
-    except (UnicodeDecodeError, OSError) as error:
-        raise BadInput(f"{path} cannot be read as UTF-8 text: {error}") from None
-    return [line.strip() for line in lines if line.strip()]
+def read_sample(path: Path, column: str | None) -> list[str]:
+    """The texts of the file that are not blank."""
+    from ...files import Texts
+
+    return [text.strip() for text in Texts(path, column) if text.strip()]
 
 
 def sample(count: int = SAMPLE_SIZE) -> list[str]:

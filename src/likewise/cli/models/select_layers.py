@@ -10,7 +10,7 @@ from ...wording import counted
 from ..model_options import MODEL, output_folder
 from ..output import print_json
 from ..sources import model_folders
-from .dissect import read_lines
+from .dissect import read_sample
 
 if TYPE_CHECKING:
     from ...train.layers.layer_selection import LayerScore, LayerSelection
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SHOWN = 10  # candidates in the table
 EPILOG = """examples:
   likewise select-layers all-MiniLM-L6-v2 --texts sentences.txt
-  likewise select-layers ./my-encoder --texts sentences.txt -o my-encoder-layers
+  likewise select-layers ./my-encoder --texts reviews.csv --column body -o my-encoder-layers
   likewise select-layers './my-encoder(pooling=cls)' --texts sentences.txt --json
   likewise encode sentences.txt -m ./my-encoder --pooling mean:layers=0+1 -o vectors.npy
 
@@ -47,8 +47,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="one text per line, of the kind that will be encoded: 50 or more, of which 500 are used",
+        help="file of texts, of the kind that will be encoded: 50 or more, of which 500 are used",
     )
+    option("--column", metavar="NAME", help="column of the texts, if the file has several")
     option("--most", type=int, default=3, metavar="N", help="layers in a mean at most (default: %(default)s)")
     option("--seed", type=int, default=0, metavar="N", help="seed of the tokens left out (default: %(default)s)")
     option("-o", "--output", type=output_folder, metavar="FOLDER", help="save the model with the best pooling here")
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output:
         check_not_input(args.output, model_folders(args.model))
         check_writable_folder(args.output)
-    texts = read_lines(args.texts)
+    texts = read_sample(args.texts, args.column)
     embedder = load_named_embedder(args.model)
     selection = select_layers(embedder, texts, most=args.most, seed=args.seed)
     if args.json:

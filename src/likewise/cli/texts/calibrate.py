@@ -170,9 +170,11 @@ def show_calibration(calibration: "Calibration") -> None:
     aligned(f"{calibration.model.name}: {counted(chance.pairs, 'chance pair')} of {of}")
     rows = table("chance pairs", ">cosine", "")
     for p in SHOWN:
-        cosine = chance.cosine_at(p)
-        reached = f"{cosine:.3f} or more" if cosine <= 1 else "never"
-        rows.add_row(f"1 in {round(1 / p):,}", reached, "extrapolated" if p < chance.least_counted else "")
+        cosine, share = chance.cosine_at(p), f"1 in {round(1 / p):,}"
+        if cosine > 1:
+            rows.add_row(f"{share} or rarer", "never", "")
+            break
+        rows.add_row(share, f"{cosine:.3f} or more", "extrapolated" if p < chance.least_counted else "")
     printable(rows)
     fit = calibration.labelled
     if fit is not None:

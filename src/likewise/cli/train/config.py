@@ -96,9 +96,18 @@ def train_command(args: argparse.Namespace) -> TrainCommand:
     for name, value, flag in (("model", options.model, "MODEL"), ("data", data, "--data FILE@OBJECTIVE")):
         if not value:
             raise BadInput(f"no {name} is given; expected {flag}, or a TOML file that has it")
+    _check_used(options)
     if not options.output and not args.dry_run:
         raise BadInput("no output is given; expected --output FOLDER, or --dry-run to see what would be done")
     return TrainCommand(options, tuple(data), settings)
+
+
+def _check_used(options: CommandOptions) -> None:
+    """Refuse options that were changed and would have no effect."""
+    if options.dev_columns and not options.dev:
+        raise BadInput("--dev-columns renames columns of --dev FILE, which was not given")
+    if options.kind != "poly-encoder" and options.poly_codes != settings_of(CommandOptions)["poly_codes"].default:
+        raise BadInput(f"--poly-codes has no effect on a model of kind {options.kind}; expected --kind poly-encoder")
 
 
 def add_flags(parser: argparse.ArgumentParser, groups: Mapping[str, "argparse._ArgumentGroup"]) -> None:

@@ -7,7 +7,7 @@ from ...train.data.schedule import BatchSchedule, DataSource
 from ...train.objectives.contrastive import false_negative_mask
 from ...train.optimization.freeze import prepared_for_training
 from ...train.output.run_folder import CHECKPOINTS, TrainingJob
-from ...train.plan import Plan
+from ...train.plan import Plan, check_evaluated
 from ...train.step.strategies import training_strategy
 from ...train.step.trainable import tokens_per_step
 from ...wording import counted
@@ -28,6 +28,7 @@ def dry_run(prepared: ReadyToTrain, *, as_json: bool) -> None:
     settings = job.settings
     schedule = BatchSchedule(job.sources, settings.batch_size, settings.seed, settings.data_mixing)
     plan = Plan.of(schedule, settings)
+    check_evaluated(settings, prepared.evaluator is not None)
     source, batch = next(schedule.batches(0, 1))
     described = _describe(prepared, schedule, plan)
     if as_json:

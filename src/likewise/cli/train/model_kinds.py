@@ -10,6 +10,7 @@ from ...reranker import CrossEncoder, PolyEncoder
 from ...reranker.torch_reranker import TorchReranker
 from ...runtime.devices import device_and_dtype
 from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, ObjectiveTable, RerankerObjective
+from ...train.setting_fields import settings_of
 from ...train.step.trainable import Trainable
 from .config import CommandOptions, Kind, TrainCommand
 
@@ -37,7 +38,8 @@ def start_model(command: TrainCommand, labels: Sequence[str]) -> Trainable:
 
 def _start_poly_encoder(options: CommandOptions, labels: Sequence[str], seed: int) -> Trainable:  # noqa: ARG001
     reranker = _saved_reranker(options)
-    if reranker is not None and reranker.kind == options.kind:
+    if isinstance(reranker, PolyEncoder):
+        _check_not_new(options, reranker)
         return reranker
     return PolyEncoder.start(_embedder(options), options.poly_codes, seed=seed)
 
@@ -50,6 +52,15 @@ def _start_cross_encoder(options: CommandOptions, labels: Sequence[str], seed: i
     source = options.model or "" if reranker is None else reranker
     new = CrossEncoder.start(source, list(labels), seed=seed, max_length=options.max_length)
     return new.to(device_and_dtype(options.device, "fp32")[0])
+
+
+def _check_not_new(options: CommandOptions, reranker: PolyEncoder) -> None:
+    """Refuse other codes or another pooling for a poly-encoder that is trained further."""
+    codes, pooling = len(reranker.codes), reranker.pooling.spec
+    if options.poly_codes not in (codes, settings_of(CommandOptions)["poly_codes"].default):
+        raise BadInput(f"{options.model} is a poly-encoder of {codes} codes already; leave out --poly-codes")
+    if options.pooling not in (None, pooling):
+        raise BadInput(f"{options.model} is a poly-encoder already, with the pooling {pooling}; leave out --pooling")
 
 
 def _embedder(options: CommandOptions) -> TorchEmbedder:

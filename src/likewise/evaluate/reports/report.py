@@ -84,30 +84,31 @@ def _significant_winners(compared: Mapping[str, tuple[str, Comparison]]) -> Mapp
     return {name: model for name, (model, one) in compared.items() if one.significant and one.difference.value > 0}
 
 
-def compare_two(results: Results, ours: str, theirs: str) -> dict[str, Comparison]:
-    """Compare two models task by task on the same items, with Holm's correction; incomparable tasks are left out."""
+def compare_two(results: Results, a: str, b: str) -> dict[str, Comparison]:
+    """Model b minus model a task by task on the same items, with Holm's correction: a gain of b over a is positive.
+
+    Incomparable tasks are left out.
+    """
     names = [task.name for task in results.tasks]
-    compared = {
-        name: _compare_cells(results[ours, name], results[theirs, name], results.settings.resamples) for name in names
-    }
+    compared = {name: _compare_cells(results[b, name], results[a, name], results.settings.resamples) for name in names}
     valid = {name: one for name, one in compared.items() if one is not None}
     return dict(zip(valid, holm_adjusted(list(valid.values())), strict=True))
 
 
 def comparison_lines(
-    results: Results, ours: str, theirs: str, comparisons: Mapping[str, Comparison], *, width: int = 100
+    results: Results, a: str, b: str, comparisons: Mapping[str, Comparison], *, width: int = 100
 ) -> str:
     """The comparison of two models as a summary and a table; `comparison_method` says how it is made."""
-    full, short = (_comparison_table(results, ours, theirs, comparisons, classical) for classical in (True, False))
+    full, short = (_comparison_table(results, a, b, comparisons, classical) for classical in (True, False))
     table, gap = fit_to_width([(full, 2), (short, 2), (short, 1)], width)
-    summary = f"A is {ours}, B is {theirs}. {_wins_line(results, comparisons)}"
+    summary = f"A is {a}, B is {b}. {_wins_line(results, comparisons)}"
     return "\n\n".join([paragraph(summary, width), table.text(gap)])
 
 
 def comparison_method(results: Results, width: int = 100) -> str:
     """What the columns of comparisons are, to stand once below all of them."""
     method = (
-        "A − B × 100, its 95 % interval and two-sided p by the paired bootstrap "
+        "B − A × 100 (a plus is a gain of B over A), its 95 % interval and two-sided p by the paired bootstrap "
         f"({results.settings.resamples:,} resamples), or by a t test with its standard error {BEYOND_RESAMPLES}. "
         f"Holm: that p corrected over the tasks; a verdict needs it below {ALPHA}. Williams: t of two dependent "
         "correlations (on ranks, for Spearman's). McNemar: exact. The last two are not corrected."
@@ -119,8 +120,8 @@ def _wins_line(results: Results, comparisons: Mapping[str, Comparison]) -> str:
     """How many tasks each of two models wins, and on how many there is no significant difference."""
     if not comparisons:
         return "They could not be compared on any task: none has scores of both on the same items."
-    better = sum(one.significant and one.difference.value > 0 for one in comparisons.values())
-    worse = sum(one.significant and one.difference.value < 0 for one in comparisons.values())
+    better = sum(one.significant and one.difference.value < 0 for one in comparisons.values())
+    worse = sum(one.significant and one.difference.value > 0 for one in comparisons.values())
     left = len(results.tasks) - len(comparisons)
     missing = f" On {left} of {len(results.tasks)} tasks they could not be compared." if left else ""
     equal = len(comparisons) - better - worse
@@ -261,13 +262,13 @@ def _published(results: Results, width: int) -> str:
 
 
 def _comparison_table(
-    results: Results, ours: str, theirs: str, comparisons: Mapping[str, Comparison], classical: bool
+    results: Results, a: str, b: str, comparisons: Mapping[str, Comparison], classical: bool
 ) -> TextTable:
     """One line per task: both scores, the difference with interval and p, a classical test, the verdict."""
-    columns = ("A", "B", "A − B [95 %]", "p", "Holm", *(["test"] if classical else []), "verdict")
+    columns = ("A", "B", "B − A [95 %]", "p", "Holm", *(["test"] if classical else []), "verdict")
     rows = []
     for task in results.tasks:
-        scores = [_percent(results[model, task.name].value) for model in (ours, theirs)]
+        scores = [_percent(results[model, task.name].value) for model in (a, b)]
         one = comparisons.get(task.name)
         if one is None:
             rows.append((task.name, *scores, DASH, DASH, DASH, *([DASH] if classical else []), "not comparable"))
@@ -276,7 +277,7 @@ def _comparison_table(
         shown_difference = f"{100 * d.value:+.2f} [{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
         tests = [f"{name.title().replace('Mcn', 'McN')} {_p(one.tests[name])}" for name in TESTS if name in one.tests]
         shown = [tests[0] if tests else DASH] if classical else []
-        rows.append((task.name, *scores, shown_difference, _p(one.p), _p(one.adjusted), *shown, one.verdict("A", "B")))
+        rows.append((task.name, *scores, shown_difference, _p(one.p), _p(one.adjusted), *shown, one.verdict("B", "A")))
     return TextTable(columns, tuple(rows), left_aligned=frozenset({"verdict", "test"}))
 
 

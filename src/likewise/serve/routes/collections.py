@@ -26,7 +26,7 @@ MAP_QUERY = ObjectOf(
     {
         "layout": Field(Choice(MAP_LAYOUTS), "pca", "t-sne needs scikit-learn"),
         "limit": Field(Whole(1, 50_000), 5_000, "how many texts are placed: evenly chosen if there are more"),
-        "clusters": Field(Whole(1, 100), None, "how many clusters; by default by the number of texts"),
+        "clusters": Field(Whole(1, 100), None, "how many clusters; by default those of likewise cluster"),
     },
 )
 FILTER = 'filter over metadata, such as year >= 2020 and lang = "en"'

@@ -18,7 +18,8 @@ from ...data.column_names import ColumnNames, ColumnValues, numbers_of, select_f
 from ...data.datasets import dataset_credit, load_dataset
 from ...errors import BadInput
 from ...files import READABLE, Table
-from ..objectives import OBJECTIVES, Objective, ObjectiveTable, parse_objective
+from ...runtime.unknown_options import explains_unknown_options
+from ..objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, ObjectiveTable, objective_options, parse_objective
 from .batch import TrainingRows
 from .schedule import DataSource
 from .stream import Stream
@@ -38,13 +39,24 @@ class ColumnTable:
         return self.columns[name]
 
 
+OBJECTIVE_OPTIONS = {
+    option: f'it is an option of some objectives: load_data(data, "OBJECTIVE:{option}=…")'
+    for table in (OBJECTIVES, RERANKER_OBJECTIVES)
+    for name in table
+    for option in objective_options(name, table)
+}
+"""Options that belong to the objective, and where they are given."""
+
+
+@explains_unknown_options("load_data", OBJECTIVE_OPTIONS)
 def load_data(
     data: Any,
     objective: Objective | str | Mapping[str, Any],
     columns: ColumnNames | Mapping[str, str] | None = None,
     *,
     objectives: ObjectiveTable = OBJECTIVES,
-    **info: str | None,
+    licence: str | None = None,
+    hub: str | None = None,
 ) -> DataSource:
     """Data with their objective, ready to train on.
 
@@ -52,11 +64,12 @@ def load_data(
         data: a file, the name of a data set (`likewise data` lists them), or anything else that `read_rows` reads.
         objective: an objective or its name with options: `"contrastive:temperature=0.1"`.
         columns: other names of columns: `{"anchor": "question", "score": "similarity/5"}`, or `ColumnNames`.
-        objectives: the table of names: `OBJECTIVES` for embedders, `RERANKING` for rerankers.
-        info: `licence` and `hub` (its name on the hub), for the model card.
+        objectives: the table of names: `OBJECTIVES` for embedders, `RERANKER_OBJECTIVES` for rerankers.
+        licence: of the data, for the model card.
+        hub: the data's name on the hub, for the model card.
 
     Raises:
-        BadInput: the data cannot be read, or nothing can be learned from them.
+        BadInput: an option is unknown, the data cannot be read, or nothing can be learned from them.
     """
     if not isinstance(objective, Objective):
         objective = parse_objective(objective, objectives)
@@ -67,7 +80,7 @@ def load_data(
         training_rows = read_rows(rows, objective, columns)
     except BadInput as error:
         raise BadInput(str(error) if str(data) in str(error) or not name else f"{data}: {error}") from None
-    given = {key: value for key, value in info.items() if value}
+    given = {key: value for key, value in (("licence", licence), ("hub", hub)) if value}
     dataset = str(data) if isinstance(rows, ColumnTable) and name else None
     return DataSource(training_rows, objective, name or "data", {**known, **given, "where": columns.where}, dataset)
 

@@ -8,6 +8,8 @@ from ...errors import BadInput
 from .labelled_pairs import check_texts_differ, check_varies
 from .objective import Columns, Loss, Numbers, Objective, Texts, Vectors, check_not_negative, check_positive
 
+DEFAULT_SCALE = 20.0
+
 
 class CoSENT(Objective):
     """Of any two pairs, the one with the higher score has the larger cosine: `cosent` (Su 2022).
@@ -16,7 +18,7 @@ class CoSENT(Objective):
         scale: cosines are multiplied by it.
     """
 
-    def __init__(self, scale: float = 20.0) -> None:
+    def __init__(self, scale: float = DEFAULT_SCALE) -> None:
         super().__init__()
         check_positive(scale=scale)
         self.scale = scale
@@ -46,14 +48,17 @@ class AnglE(Objective):
         self,
         cosine_weight: float = 1.0,
         angle_weight: float = 1.0,
-        cosine_scale: float = 20.0,
-        angle_scale: float = 20.0,
+        cosine_scale: float = DEFAULT_SCALE,
+        angle_scale: float = DEFAULT_SCALE,
     ) -> None:
         super().__init__()
         check_positive(cosine_scale=cosine_scale, angle_scale=angle_scale)
         check_not_negative(cosine_weight=cosine_weight, angle_weight=angle_weight)
         if not cosine_weight + angle_weight:
             raise BadInput("cosine_weight and angle_weight are both 0: there is nothing to learn")
+        for term, weight, scale in (("cosine", cosine_weight, cosine_scale), ("angle", angle_weight, angle_scale)):
+            if not weight and scale != DEFAULT_SCALE:
+                raise BadInput(f"{term}_scale is {scale}, but {term}_weight=0 does not use it; leave it out")
         self.cosine_weight, self.angle_weight = cosine_weight, angle_weight
         self.cosine_scale, self.angle_scale = cosine_scale, angle_scale
 

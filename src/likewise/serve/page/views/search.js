@@ -77,7 +77,8 @@ class SearchView {
     try {
       const map = await request(`/v1/collections/${encodeURIComponent(name)}/map`);
       if (name !== this.picker.chosen || !map.clusters.length) return;
-      const themes = map.clusters.slice(0, 6).map((cluster) => [cluster.name, cluster.words.slice(0, 3).join(" ")]);
+      const named = map.clusters.filter((cluster) => cluster.words.length);
+      const themes = named.slice(0, 6).map((cluster) => [cluster.name, cluster.words.slice(0, 3).join(" ")]);
       this.themes.replaceChildren(exampleChips("In this collection:", themes, (query) => this.use(query)));
     } catch {
       this.themes.replaceChildren(); // the search works without them
