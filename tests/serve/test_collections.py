@@ -227,13 +227,16 @@ def test_a_caller_who_goes_away_ends_the_map(app_of, sleeper):
 
 @pytest.mark.parametrize("k", [None, 2])
 def test_the_map_has_the_clusters_of_the_command_line(k, tmp_path, capsys):
-    texts = [f"{word} {i}" for word in ("a cat sleeps", "rain falls", "dogs bark") for i in range(6)]
+    said = "the {} came late, my {} never arrived, the {} has a wrong invoice, I paid twice for the {}, the {} is small"
+    texts = [part for thing in ("parcel", "jacket", "cat", "app") for part in said.replace("{}", thing).split(", ")]
     (tmp_path / "texts.txt").write_text("".join(f"{text}\n" for text in [*texts, texts[0], " "]))
     options = [] if k is None else ["-k", str(k)]
     assert main(["cluster", str(tmp_path / "texts.txt"), *options, "--json", "-q"]) == 0
     told = json.loads(capsys.readouterr().out)["clusters"]
     vectors = Embedder.load("likewise-mini").encode(texts)
-    of_map = _mapped([*map(str, range(20))], [*texts, texts[0], " "], vectors[[*range(18), 0, 0]], "pca", k)
+    of_map = _mapped(
+        [*map(str, range(len(texts) + 2))], [*texts, texts[0], " "], vectors[[*range(len(texts)), 0, 0]], "pca", k
+    )
     shown = [(one["name"], one["size"], [texts[i] for i in one["central"]]) for one in of_map["clusters"]]
     assert shown == [(one["name"], one["size"], one["central"]) for one in told] and len(told) > 1
-    assert of_map["labels"][18:] == [of_map["labels"][0], -1]
+    assert of_map["labels"][len(texts) :] == [of_map["labels"][0], -1]
