@@ -129,7 +129,7 @@ class Tokenizer:
             raise BadInput("this model spells unknown words by n-grams, and these have no offsets into the text")
         cleaned = self._clean(text)
         with library_errors("the model's tokenizer failed on this text"):
-            encoded = self.backend.encode(cleaned, add_special_tokens=False)
+            (encoded,) = self.backend.encode_batch([cleaned], add_special_tokens=False)  # `encode` keeps Python's lock
         spans = spans_in_original(text, cleaned, encoded.offsets, self.lowercase)
         if self.unknown is None:
             return encoded.ids, spans
@@ -163,11 +163,9 @@ class Tokenizer:
         run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # necessary for such a word, before or after normalization
         if not run.search(cleaned) and not run.search(self._normalized(cleaned)):
             return []
-        encoded = self.backend.encode(cleaned, add_special_tokens=False)
+        (encoded,) = self.backend.encode_batch([cleaned], add_special_tokens=False)  # `encode` keeps Python's lock
         spans = [
-            (position, begin, end)
-            for position, (i, (begin, end)) in enumerate(zip(encoded.ids, encoded.offsets, strict=True))
-            if i == unknown
+            (position, *encoded.token_to_chars(position)) for position, i in enumerate(encoded.ids) if i == unknown
         ]
         lengths = ((position, len(self._normalized(cleaned[begin:end]))) for position, begin, end in spans)
         return [(position, length) for position, length in lengths if length > limit]
