@@ -170,3 +170,11 @@ def test_errors_of_the_server_say_nothing_of_its_inside(app_of, capsys):
     line = json.loads(capsys.readouterr().err.strip().splitlines()[-1])
     assert "ZeroDivisionError" in line["traceback"]
     assert line["request"] == response.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "//[", "null", "", "\x7f"])
+def test_an_origin_that_is_none_is_forbidden(origin, app_of):
+    with TestClient(app_of(), base_url=HOST) as client:
+        response = asked(client, Origin=origin)
+        assert (response.status_code, response.json()["error_type"]) == (403, "Forbidden")
+        assert client.options("/embed", headers={"Origin": origin}).status_code == 403

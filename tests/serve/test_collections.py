@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -16,8 +17,9 @@ from starlette.testclient import TestClient
 from likewise import Embedder
 from likewise.cli import main
 from likewise.cluster.maps.layout import LAYOUTS
+from likewise.search.collection.storage import journal
 from likewise.search.texts.text_index import TextIndex
-from likewise.serve import map_process
+from likewise.serve import ServeSettings, create_app, map_process
 from likewise.serve.collection_store import ServedIndex
 from likewise.serve.map_of_collection import _mapped
 from likewise.serve.routes.collections import MAP_LAYOUTS
@@ -240,3 +242,29 @@ def test_the_map_has_the_clusters_of_the_command_line(k, tmp_path, capsys):
     shown = [(one["name"], one["size"], [texts[i] for i in one["central"]]) for one in of_map["clusters"]]
     assert shown == [(one["name"], one["size"], one["central"]) for one in told] and len(told) > 1
     assert of_map["labels"][len(texts) :] == [of_map["labels"][0], -1]
+
+
+def test_no_answer_says_where_a_model_or_a_collection_lies(folders, tmp_path):
+    for parent in ("one", "two"):
+        folder = shutil.copytree(folders("bert"), tmp_path / parent / "own-model")
+        with TextIndex.open(tmp_path / "collections" / parent, str(folder)) as index:
+            index.add(NOTES, progress=False)
+    (tmp_path / "collections" / "broken").mkdir()
+    (tmp_path / "collections" / "broken" / journal.FILE).write_bytes(b"no journal")
+    app = create_app({}, collections=tmp_path / "collections", settings=ServeSettings(log="off"))
+    with TestClient(app, base_url=HOST) as client:
+        found = [search(client, collection=name) for name in ("one", "two")]
+        assert [answer["model"] for answer in found] == ["own-model (for collections)"] * 2
+        answers = [
+            *(
+                client.post("/v1/search", json={"query": "a", "collection": n, "filter": "("})
+                for n in ("one", "broken")
+            ),
+            *(client.get(f"/v1/collections/{name}") for name in ("one", "broken")),
+            *(client.get(path) for path in ("/v1/collections", "/v1/models", "/status", "/info", "/card", "/health")),
+            client.get("/v1/collections/broken/map"),
+            client.post("/embed", json={"inputs": "a", "model": "nothing"}),
+        ]
+    for answer in answers:
+        assert str(tmp_path) not in answer.text, answer.request.url
+        assert answer.status_code < 500 or "broken" in str(answer.request.url), answer.text

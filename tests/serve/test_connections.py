@@ -14,6 +14,7 @@ import uvicorn
 from likewise.errors import BadInput
 from likewise.serve import run_server
 from likewise.serve.bounded_protocol import BoundedProtocol
+from likewise.serve.budget import Budget
 from likewise.serve.run_server import OTHER_FILES, connection_bound
 from likewise.serve.web.api_errors import ERROR_SHAPES
 
@@ -25,7 +26,7 @@ SHAPES = {"/embed": "tei", "/v1/embeddings": "openai", "/v2/rerank": "cohere"}
 @asynccontextmanager
 async def listening(app, most):
     """A server that takes so many connections; gives what opens one."""
-    http = partial(BoundedProtocol, most_connections=most)
+    http = partial(BoundedProtocol, most_connections=most, memory=app.state.server.memory)
     server = uvicorn.Server(uvicorn.Config(app, http=http, log_config=None, port=0, lifespan="on", ws="none"))
     task = asyncio.create_task(server.serve())
     while not server.started:
@@ -91,11 +92,9 @@ def test_connections_beyond_those_that_are_refused_hold_no_memory(app_of):
 
 
 @pytest.mark.parametrize("before", [b"", HEALTH])
-def test_who_never_finishes_headers_is_cut_off_on_a_used_connection_too(before, app_of, monkeypatch):
-    monkeypatch.setattr("likewise.serve.bounded_protocol.HEADER_SECONDS", 0.05)
-
+def test_who_never_finishes_headers_is_cut_off_on_a_used_connection_too(before, app_of):
     async def run():
-        async with listening(app_of(), 2) as connect:
+        async with listening(app_of(budget=Budget(header_seconds=0.05)), 2) as connect:
             connection = await connect()
             if before:
                 assert (await answer(connection, before))[0] == 200

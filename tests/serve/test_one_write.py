@@ -83,7 +83,7 @@ def sent(cycle, send, reply):
 def test_the_bytes_are_those_of_uvicorn(status, headers, body, cuts, method, keep_alive):
     ours, theirs = cycle_of(method, keep_alive), cycle_of(method, keep_alive)
     reply = [*messages(status, headers, body, cuts)]
-    assert sent(ours, OneWrite(ours), reply) == sent(theirs, theirs.send, reply)
+    assert sent(ours, OneWrite(ours, ours.transport.close), reply) == sent(theirs, theirs.send, reply)
     if not cuts and method != "HEAD":
         assert len(ours.transport.pieces) == 1
 
@@ -92,7 +92,7 @@ def test_the_bytes_are_those_of_uvicorn(status, headers, body, cuts, method, kee
 def test_no_header_can_begin_another(headers):
     cycle = cycle_of()
     with pytest.raises(RuntimeError, match="line break"):
-        sent(cycle, OneWrite(cycle), messages(200, headers, b"body"))
+        sent(cycle, OneWrite(cycle, cycle.transport.close), messages(200, headers, b"body"))
     assert cycle.transport.pieces == []
 
 
@@ -101,11 +101,13 @@ def test_a_body_of_another_length_than_announced_is_not_sent():
     reply = [*messages(200, [], b"body")]
     reply[0]["headers"] = [(b"content-length", b"40")]
     with pytest.raises(RuntimeError, match="length"):
-        sent(cycle, OneWrite(cycle), reply)
+        sent(cycle, OneWrite(cycle, cycle.transport.close), reply)
     assert cycle.transport.pieces == []
 
 
 def test_who_has_gone_is_sent_nothing():
     cycle = cycle_of()
     cycle.disconnected = True
-    assert sent(cycle, OneWrite(cycle), messages(200, [], b"body"))[0] == b""
+    with pytest.raises(ConnectionError, match="closed"):
+        sent(cycle, OneWrite(cycle, cycle.transport.close), messages(200, [], b"body"))
+    assert cycle.transport.pieces == []

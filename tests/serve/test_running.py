@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 
 import pytest
 
@@ -108,8 +110,8 @@ def test_a_killed_worker_is_replaced_and_the_other_answers():
         (b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n", b"413"),
         (b"POST /embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", b"421"),
         (b"GET /%ff%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"404"),
-        (b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"X-A: b\r\n" * 20_000 + b"\r\n", b"400"),
-        (b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"b" * 200_000 + b"\r\n\r\n", b"400"),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"X-A: b\r\n" * 20_000 + b"\r\n", b"431"),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"b" * 200_000 + b"\r\n\r\n", b"431"),
     ],
 )
 def test_bad_requests_get_a_status_of_the_callers(data, status, server):
@@ -153,3 +155,85 @@ def test_callers_that_go_away_leave_nothing_behind(server):
         time.sleep(0.01)
     assert server.ask("/status")[1]["queue"] == 0
     assert server.ask("/embed", TEXT)[0] == 200
+
+
+def keep_asking(port, found, stop, keeps):
+    """Ask over one connection, or a new one each time, until the server takes no more; note what was sent in vain."""
+    body = b'{"inputs": "a cat sleeps"}'
+    extra = b"" if keeps else b"Connection: close\r\n"
+    request = b"POST /embed HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n%s" % (extra, len(body), body)
+    while not stop.is_set():
+        try:
+            connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+        except OSError:
+            return
+        with connection:
+            is_open = True
+            while is_open and not stop.is_set():
+                connection.sendall(request)
+                try:
+                    answer = connection.recv(1 << 16)
+                except OSError as error:
+                    answer = repr(error).encode()
+                found.append(answer[:12])
+                is_open = answer.startswith(b"HTTP/1.1 200") and b"connection: close" not in answer.lower()
+
+
+@pytest.mark.parametrize("keeps", [True, False], ids=["kept connections", "a connection for each"])
+def test_no_request_is_lost_when_workers_are_ended_under_load(keeps):
+    with running_server("likewise-static", "--workers", "2", "--log", "off") as server:
+        server.ask("/embed", TEXT)
+        time.sleep(1)  # for the other worker to start
+        found, stop = [], threading.Event()
+        asking = [threading.Thread(target=keep_asking, args=(server.port, found, stop, keeps)) for _ in range(12)]
+        for thread in asking:
+            thread.start()
+        time.sleep(0.7)
+        code, _ = server.end()
+        stop.set()
+        for thread in asking:
+            thread.join(30)
+    assert code == 0
+    assert len(found) > 50
+    assert {*found} == {b"HTTP/1.1 200"}
+
+
+STUCK = """
+import ctypes, signal, sys, threading, time
+from likewise.serve.run_server import bound_socket, run_on, address_of
+from likewise.serve import ServeSettings
+
+settings = ServeSettings(port=0, drain_seconds=1.0, log="all")
+listening = bound_socket(settings)
+print("serving at", address_of(listening), file=sys.stderr, flush=True)
+hold = {"sleeps": lambda: time.sleep(60), "keeps the lock": lambda: ctypes.PyDLL(None).sleep(60)}[sys.argv[1]]
+
+def wait():
+    sys.stdin.readline()
+    hold()
+
+threading.Thread(target=wait).start()
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as the command line does
+run_on(listening, ["likewise-static"], [], None, settings)
+"""
+
+
+@pytest.mark.parametrize("kind", ["sleeps", "keeps the lock"])
+def test_sigterm_ends_the_process_in_time_whatever_its_threads_do(kind):
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", STUCK, kind], stdin=pipe, stderr=pipe, text=True) as process:
+        try:
+            url = process.stderr.readline().split("serving at ")[1].strip()
+            urllib.request.urlopen(f"{url}/health", timeout=20).close()
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.05)
+            process.stdin.write("now\n")
+            process.stdin.flush()
+            began = time.perf_counter()
+            process.wait(20)
+            assert time.perf_counter() - began < 1 + 2
+            log = process.stderr.read()
+        finally:
+            process.kill()
+    assert process.returncode == 1
+    assert ("not all work ended within 1 seconds" if kind == "sleeps" else "Timeout") in log

@@ -1,7 +1,7 @@
 """create_app: the server as an ASGI application; nothing is loaded or opened before it starts."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,12 @@ class ServerApplication(Starlette):  # type: ignore[misc]
         endpoint = self._direct.get((scope.get("method", ""), scope.get("path", "")))
         if endpoint is not None and scope["type"] == "http":
             await endpoint(scope, receive, send)
-        elif scope.get("method") == "OPTIONS":
+        else:
+            with suppress(ConnectionError):  # a client that has gone needs no answer
+                await self._answer_other(scope, receive, send)
+
+    async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("method") == "OPTIONS":
             await self._answer_preflight(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)

@@ -1,86 +1,248 @@
-"""BoundedProtocol: uvicorn's HTTP protocol, which also bounds what comes before a request is known to be one.
+"""BoundedProtocol: uvicorn's HTTP protocol, which bounds what a connection holds: headers, requests, answers.
 
-Headers larger than HEADERS are refused, and connections that have not sent theirs after HEADER_SECONDS are closed, so
-that neither memory nor sockets can be held by those who never finish a request. Where there are more connections than
-the server takes, a further one has its first request refused in the shape of the API that it asks, and is closed.
+Headers beyond the budget are refused however they arrive, and so are trailers and chunk extensions. Connections that do
+not send what they have begun, or do not read their answers, are closed. If there are more connections than the server
+takes, a further one has its first request refused in the shape of the API that it asks, and is closed.
 """
 
 import asyncio
+import os
+import socket
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from .budget import Memory
 from .one_write import OneWrite
-from .web.exchange import SURPLUS
+from .web.exchange import CONNECTION
 
-HEADERS = 1 << 16
-"""Bytes."""
-HEADER_SECONDS = 20.0
+PIECE = 1 << 14
+"""Bytes that are parsed at a time: so much more than the bound can be read of headers, and be pipelined."""
+PIPELINE = 1 << 18
+"""What a connection with waiting requests counts for: one read."""
+LINGER_SECONDS = 2.0
+"""How long a refused client may go on sending, so that it reads the answer before the connection is reset."""
+IDLE_SECONDS = 0.25
+"""How long a stopping server waits for requests that are on their way on idle connections."""
 
 
 class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     """One connection; `most_connections` is how many are served, and as many more are refused with an answer."""
 
-    _header_bytes = 0
-    _in_headers = True
-    _header_timer: asyncio.TimerHandle | None = None
+    is_surplus = False
+    was_cut = False
+    """Whether the connection ended before its client had read all."""
+    _in_headers, _in_body, _has_advanced, _is_stopping = True, False, False, False
+    _is_refused = _is_too_large = False
+    """Refused: what else arrives is ignored."""
+    _head_bytes = _header_lines = _pipeline_bytes = 0
+    _running: RequestResponseCycle | None = None
+    """The request that is answered, or was answered last."""
+    _arrival_timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
 
-    def __init__(self, *args: Any, most_connections: int, **options: Any) -> None:
+    def __init__(self, *args: Any, most_connections: int, memory: Memory, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._most, self._is_surplus = most_connections, False
+        self._most, self._memory, self._budget = most_connections, memory, memory.budget
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for headers; what exceeds even the connections that get a refusal is closed at once."""
         super().connection_made(transport)
-        self._is_surplus = len(self.connections) > self._most
+        transport.set_write_buffer_limits(high=0)  # `pause_writing` then means that a client has not taken everything
+        self.is_surplus = len(self.connections) > self._most
         if len(self.connections) > 2 * self._most:
             transport.abort()
             return
-        self._await_headers()
+        self._await_rest()
 
     def data_received(self, data: bytes) -> None:
-        """Count bytes until headers are complete."""
-        if self._in_headers:
-            self._header_bytes += len(data)
-            if self._header_bytes > HEADERS and len(data) <= HEADERS:
-                self.send_400_response("Headers are too large.")
+        """Parse what arrives in pieces, and stop where the connection is refused."""
+        for start in range(0, len(data), PIECE):
+            if self._is_refused or self.transport.is_closing():
                 return
-        super().data_received(data)
-        if self._in_headers and self._header_timer is None and not self.transport.is_closing():
-            self._await_headers()  # those of a second request on this connection
+            self._parse(data if len(data) <= PIECE else data[start : start + PIECE])
+
+    def _parse(self, piece: bytes) -> None:
+        """Parse a piece; one with nothing but unfinished headers, trailers or chunk extensions is counted."""
+        self._has_advanced = False
+        super().data_received(piece)
+        if self.transport.is_closing():
+            return
+        if self._has_advanced:
+            self._forget_head()
+        elif not self._memory.requests.take(len(piece)):
+            self._refuse(503, "This server is busy; try again later.")
+        else:
+            self._head_bytes += len(piece)
+        if self._head_bytes > self._budget.head or self._is_too_large:
+            bound = f"{self._budget.head} bytes and {self._budget.header_lines} lines"
+            self._refuse(431, f"Headers, trailers or chunk extensions are too large; the most are {bound}.")
+        elif self._in_headers and self._arrival_timer is None:
+            self._await_rest()  # of the headers of a second request on this connection
 
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._in_headers = True
+        self._in_headers, self._header_lines = True, 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; trailers, which come after the request's handler has them, are not."""
+        self._header_lines += 1
+        if self._header_lines > self._budget.header_lines:
+            self._is_refused = self._is_too_large = True
+        elif self._in_headers:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Its headers are complete."""
-        self._in_headers, self._header_bytes = False, 0
-        self._stop_timer()
-        if self._is_surplus:
-            self.scope["extensions"] = {SURPLUS: {}}
+        self._in_headers, self._in_body, self._has_advanced = False, True, True
+        if self._is_refused:
+            return
+        self._stop_arrival()
+        self.scope["extensions"] = {CONNECTION: self}
         super().on_headers_complete()
-        if self._is_surplus:
+        if self.is_surplus or self._is_stopping:
             self.cycle.keep_alive = False
+        if self.pipeline:
+            self._bound_pipeline()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of its body."""
+        self._has_advanced = True
+        if not self._is_refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """It is complete."""
+        self._in_body, self._has_advanced = False, True
+        self._stop_arrival()
+        if not self._is_refused:
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """It is answered."""
+        super().on_response_complete()
+        if self._pipeline_bytes and not self.pipeline:
+            self._forget_pipeline()
+        if self._in_body and self.cycle is self._running and self._arrival_timer is None:
+            self._await_rest()  # what nobody reads
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         """Answer a request, by one write where that can be."""
-        super()._start_asgi_task(cycle, lambda scope, receive, _: app(scope, receive, OneWrite(cycle)))
+        self._running = cycle
+        super()._start_asgi_task(cycle, lambda scope, receive, _: app(scope, receive, OneWrite(cycle, self.close)))
+
+    def pause_writing(self) -> None:
+        """Its client has not taken all of what was written: wait for it, but not for long."""
+        super().pause_writing()
+        if self._write_timer is None:
+            self._write_timer = self.loop.call_later(self._budget.write_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """All has been taken."""
+        super().resume_writing()
+        self._stop_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
-        self._stop_timer()
+        self.was_cut = self.flow.write_paused
+        self._stop_arrival()
+        self._stop_writing()
+        self._forget_head()
+        self._forget_pipeline()
         super().connection_lost(exc)
+        if self._is_answering:  # uvicorn tells the last request alone, which may be another one
+            self._give_up_running()
 
-    def _await_headers(self) -> None:
-        self._header_timer = self.loop.call_later(HEADER_SECONDS, self._close_silent)
+    def close(self) -> None:
+        """Close after an answer; a client that is still sending gets the time to read it."""
+        self.pipeline.clear()
+        if not (self._in_body or self._is_refused):
+            self.transport.close()
+        elif not self.transport.is_closing():
+            self._is_refused = True
+            if self.transport.can_write_eof():
+                self.transport.write_eof()
+            self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
-    def _stop_timer(self) -> None:
-        if self._header_timer is not None:
-            self._header_timer.cancel()
-            self._header_timer = None
+    def abort(self) -> None:
+        """Close at once, whatever has not been sent."""
+        self.transport.abort()
+
+    def shutdown(self) -> None:
+        """The server stops: the next answer is the last; an idle connection is closed if nothing is on its way."""
+        self._is_stopping = True
+        if self._is_answering:
+            super().shutdown()
+        else:
+            self.loop.call_later(IDLE_SECONDS, self._close_idle)
+
+    def _close_idle(self) -> None:
+        if not (self._is_answering or self._head_bytes or self.transport.is_closing() or self._has_unread()):
+            self.transport.close()
+
+    def _has_unread(self) -> bool:
+        """Whether the kernel has bytes of a request that the loop has not read yet."""
+        with socket.socket(fileno=os.dup(self.transport.get_extra_info("socket").fileno())) as same:
+            try:
+                return bool(same.recv(1, socket.MSG_PEEK))
+            except OSError:  # there are none, or the connection is lost
+                return False
+
+    @property
+    def _is_answering(self) -> bool:
+        return self._running is not None and not self._running.response_complete
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Answer and close; where another answer has begun, or comes first, close only."""
+        self._is_refused = True
+        running = self._running
+        if running is not None and not running.response_complete:
+            if self._in_headers or running is not self.cycle or running.response_started:
+                self.transport.abort()
+                return
+            self._give_up_running()
+        head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+        self.transport.write(STATUS_LINE[status] + head % len(message) + message.encode())
+        self.close()
+
+    def _give_up_running(self) -> None:
+        """Let the handler of the request know that nobody waits for it."""
+        assert self._running is not None
+        self._running.disconnected = True
+        self._running.message_event.set()
+
+    def _bound_pipeline(self) -> None:
+        """Count the requests that wait on this connection; the last of them that is taken closes it."""
+        if not self._pipeline_bytes:
+            if not self._memory.requests.take(PIPELINE):
+                self.transport.abort()
+                return
+            self._pipeline_bytes = PIPELINE
+        if len(self.pipeline) >= self._budget.pipelined:
+            self.cycle.keep_alive, self._is_refused = False, True
+
+    def _forget_head(self) -> None:
+        self._memory.requests.give_back(self._head_bytes)
+        self._head_bytes = 0
+
+    def _forget_pipeline(self) -> None:
+        self._memory.requests.give_back(self._pipeline_bytes)
+        self._pipeline_bytes = 0
+
+    def _await_rest(self) -> None:
+        self._arrival_timer = self.loop.call_later(self._budget.header_seconds, self._close_silent)
+
+    def _stop_arrival(self) -> None:
+        if self._arrival_timer is not None:
+            self._arrival_timer.cancel()
+            self._arrival_timer = None
+
+    def _stop_writing(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
 
     def _close_silent(self) -> None:
-        if self._in_headers and not self.transport.is_closing():
+        if (self._in_headers or self._in_body) and not self.transport.is_closing():
             self.transport.close()

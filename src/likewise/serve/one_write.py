@@ -4,6 +4,7 @@
 every other one goes uvicorn's way.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
@@ -13,15 +14,21 @@ CLOSE = b"connection: close"
 
 
 class OneWrite:
-    """How one request is answered; called with the messages of ASGI."""
+    """How one request is answered; called with the messages of ASGI. `close` closes the connection after an answer."""
 
-    def __init__(self, cycle: RequestResponseCycle) -> None:
-        self._cycle = cycle
+    def __init__(self, cycle: RequestResponseCycle, close: Callable[[], None]) -> None:
+        self._cycle, self._close = cycle, close
         self._start: Message = None
 
     async def __call__(self, message: Message) -> None:
-        """Keep the head until the body is there, and write both."""
+        """Keep the head until the body is there, and write both.
+
+        Raises:
+            ConnectionError: the client has gone.
+        """
         cycle, start = self._cycle, self._start
+        if cycle.disconnected:
+            raise ConnectionError("the client has closed the connection")
         if start is None:
             if message["type"] == "http.response.start" and not cycle.response_started:
                 self._start = message
@@ -30,7 +37,7 @@ class OneWrite:
             return
         self._start = None
         is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
-        if is_whole and not cycle.disconnected and not cycle.flow.write_paused and cycle.scope["method"] != "HEAD":
+        if is_whole and not cycle.flow.write_paused and cycle.scope["method"] != "HEAD":
             self._write(start["status"], start["headers"], message.get("body", b""))
         else:
             await cycle.send(start)
@@ -56,5 +63,5 @@ class OneWrite:
         cycle.message_event.set()
         if CLOSE in lines:
             cycle.keep_alive = False
-            cycle.transport.close()
+            self._close()
         cycle.on_response()

@@ -1,15 +1,21 @@
-"""Run the server: uvicorn on a socket, until a signal; what has begun is finished."""
+"""Run the server: uvicorn on a socket, until a signal; what has begun is finished, within the time that there is."""
 
+import asyncio
+import ctypes
+import faulthandler
 import gc
 import logging
 import os
 import signal
 import socket
+import struct
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
@@ -28,6 +34,13 @@ SWITCH_SECONDS = 0.0001
 """How long a thread keeps the interpreter while another wants it: the model's must not wait 5 ms for the event loop."""
 BACKLOG = 4096
 """Connections that wait to be accepted; the kernel may have a lower limit."""
+ACCEPT_SECONDS = 0.1
+"""How long a stopping server takes in the connections that the kernel has accepted."""
+END_SECONDS, SURE_END_SECONDS = 1.0, 1.5
+"""After the time to finish requests: when the process is ended with a line in the log, and when without."""
+SO_ATTACH_FILTER = 26
+NO_NEW_CONNECTIONS = ((0x30, 0, 0, 13), (0x54, 0, 0, 0x12), (0x15, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 1 << 31))
+"""A program for the kernel (classic BPF): load TCP's flags, keep SYN and ACK, drop the packet if it is SYN alone."""
 OTHER_FILES = 256
 """File descriptors that are left for models, collections and logs."""
 
@@ -50,14 +63,36 @@ def bound_socket(settings: ServeSettings) -> socket.socket:
     return listening
 
 
+def refuse_connections(listening: socket.socket) -> None:
+    """Let no further connection into the queue of a socket; those that are in it can still be accepted.
+
+    To close the socket would reset the ones in the queue. The filter is of the socket, whoever shares it. Where the
+    kernel has no filters, those are lost that arrive between the last look at the queue and the closing.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in NO_NEW_CONNECTIONS))
+    filtering = struct.pack("@HP", len(NO_NEW_CONNECTIONS), ctypes.addressof(program))
+    with suppress(OSError):
+        listening.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, filtering)
+
+
+def stop_listening(listening: socket.socket) -> None:
+    """Leave a socket to the workers that share it, which empty its queue; kept open here, it would take in more."""
+    refuse_connections(listening)
+    listening.close()
+
+
 def run_on(
     listening: socket.socket,
     models: Sequence[str],
     rerankers: Sequence[str],
     collections: Path | None,
     settings: ServeSettings,
+    *,
+    is_shared: bool = False,
 ) -> None:
-    """Serve until SIGTERM or SIGINT.
+    """Serve until SIGTERM or SIGINT. A socket that `is_shared` with other processes is left open to them.
 
     Raises:
         LikewiseError: the first model cannot be loaded.
@@ -66,7 +101,7 @@ def run_on(
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     sys.setswitchinterval(SWITCH_SECONDS)
     app = create_app(models, rerankers=rerankers, collections=collections, settings=settings)
-    server = _Server(_config(app, settings, connection_bound(settings.max_connections)))
+    server = _Server(_config(app, settings, connection_bound(settings.max_connections)), app, is_shared)
     _reload_on_hangup(app)
     logging.getLogger("uvicorn.error").addHandler(UvicornLog(app.state.server.log))
     try:
@@ -79,12 +114,45 @@ def run_on(
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]
-    """uvicorn's server; what is there when it has started stays, so that collections of garbage need not look at it."""
+    """uvicorn's server, which ends by itself whatever its threads do, and resets no connection when it ends."""
+
+    def __init__(self, config: uvicorn.Config, app: ServerApplication, is_shared: bool) -> None:
+        super().__init__(config)
+        self._state, self._is_shared = app.state.server, is_shared
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end, at a signal."""
+        if not self.should_exit:
+            end_surely(self._state.settings.drain_seconds, self._state.log)
+        super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take in what the kernel has accepted, and finish it with what has begun."""
+        if not self._is_shared:
+            for listening in sockets or ():
+                refuse_connections(listening)
+        await asyncio.sleep(ACCEPT_SECONDS)
+        await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
-        gc.collect()
+        gc.collect()  # what is there now stays: collections of garbage need not look at it
         gc.freeze()
+
+
+def end_surely(seconds: float, log: RequestLog) -> None:
+    """End this process after some time, if it has not ended by then."""
+
+    def end() -> None:
+        log.line("error", {"message": f"not all work ended within {seconds:g} seconds; the process ends without it"})
+        log.flush()
+        os._exit(1)
+
+    timer = threading.Timer(seconds + END_SECONDS, end)
+    timer.daemon = True
+    timer.start()
+    # a thread that keeps the interpreter's lock would keep that timer waiting; this one needs no lock
+    faulthandler.dump_traceback_later(seconds + SURE_END_SECONDS, exit=True)
 
 
 def connection_bound(wanted: int) -> int:
@@ -112,7 +180,7 @@ def connection_bound(wanted: int) -> int:
 def _config(app: ServerApplication, settings: ServeSettings, connections: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=partial(BoundedProtocol, most_connections=connections),
+        http=partial(BoundedProtocol, most_connections=connections, memory=app.state.server.memory),
         ws="none",
         log_config=None,
         access_log=False,

@@ -1,8 +1,10 @@
 """ServeSettings: the limits and rules of a server, all in one place; the command line's flags are made from them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from .budget import Budget
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 """Addresses that only this machine reaches."""
@@ -18,7 +20,7 @@ class ServeSettings:
     """Bytes of a request's body."""
     max_texts: int = 10_000
     """Texts of one request."""
-    max_characters: int = 1_000_000
+    max_characters: int = 500_000
     """Characters of one text."""
     max_connections: int = 4096
     """Connections of a process. As many more are answered by 429 and closed; beyond these they are closed at once."""
@@ -51,7 +53,9 @@ class ServeSettings:
     allowed_origins: tuple[str, ...] = ()
     """Web pages (scheme://host:port) whose scripts may read answers; `*`: all."""
     drain_seconds: float = 30.0
-    """How long a stopping server finishes what it has begun."""
+    """How long a stopping server finishes what it has begun; its process ends 2 seconds later at the latest."""
+    budget: Budget = field(default_factory=Budget)
+    """The most that a process holds for its callers."""
 
     @property
     def is_loopback(self) -> bool:

@@ -13,6 +13,7 @@ from .access.admission import Admission
 from .batching.job import Job
 from .batching.model_store import ModelStore
 from .batching.model_thread import DeadlinePassed, QueueFull, ServerStopping
+from .budget import Memory
 from .observe.live_load import LiveLoad
 from .observe.metrics import Metrics
 from .observe.request_log import RequestLog
@@ -25,6 +26,9 @@ from .web.exchange import Exchange
 SURPLUS_SECONDS = 1.0
 """After which a refused connection may be tried again."""
 
+CLOSE_SECONDS = 0.5
+"""That models' threads may take to notice that nobody waits for them any more."""
+
 if TYPE_CHECKING:
     from .access.api_keys import KeyRing
     from .collection_store import CollectionStore
@@ -35,6 +39,7 @@ class ServerState:
 
     def __init__(self, settings: ServeSettings, collections: Path | None = None) -> None:
         self.settings, self.process_name = settings, secrets.token_hex(4)
+        self.memory = Memory(settings.budget, settings.max_body)
         self.models = ModelStore(settings, self)
         self._folder = collections
         self.metrics, self.load, self.log = Metrics(), LiveLoad(), RequestLog(settings.log)
@@ -72,8 +77,6 @@ class ServerState:
             return ApiError("deadline", str(error))
         if isinstance(error, ServerStopping):
             return ApiError("stopping", "the server is stopping")
-        if isinstance(error, asyncio.CancelledError):
-            return ApiError("client_gone", "the connection was closed")
         return None
 
     def common_headers(self, exchange: Exchange) -> Iterable[tuple[bytes, bytes]]:
@@ -93,7 +96,7 @@ class ServerState:
 
     def _count(self, kind: str, job: Job | None, seconds: float, error: BaseException | None) -> None:
         """TEI's counters of one request."""
-        if job is None:
+        if error is not None or job is None:
             reason = error.name if isinstance(error, ApiError) else type(error).__name__
             self.metrics.count("te_request_failure", f'err="{reason}"')
         else:
@@ -125,9 +128,9 @@ class ServerState:
                 self.log.line("error", {"message": f"{served.name} was not loaded again and serves on: {error}"})
 
     async def close(self) -> None:
-        """Finish what waits."""
+        """End what is left: requests were finished, or cancelled, before."""
         self.is_stopping = True
-        await self.models.close(self.settings.drain_seconds)
+        await self.models.close(CLOSE_SECONDS)
         if "collections" in vars(self):
             self.collections.close()
         self.log.flush()

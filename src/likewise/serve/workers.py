@@ -16,19 +16,26 @@ MOST_FAILURES = 5
 """Of workers that died too soon, one after another, before the parent gives up."""
 
 
-def run_workers(count: int, serve: Callable[[], None]) -> int:
+KILL_SECONDS = 1.75
+"""After the time to finish requests: when workers that have not ended are killed."""
+
+
+def run_workers(count: int, serve: Callable[[], None], stop_listening: Callable[[], None], seconds: float) -> int:
     """Run `serve` in `count` processes until SIGTERM or SIGINT; SIGHUP is passed on. Returns the exit code.
 
+    At the end `stop_listening` is called before the workers are ended; they have `seconds` to finish requests.
     Processes are forked before any model is loaded or thread started.
     """
-    return Supervisor(count, serve).run()
+    return Supervisor(count, serve, stop_listening, seconds).run()
 
 
 class Supervisor:
     """The parent of the workers."""
 
-    def __init__(self, count: int, serve: Callable[[], None]) -> None:
-        self._count, self._serve = count, serve
+    def __init__(
+        self, count: int, serve: Callable[[], None], stop_listening: Callable[[], None], seconds: float
+    ) -> None:
+        self._count, self._serve, self._stop_listening, self._seconds = count, serve, stop_listening, seconds
         self._began: dict[int, float] = {}
         self._signals: list[int] = []
         self._failures = 0
@@ -40,7 +47,7 @@ class Supervisor:
                 while not self._is_over():
                     while len(self._began) < self._count:
                         self._start()
-                    self._bury(os.WNOHANG)
+                    self._bury()
                     self._pass_on(signal.SIGHUP)
                     time.sleep(LOOK_SECONDS)
             finally:
@@ -68,10 +75,10 @@ class Supervisor:
         finally:
             os._exit(code)
 
-    def _bury(self, options: int) -> bool:
+    def _bury(self) -> bool:
         """Take note of a worker that has died; False where none has."""
         try:
-            child, status = os.waitpid(-1, options)
+            child, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return False
         if not child:
@@ -96,9 +103,13 @@ class Supervisor:
             os.kill(child, number)
 
     def _end(self) -> None:
+        self._stop_listening()
         self._send(signal.SIGTERM)
-        while self._began and self._bury(0):
-            pass
+        last = time.monotonic() + self._seconds + KILL_SECONDS
+        while self._began and time.monotonic() < last:
+            if not self._bury():
+                time.sleep(LOOK_SECONDS)
+        self._send(signal.SIGKILL)
 
     @contextmanager
     def _caught_signals(self) -> Iterator[None]:

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,12 +92,13 @@ def run(args: argparse.Namespace) -> int:
 
     def serve(listening: Any) -> None:
         models = args.models or [DEFAULT_MODEL]
-        run_server.run_on(listening, models, args.reranker, folder, settings)
+        run_server.run_on(listening, models, args.reranker, folder, settings, is_shared=args.workers > 1)
 
     with run_server.bound_socket(settings) as listening:
         print(f"likewise: serving at {run_server.address_of(listening)}", file=sys.stderr, flush=True)
         if args.workers > 1:
-            return int(workers.run_workers(args.workers, lambda: serve(listening)))
+            end = partial(run_server.stop_listening, listening)
+            return int(workers.run_workers(args.workers, lambda: serve(listening), end, settings.drain_seconds))
         serve(listening)
     return 0
 

@@ -72,7 +72,11 @@ class Admission:
             raise ApiError("host", f"this server does not answer to the host {host[:80]!r}; --allow-host allows a name")
 
     def _check_origin(self, origin: str, host: str) -> None:
-        if not self._allows(origin) and urlsplit(origin).netloc != host:
+        try:
+            is_own = urlsplit(origin).netloc == host
+        except ValueError:  # such as http://[
+            is_own = False
+        if not is_own and not self._allows(origin):
             raise ApiError("forbidden", f"pages of {origin[:80]!r} may not ask; --allow-origin allows them")
 
     def _check_key(self, exchange: Exchange, authorization: str) -> None:

@@ -76,6 +76,19 @@ class Job:
         """Whether its next input is tokenized."""
         return self.taken < len(self.tokenized)
 
+    def next_inputs(self, most: int, characters: int) -> Sequence[Any]:
+        """The next inputs to tokenize: one at least, and no further one behind so many characters."""
+        first = stop = len(self.tokenized)
+        while stop < min(len(self.inputs), first + most) and characters > 0:
+            characters -= input_length(self.inputs[stop])
+            stop += 1
+        return self.inputs[first:stop]
+
+    def forget(self, index: int) -> None:
+        """Note that an input has been computed: its tokens are of no use any more."""
+        self.tokenized[index] = COMPUTED
+        self.done += 1
+
     def add_tokenized(self, found: Sequence[TokenizedInput]) -> None:
         """Note the next inputs, and those that lose tokens."""
         for one in found:
@@ -93,6 +106,17 @@ class Job:
             self.future.set_result(self)
         else:
             self.future.set_exception(self.error)
+
+
+COMPUTED = TokenizedInput(None, 0, 0, 0)
+"""In the place of an input that has been computed."""
+
+
+def input_length(one: Any) -> int:
+    """Characters of a text or of a pair of them; of token ids, how many there are."""
+    if isinstance(one, tuple):
+        return sum(map(len, one))
+    return len(one) if isinstance(one, str | list) else 1
 
 
 @dataclass(eq=False)

@@ -32,6 +32,9 @@ class ServedModel:
     is_unit: bool = False
     """Whether the model's own vectors have length 1."""
     used: float = 0.0
+    width: int = 0
+    """Dimensions of an embedder's vectors."""
+    loading: "asyncio.Future[None] | None" = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     generation: int = 0
     """How often it was loaded: what is known of one generation need not be true of the next."""
@@ -86,11 +89,16 @@ class ModelStore:
         served = self.named(name, kind)
         served.used = time.monotonic()
         if served.thread is None:
-            async with served.lock:
-                if served.thread is None:
-                    await self._start(served)
-                    self._make_room(served)
+            if served.loading is None or served.loading.done():
+                served.loading = asyncio.ensure_future(self._load(served))
+            await asyncio.shield(served.loading)  # it is of use to others, if this request ends before it does
         return served
+
+    async def _load(self, served: ServedModel) -> None:
+        async with served.lock:
+            if served.thread is None:
+                await self._start(served)
+                self._make_room(served)
 
     async def replace(self, name: str, load: Loader | None = None) -> None:
         """Load a model again, from its folder or by another loader, while the old one serves; then swap them.
@@ -117,6 +125,7 @@ class ModelStore:
         work: ModelWork = EmbedderWork(model) if served.kind == "embedder" else RerankerWork(model)
         served.model, served.size, served.is_unit = model, model_bytes(model), gives_unit_vectors(model)
         served.generation += 1
+        served.width = model.width if served.kind == "embedder" else 1
         served.thread = ModelThread(served.name, work, self._settings, self._observer)
 
     def _make_room(self, newest: ServedModel) -> None:

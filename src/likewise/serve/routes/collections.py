@@ -66,6 +66,7 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
             "A place and a cluster for each text",
             query=MAP_QUERY,
             answer=OBJECT,
+            seconds=settings.map_deadline,
         ),
     ]
 

@@ -52,6 +52,10 @@ async def pair_scores(
     Raises:
         ApiError: as `computed`.
     """
+    characters, most = len(query) * len(texts) + sum(map(len, texts)), exchange.server.memory.budget.characters
+    if characters > most:
+        found = f"the query is read again with each document: {characters:,} characters in all, of {most:,} at most"
+        raise ApiError("body_too_large", found)
     job = await computed(exchange, served, [(query, text) for text in texts], prompt=prompt, truncate=truncate)
     assert job.rows is not None
     return job, (job.rows if raw else served.model.activated(job.rows))[:, 0]

@@ -1,6 +1,6 @@
 """The texts of a request as vectors, as the APIs of OpenAI and TEI and our own route of similarities ask for them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,39 +25,42 @@ class Embedded(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...]
 
 
+def json_bytes_of(numbers: int) -> int:
+    """The most bytes of a list of float32 as JSON, with what stands around it."""
+    return 16 * numbers + 64
+
+
 async def embedded(
     exchange: Exchange,
     inputs: Sequence[Any],
-    *,
-    model: str | None,
-    prompt_name: str | None = None,
-    truncate: bool | None = None,
-    dimensions: int | None = None,
-    normalize: bool = True,
+    options: Mapping[str, Any],
+    row_bytes: Callable[[int], int] = json_bytes_of,
 ) -> Embedded:
-    """The vectors of texts, or of token ids, in a request's queue; the options are those of the APIs.
+    """The vectors of texts, or of token ids, in a request's queue.
+
+    Options are those of the APIs: model, prompt_name, truncate, dimensions, normalize. `row_bytes` is how long the
+    answer is for each input, given the dimensions.
 
     Raises:
-        ApiError: as `computed` and `shaped`; there is no prompt of this name.
+        ApiError: as `computed`; there is no prompt of this name; the model has fewer dimensions than are wanted; the
+            answer is too large.
     """
-    served = await embedder_of(exchange, model)
-    job = await computed(exchange, served, inputs, prompt=prompt_of(served, prompt_name), truncate=truncate)
-    rows = shaped(job, served, dimensions, normalize)
+    served, dimensions = await embedder_of(exchange, options["model"]), options.get("dimensions")
+    if dimensions is not None and dimensions > served.width:
+        found = f"dimensions: {served.name} gives {served.width} numbers; got {dimensions:,}"
+        raise ApiError("invalid", found, param="dimensions")
+    exchange.hold_answer(len(inputs) * row_bytes(dimensions or served.width))
+    prompt = prompt_of(served, options["prompt_name"])
+    job = await computed(exchange, served, inputs, prompt=prompt, truncate=options["truncate"])
+    rows = shaped(job, served, dimensions, options.get("normalize", True))
     return Embedded(served, job, rows, timing_headers(exchange, job, characters_of(inputs)))
 
 
 def shaped(job: Job, served: ServedModel, dimensions: int | None, normalize: bool) -> Float[Array, "N e"]:
-    """The vectors, with their first numbers only if fewer are wanted, and of length 1 if that is.
-
-    Raises:
-        ApiError: more numbers are wanted than there are.
-    """
+    """The vectors, with their first numbers only if fewer are wanted, and of length 1 if that is."""
     rows = job.rows
     assert rows is not None
     if dimensions is not None:
-        if dimensions > rows.shape[1]:
-            found = f"dimensions: {served.name} gives {rows.shape[1]} numbers; got {dimensions:,}"
-            raise ApiError("invalid", found, param="dimensions")
         rows = rows[:, :dimensions]
     if normalize and (dimensions is not None or not served.is_unit):
         rows = unit(rows)

@@ -1,5 +1,7 @@
 """What embeddings say: how similar texts are, why two of them are, and how a sentence walks through the layers."""
 
+import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +12,19 @@ from ...text.truncation import Overflow
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
-from ..web.exchange import Exchange, Reply
+from ..web.exchange import Exchange, Reply, json_around, json_rows
 from ..web.schemas import Field, Flag, ListOf, ObjectOf, Text
 from .computing import called, embedder_of, truncation_report
-from .embedding import embedded
+from .embedding import embedded, json_bytes_of
 from .tei import truncation_fields
 
 if TYPE_CHECKING:
-    from ...explain import PairExplanation, SentencePath
+    from ...text.truncation import TruncationReport
 
 MOST_TEXTS = 2_000
 """Of a matrix: 4,000,000 numbers."""
+MOST_CHARACTERS = 100_000
+"""Of a text that is explained; models read a few thousand."""
 
 
 def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
@@ -40,14 +44,15 @@ def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
         },
         {"texts": ["A cat sleeps.", "A kitten naps.", "Shares fell."]},
     )
+    short = Text(min(settings.max_characters, MOST_CHARACTERS))
     model, cut = Field(Text(500), None), Field(Flag(), True, "false: refuse texts longer than the model reads")
     explain_body = ObjectOf(
         "ExplainRequest",
-        {"first": Field(text), "second": Field(text), "model": model, "truncate": cut},
+        {"first": Field(short), "second": Field(short), "model": model, "truncate": cut},
         {"first": "A cat sleeps.", "second": "A kitten naps."},
     )
     dissect_body = ObjectOf(
-        "DissectRequest", {"text": Field(text), "model": model, "truncate": cut}, {"text": "A cat."}
+        "DissectRequest", {"text": Field(short), "model": model, "truncate": cut}, {"text": "A cat."}
     )
     either = {"oneOf": [{"type": "array", "items": {"type": "number"}}, {"type": "object", "required": ["matrix"]}]}
     return [
@@ -72,56 +77,67 @@ async def similarity(exchange: Exchange) -> Reply:
     if (inputs is None) == (texts is None):
         raise ApiError("invalid", 'expected either "inputs" (source_sentence, sentences) or "texts"', param="inputs")
     options = exchange.body["parameters"] or {"truncate": None, "prompt_name": None, "model": None}
-    served, job, rows, headers = await embedded(
-        exchange,
-        texts or [inputs["source_sentence"], *inputs["sentences"]],
-        model=exchange.body["model"] or options["model"],
-        prompt_name=options["prompt_name"],
-        truncate=options["truncate"],
-    )
+    options = {**options, "model": exchange.body["model"] or options["model"]}
+    compared = texts or [inputs["source_sentence"], *inputs["sentences"]]
+    numbers = len(compared) if texts else 1
+    served, job, rows, headers = await embedded(exchange, compared, options, lambda _: json_bytes_of(numbers))
     if texts is None:
         return Reply((rows[1:] @ rows[0]).clip(-1, 1), headers)
-    matrix = np.clip(rows @ rows.T, -1, 1)
-    return Reply({"matrix": matrix, "texts": texts, "model": served.name, "truncated": truncation_report(job)}, headers)
+    matrix = await asyncio.to_thread(lambda: np.clip(rows @ rows.T, -1, 1))
+    rest = {"texts": texts, "model": served.name, "truncated": truncation_report(job)}
+    return Reply(json_around("matrix", await json_rows(matrix, lambda _, row: row), rest), headers)
 
 
 async def explain(exchange: Exchange) -> Reply:
     """The cosine of two texts as a sum over pairs of words, and over layers where the pooling reads several."""
-    body = exchange.body
-    served = await embedder_of(exchange, body["model"])
-    overflow = _overflow(body)
-    found = await called(exchange, served, partial(_pair, served.model, body["first"], body["second"], overflow))
-    return Reply({"model": served.name, **found.as_json(), "truncated": _cut(served, body["first"], body["second"])})
+    return await _explained(exchange, _pair, exchange.body["first"], exchange.body["second"])
 
 
 async def dissect(exchange: Exchange) -> Reply:
     """How one sentence walks through the layers."""
+    return await _explained(exchange, _path, exchange.body["text"])
+
+
+async def _explained(exchange: Exchange, function: Callable[..., dict[str, Any]], *texts: str) -> Reply:
+    """What a function says of texts, after their tokens were counted; both on the model's thread."""
     body = exchange.body
     served = await embedder_of(exchange, body["model"])
-    overflow = _overflow(body)
-    found = await called(exchange, served, partial(_path, served.model, body["text"], overflow))
-    return Reply({"model": served.name, **found.as_json(), "truncated": _cut(served, body["text"])})
+    report = await called(exchange, served, partial(served.model.encode_report, texts))
+    _check_size(exchange, served.model, report)
+    overflow: Overflow = "truncate" if body["truncate"] else "error"
+    found = await called(exchange, served, partial(function, served.model, *texts, overflow=overflow))
+    return Reply({"model": served.name, **found, "truncated": _cut(report)})
 
 
-def _pair(model: Embedder, first: str, second: str, overflow: Overflow) -> "PairExplanation":
+def _check_size(exchange: Exchange, model: Embedder, report: "TruncationReport") -> None:
+    """Refuse what would be too large, before it is computed.
+
+    Raises:
+        ApiError: the texts have too many tokens.
+    """
+    budget, special = exchange.server.memory.budget, len(model.tokenizer.prefix) + len(model.tokenizer.suffix)
+    tokens = np.minimum(report.tokens, model.tokenizer.max_content_length) + special
+    layers, pairs = 8 * (model.encoder.depth + 1) * model.encoder.width * int(tokens.sum()), int(tokens.prod())
+    if layers > budget.layers or pairs > budget.pairs:
+        found = f"{' and '.join(f'{count:,}' for count in tokens)} tokens are {layers:,} bytes in all layers"
+        most = f"{budget.layers:,} bytes, and {budget.pairs:,} pairs of tokens"
+        raise ApiError("answer_too_large", f"{found}; the most that this server explains are {most}. Send less text")
+
+
+def _pair(model: Embedder, first: str, second: str, overflow: Overflow) -> dict[str, Any]:
     from ...explain import explain_pair  # imported on the model's thread, and only if it is asked for
 
-    return explain_pair(model, first, second, overflow=overflow)
+    return explain_pair(model, first, second, overflow=overflow).as_json()
 
 
-def _path(model: Embedder, text: str, overflow: Overflow) -> "SentencePath":
+def _path(model: Embedder, text: str, overflow: Overflow) -> dict[str, Any]:
     from ...explain import sentence_path
 
-    return sentence_path(model, text, overflow=overflow)
+    return sentence_path(model, text, overflow=overflow).as_json()
 
 
-def _overflow(body: dict[str, Any]) -> Overflow:
-    return "truncate" if body["truncate"] else "error"
-
-
-def _cut(served: Any, *texts: str) -> list[dict[str, int]]:
+def _cut(report: "TruncationReport") -> list[dict[str, int]]:
     """The texts that were cut, as in all replies."""
-    report = served.model.encode_report(texts)
     rows = zip(report.cut.tolist(), report.tokens[report.cut].tolist(), report.used[report.cut].tolist(), strict=True)
     return [{"index": i, "tokens": tokens, "used": used} for i, tokens, used in rows]
 

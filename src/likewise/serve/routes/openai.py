@@ -1,6 +1,7 @@
 """OpenAI's API: `/v1/embeddings` and `/v1/models`."""
 
 from binascii import b2a_base64
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply, json_around, json_rows
 from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole, texts_or_ids
 from .computing import truncation_report
-from .embedding import as_inputs, embedded
+from .embedding import as_inputs, embedded, json_bytes_of
 
 FORMATS = ("float", "base64", "bytes")
 
@@ -51,7 +52,8 @@ async def embeddings(exchange: Exchange) -> Reply:
     """Vectors of texts, of length 1."""
     body = exchange.body
     options = {name: body[name] for name in ("model", "prompt_name", "truncate", "dimensions")}
-    served, job, rows, headers = await embedded(exchange, as_inputs(body["input"]), **options)
+    row_bytes = ROW_BYTES[body["encoding_format"]]
+    served, job, rows, headers = await embedded(exchange, as_inputs(body["input"]), options, row_bytes)
     if body["encoding_format"] == "bytes":
         shape = (b"x-embedding-shape", b"%d,%d" % rows.shape)
         return Reply(rows.astype("<f4").tobytes(), (*headers, shape), media_type="application/octet-stream")
@@ -97,6 +99,12 @@ def _described(served: Any) -> dict[str, Any]:
     }
 
 
+ROW_BYTES: dict[str, Callable[[int], int]] = {
+    "float": json_bytes_of,
+    "base64": lambda numbers: 6 * numbers + 64,
+    "bytes": lambda numbers: 4 * numbers,
+}
+"""The most bytes of a vector in an answer, by its format and its dimensions."""
 MODEL_ANSWER: dict[str, Any] = {"type": "object", "required": ["id", "object", "created", "owned_by"]}
 MODELS_ANSWER: dict[str, Any] = {
     "type": "object",

@@ -55,7 +55,8 @@ async def status(exchange: Exchange) -> Reply:
         for served in exchange.server.models
     ]
     load = exchange.server.load.as_json()
-    return Reply({"version": __version__, "queue": _waiting(exchange), "models": models, **load})
+    held = exchange.server.memory.as_json()
+    return Reply({"version": __version__, "queue": _waiting(exchange), "models": models, "held": held, **load})
 
 
 def _waiting(exchange: Exchange) -> int:

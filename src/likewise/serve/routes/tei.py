@@ -46,7 +46,7 @@ async def embed(exchange: Exchange) -> Reply:
     """A list of vectors."""
     body = exchange.body
     options = {name: body[name] for name in ("model", "prompt_name", "truncate", "dimensions", "normalize")}
-    found = await embedded(exchange, as_inputs(body["inputs"]), **options)
+    found = await embedded(exchange, as_inputs(body["inputs"]), options)
     return Reply(await json_rows(found.rows, lambda _, row: row), found.headers)
 
 

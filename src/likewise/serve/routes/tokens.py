@@ -1,22 +1,33 @@
 """TEI's routes about tokens: every token's vector, the tokens of texts, the text of tokens; and what is refused."""
 
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ...embedder import Embedder
+from ..batching.model_store import ServedModel
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
-from ..web.exchange import Exchange, Reply, json_rows
+from ..web.exchange import Exchange, Pieces, Reply, json_bytes, json_rows
 from ..web.schemas import Alternatives, Field, Flag, ListOf, ObjectOf, Text, Whole
 from .computing import called, embedder_of, prompt_of
-from .embedding import as_inputs
+from .embedding import as_inputs, json_bytes_of
 from .tei import truncation_fields
 
-AT_A_TIME = 16
-"""Texts whose tokens' vectors are computed before other requests have their turn."""
+AT_A_TIME = 1_000
+"""Tokens of an answer that are written as JSON at a time."""
+CHARACTERS = 100_000
+"""Characters, or ids, that are worked on before other requests have their turn; of one text they are all."""
 MOST_TEXTS = 1_000
-MOST_TOKENS = 100_000
+MOST_CHARACTERS = 200_000
+"""Of a text whose tokens are listed: about 100 ms, in which the tokenizer keeps the interpreter's lock."""
+MOST_TOKENS = 20_000
+"""Of a list that is decoded: about 50 ms, in which the tokenizer keeps the interpreter's lock."""
+Part = Callable[[Any], Pieces]
+"""What is answered for an input, as JSON."""
 
 
 def token_routes(settings: ServeSettings) -> list[ApiRoute]:
@@ -27,10 +38,12 @@ def token_routes(settings: ServeSettings) -> list[ApiRoute]:
     lists = Alternatives({"ids": ids, "many ids": ListOf(ids, MOST_TEXTS)}, "token ids, or lists of them")
     common = truncation_fields()
     some = {name: common[name] for name in ("prompt_name", "model")}
+    short = Text(min(settings.max_characters, MOST_CHARACTERS))
+    short_texts = Alternatives({"text": short, "texts": ListOf(short, MOST_TEXTS)}, "a text or a list of texts")
     embed_all_body = ObjectOf("EmbedAllRequest", {"inputs": Field(texts), **common}, {"inputs": "A cat sleeps."})
     tokenize_body = ObjectOf(
         "TokenizeRequest",
-        {"inputs": Field(texts), "add_special_tokens": Field(Flag(), True), **some},
+        {"inputs": Field(short_texts), "add_special_tokens": Field(Flag(), True), **some},
         {"inputs": "A cat sleeps."},
     )
     decode_body = ObjectOf(
@@ -56,13 +69,15 @@ async def embed_all(exchange: Exchange) -> Reply:
     served = await embedder_of(exchange, body["model"])
     texts, model = as_inputs(body["inputs"]), served.model
     prompt = prompt_of(served, body["prompt_name"])
+    tokens, cut = await _token_counts(exchange, served, texts, prompt)
+    exchange.hold_answer(sum(tokens) * json_bytes_of(model.encoder.width))
     overflow = "error" if body["truncate"] is False else "truncate"
-    vectors: list[Any] = []
-    for start in range(0, len(texts), AT_A_TIME):
-        some = texts[start : start + AT_A_TIME]
-        vectors += await called(exchange, served, partial(model.encode_tokens, some, prompt=prompt, overflow=overflow))
-    cut = len(model.encode_report(texts, prompt=prompt).cut)
-    return Reply(await json_rows(vectors, lambda _, rows: rows), ((b"x-truncated-inputs", b"%d" % cut),))
+    answer = Pieces()
+    for some in groups(texts, tokens, exchange.server.settings.batch_tokens):
+        encode = partial(model.encode_tokens, some, prompt=prompt, overflow=overflow)
+        for vectors in await called(exchange, served, encode):
+            answer += [b",", *await json_rows(vectors, lambda _, row: row)]
+    return Reply(_as_list(answer), ((b"x-truncated-inputs", b"%d" % cut),))
 
 
 async def tokenize(exchange: Exchange) -> Reply:
@@ -71,20 +86,26 @@ async def tokenize(exchange: Exchange) -> Reply:
     served = await embedder_of(exchange, body["model"])
     prompt, model, special = prompt_of(served, body["prompt_name"]), served.model, body["add_special_tokens"]
     texts = [prompt + text for text in as_inputs(body["inputs"])]
-    return Reply(await called(exchange, served, lambda: [_tokens(model, text, special) for text in texts]))
+    return await _in_parts(exchange, served, texts, partial(_tokens, model, special=special))
 
 
-def _tokens(model: Embedder, text: str, special: bool) -> list[dict[str, Any]]:
+def _tokens(model: Embedder, text: str, special: bool) -> Pieces:
+    """A text's tokens as JSON, some at a time: as Python's objects they are several times as large."""
     tokenizer = model.tokenizer
     ids, spans = tokenizer.ids_and_spans(text)
-    found = [
-        {"id": i, "text": text[start:stop], "special": False, "start": start, "stop": stop}
-        for i, (start, stop) in zip(ids, spans.tolist(), strict=True)
-    ]
-    if not special:
-        return found
-    before, after = ([_special(model, i) for i in part] for part in (tokenizer.prefix, tokenizer.suffix))
-    return [*before, *found, *after]
+    before, after = ([_special(model, i) for i in part if special] for part in (tokenizer.prefix, tokenizer.suffix))
+    answer = Pieces([b"," + json_bytes(one) for one in before])
+    for first in range(0, len(ids), AT_A_TIME):
+        some = zip(ids[first : first + AT_A_TIME], spans[first : first + AT_A_TIME].tolist(), strict=True)
+        found = [
+            {"id": i, "text": text[start:stop], "special": False, "start": start, "stop": stop}
+            for i, (start, stop) in some
+        ]
+        answer.append(b"," + json_bytes(found)[1:-1])
+    answer += [b"," + json_bytes(one) for one in after]
+    if answer:
+        answer[0] = answer[0][1:]
+    return Pieces([b"[", *answer, b"]"])
 
 
 def _special(model: Embedder, number: int) -> dict[str, Any]:
@@ -97,11 +118,53 @@ async def decode(exchange: Exchange) -> Reply:
     body = exchange.body
     served = await embedder_of(exchange, body["model"])
     tokenizer, lists = served.model.tokenizer, as_inputs(body["ids"])
-    unknown = next((i for ids in lists for i in ids if i >= tokenizer.vocabulary), None)
-    if unknown is not None:
-        raise ApiError("invalid", f"there is no token {unknown:,}; ids are below {tokenizer.vocabulary:,}", param="ids")
-    skip = body["skip_special_tokens"]
-    return Reply([tokenizer.backend.decode(ids, skip_special_tokens=skip) for ids in lists])
+    largest = max(map(max, lists))
+    if largest >= tokenizer.vocabulary:
+        raise ApiError("invalid", f"there is no token {largest:,}; ids are below {tokenizer.vocabulary:,}", param="ids")
+    decoder = partial(tokenizer.backend.decode, skip_special_tokens=body["skip_special_tokens"])
+    return await _in_parts(exchange, served, lists, lambda ids: Pieces([json_bytes(decoder(ids))]))
+
+
+async def _token_counts(
+    exchange: Exchange, served: ServedModel, texts: Sequence[str], prompt: str
+) -> tuple[list[int], int]:
+    """How many tokens the model reads of each text, special ones included; how many texts are cut."""
+    model, tokens, cut = served.model, list[int](), 0
+    for some in groups(texts, [*map(len, texts)], CHARACTERS):
+        report = await called(exchange, served, partial(model.encode_report, some, prompt=prompt))
+        cut += len(report.cut)
+        tokens += np.minimum(report.tokens, model.tokenizer.max_content_length).tolist()
+    special = len(model.tokenizer.prefix) + len(model.tokenizer.suffix)
+    return [count + special for count in tokens], cut
+
+
+def groups(inputs: Sequence[Any], sizes: Sequence[int], most: int) -> Iterator[list[Any]]:
+    """Inputs in their order, together as many as are not larger than `most`; a larger one alone."""
+    some, total = list[Any](), 0
+    for one, size in zip(inputs, sizes, strict=True):
+        if some and total + size > most:
+            yield some
+            some, total = [], 0
+        some.append(one)
+        total += size
+    if some:
+        yield some
+
+
+async def _in_parts(exchange: Exchange, served: ServedModel, inputs: Sequence[Any], function: Part) -> Reply:
+    """A list of what a function gives for each input, as JSON; it stops where the answer becomes too large."""
+    answer = Pieces()
+    for some in groups(inputs, [*map(len, inputs)], CHARACTERS):
+        entries = await called(exchange, served, lambda some=some: [[b",", *function(one)] for one in some])
+        pieces = [piece for entry in entries for piece in entry]
+        exchange.hold_answer(sum(map(len, pieces)))
+        answer += pieces
+    return Reply(_as_list(answer))
+
+
+def _as_list(entries: Pieces) -> Pieces:
+    """A JSON list, of entries with a comma before each."""
+    return Pieces([b"[", *entries[1:], b"]"])
 
 
 async def refuse_route(wanted: str, exchange: Exchange) -> Reply:  # noqa: ARG001, a handler's parameters

@@ -4,17 +4,33 @@ Nothing but what is needed stands between the socket and a handler: no request o
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from ...errors import BadInput, LikewiseError, ModelNotFound, TooLong
 from .api_errors import ERROR_SHAPES, ApiError, ErrorShape
-from .exchange import Exchange, Pieces, Receive, Reply, Scope, Send, json_bytes, parse_json
+from .exchange import (
+    LARGE_BODY,
+    Exchange,
+    Pieces,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    check_values,
+    json_bytes,
+    parse_json,
+)
 from .schemas import ObjectOf
 
 AT_ONCE = 1 << 16
-"""Bytes of a body that are sent in one piece."""
+"""Bytes of a body that are sent in one piece, and that a client has to take within the budget's seconds."""
+UNCOUNTED = 1 << 12
+"""Bytes of an answer, an error's above all, that is sent whatever else waits to be read."""
+FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
+"""The folders of an absolute path."""
 Handler = Callable[[Exchange], Awaitable[Reply]]
 
 
@@ -38,6 +54,8 @@ class ApiRoute:
     is_open: bool = False
     """Whether it is answered without an API key."""
     answers_only_errors: bool = False
+    seconds: float | None = None
+    """In which a request has to end; None: the settings' deadline."""
     measured_as: str | None = None
     """`embed`, `rerank` …: what the metrics call it; None: it is not measured."""
 
@@ -47,6 +65,7 @@ class ServerHooks(Protocol):
     """What an endpoint asks of the server."""
 
     settings: Any
+    memory: Any
 
     def admit(self, exchange: Exchange, is_open: bool) -> None:
         """Check host, origin, key and rate; raises ApiError."""
@@ -66,23 +85,48 @@ class Endpoint:
 
     def __init__(self, route: ApiRoute, server: ServerHooks) -> None:
         self.route, self.server = route, server
+        self._seconds = server.settings.deadline if route.seconds is None else route.seconds
         self._shape = ERROR_SHAPES[route.api]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request; whatever it waits for, it ends by its deadline."""
         exchange = Exchange(scope, receive, self.server)
         error: BaseException | None = None
+        try:
+            async with asyncio.timeout(self._seconds):
+                reply, error = await self._reply(exchange)
+                await send_reply(exchange, reply, send)
+        except TimeoutError:
+            error = ApiError("deadline", f"the request took longer than {self._seconds:g} seconds")
+            reply = error_reply(error, self._shape)
+            await self._end_late(exchange, reply, send)
+        except ConnectionError as gone:
+            error = ApiError("client_gone", str(gone))
+            reply = error_reply(error, self._shape)
+        except asyncio.CancelledError:
+            error = ApiError("cancelled", "the request was cancelled: its client has gone, or the server stops")
+            self.server.finished(exchange, self.route, error.kind.status, error)
+            raise
+        finally:
+            exchange.release()
+        self.server.finished(exchange, self.route, reply.status, error)
+
+    async def _reply(self, exchange: Exchange) -> tuple[Reply, BaseException | None]:
+        """The handler's reply, or an error's, with the error."""
         try:
             self.server.admit(exchange, self.route.is_open)
             await self._read(exchange)
             reply = await self.route.handle(exchange)
-        except asyncio.CancelledError:
-            raise
-        except Exception as caught:
-            error = caught
-            reply = error_reply(as_api_error(caught, self.server), self._shape)
-        await send_reply(exchange, reply, send)
-        self.server.finished(exchange, self.route, reply.status, error)
+            return hold_reply(exchange, reply), None
+        except Exception as error:
+            return error_reply(as_api_error(error, self.server), self._shape), error
+
+    async def _end_late(self, exchange: Exchange, reply: Reply, send: Send) -> None:
+        """Say that the deadline has passed; if an answer has begun, the connection is all that can be ended."""
+        if not exchange.has_begun:
+            await send_reply(exchange, reply, send)
+        elif exchange.connection is not None:
+            exchange.connection.abort()
 
     async def _read(self, exchange: Exchange) -> None:
         route, settings = self.route, self.server.settings
@@ -90,7 +134,15 @@ class Endpoint:
             exchange.query = route.query.check(_numbers(exchange.query_texts()), "")
         if route.body is not None:
             body = await exchange.read_body(settings.max_body, settings.body_timeout)
-            exchange.body = route.body.check(parse_json(body), "")
+            if len(body) > LARGE_BODY:
+                exchange.body = await asyncio.to_thread(self._parsed, body)
+            else:
+                exchange.body = self._parsed(body)
+
+    def _parsed(self, body: bytes) -> Any:
+        assert self.route.body is not None
+        check_values(body, self.server.memory.budget.values)
+        return self.route.body.check(parse_json(body), "")
 
 
 def as_api_error(error: Exception, server: ServerHooks) -> ApiError:
@@ -101,13 +153,18 @@ def as_api_error(error: Exception, server: ServerHooks) -> ApiError:
     if known is not None:
         return known
     if isinstance(error, ModelNotFound):
-        return ApiError("model_not_found", str(error), param="model")
+        return ApiError("model_not_found", without_folders(error), param="model")
     if isinstance(error, TooLong):
-        return ApiError("too_long", str(error))
+        return ApiError("too_long", without_folders(error))
     if isinstance(error, BadInput):
-        return ApiError("invalid", str(error))
+        return ApiError("invalid", without_folders(error))
     what = "the model failed on this request" if isinstance(error, LikewiseError | MemoryError) else "an internal error"
     return ApiError("internal", f"{what}; the server's log has it under this request's id")
+
+
+def without_folders(error: object) -> str:
+    """What an error of the library says, paths in it without the folders that they lie in."""
+    return FOLDERS.sub("", str(error))
 
 
 def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
@@ -120,12 +177,33 @@ def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
         headers = ((b"www-authenticate", b"Bearer"),)
     if error.name in ("body_too_large", "slow_body"):
         headers = ((b"connection", b"close"),)
-    return Reply(body, headers, status)
+    return Reply(pieces_of(body), headers, status)
+
+
+def hold_reply(exchange: Exchange, reply: Reply) -> Reply:
+    """A reply as pieces of bytes, which count as held in place of what was estimated.
+
+    Raises:
+        ApiError: it is larger than an answer may be, or too many wait to be read.
+    """
+    pieces = pieces_of(reply.body)
+    size, answers = sum(map(len, pieces)), exchange.server.memory.answers
+    held = exchange.held.get(answers, 0)
+    if size > held and size > UNCOUNTED:
+        exchange.hold_answer(size - held)
+    elif size < held:
+        exchange.held[answers] = size
+        answers.give_back(held - size)
+    return Reply(pieces, reply.headers, reply.status, reply.media_type)
 
 
 async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
-    """Write a reply, with what every reply has."""
-    pieces = pieces_of(reply.body)
+    """Write a reply in pieces, with what every reply has, and wait until all of it is taken.
+
+    Raises:
+        ConnectionError: the client has gone before that.
+    """
+    pieces = reply.body
     headers = [
         (b"content-type", reply.media_type.encode()),
         (b"content-length", b"%d" % sum(map(len, pieces))),
@@ -133,19 +211,40 @@ async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
         *exchange.server.common_headers(exchange),
         *reply.headers,
     ]
+    exchange.has_begun = True
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     for piece in pieces[:-1]:
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": pieces[-1]})
+    connection = exchange.connection
+    if connection is not None and connection.flow.write_paused:
+        await connection.flow.drain()
+        if connection.was_cut:
+            raise ConnectionError("the client has not taken all of the answer")
 
 
-def pieces_of(body: Any) -> list[bytes]:
-    """A body as what is sent at a time: all of it where it is small."""
-    if isinstance(body, bytes):
-        return [body]
+def pieces_of(body: Any) -> Pieces:
+    """A body as what is sent at a time; its own list of pieces is used up, so that none is held twice."""
     if not isinstance(body, Pieces):
-        return [json_bytes(body)]
-    return list(body) if sum(map(len, body)) > AT_ONCE else [b"".join(body)]
+        body = Pieces([body if isinstance(body, bytes) else json_bytes(body)])
+    is_one_write = len(body) == 1 and len(body[0]) <= AT_ONCE
+    return body if is_one_write else Pieces(_of_one_size(body))
+
+
+def _of_one_size(pieces: list[Any]) -> Iterator[bytes]:
+    """Small pieces joined, and large ones cut without a copy."""
+    some, size = list[bytes](), 0
+    pieces.reverse()
+    while pieces:
+        piece = pieces.pop()
+        if size + len(piece) > AT_ONCE:
+            pieces.append(memoryview(piece)[AT_ONCE - size :])
+            piece = memoryview(piece)[: AT_ONCE - size]
+        some.append(piece)
+        size += len(piece)
+        if size == AT_ONCE or not pieces:
+            yield b"".join(some)
+            some, size = [], 0
 
 
 def _numbers(texts: dict[str, str]) -> dict[str, Any]:

@@ -19,10 +19,16 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 JSON = "application/json"
-ROWS_AT_A_TIME = 16
-"""Vectors that are written as JSON before other requests have their turn: about a tenth of a millisecond."""
-SURPLUS = "likewise.surplus"
-"""The extension in the scope of a request on a connection beyond those that the server takes."""
+NUMBERS_AT_A_TIME = 1 << 13
+"""Numbers that are written as JSON before other requests have their turn: about a quarter of a millisecond."""
+CONNECTION = "likewise.connection"
+"""The extension in a request's scope that has its connection (`bounded_protocol`); other servers have none."""
+SMALL_BODY = 1 << 16
+"""Bytes; bodies of so many have an account of their own, so that large ones do not keep them out."""
+LARGE_BODY = 1 << 18
+"""Bytes; longer ones are read as JSON on another thread."""
+RETRY_SECONDS = 1.0
+"""After which a server that holds as much as it may can be asked again."""
 _numbers = itertools.count(1)
 
 
@@ -54,6 +60,10 @@ class Exchange:
     began: float = field(default_factory=time.perf_counter)
     key_name: str = ""
     """Who asks, where there are API keys."""
+    held: dict[Any, int] = field(default_factory=dict)
+    """Bytes by account (`likewise.serve.budget`)."""
+    has_begun: bool = False
+    """Whether a part of the answer was sent."""
     notes: dict[str, Any] = field(default_factory=dict)
     """What the log says of it: model, inputs, tokens …"""
     headers: dict[bytes, bytes] = field(init=False)
@@ -74,9 +84,47 @@ class Exchange:
         return values
 
     @property
+    def connection(self) -> Any:
+        """The connection it came by; None under another server than ours."""
+        return self.scope.get("extensions", {}).get(CONNECTION)
+
+    @property
     def is_surplus(self) -> bool:
         """Whether it came by a connection beyond those that the server takes."""
-        return SURPLUS in self.scope.get("extensions", ())
+        return self.connection is not None and self.connection.is_surplus
+
+    def hold(self, account: Any, size: int) -> None:
+        """Count bytes that the server holds until the request has ended.
+
+        Raises:
+            ApiError: it holds as many as it may.
+        """
+        if not account.take(size):
+            about = f"the {account.name} that this server is at work on have {account.most:,} bytes; try again later"
+            raise ApiError("overloaded", about, retry_after=RETRY_SECONDS)
+        self.held[account] = self.held.get(account, 0) + size
+
+    def hold_answer(self, size: int) -> None:
+        """Count bytes that the answer is going to have, before they are computed.
+
+        Raises:
+            ApiError: one answer may not have so many, or the answers of all requests together.
+        """
+        memory = self.server.memory
+        total = self.held.get(memory.answers, 0) + size
+        if total > memory.budget.answer:
+            raise ApiError(
+                "answer_too_large",
+                f"the answer would have {total:,} bytes or more; this server sends {memory.budget.answer:,} at most. "
+                "Ask for less at a time",
+            )
+        self.hold(memory.answers, size)
+
+    def release(self) -> None:
+        """Hold nothing any more."""
+        for account, size in self.held.items():
+            account.give_back(size)
+        self.held.clear()
 
     def query_texts(self) -> dict[str, str]:
         """The query string, each name once.
@@ -100,7 +148,9 @@ class Exchange:
             raise _too_large(most)
         message = await self.receive()
         if not message.get("more_body", False) and message["type"] == "http.request":
-            return _bounded(message.get("body", b""), most)
+            body: bytes = message.get("body", b"")
+            self._hold_body(len(body), len(body), most)
+            return body
         try:
             async with asyncio.timeout(seconds):
                 return await self._further(message, most)
@@ -114,11 +164,16 @@ class Exchange:
                 raise ApiError("client_gone", "the connection was closed before the body was complete")
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > most:
-                raise _too_large(most)
+            self._hold_body(len(parts[-1]), size, most)
             if not message.get("more_body", False):
                 return b"".join(parts)
             message = await self.receive()
+
+    def _hold_body(self, more: int, size: int, most: int) -> None:
+        if size > most:
+            raise _too_large(most)
+        memory = self.server.memory
+        self.hold(memory.requests if size <= SMALL_BODY else memory.bodies, more)
 
     async def gone(self) -> None:
         """Wait until the caller has closed the connection; the body has been read before."""
@@ -126,14 +181,22 @@ class Exchange:
             pass
 
 
-def _bounded(body: bytes, most: int) -> bytes:
-    if len(body) > most:
-        raise _too_large(most)
-    return body
-
-
 def _too_large(most: int) -> ApiError:
     return ApiError("body_too_large", f"the body is larger than {most:,} bytes, which is the most this server takes")
+
+
+def check_values(body: bytes, most: int) -> None:
+    """Refuse a body with many values: each takes up to 64 bytes in memory, whatever its length as JSON.
+
+    Raises:
+        ApiError: it has more; the commas outside of its texts are counted.
+    """
+    if body.count(b",") <= most:
+        return
+    bare = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    texts = bare.count(b'"') // 2
+    if texts > most or sum(part.count(b",") for part in bare.split(b'"')[::2]) > most:
+        raise ApiError("body_too_large", f"the body has more than {most:,} values, which is the most this server takes")
 
 
 def parse_json(body: bytes) -> Any:
@@ -160,16 +223,17 @@ def json_bytes(value: Any) -> bytes:
         return json.dumps(value).encode()
 
 
-async def json_rows(rows: Sequence[Any] | np.ndarray, entry: Callable[[int, Any], Any]) -> Pieces:
+async def json_rows(rows: np.ndarray, entry: Callable[[int, Any], Any]) -> Pieces:
     """A JSON list of an entry for each row, in pieces; other requests have their turn between two of them."""
-    if len(rows) <= ROWS_AT_A_TIME:
+    size = max(1, NUMBERS_AT_A_TIME // np.shape(rows)[1]) if len(rows) else 1
+    if len(rows) <= size:
         return Pieces([orjson.dumps([entry(i, row) for i, row in enumerate(rows)], option=orjson.OPT_SERIALIZE_NUMPY)])
     pieces = Pieces([b"["])
-    for start in range(0, len(rows), ROWS_AT_A_TIME):
+    for start in range(0, len(rows), size):
         if start:
             await asyncio.sleep(0)
             pieces.append(b",")
-        some = [entry(i, row) for i, row in enumerate(rows[start : start + ROWS_AT_A_TIME], start)]
+        some = [entry(i, row) for i, row in enumerate(rows[start : start + size], start)]
         pieces.append(orjson.dumps(some, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1])
     pieces.append(b"]")
     return pieces

@@ -1,0 +1,455 @@
+"""What callers can make a server hold is bounded: bytes that it reads, computes and sends, and its time."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from contextlib import asynccontextmanager
+
+import pytest
+
+pytest.importorskip("uvicorn")
+
+from starlette.testclient import TestClient
+
+from likewise.serve import ServeSettings
+from likewise.serve.batching.job import COMPUTED, Job
+from likewise.serve.batching.model_work import EmbedderWork
+from likewise.serve.bounded_protocol import PIECE
+from likewise.serve.budget import Account, Budget, Memory
+from likewise.serve.routes.route_table import api_routes
+from likewise.serve.web import endpoint
+from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
+from likewise.serve.web.endpoint import AT_ONCE, without_folders
+from likewise.serve.web.exchange import Pieces, check_values
+from tests.serve.conftest import HOST
+from tests.serve.requests_by_route import GOOD
+from tests.serve.test_connections import HEALTH, answer, listening
+
+CHUNKED = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+FLOODS = {
+    "header lines": (b"GET /health HTTP/1.1\r\nHost: localhost\r\n", b"X-A: bcdefghijklmnop\r\n"),
+    "one header": (b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: ", b"b" * 1000),
+    "a path": (b"GET /", b"a" * 1000),
+    "trailers": (CHUNKED + b'5\r\n{"inp\r\n0\r\n', b"X-A: bcdefghijklmnop\r\n"),
+    "one trailer": (CHUNKED + b'5\r\n{"inp\r\n0\r\nX-A: ', b"b" * 1000),
+    "a chunk extension": (CHUNKED + b"5;a=", b"b" * 1000),
+}
+MANY = [f"cat {i}" for i in range(200)]
+BOMBS = {
+    "/v1/embeddings": {"input": MANY},
+    "/embeddings": {"input": MANY, "encoding_format": "bytes"},
+    "/embed": {"inputs": MANY},
+    "/": {"inputs": MANY},
+    "/rerank": {"query": "a", "texts": MANY, "return_text": True},
+    "/v1/rerank": {"query": "a", "documents": MANY},
+    "/v2/rerank": {"query": "a", "documents": MANY},
+    "/embed_all": {"inputs": ["cat dog " * 30]},
+    "/tokenize": {"inputs": "a " * 200},
+    "/decode": {"ids": [[5, 6, 7] * 1000]},
+    "/similarity": {"texts": MANY},
+}
+"""A small request for a large answer, by route."""
+
+
+@asynccontextmanager
+async def served(app):
+    """A running server: its state, and what opens a connection."""
+    async with listening(app, 50) as connect:
+        yield app.state.server, connect
+
+
+def posted(path, body):
+    data = json.dumps(body).encode()
+    return b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(data), data)
+
+
+async def until(condition, seconds=5.0):
+    """Wait until something holds."""
+    last = time.perf_counter() + seconds
+    while not condition():
+        assert time.perf_counter() < last
+        await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+def test_a_flood_of_headers_ends_at_the_bound_however_it_arrives(kind, app_of):
+    begin, more = FLOODS[kind]
+
+    async def run():
+        async with served(app_of()) as (state, connect):
+            reader, writer = await connect()
+            writer.write(begin + more * (4_000_000 // len(more)))
+            assert b" 431 " in await asyncio.wait_for(reader.readline(), 5)
+            held = state.memory.requests.held
+            assert held <= Budget().head + PIECE
+            writer.close()
+            await until(lambda: state.memory.requests.held == 0)
+            assert (await answer(await connect(), HEALTH))[0] == 200
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("size", [1_000, PIECE, 100_000])
+def test_headers_within_the_bound_are_read_whatever_comes_with_them(size, app_of):
+    body = json.dumps({"inputs": ["a cat" + " " * 200_000]}).encode()
+    head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nX-A: %s\r\nContent-Length: %d\r\n\r\n" % (
+        b"b" * 65_000,
+        len(body),
+    )
+
+    async def run():
+        async with served(app_of()) as (_, connect):
+            connection, request = await connect(), (head + body) * 2
+            for start in range(0, len(request), size):
+                connection[1].write(request[start : start + size])
+                if not start % 50_000:
+                    await asyncio.sleep(0)
+            assert [(await answer(connection, b""))[0] for _ in range(2)] == [200, 200]
+
+    asyncio.run(run())
+
+
+def test_trailers_are_not_taken_for_headers(app_of):
+    async def run():
+        async with served(app_of()) as (_, connect):
+            first = CHUNKED.replace(b"/embed", b"/nowhere") + b"0\r\nX-Request-Id: a-trailer\r\n\r\n"
+            status, headers, _ = await answer(await connect(), first)
+            assert status in (404, 405)
+            assert headers.get("x-request-id") != "a-trailer"
+
+    asyncio.run(run())
+
+
+def test_of_many_requests_on_a_connection_the_first_are_answered_and_then_it_is_closed(app_of):
+    async def run():
+        async with served(app_of(budget=Budget(pipelined=3))) as (state, connect):
+            reader, writer = await connect()
+            writer.write(HEALTH * 500)
+            answers = (await asyncio.wait_for(reader.read(), 5)).lower()
+            assert answers.count(b"http/1.1 200") == 4
+            assert answers.count(b"connection: close") == 1
+            await until(lambda: state.memory.requests.held == 0)
+
+    asyncio.run(run())
+
+
+def test_a_client_that_reads_nothing_is_cut_off_and_counted(app_of, capfd):
+    async def run():
+        budget = Budget(write_seconds=0.2)
+        async with served(app_of(budget=budget, log="all")) as (state, connect):
+            writers = []
+            for _ in range(3):
+                reader, writer = await connect()
+                reader._transport.pause_reading()
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                writer.write(posted("/embed_all", {"inputs": ["cat dog " * 20] * 800}))
+                writers.append(writer)
+            await until(lambda: state.memory.answers.held > 0)
+            await until(lambda: state.memory.answers.held == 0, 10)
+            assert (await answer(await connect(), HEALTH))[0] == 200
+            state.log.flush()
+
+    asyncio.run(run())
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines() if '"/embed_all"' in line]
+    assert [line["status"] for line in lines] == [499] * 3
+
+
+def test_an_answer_has_to_be_taken_before_the_deadline(app_of):
+    async def run():
+        async with served(app_of(deadline=1.0)) as (state, connect):
+            reader, writer = await connect()
+            reader._transport.pause_reading()
+            writer.write(posted("/embed_all", {"inputs": ["cat dog " * 20] * 800}))
+            began = time.perf_counter()
+            await until(lambda: state.memory.answers.held > 0)
+            await until(lambda: state.memory.answers.held == 0)
+            assert time.perf_counter() - began < 3
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("route", [r for r in api_routes(ServeSettings()) if r.path in BOMBS and r.method == "POST"])
+def test_an_answer_beyond_the_bound_is_refused_in_the_shape_of_the_api(route, app_of):
+    with TestClient(app_of(budget=Budget(answer=5000)), base_url=HOST) as client:
+        response = client.post(route.path, json=BOMBS[route.path])
+        assert response.status_code == 413, response.text
+        assert response.json().keys() == ERROR_SHAPES[route.api].schema["properties"].keys()
+        assert "5,000" in response.text
+        assert client.post(route.path, json=GOOD[route.method, route.path]).status_code == 200
+        assert client.get("/status").json()["held"]["answers"] < 5000
+
+
+def test_the_answer_is_refused_before_anything_is_embedded(app_of, monkeypatch):
+    app = app_of(budget=Budget(answer=5000))
+    monkeypatch.setattr("likewise.serve.routes.embedding.computed", lambda *_, **__: pytest.fail("it was computed"))
+    with TestClient(app, base_url=HOST) as client:
+        assert client.post("/embed", json=BOMBS["/embed"]).status_code == 413
+
+
+@pytest.mark.parametrize(("limit", "path"), [("answers", "/embed"), ("bodies", "/embed"), ("requests", "/embed")])
+def test_what_all_requests_hold_is_bounded_and_others_may_come_again(limit, path, app_of):
+    bodies = {"answers": {"inputs": MANY}, "requests": {"inputs": "cat"}, "bodies": {"inputs": " " * 70_000 + "cat"}}
+    with TestClient(app_of(), base_url=HOST) as client:
+        account = getattr(client.app.state.server.memory, limit)
+        assert account.take(account.most - 10)
+        response = client.post(path, json=bodies[limit])
+        assert (response.status_code, response.headers["retry-after"]) == (429, "1")
+        assert client.get("/health").status_code == 200
+        account.give_back(account.most - 10)
+        assert client.post(path, json=bodies[limit]).status_code == 200
+        assert account.held == 0
+
+
+def test_two_of_the_largest_bodies_have_room():
+    assert Memory(Budget(bodies=10), 1000).bodies.most == 2000
+
+
+def test_an_account_is_never_overdrawn():
+    account = Account("bytes", 10)
+    assert [account.take(6), account.take(6), account.take(4)] == [True, False, True]
+    account.give_back(6)
+    assert account.held == 4
+
+
+@pytest.mark.parametrize(
+    ("body", "is_refused"),
+    [
+        (b'{"ids": [1,2,3]}', False),
+        (b'{"ids": [%s]}' % b",".join([b"1"] * 12), True),
+        (b'{"ids": [%s]}' % b",".join([b"[]"] * 12), True),
+        (b'{"inputs": "%s"}' % (b"a,b " * 30), False),
+        (b'{"inputs": "\\"%s"}' % (b'a,\\\\b\\", ' * 30), False),
+        (b'{"inputs": [%s]}' % b",".join([b'","'] * 12), True),
+        (b'{"inputs": [%s"' % (b'"",' * 40), True),
+    ],
+)
+def test_values_of_json_are_counted_outside_of_texts(body, is_refused):
+    try:
+        check_values(body, 10)
+    except ApiError as error:
+        assert is_refused and error.kind.status == 413 and "10 values" in error.message
+    else:
+        assert not is_refused
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """The threads on which some functions were called."""
+    found = []
+
+    def noted(function):
+        def call(*args, **options):
+            found.append(threading.current_thread().name)
+            return function(*args, **options)
+
+        return call
+
+    for name in ("parse_json", "check_values"):
+        monkeypatch.setattr(endpoint, name, noted(getattr(endpoint, name)))
+    return found
+
+
+def test_large_bodies_are_read_on_another_thread(app_of, threads):
+    with TestClient(app_of(), base_url=HOST) as client:
+        client.post("/decode", json={"ids": [5, 6]})
+        loop = {*threads}
+        threads.clear()
+        assert client.post("/decode", json={"ids": [[5, 6] * 5_000] * 14}).status_code == 200
+        assert threads and not {*threads} & loop
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/explain", {"first": "a cat", "second": "dogs bark"}),
+        ("/dissect", {"text": "a cat"}),
+        ("/embed_all", {"inputs": "a cat"}),
+    ],
+)
+def test_tokens_are_counted_on_the_models_thread(path, body, app_of, served_models, monkeypatch):
+    found, own = [], served_models[0].encode_report
+
+    def noted(*args, **options):
+        found.append(threading.current_thread().name)
+        return own(*args, **options)
+
+    monkeypatch.setattr(served_models[0], "encode_report", noted, raising=False)
+    with TestClient(app_of(), base_url=HOST) as client:
+        assert client.post(path, json=body).status_code == 200
+    assert {*found} == {"model tiny"}
+
+
+def test_decode_runs_on_the_models_thread(app_of, monkeypatch):
+    found = []
+    monkeypatch.setattr(
+        "likewise.serve.routes.tokens.json_bytes",
+        lambda value: found.append(threading.current_thread().name) or json.dumps(value).encode(),
+    )
+    with TestClient(app_of(), base_url=HOST) as client:
+        assert client.post("/decode", json={"ids": [5, 6]}).status_code == 200
+    assert {*found} == {"model tiny"}
+
+
+@pytest.mark.parametrize("budget", [Budget(pairs=10), Budget(layers=1000)])
+def test_what_would_be_too_large_to_explain_is_refused(budget, app_of):
+    with TestClient(app_of(budget=budget), base_url=HOST) as client:
+        response = client.post("/explain", json={"first": "a cat sleeps", "second": "dogs bark at night"})
+    assert response.status_code == 413
+    assert "pairs of tokens" in response.json()["error"]["message"]
+
+
+def test_a_query_that_is_read_with_each_document_is_bounded(app_of):
+    with TestClient(app_of(budget=Budget(characters=5000)), base_url=HOST) as client:
+        assert client.post("/rerank", json={"query": "cat " * 100, "texts": ["a"] * 11}).status_code == 200
+        response = client.post("/rerank", json={"query": "cat " * 100, "texts": ["a"] * 13})
+    assert response.status_code == 413
+    assert "5,000" in response.text
+
+
+def test_texts_are_tokenized_some_characters_at_a_time():
+    job = Job(["a" * 60, "b" * 60, "c", ("d" * 500, "e" * 500), [1] * 700, "f"])
+    lengths = []
+    while len(job.tokenized) < len(job.inputs):
+        some = job.next_inputs(3, 100)
+        job.tokenized += [COMPUTED] * len(some)
+        lengths.append(len(some))
+    assert lengths == [2, 2, 1, 1]
+
+
+def test_tokens_of_what_was_computed_are_forgotten(app_of):
+    with TestClient(app_of(), base_url=HOST) as client:
+        jobs, add = [], Job.add_tokenized
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Job, "add_tokenized", lambda job, found: (jobs.append(job), add(job, found)))
+            client.post("/embed", json={"inputs": MANY})
+    assert len(jobs[-1].tokenized) == len(MANY)
+    assert all(one is COMPUTED for one in jobs[-1].tokenized)
+
+
+def test_whatever_a_request_waits_for_it_ends_by_its_deadline(app_of, monkeypatch):
+    async def never(*_, **__):
+        await asyncio.sleep(60)
+
+    with TestClient(app_of(deadline=0.2), base_url=HOST) as client:
+        monkeypatch.setattr("likewise.serve.batching.model_store.ModelStore.loaded", never)
+        began = time.perf_counter()
+        response = client.post("/v1/embeddings", json={"input": "a cat"})
+        assert (response.status_code, response.json()["error"]["code"]) == (504, "deadline_exceeded")
+        assert time.perf_counter() - began < 1.2
+
+
+def test_a_model_is_loaded_on_if_the_request_that_wanted_it_has_ended(app_of, served_models):
+    count = []
+
+    def load():
+        count.append(1)
+        time.sleep(0.5)
+        return served_models[0]
+
+    app = app_of(deadline=0.3)
+    app.state.server.models.add("slow", "embedder", load)
+    with TestClient(app, base_url=HOST) as client:
+        assert client.post("/v1/embeddings", json={"input": "a", "model": "slow"}).status_code == 504
+        assert client.post("/v1/embeddings", json={"input": "a", "model": "slow"}).status_code == 200
+    assert len(count) == 1
+
+
+def test_a_request_past_its_deadline_leaves_the_queue(app_of, served_models, monkeypatch):
+    gate, compute = threading.Event(), EmbedderWork.compute
+
+    def slow(work, contents):
+        gate.wait(5)
+        return compute(work, contents)
+
+    monkeypatch.setattr(EmbedderWork, "compute", slow)
+    with TestClient(app_of(deadline=0.2, batch_tokens=8), base_url=HOST) as client:
+        assert client.post("/embed", json={"inputs": MANY}).status_code == 504
+        gate.set()
+        thread = next(iter(client.app.state.server.models)).thread
+        last = time.perf_counter() + 5
+        while thread.waiting_requests and time.perf_counter() < last:
+            time.sleep(0.005)
+        assert (thread.waiting_requests, thread.waiting_inputs, len(thread._jobs)) == (0, 0, 0)
+
+
+def test_a_cancelled_request_is_logged_and_counted(app_of, capfd):
+    async def run():
+        app = app_of(log="all")
+        endpoint_of = app._direct["POST", "/embed"]
+        never = asyncio.Event()
+        scope = {"type": "http", "method": "POST", "path": "/embed", "headers": [(b"host", b"localhost")]}
+        task = asyncio.create_task(endpoint_of(scope, never.wait, None))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        app.state.server.log.flush()
+        return app.state.server.metrics.counters["te_request_failure"]
+
+    assert asyncio.run(run()) == {'err="cancelled"': 1}
+    (line,) = (json.loads(line) for line in capfd.readouterr().err.splitlines() if '"/embed"' in line)
+    assert line["status"] == 499
+
+
+def test_who_goes_away_while_an_answer_is_sent_is_logged_and_counted(app_of, capfd):
+    async def run():
+        async with served(app_of(log="all")) as (state, connect):
+            reader, writer = await connect()
+            reader._transport.pause_reading()
+            writer.write(posted("/embed", {"inputs": ["a cat"] * 9000}))
+            await until(lambda: state.memory.answers.held > 0 and not state.models.named(None, "embedder").thread._jobs)
+            await asyncio.sleep(0.05)
+            writer.transport.abort()
+            await until(lambda: state.memory.answers.held == 0)
+            state.log.flush()
+            return state.metrics.counters["te_request_failure"]
+
+    assert asyncio.run(run()) == {'err="client_gone"': 1}
+    assert '"status":499' in capfd.readouterr().err
+
+
+def test_the_reason_is_read_by_a_client_that_goes_on_sending(app_of):
+    async def run():
+        async with served(app_of(max_body=1000)) as (_, connect):
+            reader, writer = await connect()
+            writer.write(
+                b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000000\r\n\r\n" + b" " * 3_000_000
+            )
+            assert b" 413 " in await asyncio.wait_for(reader.readline(), 5)
+            answered = await asyncio.wait_for(reader.read(), 5)
+            assert b"connection: close" in answered and b"1,000 bytes" in answered
+
+    asyncio.run(run())
+
+
+def test_a_body_that_nobody_reads_does_not_hold_the_connection(app_of):
+    async def run():
+        async with served(app_of(budget=Budget(header_seconds=0.1))) as (_, connect):
+            reader, writer = await connect()
+            writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
+            assert (await answer((reader, writer), b""))[0] == 200
+            last = time.perf_counter() + 3
+            while not reader.at_eof() and time.perf_counter() < last:
+                writer.write(b" ")
+                await asyncio.sleep(0.02)
+            assert reader.at_eof()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("path", ["/models/tiny", "/srv/x.y-z/notes"])
+def test_an_error_of_the_library_names_no_folder_of_the_server(path):
+    message = without_folders(f"{path} holds nothing; expected {path}/config.json, see https://example.com/a/b/c")
+    assert "/models/" not in message and "/srv/" not in message
+    assert path.rpartition("/")[2] in message
+    assert message.endswith("https://example.com/a/b/c")
+
+
+def test_pieces_are_joined_and_cut_to_one_size():
+    sizes = (0, 1, AT_ONCE - 2, 3, 3 * AT_ONCE + 7, 2)
+    body = b"".join(bytes([number]) * size for number, size in enumerate(sizes))
+    pieces = endpoint.pieces_of(Pieces([bytes([number]) * size for number, size in enumerate(sizes)]))
+    assert b"".join(pieces) == body
+    assert [len(piece) for piece in pieces[:-1]] == [AT_ONCE] * (len(pieces) - 1)
