@@ -47,7 +47,7 @@ BOMBS = {
     "/v2/rerank": {"query": "a", "documents": MANY},
     "/embed_all": {"inputs": ["cat dog " * 30]},
     "/tokenize": {"inputs": "a " * 200},
-    "/decode": {"ids": [[5, 6, 7] * 1000]},
+    "/decode": {"ids": [[5, 6, 7] * 2000]},
     "/similarity": {"texts": MANY},
 }
 """A small request for a large answer, by route."""
@@ -190,7 +190,11 @@ def test_the_answer_is_refused_before_anything_is_embedded(app_of, monkeypatch):
 
 @pytest.mark.parametrize(("limit", "path"), [("answers", "/embed"), ("bodies", "/embed"), ("requests", "/embed")])
 def test_what_all_requests_hold_is_bounded_and_others_may_come_again(limit, path, app_of):
-    bodies = {"answers": {"inputs": MANY}, "requests": {"inputs": "cat"}, "bodies": {"inputs": " " * 70_000 + "cat"}}
+    bodies = {
+        "answers": {"inputs": MANY},
+        "requests": {"inputs": " " * 9000 + "cat"},
+        "bodies": {"inputs": " " * 70_000 + "cat"},
+    }
     with TestClient(app_of(), base_url=HOST) as client:
         account = getattr(client.app.state.server.memory, limit)
         assert account.take(account.most - 10)

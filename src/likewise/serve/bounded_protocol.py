@@ -29,13 +29,14 @@ IDLE_SECONDS = 0.25
 class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     """One connection; `most_connections` is how many are served, and as many more are refused with an answer."""
 
+    headers: list[tuple[bytes, bytes]]
     is_surplus = False
     was_cut = False
     """Whether the connection ended before its client had read all."""
     _in_headers, _in_body, _has_advanced, _is_stopping = True, False, False, False
     _is_refused = _is_too_large = False
     """Refused: what else arrives is ignored."""
-    _head_bytes = _header_lines = _pipeline_bytes = 0
+    _head_bytes = _pipeline_bytes = 0
     _running: RequestResponseCycle | None = None
     """The request that is answered, or was answered last."""
     _arrival_timer: asyncio.TimerHandle | None = None
@@ -57,50 +58,52 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
 
     def data_received(self, data: bytes) -> None:
         """Parse what arrives in pieces, and stop where the connection is refused."""
+        if len(data) <= PIECE and not self._is_refused:
+            self._parse(data)
+            return
         for start in range(0, len(data), PIECE):
             if self._is_refused or self.transport.is_closing():
                 return
-            self._parse(data if len(data) <= PIECE else data[start : start + PIECE])
+            self._parse(data[start : start + PIECE])
 
     def _parse(self, piece: bytes) -> None:
         """Parse a piece; one with nothing but unfinished headers, trailers or chunk extensions is counted."""
         self._has_advanced = False
         super().data_received(piece)
+        if self._has_advanced and not (self._in_headers or self._head_bytes or self._is_refused):
+            return  # most of the time
         if self.transport.is_closing():
             return
         if self._has_advanced:
             self._forget_head()
         elif not self._memory.requests.take(len(piece)):
             self._refuse(503, "This server is busy; try again later.")
+            return
         else:
             self._head_bytes += len(piece)
-        if self._head_bytes > self._budget.head or self._is_too_large:
+        lines = len(self.headers or ())
+        if self._is_too_large or self._head_bytes > self._budget.head or lines > self._budget.header_lines:
             bound = f"{self._budget.head} bytes and {self._budget.header_lines} lines"
             self._refuse(431, f"Headers, trailers or chunk extensions are too large; the most are {bound}.")
-        elif self._in_headers and self._arrival_timer is None:
+        elif self._in_headers and self._arrival_timer is None and not self._is_refused:
             self._await_rest()  # of the headers of a second request on this connection
 
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._in_headers, self._header_lines = True, 0
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header; trailers, which come after the request's handler has them, are not."""
-        self._header_lines += 1
-        if self._header_lines > self._budget.header_lines:
-            self._is_refused = self._is_too_large = True
-        elif self._in_headers:
-            super().on_header(name, value)
+        self._in_headers = True
 
     def on_headers_complete(self) -> None:
         """Its headers are complete."""
         self._in_headers, self._in_body, self._has_advanced = False, True, True
+        if len(self.headers) > self._budget.header_lines:
+            self._is_refused = self._is_too_large = True
         if self._is_refused:
             return
         self._stop_arrival()
         self.scope["extensions"] = {CONNECTION: self}
         super().on_headers_complete()
+        self.headers = []  # of trailers, which no handler is given
         if self.is_surplus or self._is_stopping:
             self.cycle.keep_alive = False
         if self.pipeline:

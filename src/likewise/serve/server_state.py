@@ -20,6 +20,7 @@ from .observe.request_log import RequestLog
 from .routes.route_table import api_routes
 from .serve_settings import ServeSettings
 from .web.api_errors import ApiError
+from .web.deadlines import Deadlines
 from .web.endpoint import ApiRoute
 from .web.exchange import Exchange
 
@@ -40,6 +41,7 @@ class ServerState:
     def __init__(self, settings: ServeSettings, collections: Path | None = None) -> None:
         self.settings, self.process_name = settings, secrets.token_hex(4)
         self.memory = Memory(settings.budget, settings.max_body)
+        self.deadlines = Deadlines()
         self.models = ModelStore(settings, self)
         self._folder = collections
         self.metrics, self.load, self.log = Metrics(), LiveLoad(), RequestLog(settings.log)

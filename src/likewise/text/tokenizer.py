@@ -164,10 +164,9 @@ class Tokenizer:
         if not run.search(cleaned) and not run.search(self._normalized(cleaned)):
             return []
         (encoded,) = self.backend.encode_batch([cleaned], add_special_tokens=False)  # `encode` keeps Python's lock
-        spans = [
-            (position, *encoded.token_to_chars(position)) for position, i in enumerate(encoded.ids) if i == unknown
-        ]
-        lengths = ((position, len(self._normalized(cleaned[begin:end]))) for position, begin, end in spans)
+        # not `encoded.offsets`, which makes a list of all of them, by the lock again
+        spans = ((position, encoded.token_to_chars(position)) for position, i in enumerate(encoded.ids) if i == unknown)
+        lengths = ((position, len(self._normalized(cleaned[slice(*span)]))) for position, span in spans if span)
         return [(position, length) for position, length in lengths if length > limit]
 
     def _clean(self, text: str) -> str:

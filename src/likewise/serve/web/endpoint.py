@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ...errors import BadInput, LikewiseError, ModelNotFound, TooLong
 from .api_errors import ERROR_SHAPES, ApiError, ErrorShape
+from .deadlines import Deadlines
 from .exchange import (
     LARGE_BODY,
     Exchange,
@@ -27,8 +28,6 @@ from .schemas import ObjectOf
 
 AT_ONCE = 1 << 16
 """Bytes of a body that are sent in one piece, and that a client has to take within the budget's seconds."""
-UNCOUNTED = 1 << 12
-"""Bytes of an answer, an error's above all, that is sent whatever else waits to be read."""
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
 """The folders of an absolute path."""
 Handler = Callable[[Exchange], Awaitable[Reply]]
@@ -66,6 +65,7 @@ class ServerHooks(Protocol):
 
     settings: Any
     memory: Any
+    deadlines: Deadlines
 
     def admit(self, exchange: Exchange, is_open: bool) -> None:
         """Check host, origin, key and rate; raises ApiError."""
@@ -91,35 +91,40 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; whatever it waits for, it ends by its deadline."""
         exchange = Exchange(scope, receive, self.server)
+        exchange.ends = exchange.began + self._seconds
         error: BaseException | None = None
+        task = self.server.deadlines.begin(exchange)
         try:
-            async with asyncio.timeout(self._seconds):
-                reply, error = await self._reply(exchange)
-                await send_reply(exchange, reply, send)
-        except TimeoutError:
-            error = ApiError("deadline", f"the request took longer than {self._seconds:g} seconds")
-            reply = error_reply(error, self._shape)
-            await self._end_late(exchange, reply, send)
+            try:
+                self.server.admit(exchange, self.route.is_open)
+                await self._read(exchange)
+                reply = in_pieces(exchange, await self.route.handle(exchange))
+            except Exception as caught:
+                error = caught
+                reply = error_reply(as_api_error(caught, self.server), self._shape)
+            await send_reply(exchange, reply, send)
         except ConnectionError as gone:
             error = ApiError("client_gone", str(gone))
             reply = error_reply(error, self._shape)
         except asyncio.CancelledError:
-            error = ApiError("cancelled", "the request was cancelled: its client has gone, or the server stops")
-            self.server.finished(exchange, self.route, error.kind.status, error)
-            raise
+            error, reply = self._ended(exchange)
+            if not exchange.is_late:
+                self.server.finished(exchange, self.route, reply.status, error)
+                raise
+            task.uncancel()
+            await self._end_late(exchange, reply, send)
         finally:
+            self.server.deadlines.end(task)
             exchange.release()
         self.server.finished(exchange, self.route, reply.status, error)
 
-    async def _reply(self, exchange: Exchange) -> tuple[Reply, BaseException | None]:
-        """The handler's reply, or an error's, with the error."""
-        try:
-            self.server.admit(exchange, self.route.is_open)
-            await self._read(exchange)
-            reply = await self.route.handle(exchange)
-            return hold_reply(exchange, reply), None
-        except Exception as error:
-            return error_reply(as_api_error(error, self.server), self._shape), error
+    def _ended(self, exchange: Exchange) -> tuple[ApiError, Reply]:
+        """The error of a request whose task was cancelled."""
+        if exchange.is_late:
+            error = ApiError("deadline", f"the request took longer than {self._seconds:g} seconds")
+        else:
+            error = ApiError("cancelled", "the request was cancelled: its client has gone, or the server stops")
+        return error, error_reply(error, self._shape)
 
     async def _end_late(self, exchange: Exchange, reply: Reply, send: Send) -> None:
         """Say that the deadline has passed; if an answer has begun, the connection is all that can be ended."""
@@ -180,21 +185,15 @@ def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
     return Reply(pieces_of(body), headers, status)
 
 
-def hold_reply(exchange: Exchange, reply: Reply) -> Reply:
-    """A reply as pieces of bytes, which count as held in place of what was estimated.
+def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
+    """A reply as pieces of bytes, which are counted.
 
     Raises:
         ApiError: it is larger than an answer may be, or too many wait to be read.
     """
-    pieces = pieces_of(reply.body)
-    size, answers = sum(map(len, pieces)), exchange.server.memory.answers
-    held = exchange.held.get(answers, 0)
-    if size > held and size > UNCOUNTED:
-        exchange.hold_answer(size - held)
-    elif size < held:
-        exchange.held[answers] = size
-        answers.give_back(held - size)
-    return Reply(pieces, reply.headers, reply.status, reply.media_type)
+    reply.body = pieces_of(reply.body)
+    exchange.settle_answer(sum(map(len, reply.body)))
+    return reply
 
 
 async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
@@ -227,8 +226,9 @@ def pieces_of(body: Any) -> Pieces:
     """A body as what is sent at a time; its own list of pieces is used up, so that none is held twice."""
     if not isinstance(body, Pieces):
         body = Pieces([body if isinstance(body, bytes) else json_bytes(body)])
-    is_one_write = len(body) == 1 and len(body[0]) <= AT_ONCE
-    return body if is_one_write else Pieces(_of_one_size(body))
+    if sum(map(len, body)) <= AT_ONCE:
+        return body if len(body) == 1 else Pieces([b"".join(body)])
+    return Pieces(_of_one_size(body))
 
 
 def _of_one_size(pieces: list[Any]) -> Iterator[bytes]:

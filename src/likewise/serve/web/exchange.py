@@ -23,6 +23,8 @@ NUMBERS_AT_A_TIME = 1 << 13
 """Numbers that are written as JSON before other requests have their turn: about a quarter of a millisecond."""
 CONNECTION = "likewise.connection"
 """The extension in a request's scope that has its connection (`bounded_protocol`); other servers have none."""
+UNCOUNTED = 1 << 13
+"""Bytes; bodies and answers of so many are not counted: to count them takes longer than to read them."""
 SMALL_BODY = 1 << 16
 """Bytes; bodies of so many have an account of their own, so that large ones do not keep them out."""
 LARGE_BODY = 1 << 18
@@ -32,9 +34,9 @@ RETRY_SECONDS = 1.0
 _numbers = itertools.count(1)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reply:
-    """What is sent back: bytes, pieces of bytes, or what is sent as JSON."""
+    """What is sent back: bytes, pieces of bytes, or what is sent as JSON; in the end its body is pieces."""
 
     body: Any
     headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -62,17 +64,26 @@ class Exchange:
     """Who asks, where there are API keys."""
     held: dict[Any, int] = field(default_factory=dict)
     """Bytes by account (`likewise.serve.budget`)."""
+    ends: float = float("inf")
+    """When it is given up, on the clock of `time.perf_counter`."""
+    is_late: bool = False
+    """Whether that has passed."""
+    answer_size: int = 0
+    """Bytes that the answer is expected to have."""
     has_begun: bool = False
     """Whether a part of the answer was sent."""
     notes: dict[str, Any] = field(default_factory=dict)
     """What the log says of it: model, inputs, tokens …"""
     headers: dict[bytes, bytes] = field(init=False)
     """By lower-case name."""
+    connection: Any = field(init=False)
+    """What it came by (`bounded_protocol`); None under another server than ours."""
     request_id: str = field(init=False)
     """The caller's X-Request-Id, if it is a plain word; else one of ours."""
 
     def __post_init__(self) -> None:
         self.headers = dict(self.scope["headers"])
+        self.connection = self.scope["extensions"].get(CONNECTION) if "extensions" in self.scope else None
         given = self.headers.get(b"x-request-id", b"")
         is_plain = given and REQUEST_ID.fullmatch(given)
         self.request_id = given.decode() if is_plain else f"{self.server.process_name}-{next(_numbers):x}"
@@ -82,11 +93,6 @@ class Exchange:
         """What stands in the path's braces."""
         values: dict[str, str] = self.scope.get("path_params", {})
         return values
-
-    @property
-    def connection(self) -> Any:
-        """The connection it came by; None under another server than ours."""
-        return self.scope.get("extensions", {}).get(CONNECTION)
 
     @property
     def is_surplus(self) -> bool:
@@ -110,15 +116,32 @@ class Exchange:
         Raises:
             ApiError: one answer may not have so many, or the answers of all requests together.
         """
+        self.answer_size += size
+        if self.answer_size <= UNCOUNTED:
+            return
         memory = self.server.memory
-        total = self.held.get(memory.answers, 0) + size
-        if total > memory.budget.answer:
+        if self.answer_size > memory.budget.answer:
             raise ApiError(
                 "answer_too_large",
-                f"the answer would have {total:,} bytes or more; this server sends {memory.budget.answer:,} at most. "
-                "Ask for less at a time",
+                f"the answer would have {self.answer_size:,} bytes or more; this server sends "
+                f"{memory.budget.answer:,} at most. Ask for less at a time",
             )
-        self.hold(memory.answers, size)
+        self.hold(memory.answers, self.answer_size - self.held.get(memory.answers, 0))
+
+    def settle_answer(self, size: int) -> None:
+        """Count the bytes that the answer has in place of those that it was going to have.
+
+        Raises:
+            ApiError: as `hold_answer`.
+        """
+        if size > self.answer_size:
+            self.hold_answer(size - self.answer_size)
+        elif self.held:
+            answers = self.server.memory.answers
+            more = self.held.get(answers, 0) - size
+            if more > 0:
+                self.held[answers] = size
+                answers.give_back(more)
 
     def release(self) -> None:
         """Hold nothing any more."""
@@ -172,8 +195,9 @@ class Exchange:
     def _hold_body(self, more: int, size: int, most: int) -> None:
         if size > most:
             raise _too_large(most)
-        memory = self.server.memory
-        self.hold(memory.requests if size <= SMALL_BODY else memory.bodies, more)
+        if size > UNCOUNTED:
+            memory = self.server.memory
+            self.hold(memory.requests if size <= SMALL_BODY else memory.bodies, more)
 
     async def gone(self) -> None:
         """Wait until the caller has closed the connection; the body has been read before."""
@@ -225,7 +249,7 @@ def json_bytes(value: Any) -> bytes:
 
 async def json_rows(rows: np.ndarray, entry: Callable[[int, Any], Any]) -> Pieces:
     """A JSON list of an entry for each row, in pieces; other requests have their turn between two of them."""
-    size = max(1, NUMBERS_AT_A_TIME // np.shape(rows)[1]) if len(rows) else 1
+    size = max(1, NUMBERS_AT_A_TIME // rows.shape[1])
     if len(rows) <= size:
         return Pieces([orjson.dumps([entry(i, row) for i, row in enumerate(rows)], option=orjson.OPT_SERIALIZE_NUMPY)])
     pieces = Pieces([b"["])
