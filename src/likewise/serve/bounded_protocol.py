@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from .budget import Memory
 from .one_write import OneWrite
-from .web.exchange import CONNECTION
+from .web.exchange import CONNECTION, UNCOUNTED
 
 PIECE = 1 << 14
 """Bytes that are parsed at a time: so much more than the bound can be read of headers, and be pipelined."""
@@ -49,7 +49,8 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for headers; what exceeds even the connections that get a refusal is closed at once."""
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=0)  # `pause_writing` then means that a client has not taken everything
+        # `pause_writing` then means that a client has not taken what is counted; less is written with that of others
+        transport.set_write_buffer_limits(high=UNCOUNTED, low=0)
         self.is_surplus = len(self.connections) > self._most
         if len(self.connections) > 2 * self._most:
             transport.abort()
@@ -118,7 +119,8 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     def on_message_complete(self) -> None:
         """It is complete."""
         self._in_body, self._has_advanced = False, True
-        self._stop_arrival()
+        if self._arrival_timer is not None:
+            self._stop_arrival()
         if not self._is_refused:
             super().on_message_complete()
 
@@ -138,8 +140,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     def pause_writing(self) -> None:
         """Its client has not taken all of what was written: wait for it, but not for long."""
         super().pause_writing()
-        if self._write_timer is None:
-            self._write_timer = self.loop.call_later(self._budget.write_seconds, self.transport.abort)
+        self._await_reader()
 
     def resume_writing(self) -> None:
         """All has been taken."""
@@ -161,12 +162,18 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         """Close after an answer; a client that is still sending gets the time to read it."""
         self.pipeline.clear()
         if not (self._in_body or self._is_refused):
+            self._await_reader()
             self.transport.close()
         elif not self.transport.is_closing():
             self._is_refused = True
             if self.transport.can_write_eof():
                 self.transport.write_eof()
             self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """It has been idle for long."""
+        self._await_reader()
+        super().timeout_keep_alive_handler()
 
     def abort(self) -> None:
         """Close at once, whatever has not been sent."""
@@ -240,6 +247,10 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         if self._arrival_timer is not None:
             self._arrival_timer.cancel()
             self._arrival_timer = None
+
+    def _await_reader(self) -> None:
+        if self._write_timer is None:
+            self._write_timer = self.loop.call_later(self._budget.write_seconds, self.transport.abort)
 
     def _stop_writing(self) -> None:
         if self._write_timer is not None:

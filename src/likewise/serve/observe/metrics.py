@@ -31,6 +31,8 @@ ABOUT = {
 
 SINGLE, BATCH = 'method="single"', 'method="batch"'
 KINDS = ("embed", "rerank")
+PARTS = ("", "_tokenization", "_queue", "_inference")
+"""Of a request's duration: all of it, and where it goes."""
 
 
 class Histogram:
@@ -68,6 +70,7 @@ class Metrics:
     def __init__(self) -> None:
         self.counters: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         self.histograms: dict[str, Histogram] = {}
+        self._durations: dict[str, list[Histogram]] = {}
         self.histograms["te_batch_next_size"] = Histogram(SIZES)
         self.histograms["te_batch_next_tokens"] = Histogram(TOKENS)
         self.histograms["te_request_input_length"] = Histogram(TOKENS)
@@ -76,21 +79,17 @@ class Metrics:
         """Add to a counter; `label` is as Prometheus writes it: `method="single"`."""
         self.counters[name][label] += times
 
-    def observe(self, name: str, seconds: float) -> None:
-        """Note a duration."""
-        found = self.histograms.get(name)
-        if found is None:
-            found = self.histograms[name] = Histogram(DURATIONS)
-        found.observe(seconds)
-
     def observe_request(self, kind: str, inputs: int, total: float, timings: Timings) -> None:
         """Note an answered request of a kind, and its parts; `te_request_…` is the sum over kinds."""
         self.count("te_request_count", SINGLE if inputs == 1 else BATCH)
         self.count(f"te_{kind}_count", times=inputs)
-        self.observe(f"te_{kind}_duration", total)
-        self.observe(f"te_{kind}_tokenization_duration", timings.tokenization)
-        self.observe(f"te_{kind}_queue_duration", timings.queue)
-        self.observe(f"te_{kind}_inference_duration", timings.inference)
+        found = self._durations.get(kind)
+        if found is None:
+            names = [f"te_{kind}{part}_duration" for part in PARTS]
+            found = self._durations[kind] = [self.histograms.setdefault(name, Histogram(DURATIONS)) for name in names]
+        parts = (total, timings.tokenization, timings.queue, timings.inference)
+        for histogram, seconds in zip(found, parts, strict=True):
+            histogram.observe(seconds)
 
     def _derived(self) -> tuple[dict[str, dict[str, float]], dict[str, Histogram]]:
         """All counters and histograms, those that follow from others among them."""
@@ -98,7 +97,7 @@ class Metrics:
         for name in ("te_request", *(f"te_{kind}" for kind in KINDS)):
             if f"{name}_count" in counters:  # what is counted was answered
                 counters[f"{name}_success"] = counters[f"{name}_count"]
-        for part in ("", "_tokenization", "_queue", "_inference"):
+        for part in PARTS:
             of_kinds = [histograms[name] for kind in KINDS if (name := f"te_{kind}{part}_duration") in histograms]
             if of_kinds:
                 histograms[f"te_request{part}_duration"] = Histogram.total(of_kinds)

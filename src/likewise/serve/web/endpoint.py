@@ -14,6 +14,7 @@ from .api_errors import ERROR_SHAPES, ApiError, ErrorShape
 from .deadlines import Deadlines
 from .exchange import (
     LARGE_BODY,
+    UNCOUNTED,
     Exchange,
     Pieces,
     Receive,
@@ -115,7 +116,8 @@ class Endpoint:
             await self._end_late(exchange, reply, send)
         finally:
             self.server.deadlines.end(task)
-            exchange.release()
+            if exchange.held:
+                exchange.release()
         self.server.finished(exchange, self.route, reply.status, error)
 
     def _ended(self, exchange: Exchange) -> tuple[ApiError, Reply]:
@@ -146,7 +148,9 @@ class Endpoint:
 
     def _parsed(self, body: bytes) -> Any:
         assert self.route.body is not None
-        check_values(body, self.server.memory.budget.values)
+        most = self.server.memory.budget.values
+        if len(body) > most:  # each value has a byte
+            check_values(body, most)
         return self.route.body.check(parse_json(body), "")
 
 
@@ -191,8 +195,9 @@ def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
     Raises:
         ApiError: it is larger than an answer may be, or too many wait to be read.
     """
-    reply.body = pieces_of(reply.body)
-    exchange.settle_answer(sum(map(len, reply.body)))
+    reply.body = pieces = pieces_of(reply.body)
+    if len(pieces) > 1 or len(pieces[0]) > UNCOUNTED or exchange.held:
+        exchange.settle_answer(sum(map(len, pieces)))
     return reply
 
 
@@ -224,11 +229,12 @@ async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
 
 def pieces_of(body: Any) -> Pieces:
     """A body as what is sent at a time; its own list of pieces is used up, so that none is held twice."""
-    if not isinstance(body, Pieces):
-        body = Pieces([body if isinstance(body, bytes) else json_bytes(body)])
-    if sum(map(len, body)) <= AT_ONCE:
-        return body if len(body) == 1 else Pieces([b"".join(body)])
-    return Pieces(_of_one_size(body))
+    pieces = body if isinstance(body, Pieces) else Pieces([body if isinstance(body, bytes) else json_bytes(body)])
+    if len(pieces) == 1 and len(pieces[0]) <= AT_ONCE:
+        return pieces
+    if sum(map(len, pieces)) <= AT_ONCE:
+        return Pieces([b"".join(pieces)])
+    return Pieces(_of_one_size(pieces))
 
 
 def _of_one_size(pieces: list[Any]) -> Iterator[bytes]:
