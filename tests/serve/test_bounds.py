@@ -401,7 +401,8 @@ def test_who_goes_away_while_an_answer_is_sent_is_logged_and_counted(app_of, cap
         async with served(app_of(log="all")) as (state, connect):
             reader, writer = await connect()
             reader._transport.pause_reading()
-            writer.write(posted("/embed", {"inputs": ["a cat"] * 9000}))
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            writer.write(posted("/embed", {"inputs": ["a cat"] * 10_000}))
             await until(lambda: state.memory.answers.held > 0 and not state.models.named(None, "embedder").thread._jobs)
             await asyncio.sleep(0.05)
             writer.transport.abort()
