@@ -2,6 +2,10 @@
 PYTHON ?= python3
 MODEL ?= likewise-mini
 RECOMMENDED := all-MiniLM-L6-v2
+# What pip is asked for as torch, and where: CONTRIBUTING.md explains these two
+TORCH ?= torch==2.13.0
+TORCH_INDEX ?=
+TORCH_MADE := $(if $(filter no,$(TORCH)),,.venv/torch)
 BIN := .venv/bin
 WHEELS := x86_64 aarch64
 export HF_HUB_OFFLINE ?= 1
@@ -30,17 +34,33 @@ help:
 	@echo "make bench   measurements into benchmarks/results, and README's table from them"
 	@echo "make bench-peers  our engines and other libraries in turn (docs/speed.md); ARENA=--quick: does it all work?"
 
-setup: .venv/made .venv/native .venv/$(RECOMMENDED)
+setup: .venv/made $(TORCH_MADE) .venv/tests .venv/native .venv/$(RECOMMENDED)
 
-# torch first: a bare "torch" from an index can bring gigabytes of CUDA; a build that is there already is kept
+# What the demo needs and nothing more; the installation compiles the native library
 .venv/made: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet -e ".[torch,glove,parquet,map,serve,zstd]" --group test --group check
+	$(BIN)/pip install --quiet -e ".[map]"
 	@touch $@ .venv/native
 
-# the installation compiles the native library; this does so again when its sources change
+.venv/torch: .venv/made
+	@if $(BIN)/python -c "import torch" 2> /dev/null; then \
+	  $(BIN)/python -c "import torch; print(f'torch {torch.__version__} is in .venv, and stays')"; \
+	else \
+	  echo "Installing $(TORCH) into .venv, once$(if $(TORCH_INDEX), (from $(TORCH_INDEX)))."; \
+	  echo "A build for CPUs is 0.2 GB to download and 0.8 GB on disk; the one that PyPI has for Linux brings CUDA,"; \
+	  echo "2.5 GB to download and 5.6 GB on disk. make test TORCH_INDEX=https://download.pytorch.org/whl/cpu takes a"; \
+	  echo "build for CPUs, and make test TORCH=no runs the tests that do without torch."; \
+	  $(BIN)/pip install --quiet $(TORCH_INDEX:%=--index-url %) "$(TORCH)"; \
+	fi
+	@touch $@
+
+# LIKEWISE_NATIVE=0: the library was compiled by .venv/made, and stays where it is
+.venv/tests: .venv/made
+	LIKEWISE_NATIVE=0 $(BIN)/pip install --quiet -e ".[glove,parquet,map,serve,zstd]" --group test --group check
+	@touch $@
+
+# .venv/made compiles the native library; this does so again when its sources change
 .venv/native: .venv/made $(wildcard native/*.cpp native/*.h native/*/*.h native/compile.py)
 	-$(BIN)/python native/compile.py src/likewise/engines/native/likewise_native.so
 	@touch $@
