@@ -7,6 +7,8 @@ TORCH ?= torch==2.13.0
 TORCH_INDEX ?=
 TORCH_MADE := $(if $(filter no,$(TORCH)),,.venv/torch)
 BIN := .venv/bin
+# Python compiles a module when it is first imported: most are never
+INSTALL := $(BIN)/pip install --quiet --no-compile
 WHEELS := x86_64 aarch64
 export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
@@ -39,8 +41,7 @@ setup: .venv/made $(TORCH_MADE) .venv/tests .venv/native .venv/$(RECOMMENDED)
 # What the demo needs and nothing more; the installation compiles the native library
 .venv/made: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet -e ".[map]"
+	$(INSTALL) -e ".[map]"
 	@touch $@ .venv/native
 
 .venv/torch: .venv/made
@@ -51,13 +52,14 @@ setup: .venv/made $(TORCH_MADE) .venv/tests .venv/native .venv/$(RECOMMENDED)
 	  echo "A build for CPUs is 0.2 GB to download and 0.8 GB on disk; the one that PyPI has for Linux brings CUDA,"; \
 	  echo "2.5 GB to download and 5.6 GB on disk. make test TORCH_INDEX=https://download.pytorch.org/whl/cpu takes a"; \
 	  echo "build for CPUs, and make test TORCH=no runs the tests that do without torch."; \
-	  $(BIN)/pip install --quiet $(TORCH_INDEX:%=--index-url %) "$(TORCH)"; \
+	  $(INSTALL) $(TORCH_INDEX:%=--index-url %) "$(TORCH)"; \
 	fi
 	@touch $@
 
 # LIKEWISE_NATIVE=0: the library was compiled by .venv/made, and stays where it is
 .venv/tests: .venv/made
-	LIKEWISE_NATIVE=0 $(BIN)/pip install --quiet -e ".[glove,parquet,map,serve,zstd]" --group test --group check
+	$(INSTALL) --upgrade pip
+	LIKEWISE_NATIVE=0 $(INSTALL) -e ".[glove,parquet,map,serve,zstd]" --group test --group check
 	@touch $@
 
 # .venv/made compiles the native library; this does so again when its sources change
@@ -69,8 +71,8 @@ setup: .venv/made $(TORCH_MADE) .venv/tests .venv/native .venv/$(RECOMMENDED)
 	$(BIN)/likewise download $(RECOMMENDED)
 	@touch $@
 
-.venv/parity: .venv/made
-	$(BIN)/pip install --quiet --group parity
+.venv/parity: $(TORCH_MADE) .venv/tests
+	$(INSTALL) --group parity
 	@touch $@
 
 demo: .venv/made $(if $(filter $(RECOMMENDED),$(MODEL)),.venv/$(RECOMMENDED))
