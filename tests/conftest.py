@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
 
 from likewise import Embedder
 from tests.native_library import NATIVE
 from tests.tiny import model_folder
+from tests.without_torch import TORCH, WithoutTorch
 
-torch.set_num_threads(1)
+if TORCH:
+    import torch
+
+    torch.set_num_threads(1)
 settings.register_profile(
     "likewise",
     deadline=None,
@@ -28,6 +31,11 @@ settings.register_profile(
 )
 settings.register_profile("same", settings.get_profile("likewise"), derandomize=True)
 settings.load_profile("likewise" if os.environ.get("LIKEWISE_FUZZ") else "same")  # `make fuzz` draws other examples
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not TORCH:
+        config.pluginmanager.register(WithoutTorch())
 
 
 @pytest.fixture(scope="session")

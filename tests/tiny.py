@@ -6,17 +6,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tokenizers
-import torch
-from safetensors.torch import load_file, save_file
-from torch import nn
+from safetensors.numpy import save_file as save_arrays
 
-from likewise.arrays.ragged import Ragged
-from likewise.encoders.checkpoint import save_encoder, tensors_by_file_name
-from likewise.encoders.encoder import Encoder
 from likewise.encoders.families import FAMILIES
-from likewise.encoders.layers import initialize_weights
 from likewise.reranker.classification_heads import CLASSIFIERS
+from tests.without_torch import TORCH, skip
+
+if TORCH:
+    import torch
+    from safetensors.torch import load_file, save_file
+    from torch import nn
+
+    from likewise.arrays.ragged import Ragged
+    from likewise.encoders.checkpoint import save_encoder, tensors_by_file_name
+    from likewise.encoders.encoder import Encoder
+    from likewise.encoders.layers import initialize_weights
 
 POSITIONS = 66
 _BERT = {
@@ -96,7 +102,7 @@ def config_of(family: str) -> dict[str, Any]:
     return {"model_type": family, **CONFIGS[family]}
 
 
-def random_encoder(config: Mapping[str, Any], seed: int = 0) -> Encoder:
+def random_encoder(config: Mapping[str, Any], seed: int = 0) -> "Encoder":
     """An encoder of this config in which every number is drawn, biases and norms too, so that none is idle."""
     torch.manual_seed(seed)
     module = FAMILIES[config["model_type"]].build(config)
@@ -108,6 +114,49 @@ def random_encoder(config: Mapping[str, Any], seed: int = 0) -> Encoder:
         if isinstance(part, nn.Linear | nn.LayerNorm) and part.bias is not None:
             nn.init.normal_(part.bias, 0.0, 0.1)
     return module.eval()
+
+
+def save_bert(folder: Path, config: Mapping[str, Any], seed: int, prefix: str = "", labels: int = 0) -> None:
+    """The files of a BERT whose every number is drawn by NumPy, for where torch is not installed."""
+    if config["model_type"] != "bert":
+        skip(f"a {config['model_type']} of random weights")
+    draw = np.random.default_rng(seed)
+    shapes = {f"{prefix}{name}": shape for name, shape in bert_shapes(config).items()} | classifier_shapes(
+        config, labels
+    )
+    weights = {
+        name: (draw.normal(1.0 if name.endswith("LayerNorm.weight") else 0.0, 0.1, shape)).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+    write(folder / "config.json", dict(config))
+    save_arrays(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def bert_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The tensors of a BERT by their names in its file."""
+    width, inner = config["hidden_size"], config["intermediate_size"]
+    tables = {"word": "vocab_size", "position": "max_position_embeddings", "token_type": "type_vocab_size"}
+    shapes = {f"embeddings.{name}_embeddings.weight": (config[size], width) for name, size in tables.items()}
+    norms, products = ["embeddings.LayerNorm"], {}
+    for i in range(config["num_hidden_layers"]):
+        layer = f"encoder.layer.{i}"
+        norms += [f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"]
+        products |= {f"{layer}.attention.self.{name}": (width, width) for name in ("query", "key", "value")}
+        products |= {f"{layer}.attention.output.dense": (width, width)}
+        products |= {f"{layer}.intermediate.dense": (inner, width), f"{layer}.output.dense": (width, inner)}
+    return shapes | _with_biases(products | dict.fromkeys(norms, (width,)))
+
+
+def classifier_shapes(config: Mapping[str, Any], labels: int) -> dict[str, tuple[int, ...]]:
+    """The tensors of a BERT's classifier; none where there are no labels."""
+    width = config["hidden_size"]
+    return _with_biases({"bert.pooler.dense": (width, width), "classifier": (labels, width)}) if labels else {}
+
+
+def _with_biases(weights: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    return {
+        f"{k}.{part}": v[: len(v) if part == "weight" else 1] for k, v in weights.items() for part in ("weight", "bias")
+    }
 
 
 def wordpieces(rounded: bool = False, lowercase: bool = True) -> tokenizers.Tokenizer:
@@ -149,7 +198,10 @@ def model_folder(
     """A model folder in sentence-transformers' older format, its JSON written by hand; `plain` has no modules.json."""
     folder.mkdir(parents=True, exist_ok=True)
     config = {**config_of(family), **(changes or {})}
-    save_encoder(random_encoder(config, seed), folder)
+    if TORCH:
+        save_encoder(random_encoder(config, seed), folder)
+    else:
+        save_bert(folder, config, seed)
     wordpieces(config.get("pad_token_id") == 1, lowercase).save(str(folder / "tokenizer.json"))
     if plain:
         return folder
@@ -174,9 +226,12 @@ def classifier_folder(folder: Path, family: str = "bert", labels: int = 1, **cha
     folder.mkdir(parents=True, exist_ok=True)
     names = {str(i): f"LABEL_{i}" for i in range(labels)}
     config = {**config_of(family), "id2label": names, **changes}
-    row, encoder = CLASSIFIERS[family], random_encoder(config)
-    head = initialize_weights(row.build(config), 0.3)
-    save_encoder(encoder, folder, row.prefix, tensors_by_file_name(head, row.names))
+    row = CLASSIFIERS[family]
+    if TORCH:
+        encoder, head = random_encoder(config), initialize_weights(row.build(config), 0.3)
+        save_encoder(encoder, folder, row.prefix, tensors_by_file_name(head, row.names))
+    else:
+        save_bert(folder, config, 0, row.prefix, labels)
     wordpieces(config.get("pad_token_id") == 1).save(str(folder / "tokenizer.json"))
     return folder
 
@@ -200,13 +255,13 @@ def reweigh(folder: Path, change: Any) -> None:
     save_file({k: v.contiguous() for k, v in new.items() if v is not None}, folder / "model.safetensors")
 
 
-def pack(lengths: Sequence[int], vocabulary: int = 100, seed: int = 0) -> Ragged:
+def pack(lengths: Sequence[int], vocabulary: int = 100, seed: int = 0) -> "Ragged":
     """Random ids in sentences of these lengths."""
     torch.manual_seed(seed)
     return Ragged(torch.randint(4, vocabulary, (sum(lengths),)), tuple(lengths))
 
 
-def packed(lengths: Sequence[int], *shape: int, seed: int = 0) -> Ragged:
+def packed(lengths: Sequence[int], *shape: int, seed: int = 0) -> "Ragged":
     """Random vectors in sentences of these lengths."""
     torch.manual_seed(seed)
     return Ragged(torch.randn(sum(lengths), *shape), tuple(lengths))

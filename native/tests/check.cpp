@@ -210,7 +210,7 @@ void check_scan(const std::string& name, const Kernels& kernels, const Kernels& 
 
 void check_scans(const Kernels& kernels, const Kernels& truth) {
     for (const auto& [queries, rows, width] :
-         {Sizes{1, 1, 1}, {2, 5, 7}, {9, 60, 16}, {17, 49, 33}, {40, 130, 100}, {70, 30, 384}}) {
+         {Sizes{1, 1, 1}, {2, 5, 7}, {1, 20, 64}, {3, 13, 130}, {4, 20, 388}, {9, 60, 16}, {17, 49, 33}, {40, 130, 100}, {70, 30, 384}}) {
         std::ostringstream name;
         name << kernels.name << " scan " << queries << " x " << rows << " x " << width << " ";
         const Vector q = drawn(queries * width), x = drawn(rows * width), scales = drawn(rows),

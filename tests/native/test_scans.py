@@ -28,6 +28,17 @@ def test_int8_scores_are_exact(library: Library, size: tuple[int, int, int], see
         assert np.array_equal(every_score(Scan(a, b, size[2]), library, name), wanted), name
 
 
+@pytest.mark.parametrize("queries", range(1, 6))  # up to four go along the rows' bytes, more by panels
+@pytest.mark.parametrize("width", [1, 5, 63, 64, 65, 130, 192, 4096, 4097])
+def test_int8_scores_of_few_queries_are_exact_at_any_width(library: Library, queries: int, width: int) -> None:
+    draw = np.random.default_rng(width)
+    a, b = (draw.integers(-127, 128, (rows, width)).astype(np.int8) for rows in (queries, 37))
+    wanted = a.astype(np.int64) @ b.astype(np.int64).T
+    for name in library.instruction_sets:
+        found = every_score(Scan(a, b, width), library, name)
+        assert np.array_equal(found, wanted.astype(np.float32)), name
+
+
 @given(size=sizes, seed=st.integers(0, 99))
 def test_scores_of_bits_are_equal_ones_minus_others(library: Library, size: tuple[int, int, int], seed: int) -> None:
     draw = np.random.default_rng(seed)

@@ -178,3 +178,12 @@ def test_an_origin_that_is_none_is_forbidden(origin, app_of):
         response = asked(client, Origin=origin)
         assert (response.status_code, response.json()["error_type"]) == (403, "Forbidden")
         assert client.options("/embed", headers={"Origin": origin}).status_code == 403
+
+
+def test_a_server_that_stops_is_unhealthy(app_of):
+    app = app_of()
+    with TestClient(app, base_url=HOST) as client:
+        assert client.get("/health").status_code == 200
+        app.state.server.is_stopping = True
+        answer = client.get("/health")
+        assert answer.status_code == 503 and "the server is stopping" in answer.text

@@ -186,3 +186,15 @@ def test_live_load_counts_what_was_asked(client):
     assert status["requests_per_second"] > 0
     assert status["latency_ms"]["p50"] > 0
     assert {one["name"] for one in status["models"]} >= {"tiny", "tiny-reranker"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/embeddings", {"input": ""}),
+        ("/embed", {"inputs": ["", "a cat"]}),
+        ("/v1/rerank", {"query": "", "documents": ["", "a cat"]}),
+    ],
+)
+def test_an_empty_text_is_a_text(client, path, body):
+    assert client.post(path, json=body).status_code == 200

