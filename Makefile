@@ -14,12 +14,13 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo test fuzz check fix parity stats integration attack mutants native wheels dist release docs bench bench-peers clean
+.PHONY: help setup demo test fuzz check fix parity stats integration attack mutants native sanitized wheels dist release docs bench bench-peers clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
 	@echo "             with the bundled model; make demo MODEL=all-MiniLM-L6-v2 downloads a better one (91 MB)"
-	@echo "make test    the tests"
+	@echo "make test    the tests; installs torch once, unless it is there: TORCH_INDEX=URL is another index for it,"
+	@echo "             and TORCH=no runs what needs no torch"
 	@echo "make fuzz    the tests, with other random examples every time"
 	@echo "make check   style, types, who may import whom, the shape of the source"
 	@echo "make fix     what the formatter can mend"
@@ -30,6 +31,7 @@ help:
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
 	@echo "make docs    the documentation as a site in build/site, its links checked"
 	@echo "make native  the compiled library by itself: its tests, and its own checks in C++"
+	@echo "make sanitized  the same checks in C++ under address and undefined-behaviour sanitizers"
 	@echo "make wheels  wheels for Linux (x86_64, aarch64; glibc 2.17 or newer), checked by auditwheel, in dist/"
 	@echo "make dist    source distribution, wheel and bills of materials (CycloneDX) into dist/, which is emptied first"
 	@echo "make release  the same, then each installed into new environments and tried (about five minutes, so not in CI)"
@@ -85,6 +87,9 @@ fuzz: setup
 	LIKEWISE_FUZZ=1 $(BIN)/python -m pytest -q -n 2
 
 check: setup
+ifeq ($(TORCH),no)
+	@$(BIN)/python -c "import torch" || { echo "make check reads torch's types, and so needs torch: leave TORCH=no out"; exit 1; }
+endif
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -103,7 +108,7 @@ parity: setup .venv/parity
 .venv/integration/made: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --upgrade pip
-	$(@D)/bin/pip install --quiet torch==2.13.0
+	$(@D)/bin/pip install --quiet $(TORCH_INDEX:%=--index-url %) torch==2.13.0
 	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance,ray,serve,traces,scikit-learn,langchain,llama-index,haystack,bertopic,keybert,duckdb]" --group integration --group clients --group clusters
 	npm install --silent --no-save --prefix $(@D) axe-core@4
 	@touch $@
@@ -125,6 +130,10 @@ mutants: setup
 native: setup
 	$(BIN)/python -m pytest -q tests/native
 	$(MAKE) -C native PYTHON=../$(BIN)/python check
+
+# The kernels' own check under address and undefined-behaviour sanitizers: about 100 seconds of one processor
+sanitized:
+	$(MAKE) -C native check-sanitized
 
 build/venv-wheels/made:
 	$(PYTHON) -m venv $(@D)

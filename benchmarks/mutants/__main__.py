@@ -8,19 +8,33 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
-from . import coverage_map
+from . import coverage_map, native
 from .coverage_map import KEPT, ROOT, SOURCE, Map
 from .slips import Mutant, is_another, of_folder, reach
-from .trial import Copy, Outcome, begin, breaks_import, preload, wait
+from .trial import INTEGRATION, Copy, Outcome, begin, breaks_import, preload, wait
 
-AREAS = ("pooling", "encoders", "text", "train", "evaluate", "search", "mine", "model_files")
-ELSEWHERE = tuple(f"likewise/search/backends/{room}/" for room in ("faiss_folder", "lance", "milvus", "postgres"))
-"""Rooms whose tests need packages and servers that the other tests do without."""
+PACKAGE = SOURCE / "likewise"
+FILES = "package"
+"""The area of the files that are in no room."""
+ROOMS = sorted(path.name for path in PACKAGE.iterdir() if any(path.rglob("*.py")))
+AREAS = (FILES, *ROOMS, native.AREA)
+ELSEWHERE = {
+    "likewise/search/backends/faiss_folder/hnsw_sidecar.py": ("test_hnsw_sidecar.py",),
+    "likewise/search/backends/lance/": ("test_lance.py", "test_indexes.py", "test_filters.py"),
+    "likewise/search/backends/milvus/": ("test_indexes.py", "test_filters.py", "test_servers_away.py"),
+    "likewise/search/backends/postgres/": ("test_pgvector.py", "test_indexes.py", "test_servers_away.py"),
+    "likewise/integrations/": ("test_frameworks.py", "test_scikit_learn.py", "test_tables.py"),
+    "likewise/distribute/workers/ray_cluster.py": ("test_ray.py", "test_map_batches.py"),
+    "likewise/serve/observe/tracing.py": ("test_serve_traces.py",),
+}
+"""What needs packages and servers that the other tests do without, and the files of tests/integration that run it."""
 EQUIVALENT = ROOT / "benchmarks" / "equivalent_mutants.toml"
 FIRST = 40.0  # seconds of tests that one set may take
 LIMIT = 20.0  # seconds more than the tests took that a mutant is given
+SERVERS = 120.0  # seconds that tests with servers are thought to take
 UNKNOWN = 30.0  # seconds that tests are thought to take of which it is not known
 PATIENCE = 4.0  # times what the tests took: the machine may be busy
 
@@ -32,11 +46,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     known = equivalents()
     areas = given.area or AREAS
-    drawn = [m for area in areas for m in draw(area, given.count // len(areas), given.seed, known)]
+    shares = shared_out(given.count, areas)
+    compiled = shares.pop(native.AREA, 0)
+    drawn = [m for area, share in shares.items() for m in draw(area, share, given.seed, known)]
     results = Results(given.json or KEPT.parent / f"seed-{given.seed}.jsonl")
+    seconds = None if given.minutes is None else 60 * given.minutes
     with tempfile.TemporaryDirectory() as folder:
-        try_all(drawn, results, Path(folder), given.workers, None if given.minutes is None else 60 * given.minutes)
-    print(report(drawn, results, given.seed, areas))
+        try_all(drawn, results, Path(folder), given.workers, seconds)
+        if compiled:
+            add = partial(_note, results)
+            every, place = native.shuffled(given.seed), Path(folder, "compiled")
+            drawn += native.try_all(every, results.of, add, count=compiled, folder=place, seconds=seconds)
+    print(report(drawn, results, given.seed, areas), *left_out(areas), sep="\n")
     return 0
 
 
@@ -44,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="which slips are drawn (default: 0)")
     parser.add_argument("--count", type=int, default=200, help="how many, shared out evenly over areas (default: 200)")
-    parser.add_argument("--area", nargs="+", help=f"rooms or files of src/likewise (default: {' '.join(AREAS)})")
+    parser.add_argument("--area", nargs="+", help=f"also rooms in rooms, and files (default: {' '.join(AREAS)})")
     parser.add_argument("--workers", type=int, default=1, help="mutants tried at once (default: 1)")
     parser.add_argument("--minutes", type=float, help="stop after this time; the same command goes on from there")
     parser.add_argument("--json", type=Path, help=f"results, a line a mutant (default: a file in {KEPT.parent})")
@@ -62,11 +83,38 @@ def draw(area: str, count: int, seed: int, equivalents: Sequence[dict[str, str]]
     return [mutant for _, mutant in zip(range(count), found, strict=False)]
 
 
+def shared_out(count: int, areas: Sequence[str]) -> dict[str, int]:
+    """How many slips are drawn of each area: `count` in all, as evenly as can be."""
+    share, more = divmod(count, len(areas))
+    return {area: share + (i < more) for i, area in enumerate(areas)}
+
+
 def drawable(area: str) -> list[Mutant]:
-    """All slips of an area but those in indexes of other packages and servers, which `make integration` tests."""
-    path = SOURCE / "likewise" / area
-    slips = of_folder(area, path if path.exists() else path.with_suffix(".py"), SOURCE)
-    return [slip for slip in slips if not slip.file.startswith(ELSEWHERE)]
+    """All slips of an area; without the packages of `make integration`, those that other tests run."""
+    slips = _slips_of(area)
+    return slips if INTEGRATION.is_file() else [slip for slip in slips if not integration_tests(slip)]
+
+
+def _slips_of(area: str) -> list[Mutant]:
+    path = PACKAGE / area
+    files = sorted(PACKAGE.glob("*.py")) if area == FILES else [path if path.exists() else path.with_suffix(".py")]
+    return [slip for file in files for slip in of_folder(area, file, SOURCE)]
+
+
+def integration_tests(mutant: Mutant) -> list[str]:
+    """The files of tests/integration that run this file, if the other tests cannot."""
+    found = next((tests for file, tests in ELSEWHERE.items() if mutant.file.startswith(file)), ())
+    return [f"tests/integration/{name}" for name in found]
+
+
+def left_out(areas: Sequence[str]) -> Iterator[str]:
+    """What could not be drawn here, and how many slips that is."""
+    for area in [area for area in areas if area != native.AREA and not INTEGRATION.is_file()]:
+        slips = [slip for slip in _slips_of(area) if integration_tests(slip)]
+        if slips:
+            files = len({slip.file for slip in slips})
+            said = f"{len(slips)} slips in {files} files of {area}"
+            yield f"\nNot drawn: {said}: `make integration` has not been run here"
 
 
 def equivalents() -> list[dict[str, str]]:
@@ -83,7 +131,7 @@ def _is_known(mutant: Mutant, equivalents: Sequence[dict[str, str]]) -> bool:
 
 def difference(mutant: Mutant) -> tuple[str, str]:
     """The line as it is and as it would be."""
-    source = (SOURCE / mutant.file).read_bytes()
+    source = mutant.path.read_bytes()
     begin = source.rfind(b"\n", 0, mutant.start) + 1
     end = source.find(b"\n", mutant.end)
     changed = source[begin : mutant.start] + mutant.new.encode() + source[mutant.end : end]
@@ -136,8 +184,7 @@ def try_all(drawn: Sequence[Mutant], results: Results, folder: Path, workers: in
         for attempt in [attempt for attempt in busy if attempt.ended()]:
             busy.remove(attempt)
             free.append(attempt.copy)
-            results.add(attempt.mutant, attempt.outcome, attempt.seconds)
-            _tell(attempt.mutant, attempt.outcome)
+            _note(results, attempt.mutant, attempt.outcome, attempt.seconds)
         time.sleep(0.02)
 
 
@@ -149,6 +196,9 @@ class _Attempt:
         self.began = time.monotonic()
         self.outcome: Outcome = "survived"
         self.sets = list(sets_of_tests(mutant, known))
+        self.elsewhere = integration_tests(mutant)
+        if self.elsewhere:
+            self.sets.append((self.elsewhere, SERVERS))
         copy.put(mutant)
         self._next()
 
@@ -156,7 +206,8 @@ class _Attempt:
         self.tests, seconds = self.sets.pop(0)
         tests = self.tests
         log = self.copy.place.parent / f"{self.copy.place.name}.log"
-        self.trial = begin(self.copy.place, tests, LIMIT + PATIENCE * seconds, log)
+        python = INTEGRATION if tests is self.elsewhere else None
+        self.trial = begin(self.copy.place, tests, LIMIT + PATIENCE * seconds, log, python=python)
 
     def ended(self) -> bool:
         found = self.trial.result()
@@ -165,7 +216,7 @@ class _Attempt:
         if found == "unclear" and breaks_import(self.copy.place, self.mutant.file):
             found = "caught"
         elif (
-            found == "unclear" and by_file(self.tests) != self.tests
+            found == "unclear" and self.tests is not self.elsewhere and by_file(self.tests) != self.tests
         ):  # a test has another name than when it was mapped
             self.sets.insert(0, (by_file(self.tests), UNKNOWN))
             self._next()
@@ -200,7 +251,7 @@ def sets_of_tests(mutant: Mutant, known: Map) -> Iterator[tuple[list[str], float
     new = known.unknown_files(mutant.file)
     if new:
         yield new, UNKNOWN
-    if not tried and not new:
+    if not tried and not new and not integration_tests(mutant):
         raise SystemExit(f"no test is known to run {mutant.file}; python -m benchmarks.mutants --map learns it")
 
 
@@ -220,9 +271,14 @@ def _within(tests: Sequence[int], known: Map, seconds: float) -> list[int]:
     return chosen
 
 
+def _note(results: Results, mutant: Mutant, outcome: Outcome, seconds: float) -> None:
+    results.add(mutant, outcome, seconds)
+    _tell(mutant, outcome)
+
+
 def _tell(mutant: Mutant, outcome: Outcome) -> None:
     before, after = difference(mutant)
-    print(f"{outcome:8} src/{mutant.file}:{mutant.line} ({mutant.kind})", file=sys.stderr)
+    print(f"{outcome:8} {mutant.path.relative_to(ROOT)}:{mutant.line} ({mutant.kind})", file=sys.stderr)
     if outcome in ("survived", "unclear"):
         print(f"         - {before}\n         + {after}", file=sys.stderr, flush=True)
 
@@ -239,7 +295,7 @@ def report(drawn: Sequence[Mutant], results: Results, seed: int, areas: Sequence
         if results.of(mutant) in ("survived", "unclear"):
             before, after = difference(mutant)
             lines += [
-                f"\nsrc/{mutant.file}:{mutant.line} ({mutant.kind}, {results.of(mutant)})",
+                f"\n{mutant.path.relative_to(ROOT)}:{mutant.line} ({mutant.kind}, {results.of(mutant)})",
                 f"- {before}",
                 f"+ {after}",
             ]

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src"
+from .slips import ROOT, SOURCE
+
 KEPT = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "likewise-mutants" / "coverage.json"
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Node = ast.AST
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Mutant:
     """A file with one slip: the bytes from `start` to `end` are replaced by `new`."""
 
     area: str
-    file: str  # below src
+    file: str  # below src; of native/, below the repository
     line: int
     last: int
     kind: str
@@ -27,6 +29,11 @@ class Mutant:
     end: int
     old: str
     new: str
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return (ROOT if self.file.startswith("native/") else SOURCE) / self.file
 
     @property
     def name(self) -> str:

@@ -22,7 +22,8 @@ from typing import Literal
 from .coverage_map import ROOT, SOURCE
 from .slips import Mutant
 
-Outcome = Literal["caught", "survived", "endless", "unclear"]
+Outcome = Literal["caught", "survived", "endless", "unclear", "equal"]
+"""What tests say of a slip; `equal`: it compiles to what the source does, or not at all."""
 HEAVY = ("numpy", "torch", "scipy.stats", "sklearn.metrics", "pandas", "pyarrow.parquet", "tokenizers", "pytest")
 HEAVY += ("hypothesis", "jaxtyping", "beartype", "safetensors.torch", "rich.console", "rich.progress", "torch.optim")
 LATER = (
@@ -33,6 +34,8 @@ LATER = (
     "_pytest.fixtures",
 )
 
+INTEGRATION = ROOT / ".venv" / "integration" / "bin" / "python"
+"""The Python of `make integration`, which has the packages and servers of other indexes."""
 QUIET = (
     "-x",
     "-q",
@@ -126,14 +129,18 @@ def breaks_import(source: Path, file: str) -> bool:
     return subprocess.run(command, env=environment, capture_output=True, check=False).returncode != 0
 
 
-def begin(source: Path, tests: Sequence[str], limit: float, log: Path, *, write: bool = False) -> Trial:
-    """Forks a child that runs these tests on this copy of the source, and stops at the first that fails."""
+def begin(
+    source: Path, tests: Sequence[str], limit: float, log: Path, *, write: bool = False, python: Path | None = None
+) -> Trial:
+    """Forks a child that runs these tests on this copy of the source, and stops at the first that fails; `python`
+    is what runs tests/integration.
+    """
     pid = os.fork()
     if pid == 0:
         code = 3
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
-            code = _run(source, tests, log, write)
+            code = _run(source, tests, log, write, python)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -141,7 +148,7 @@ def begin(source: Path, tests: Sequence[str], limit: float, log: Path, *, write:
     return Trial(pid, time.monotonic(), limit, log)
 
 
-def _run(source: Path, tests: Sequence[str], log: Path, write: bool) -> int:
+def _run(source: Path, tests: Sequence[str], log: Path, write: bool, python: Path | None) -> int:
     os.setsid()
     output = os.open(log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
     for number in (1, 2):
@@ -150,6 +157,8 @@ def _run(source: Path, tests: Sequence[str], log: Path, write: bool) -> int:
     sys.dont_write_bytecode = not write
     os.environ["PYTHONDONTWRITEBYTECODE"] = "" if write else "1"
     os.environ["PYTHONPATH"] = str(source)
+    if python is not None:
+        os.execv(python, [str(python), "-m", "pytest", *QUIET, "--confcutdir", "tests/integration", *tests])
     sys.path[:] = [str(source), str(ROOT), *(p for p in sys.path if p not in (str(SOURCE), str(ROOT), ""))]
     importlib.invalidate_caches()
     import pytest

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.mutants import __main__ as command
+from benchmarks.mutants import native
 from benchmarks.mutants.__main__ import AREAS, difference, draw, equivalents
 from benchmarks.mutants.coverage_map import SOURCE, Map, joined
 from benchmarks.mutants.slips import is_another, mutants, of_folder, reach
@@ -110,7 +111,6 @@ def test_every_slip_that_is_known_to_change_no_result_is_one_that_can_be_drawn()
 
 
 def test_a_draw_is_that_of_its_seed_and_leaves_out_what_changes_no_result():
-    assert len(AREAS) == 8
     first, again, other = (draw("search", 20, seed, []) for seed in (1, 1, 2))
     assert [m.name for m in first] == [m.name for m in again] != [m.name for m in other] and len(first) == 20
     before, after = difference(first[0])
@@ -118,11 +118,64 @@ def test_a_draw_is_that_of_its_seed_and_leaves_out_what_changes_no_result():
     assert first[0] not in draw("search", 20, 1, known)
 
 
-def test_a_draw_leaves_out_what_other_tests_are_for():
-    area = "search/backends"
-    left_out = {slip.file for slip in of_folder(area, SOURCE / "likewise" / area, SOURCE)}
-    left_out -= {slip.file for slip in command.drawable(area)}
-    assert {Path(file).parent.name for file in left_out} == {"faiss_folder", "lance", "milvus", "postgres"}
+def test_slips_are_drawn_of_every_file_of_the_package():
+    drawn = {slip.file for area in AREAS if area != native.AREA for slip in command._slips_of(area)}
+    every = {path.relative_to(SOURCE).as_posix(): path.read_text("utf-8") for path in SOURCE.rglob("*.py")}
+    assert drawn == {file for file, text in every.items() if any(mutants("area", file, text))}
+    shares = command.shared_out(200, AREAS)
+    assert sum(shares.values()) == 200 and max(shares.values()) - min(shares.values()) == 1
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+def test_what_needs_other_packages_is_drawn_once_they_are_here_and_else_said(is_made, monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "INTEGRATION", Path(__file__) if is_made else tmp_path / "python")
+    drawn = {slip.file for slip in command.drawable("search/backends")}
+    assert any("/lance/" in file for file in drawn) == is_made and any("/faiss_records" in file for file in drawn)
+    said = [*command.left_out(["search/backends", "text"])]
+    assert said == [] if is_made else len(said) == 1 and "files of search/backends: `make integration`" in said[0]
+
+
+def test_every_file_of_integration_tests_that_is_named_is_there():
+    for place, tests in command.ELSEWHERE.items():
+        assert (SOURCE / place).exists()
+        assert all((SOURCE.parent / "tests/integration" / name).is_file() for name in tests)
+
+
+COMPILED = """// a < b
+#include "a + 1"
+static_assert(1 < 2);
+int f(int a, int b) {
+    if (a < b && b != 10) g("c < d", 'x');
+    a += b;  // 3
+    return a + 0x10;
+}
+"""
+
+
+def test_slips_in_cpp_leave_alone_comments_texts_and_what_is_known_when_it_is_compiled(tmp_path, monkeypatch):
+    monkeypatch.setattr(native, "ROOT", tmp_path)
+    (tmp_path / "a.cpp").write_text(COMPILED)
+    made = [mutant.text(COMPILED.encode()).decode() for mutant in native.slips(tmp_path / "a.cpp")]
+    changed = [{*text.splitlines()} - {*COMPILED.splitlines()} for text in made]
+    assert {line.strip() for lines in changed for line in lines} == {
+        "if (a <= b && b != 10) g(\"c < d\", 'x');",
+        "if (a < b && b == 10) g(\"c < d\", 'x');",
+        "if (a < b || b != 10) g(\"c < d\", 'x');",
+        "if (a < b && b != 11) g(\"c < d\", 'x');",
+        "if (a < b && b != 9) g(\"c < d\", 'x');",
+        "if (a < b && b != 10) ;",
+        "a -= b;  // 3",
+        ";  // 3",
+        "return a - 0x10;",
+    }
+
+
+def test_slips_in_cpp_go_on_until_so_many_compile_to_something_else(tmp_path):
+    every = [replace(next(mutants("", "a.py", "x = 1")), line=i) for i in range(5)]
+    known = dict(zip(range(5), ["caught", "equal", "survived", "equal", "caught"], strict=True))
+    of = lambda mutant: known[mutant.line]  # noqa: E731
+    drawn = native.try_all(every, of, None, count=2, folder=tmp_path, seconds=None)
+    assert [mutant.line for mutant in drawn] == [0, 2]
 
 
 @pytest.mark.parametrize(

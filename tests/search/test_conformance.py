@@ -16,13 +16,13 @@ def place_of(name, tmp_path):
 
 @pytest.mark.usefixtures("unchecked")
 class TestEmbedded(IndexPromises):
-    @pytest.fixture(params=["collection", "memory"])
+    @pytest.fixture(params=["collection", "memory", "faiss"])
     def place(self, request, tmp_path):
         yield from place_of(request.param, tmp_path)
 
 
 @pytest.mark.usefixtures("unchecked")
 class TestDurable(DurabilityPromises):
-    @pytest.fixture(params=["collection"])
+    @pytest.fixture(params=["collection", "faiss"])
     def place(self, request, tmp_path):
         yield from place_of(request.param, tmp_path)
