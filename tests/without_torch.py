@@ -1,4 +1,7 @@
-"""What the tests do where torch is not installed: tests that need it are skipped, and counted by folder at the end."""
+"""What the tests do where torch is not installed: tests that need it are skipped, and counted by folder at the end.
+
+A test needs torch if it, its file or a fixture imports it, or if it fails after the library asked for torch.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +15,10 @@ from likewise.errors import MissingExtra
 
 TORCH = find_spec("torch") is not None
 REASON = "needs torch"
+HINT = "(for CPUs alone, which is smaller"
+"""Of every message that asks for torch (`install_hint`)."""
+asked: list[str] = []
+"""The messages of this test's errors about missing packages; a command prints its error and raises nothing."""
 
 
 def skip(what: str, *, module: bool = False) -> NoReturn:
@@ -20,10 +27,9 @@ def skip(what: str, *, module: bool = False) -> NoReturn:
 
 
 def is_lacking(error: BaseException | None) -> bool:
-    """Whether this is the error of an import of torch, or the library's own for it."""
-    if isinstance(error, MissingExtra):
-        return "needs the package torch" in str(error)
-    return isinstance(error, ModuleNotFoundError) and error.name == "torch"
+    """Whether this is the error of an import of torch, or follows the library's own for it."""
+    is_import = isinstance(error, ModuleNotFoundError) and error.name == "torch"
+    return is_import or any(HINT in message for message in (str(error), *asked))
 
 
 class Module(pytest.Module):
@@ -45,9 +51,17 @@ class WithoutTorch:
     def pytest_pycollect_makemodule(self, module_path: Path, parent: pytest.Collector) -> pytest.Module:
         return Module.from_parent(parent, path=module_path)
 
+    def pytest_configure(self) -> None:
+        def noting(error: MissingExtra, *message: object) -> None:
+            asked.append(str(message))
+            ImportError.__init__(error, *message)
+
+        MissingExtra.__init__ = noting
+
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, request: pytest.FixtureRequest) -> Iterator[None]:
-        return (yield from _skipping(request.node.nodeid))
+    def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
+        asked.clear()
+        return (yield from _skipping(item.nodeid))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Iterator[None]:
@@ -67,7 +81,7 @@ class WithoutTorch:
 def _skipping(what: str) -> Iterator[None]:
     try:
         return (yield)
-    except ImportError as error:
+    except (Exception, pytest.fail.Exception) as error:
         if is_lacking(error):
             skip(what)
         raise
