@@ -51,9 +51,9 @@ setup: .venv/made $(TORCH_MADE) .venv/tests .venv/native .venv/$(RECOMMENDED)
 	  $(BIN)/python -c "import torch; print(f'torch {torch.__version__} is in .venv, and stays')"; \
 	else \
 	  echo "Installing $(TORCH) into .venv, once$(if $(TORCH_INDEX), (from $(TORCH_INDEX)))."; \
-	  echo "A build for CPUs is 0.2 GB to download and 0.8 GB on disk; the one that PyPI has for Linux brings CUDA,"; \
-	  echo "2.5 GB to download and 5.6 GB on disk. make test TORCH_INDEX=https://download.pytorch.org/whl/cpu takes a"; \
-	  echo "build for CPUs, and make test TORCH=no runs the tests that do without torch."; \
+	  echo "A build for CPUs takes 0.8 GB of disk; the one that PyPI has for Linux brings CUDA and takes 5.6 GB."; \
+	  echo "make test TORCH_INDEX=https://download.pytorch.org/whl/cpu installs a build for CPUs, and"; \
+	  echo "make test TORCH=no runs the tests that do without torch."; \
 	  $(INSTALL) $(TORCH_INDEX:%=--index-url %) "$(TORCH)"; \
 	fi
 	@touch $@
