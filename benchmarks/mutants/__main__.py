@@ -26,7 +26,15 @@ ELSEWHERE = {
     "likewise/search/backends/lance/": ("test_lance.py", "test_indexes.py", "test_filters.py"),
     "likewise/search/backends/milvus/": ("test_indexes.py", "test_filters.py", "test_servers_away.py"),
     "likewise/search/backends/postgres/": ("test_pgvector.py", "test_indexes.py", "test_servers_away.py"),
-    "likewise/integrations/": ("test_frameworks.py", "test_scikit_learn.py", "test_tables.py"),
+    **{
+        f"likewise/integrations/{path.name}": (
+            "test_frameworks.py",
+            "test_scikit_learn.py",
+            "test_tables.py",
+            "test_map_batches.py",
+        )
+        for path in sorted((PACKAGE / "integrations").glob("[!_]*.py"))
+    },
     "likewise/distribute/workers/ray_cluster.py": ("test_ray.py", "test_map_batches.py"),
     "likewise/serve/observe/tracing.py": ("test_serve_traces.py",),
 }
