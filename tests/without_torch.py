@@ -17,6 +17,7 @@ TORCH = find_spec("torch") is not None
 REASON = "needs torch"
 HINT = "(for CPUs alone, which is smaller"
 """Of every message that asks for torch (`install_hint`)."""
+NO_MODULE = "No module named 'torch'"
 asked: list[str] = []
 """The messages of this test's errors about missing packages; a command prints its error and raises nothing."""
 
@@ -29,7 +30,7 @@ def skip(what: str, *, module: bool = False) -> NoReturn:
 def is_lacking(error: BaseException | None) -> bool:
     """Whether this is the error of an import of torch, or follows the library's own for it."""
     is_import = isinstance(error, ModuleNotFoundError) and error.name == "torch"
-    return is_import or any(HINT in message for message in (str(error), *asked))
+    return is_import or any(HINT in message or NO_MODULE in message for message in (str(error), *asked))
 
 
 class Module(pytest.Module):
