@@ -61,7 +61,7 @@ ROWS = st.lists(st.dictionaries(st.sampled_from(["a", "b c", "größe", ""]), VA
 @given(st.lists(STRINGS | st.none() | st.just(3), max_size=5), ROWS)
 def test_what_is_found_in_one_pass_is_what_is_found_one_by_one(texts, rows):
     assert records.are_storable(texts) == (not any(refuses(records._check_text, text) for text in texts))
-    assert records.metadata_is_storable(rows) == (not any(refuses(records._check_metadata, row) for row in rows))
+    assert records.metadata_is_storable(rows) == (not any(refuses(records.check_metadata, row) for row in rows))
 
 
 def refuses(check, value) -> bool:

@@ -121,9 +121,11 @@ def answer(path: str) -> dict[str, str]:
 
 def bound_memory() -> None:
     """Bound this process's memory, if the operating system can."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
+    try:
         import resource
-
+    except ImportError:  # Windows
+        return
+    with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
