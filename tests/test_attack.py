@@ -150,7 +150,7 @@ def test_what_a_kill_leaves_is_found(what, tmp_path, monkeypatch):
 def test_a_folder_that_loads_as_neither_model_is_found(tmp_path, monkeypatch):
     old, new, mixed = np.zeros((5, 3)), np.ones((5, 3)), np.full((5, 3), 0.5)
     seen = {"out": mixed, str(tmp_path / "out"): new}
-    monkeypatch.setattr(kills, "_seen", lambda folder: seen[str(folder)])
+    monkeypatch.setattr(kills, "seen", lambda folder: seen[str(folder)])
     victim = kills.Victim(lambda _: None, folders=("out",))
     with pytest.raises(Failed, match="neither model"):
         kills._check(victim, tmp_path, {"out": old}, {}, "after a kill")

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 
 os.environ |= {  # before any import
@@ -23,12 +24,15 @@ import torch
 
 import likewise
 
-from . import arguments, commands, configs, inputs, kills, models
+from . import arguments, commands, configs, indexes, inputs, kills, models, servers, unicode_forms, writers
 from .attempt import Attempt, Result, Setup
 from .report import Progress, show, write
 from .sandbox import Limits, distinct, in_child, run
 
-KINDS = {"inputs": inputs, "arguments": arguments, "configs": configs, "commands": commands, "kills": kills}
+KINDS = {
+    **{"inputs": inputs, "arguments": arguments, "configs": configs, "commands": commands, "kills": kills},
+    **{"unicode": unicode_forms, "indexes": indexes, "writers": writers, "servers": servers},
+}
 """Modules with `attempts(setup)`; each says of itself what it tries."""
 
 
@@ -39,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     models.preload()
     with tempfile.TemporaryDirectory(prefix="likewise-models-") as place:
         setup = Setup(Path(place), options.seed, options.quick)
-        in_child(lambda: models.make(setup.models))
+        for module in (models, indexes, servers):
+            in_child(partial(module.make, setup.models))
         expected = _wanted(setup, options.only)
         if not expected:
             print(f"no attempt is named {options.only!r}; --list shows all", file=sys.stderr)

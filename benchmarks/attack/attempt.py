@@ -57,6 +57,8 @@ class Attempt:
     name: str
     work: Callable[[], str | None]
     outputs: tuple[str, ...] = ()
+    keeps_rights: bool = False
+    """Whether root's rights stay, to start processes of other users."""
 
     @property
     def kind(self) -> str:

@@ -42,6 +42,8 @@ WRITING = (
     "os.chmod",
     "shutil.rmtree",
 )
+KILLED = ("kills", "writers")
+"""Kinds of attempts that need each command's time and result."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 SEEN = ["a cat sleeps", "the dog barks", "", "x y z"]
 Before = Callable[[Setup], None]
@@ -138,6 +140,10 @@ def _table(_: Setup) -> None:
     Path("table.txt").write_text("".join(lines))
 
 
+def _listed(verb: str, *options: object) -> Before:
+    return lambda setup: _run(verb, "given.txt", "-o", "o.csv", "-m", setup.models / "words", "-q", *options)
+
+
 MODEL = ("out", "out/*")
 VICTIMS: Mapping[str, Victim] = {
     "encode-npy": Victim(partial(_encode, "v.npy"), _texts, files=("v.npy",), outputs=("v.npy", "v.npy.origin.json")),
@@ -148,6 +154,10 @@ VICTIMS: Mapping[str, Victim] = {
         partial(_encode, "v.parquet"), partial(_old_file, "v.parquet"), files=("v.parquet",), outputs=("v.parquet",)
     ),
     "mine": Victim(_mine, _texts, files=("m.csv",), outputs=("m.csv",)),
+    **{
+        verb: Victim(_listed(verb, *more), _texts, files=("o.csv",), outputs=("o.csv",), moments=1, events=3)
+        for verb, more in (("pairs", ("--above", 0.5)), ("duplicates", ()), ("cluster", ("-k", 3)))
+    },
     "save": Victim(_save, folders=("out",), outputs=MODEL, moments=1, events=12),
     "save-over": Victim(_save, _other, folders=("out",), outputs=MODEL, moments=1, events=18),
     "save-over-dense": Victim(_save_words, _dense, folders=("out",), outputs=MODEL, moments=1, events=18),
@@ -183,16 +193,16 @@ def _attempt(setup: Setup, name: str, number: signal.Signals, moment: str) -> At
 
 
 def prepare(setup: Setup, attempts: Sequence[str]) -> None:
-    """Every command that these attempts kill once, unharmed: how long it takes and what it gives."""
+    """Every command that these attempts kill, or run twice at once, unharmed: how long it takes and what it gives."""
     parts = (attempt.split("/") for attempt in attempts)
-    for name in dict.fromkeys(part[1] for part in parts if part[0] == "kills" and part[1] in VICTIMS):
+    for name in dict.fromkeys(part[1] for part in parts if part[0] in KILLED and part[1] in VICTIMS):
         folder = setup.models / "kills" / name
         folder.mkdir(parents=True)
         os.chdir(folder)
         os.environ |= {"LIKEWISE_CACHE": str(folder / "cache")}
         VICTIMS[name].before(setup)
         began = time.monotonic()
-        status = _finished(_forked(partial(VICTIMS[name].work, setup)))
+        status = finished(forked(partial(VICTIMS[name].work, setup)))
         if status:
             raise RuntimeError(f"{name} fails unharmed, with status {status}")
         seconds = time.monotonic() - began
@@ -203,13 +213,13 @@ def _try(setup: Setup, name: str, number: signal.Signals, moment: str) -> str:
     victim, whole = VICTIMS[name], setup.models / "kills" / name
     victim.before(setup)
     before = listing(Path())
-    old = {folder: _seen(Path(folder)) for folder in victim.folders}
+    old = {folder: seen(Path(folder)) for folder in victim.folders}
     old_files = {file: Path(file).read_bytes() if Path(file).exists() else None for file in victim.files}
     kind, _, when = moment.rpartition("-")
     if kind == "at":
         status = _killed(partial(victim.work, setup), number, float(when) * float((whole / "seconds").read_text()))
     else:
-        status = _finished(_forked(partial(_killing_before, int(when), number, partial(victim.work, setup))))
+        status = finished(forked(partial(_killing_before, int(when), number, partial(victim.work, setup))))
     _check(victim, whole, old, old_files, f"after {number.name} {moment}")
     _again(setup, victim, whole, before)
     return "answered" if status == 0 else "refused"
@@ -217,7 +227,7 @@ def _try(setup: Setup, name: str, number: signal.Signals, moment: str) -> str:
 
 def _again(setup: Setup, victim: Victim, whole: Path, before: dict[str, str]) -> None:
     """The same command to its end: what an unharmed one gives, and nothing more."""
-    status = _finished(_forked(partial(victim.work, setup)))
+    status = finished(forked(partial(victim.work, setup)))
     expect(status == 0, "wrong answer", f"the same command again fails with status {status}")
     left = leftovers(before, listing(Path()), ("*",))
     expect(not left, "leftover", f"after the next run there are still {', '.join(left[:5])}")
@@ -226,10 +236,10 @@ def _again(setup: Setup, victim: Victim, whole: Path, before: dict[str, str]) ->
             Path(file).read_bytes() == (whole / file).read_bytes(), "wrong answer", f"{file} is another than unharmed"
         )
     for folder in victim.folders:
-        result, expected = _seen(Path(folder)), _seen(whole / folder)
-        expect(_same(result, expected), "neither model", f"after the next run, {folder} is {result!r:.200}")
+        result, expected = seen(Path(folder)), seen(whole / folder)
+        expect(same(result, expected), "neither model", f"after the next run, {folder} is {result!r:.200}")
     if (whole / "said.json").exists():
-        result, expected = (_scores(json.loads(path.read_text())) for path in (Path("said.json"), whole / "said.json"))
+        result, expected = (scores(json.loads(path.read_text())) for path in (Path("said.json"), whole / "said.json"))
         expect(result == expected, "wrong answer", f"scores {result} instead of {expected}")
 
 
@@ -239,12 +249,12 @@ def _check(victim: Victim, whole: Path, old: dict[str, Any], old_files: dict[str
         fine = result in (old_files[file], (whole / file).read_bytes())
         expect(fine, "partial file", f"{when}: {file} is neither the old nor the new one")
     for folder in victim.folders:
-        result = _seen(Path(folder))
-        fine = isinstance(result, str) or _same(result, old[folder]) or _same(result, _seen(whole / folder))
+        result = seen(Path(folder))
+        fine = isinstance(result, str) or same(result, old[folder]) or same(result, seen(whole / folder))
         expect(fine, "neither model", f"{when}: {folder} loads, and gives the vectors of neither model")
 
 
-def _seen(folder: Path) -> Any:
+def seen(folder: Path) -> Any:
     """The vectors of the model in a folder, or the name of the error that says there is none."""
     try:
         return Embedder.load(folder.absolute()).encode([*SEEN, "unseenword catdog"])
@@ -252,18 +262,18 @@ def _seen(folder: Path) -> Any:
         return type(error).__name__
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     return not isinstance(a, str) and not isinstance(b, str) and a.shape == b.shape and np.allclose(a, b, atol=1e-6)
 
 
-def _scores(results: Mapping[str, Any]) -> Any:
+def scores(results: Mapping[str, Any]) -> Any:
     return [(cell.get("task"), cell.get("scores")) for cell in results["cells"]]
 
 
 # processes
 
 
-def _forked(work: Callable[[], Any]) -> int:
+def forked(work: Callable[[], Any]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # other libraries' hooks run as a process forks
@@ -306,19 +316,19 @@ def _interrupted(recorded: int) -> bool:
         return False
 
 
-def _finished(child: int) -> int:
+def finished(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def _killed(work: Callable[[], Any], number: signal.Signals, after: float) -> int:
     """The status of a process that gets this signal after this time; SIGKILL where that does not end it."""
-    child, began = _forked(work), time.monotonic()
+    child, began = forked(work), time.monotonic()
     while time.monotonic() - began < after:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            return _finished(child)
+            return finished(child)
         time.sleep(0.002)
     os.kill(child, number)
-    return _finished(child)
+    return finished(child)
 
 
 def _killing_before(event: int, number: signal.Signals, work: Callable[[], Any]) -> None:

@@ -59,6 +59,7 @@ def run(
     results: list[Result] = []
     stopped = contextlib.suppress(KeyboardInterrupt)  # what there is until then is shown
     with tempfile.TemporaryDirectory(prefix="likewise-attack-") as place, stopped:
+        Path(place).chmod(0o711)  # processes of other users enter the folders of attempts
         for result in _results(attempts, Path(place), limits, jobs):
             results.append(result)
             callback(result)
@@ -164,6 +165,8 @@ def _live(attempt: Attempt, folder: Path, log: Path, far: int, limits: Limits) -
     try:
         os.write(far, START.pack(_pages(1)))
         _confine(folder, log, limits)
+        if not attempt.keeps_rights:
+            _drop_capabilities()
         outcome, detail = outcome_of(attempt, folder)
     except BaseException as error:
         outcome, detail = "traceback", f"the attack itself failed: {_described(error)}"
@@ -222,7 +225,6 @@ def _confine(folder: Path, log: Path, limits: Limits) -> None:
     most = _pages(0) + limits.memory + limits.slack
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _drop_capabilities()
 
 
 def _pages(column: int) -> int:

@@ -1,0 +1,226 @@
+"""A server over tiny models in a child process of an attempt: what is asked of it, and what must hold whatever is."""
+
+import json
+import os
+import re
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from likewise.serve.budget import Budget
+
+from likewise.serve.run_server import bound_socket, run_on
+from likewise.serve.serve_settings import ServeSettings
+
+from .attempt import Failed, Setup, expect
+from .kills import forked
+
+SECONDS = 3.0
+"""Of a deadline; a second more is how late an answer may be."""
+DRAIN, DRAIN_SLACK = 2.0, 2.0
+HEALTH_SECONDS = 1.5
+"""Attempts run side by side on processors that others use too; the soak (`benchmarks.serve_soak`) holds 250 ms."""
+BUSY_SECONDS = 1.0
+"""Of the same reason, beside every deadline."""
+MEANT = (503, 504)
+"""The only statuses of 500 and more that a server may answer by intention."""
+CONTENT_LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
+GONE = 0
+"""In place of a status: the connection was closed without an answer."""
+TIMES_AS_TEXT = 5
+"""A body, and what is read out of it: Python's texts have up to 4 bytes a character."""
+
+
+class Answer(NamedTuple):
+    """A status, or GONE; what was read of the body, and how long that took."""
+
+    status: int
+    body: bytes
+    seconds: float
+
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+
+def request_bytes(method: str, path: str, body: Any = None) -> bytes:
+    """A request, its body as JSON; of one connection."""
+    data = b"" if body is None else json.dumps(body).encode("utf-8", "surrogatepass")
+    head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n"
+    return head.encode("utf-8", "surrogatepass") + data
+
+
+@dataclass
+class Server:
+    """A running server, as a client on this machine and its parent process see it."""
+
+    port: int
+    pid: int
+    settings: ServeSettings
+    idle: int = 0
+    """Bytes of memory before anything was asked."""
+
+    def connect(self, receive_buffer: int = 0) -> socket.socket:
+        """A connection; with a small buffer, little of an answer is taken."""
+        connection = socket.socket()
+        if receive_buffer:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        connection.settimeout(2 * SECONDS + 10)
+        connection.connect(("127.0.0.1", self.port))
+        return connection
+
+    def ask(self, method: str, path: str, body: Any = None) -> Answer:
+        """The answer to a request."""
+        return self.send(request_bytes(method, path, body))
+
+    def send(self, request: bytes) -> Answer:
+        """The answer to these bytes, at most its first megabyte kept."""
+        began = time.monotonic()
+        try:
+            with self.connect() as connection:
+                with suppress(ConnectionError):  # refused before all was sent; the answer says why
+                    connection.sendall(request)
+                status, body = read_answer(connection)
+        except ConnectionError:
+            status, body = GONE, b""
+        except TimeoutError:
+            raise Failed("hang", f"no answer after {time.monotonic() - began:.1f} s: {request[:80]!r}") from None
+        return Answer(status, body, time.monotonic() - began)
+
+    def memory(self, name: str = "VmRSS") -> int:
+        """Bytes that the process has in memory; VmHWM: the most that it had."""
+        found = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text())
+        return int(found[1]) * 1024 if found else 0
+
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+    def sockets(self) -> int:
+        """How many sockets it has open."""
+        found = 0
+        for entry in os.scandir(f"/proc/{self.pid}/fd"):
+            with suppress(OSError):  # it was closed meanwhile
+                found += Path(entry.path).readlink().name.startswith("socket:")
+        return found
+
+    def check(self, answer: Answer, what: str) -> None:
+        """Fail the attempt if an answer came late, or is an error that was not meant."""
+        status = answer.status
+        expect(status < 500 or status in MEANT, "wrong answer", f"{what}: status {status}: {answer.body[:300]!r}")
+        deadline = self.settings.deadline
+        expect(answer.seconds <= deadline + 1 + BUSY_SECONDS, "hang", f"{what}: answered after {answer.seconds:.1f} s")
+
+    def check_health(self, what: str = "at the end") -> None:
+        """Fail the attempt unless the server answers at once."""
+        answer = self.ask("GET", "/health")
+        expect(answer.status == 200, "wrong answer", f"/health {what}: status {answer.status}: {answer.body[:200]!r}")
+        expect(answer.seconds <= HEALTH_SECONDS, "hang", f"/health {what} waited {answer.seconds:.2f} s")
+
+    def check_memory(self) -> None:
+        """Fail the attempt if the server took more memory than its budget says, or holds some for nobody."""
+        peak, most = self.memory("VmHWM") - self.idle, stated_bytes(self.settings)
+        expect(peak <= most, "memory", f"{peak / 2**20:,.0f} MB more than idle; the budget is {most / 2**20:,.0f}")
+        last = time.monotonic() + self.settings.deadline
+        while any((held := self.ask("GET", "/status").json().get("held", {})).values()):
+            expect(time.monotonic() < last, "memory", f"when nobody asks any more, it still holds {held}")
+            time.sleep(0.1)
+
+    def end(self) -> None:
+        """SIGTERM; fail the attempt if the process does not end in time, or ends by a crash."""
+        began = time.monotonic()
+        os.kill(self.pid, signal.SIGTERM)
+        while self.is_running():
+            late = time.monotonic() - began - self.settings.drain_seconds
+            expect(late <= DRAIN_SLACK + BUSY_SECONDS, "hang", f"it runs {late:.1f} s after SIGTERM and its drain time")
+            time.sleep(0.01)
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self.pid = 0
+        expect(code in (0, 1, -signal.SIGTERM), "crash", f"after SIGTERM it ended with {code}")
+
+
+def read_answer(connection: socket.socket, keep: int = 1 << 20) -> tuple[int, bytes]:
+    """The status and the first bytes of the body of the answer that comes; all of it is read."""
+    kept, size = bytearray(), 0
+    while data := connection.recv(1 << 18):
+        size += len(data)
+        if len(kept) < keep:
+            kept += data
+        head = kept.find(b"\r\n\r\n")
+        length = CONTENT_LENGTH.search(kept[: head + 2]) if head >= 0 else None
+        if length and size >= head + 4 + int(length[1]):
+            break
+    return (int(kept[9:12]), bytes(kept[kept.find(b"\r\n\r\n") + 4 :])) if kept else (GONE, b"")
+
+
+def settings_of(**changes: Any) -> ServeSettings:
+    """Settings whose times are short."""
+    times = {"deadline": SECONDS, "map_deadline": SECONDS, "body_timeout": 1.0, "drain_seconds": DRAIN}
+    budget = Budget(header_seconds=1.0, write_seconds=1.0)
+    return ServeSettings(**{**times, "engine": "numpy", "log": "errors", "budget": budget, **changes})
+
+
+def stated_bytes(settings: ServeSettings) -> int:
+    """The most memory that a process may take beside its models, by its own budget (docs/serve.md)."""
+    budget = settings.budget
+    bodies = max(budget.bodies, 2 * settings.max_body)
+    return budget.requests + TIMES_AS_TEXT * bodies + budget.answers + 2 * budget.layers
+
+
+@contextmanager
+def served(
+    models: Sequence[str], collections: Path | None = None, rerankers: Sequence[str] = (), **changes: Any
+) -> Iterator[Server]:
+    """A server of these models on a free port of this machine, which ends with the block at the latest."""
+    settings = settings_of(port=0, **changes)
+    listening = bound_socket(settings)
+    port = listening.getsockname()[1]
+    pid = forked(partial(run_on, listening, list(models), list(rerankers), collections, settings))
+    listening.close()
+    server = Server(port, pid, settings)
+    try:
+        expect(server.ask("GET", "/health").status == 200, "wrong answer", "a new server is not healthy")
+        server.idle = server.memory()
+        yield server
+    finally:
+        if server.pid:
+            os.kill(server.pid, signal.SIGKILL)
+            os.waitpid(server.pid, 0)
+
+
+@contextmanager
+def tiny_server(setup: Setup, **changes: Any) -> Iterator[Server]:
+    """A server of the tiny embedder and reranker and of the collections that were made before all attempts."""
+    models, rerankers = [f"tiny={setup.models / 'bert'}"], [f"tiny-reranker={setup.models / 'cross-bert'}"]
+    with served(models, setup.models / "collections", rerankers, **changes) as server:
+        yield server
+
+
+def beside(server: Server, work: Callable[[], Any], seconds: float) -> Any:
+    """What the work gives, while the server's health is asked for all the time."""
+    results: list[Any] = []
+    errors: list[BaseException] = []
+
+    def do() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread, began = threading.Thread(target=do, daemon=True), time.monotonic()
+    thread.start()
+    while thread.is_alive():
+        expect(time.monotonic() - began < seconds, "hang", f"not done after {seconds:g} s")
+        if server.is_running():
+            server.check_health("meanwhile")
+        thread.join(0.05)
+    if errors:
+        raise errors[0]
+    return results[0]
