@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from .baselines.tfidf import WIDTH, TfIdf
 from .embedder import Embedder
 from .errors import BadInput
+from .runtime.home_folder import expanded
 from .runtime.lazy_imports import require_torch
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def load_model(name: str | Path, **options: Any) -> Embedder | TfIdf:
 def load_named_embedder(name: str | Path, **options: Any) -> Embedder:
     """As `load_model`, for an embedder; tf-idf is refused."""
     text = str(name)
-    if Path(text).expanduser().is_dir():
+    if expanded(text).is_dir():
         return Embedder.load(name, **options)
     if optional := _WITH_OPTIONS.fullmatch(text):
         return load_named_embedder(optional[1], **_merged(text, _options(text, optional[2]), options))

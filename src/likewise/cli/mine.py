@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..runtime.home_folder import expanded
 from ..runtime.lazy_imports import require_torch
 from ..wording import counted
 from .model_options import MODEL, add_running, prepare_runtime
@@ -211,7 +212,7 @@ def _corpus(name: str, column: str | None) -> Sequence[str]:
     from ..errors import BadInput
     from ..files import READABLE, Texts
 
-    path = Path(name).expanduser()
+    path = expanded(name)
     if path.suffix.lower() in READABLE or path.exists():
         return list(Texts(path, column))
     columns = load_dataset(name).columns

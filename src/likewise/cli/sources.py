@@ -4,6 +4,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from ..runtime.home_folder import expanded
+
 
 def input_files(*names: str | None) -> list[Path]:
     """The files behind names: paths, data sets, and - for a file redirected to standard input."""
@@ -14,7 +16,7 @@ def model_folders(name: str) -> list[Path]:
     """The folder behind a model's name, if it is a path or a local model."""
     from ..model_files import local_models
 
-    path = Path(name).expanduser()
+    path = expanded(name)
     found = path if path.exists() else local_models().get(name)
     return [found] if found is not None else []
 
@@ -22,7 +24,7 @@ def model_folders(name: str) -> list[Path]:
 def _behind(name: str) -> list[Path]:
     if name == "-":
         return _standard_input()
-    path = Path(name).expanduser()
+    path = expanded(name)
     if path.exists():
         return [path]
     from ..data.datasets import local_files
@@ -43,7 +45,7 @@ def column_names(name: str) -> list[str]:
     from ..data.datasets import load_dataset
     from ..files import READABLE, Table
 
-    path = Path(name).expanduser()
+    path = expanded(name)
     is_file = path.suffix.lower() in READABLE or path.exists()
     return list(Table.read(path, list).columns if is_file else load_dataset(name).columns)
 

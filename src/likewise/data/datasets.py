@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from ..errors import BadInput, DataNotFound, MissingExtra
 from ..files import Table, Texts
+from ..runtime.home_folder import expanded
 from ..wording import counted, counted_of
 from .catalogue import DATASETS, Completeness, Dataset, DatasetFile
 from .columns import DatasetColumns, read_columns
@@ -123,7 +124,7 @@ def local_files(name: str) -> tuple[Path, ...]:
 def data_folder() -> Path | None:
     """The folder of data sets, if it is set."""
     root = os.environ.get(DATA_FOLDER_VARIABLE)
-    return Path(root).expanduser() if root else None
+    return expanded(root) if root else None
 
 
 def _local(name: str, tried: list[str]) -> tuple[Path, ...]:

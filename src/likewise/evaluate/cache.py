@@ -28,6 +28,7 @@ from safetensors.numpy import load_file, save_file
 from .. import __version__
 from ..errors import BadInput
 from ..runtime.atomic_files import atomic_file
+from ..runtime.home_folder import expanded
 from ..runtime.temporary_files import remove_abandoned
 
 CACHE_VARIABLE = "LIKEWISE_CACHE"
@@ -59,7 +60,7 @@ class Cache:
     def of_user(cls, recompute: bool = False) -> "Cache":
         """The folder LIKEWISE_CACHE, or `likewise` in the system's cache folder."""
         path = os.environ.get(CACHE_VARIABLE)
-        return cls(Path(path).expanduser() if path else _system_folder() / "likewise", recompute=recompute)
+        return cls(expanded(path) if path else _system_folder() / "likewise", recompute=recompute)
 
     def vectors(self, fingerprint: str) -> "CachedVectors":
         """The vectors of the model with this fingerprint, computed by this version of the code."""

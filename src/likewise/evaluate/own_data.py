@@ -16,6 +16,7 @@ from ..data.columns import DatasetColumns
 from ..data.datasets import read_dataset
 from ..errors import BadInput
 from ..files import READABLE, Table
+from ..runtime.home_folder import expanded
 from .task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
 from .tasks.duplicates import LabelledPairs, baseline_note, similarity_scores, threshold_protocol
 from .tasks.retrieval import RetrievalCollection, score_pair_retrieval
@@ -67,7 +68,7 @@ def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[
     """The columns, and for a file the place of each row ("line 3")."""
     if isinstance(data, Mapping):
         return data, ()
-    path = Path(data).expanduser()
+    path = expanded(data)
     if path.suffix.lower() not in READABLE and not path.exists():
         return read_dataset(str(data)), ()
     if path.suffix.lower() == ".txt":

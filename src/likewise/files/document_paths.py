@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ..errors import BadInput
+from ..runtime.home_folder import expanded
 from .skipped_files import (
     HIDDEN,
     LINKED_FOLDER,
@@ -43,7 +44,7 @@ def document_paths(
 
 
 def _behind(name: str, endings: tuple[str, ...], why_not: Callable[[str], str], skip: Skip) -> list[Path]:
-    path, passed = Path(name).expanduser(), list[SkippedFile]()
+    path, passed = expanded(name), list[SkippedFile]()
     if path.is_file():
         if not path.name.lower().endswith(endings):
             why = f"{why_not(path.suffix.lower())}; expected one of {', '.join(endings)}"

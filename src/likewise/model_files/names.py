@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BadModel, ModelNotFound
+from ..runtime.home_folder import expanded
 from ..runtime.installation import install_command
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def local_models() -> dict[str, Path | None]:
 def models_folder() -> Path | None:
     """The user's own folder of models, the value of LIKEWISE_MODELS, if it is set."""
     root = os.environ.get(MODELS_VARIABLE)
-    return Path(root).expanduser() if root else None
+    return expanded(root) if root else None
 
 
 def downloads_folder() -> Path:
@@ -165,7 +166,7 @@ def _is_model(folder: Path) -> bool:
 
 def _folder(name: str, tried: list[str]) -> Path | None:
     try:
-        path = Path(name).expanduser()
+        path = expanded(name)
         if path.is_dir():
             return path
         tried.append(f"the folder {path}: {'it is a file' if path.exists() else 'not there'}")
@@ -206,7 +207,7 @@ def _word_file(name: str, tried: list[str]) -> Path | None:
         return None
     kind, argument = match.groups()
     try:
-        path = Path(argument or "").expanduser()
+        path = expanded(argument or "")
         is_file = path.is_file()
     except (OSError, RuntimeError) as error:
         tried.append(f"the file {argument:.200}: {getattr(error, 'strerror', None) or error}")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import BadInput
 from .durability.syncing import sync_file, sync_folder
+from .home_folder import expanded
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # full disk, user's quota, the process's file size limit
 
@@ -168,7 +169,7 @@ def target_folder(folder: str | Path) -> Path:
     """
     if not isinstance(folder, str | Path) or str(folder) == "" or "\0" in str(folder):
         raise BadInput(f"the folder to save into is {folder!r}; expected its name ('.' is the working directory)")
-    return Path(os.path.expanduser(folder) if isinstance(folder, str) else folder)  # noqa: PTH111, Path's raises
+    return expanded(folder) if isinstance(folder, str) else folder
 
 
 def unwritable(path: Path, error: OSError) -> BadInput:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import BadInput
+from ...runtime.home_folder import expanded
 from ..output import print_json
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _columns(name: str) -> "DatasetColumns":
     from ...data.datasets import read_dataset
     from ...files import READABLE
 
-    path = Path(name).expanduser()
+    path = expanded(name)
     return _own_file(path) if path.suffix.lower() in READABLE else read_dataset(name)
 
 

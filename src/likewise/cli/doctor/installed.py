@@ -10,6 +10,7 @@ from typing import Any
 
 from ... import __version__
 from ...errors import NativeUnavailable
+from ...runtime.home_folder import expanded
 from ...runtime.installation import EXTRAS, checkout, install_command, install_hint
 from ...source_commit import source_commit
 
@@ -132,7 +133,7 @@ def data() -> dict[str, Any]:
 
 
 def _folder_problem(variable: str, folder: str | Path | None) -> str | None:
-    if folder and not Path(folder).expanduser().is_dir():
+    if folder and not expanded(folder).is_dir():
         return f"{variable} is {folder}, which is not a folder"
     return None
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from ...errors import BadInput, ModelNotFound
 from ...model_files.hub import snapshot
 from ...model_files.names import DOWNLOAD_PATTERNS, IGNORED_PATTERNS, local_models, short_name
+from ...runtime.home_folder import expanded
 from .refusals import CONSTRUCTOR, refuse
 
 Model = TypeVar("Model")
@@ -80,7 +81,7 @@ def _folder(what: str, name: str, given: Mapping[str, Any]) -> str | Path:
         "token": given["token"] if given["token"] is not None else given.get("use_auth_token"),
     }
     options = {key: value for key, value in hub.items() if value is not None}
-    known = Path(name).expanduser().is_dir() or local_models().get(short_name(name)) is not None
+    known = expanded(name).is_dir() or local_models().get(short_name(name)) is not None
     if (known and "revision" not in options) or not (options or given["local_files_only"]):
         return name
     tried: list[str] = []

@@ -15,6 +15,7 @@ import tokenizers
 from jaxtyping import Float
 from safetensors.numpy import save_file
 
+from ...runtime.home_folder import expanded
 from ..folder import Manifest, write_manifest
 from ..saving import atomic_folder
 
@@ -80,7 +81,7 @@ def converted_folder(name: str, key: str, read: Callable[[], WordVectors]) -> Pa
 def cache_folder() -> Path:
     """The folder of converted models: `LIKEWISE_CACHE`, or ~/.cache/likewise."""
     set_by_user = os.environ.get(CACHE)
-    return Path(set_by_user).expanduser() if set_by_user else Path.home() / ".cache" / "likewise"
+    return expanded(set_by_user) if set_by_user else Path.home() / ".cache" / "likewise"
 
 
 def file_state_key(path: Path) -> str:

@@ -21,6 +21,7 @@ from ...files.documents import Document
 from ...model_files import DEFAULT_MODEL
 from ...model_names import load_named_embedder
 from ...runtime.arguments import whole_number
+from ...runtime.home_folder import expanded
 from ...runtime.progress import Progress
 from ...text.chunking import ChunkSettings
 from ..index import Index, Match, ModelIdentity
@@ -324,7 +325,7 @@ def identity_of_embedder(embedder: Embedder, name: str, headings: bool = False) 
 
 def lasting_name(model: str) -> str:
     """The name of a model that leads to it from any working directory: that of a folder is absolute."""
-    folder = Path(model).expanduser()
+    folder = expanded(model)
     return str(folder.resolve()) if folder.is_dir() else model
 
 

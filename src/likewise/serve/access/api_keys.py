@@ -17,6 +17,7 @@ from pathlib import Path
 from ...errors import BadInput, LikewiseError
 from ...runtime.atomic_files import atomic_file, followed
 from ...runtime.durability.writer_lock import WriterLock
+from ...runtime.home_folder import expanded
 from ...runtime.untrusted_files import read_object
 
 PREFIX = "lw-"
@@ -40,7 +41,7 @@ class ApiKey:
 def default_file() -> Path:
     """Where keys are kept if no file is named."""
     folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(folder).expanduser() / "likewise" / "serve_keys.json"
+    return expanded(folder) / "likewise" / "serve_keys.json"
 
 
 def read_keys(file: Path) -> list[ApiKey]:

@@ -18,6 +18,7 @@ from ...data.column_names import ColumnNames, ColumnValues, numbers_of, select_f
 from ...data.datasets import dataset_credit, load_dataset
 from ...errors import BadInput
 from ...files import READABLE, Table
+from ...runtime.home_folder import expanded
 from ...runtime.unknown_options import explains_unknown_options
 from ..objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, ObjectiveTable, objective_options, parse_objective
 from .batch import TrainingRows
@@ -87,7 +88,7 @@ def load_data(
 
 def file_path(name: str | Path) -> Path | None:
     """The file of this name, if it exists or has the ending of a data file; None means the name of a data set."""
-    path = Path(name).expanduser()
+    path = expanded(name)
     return path if path.suffix.lower() in READABLE or path.exists() else None
 
 

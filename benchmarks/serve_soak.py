@@ -1,0 +1,299 @@
+"""A server for minutes in bad company: mixed requests over all routes, beside slow readers, floods and bombs.
+
+python -m benchmarks.serve_soak [--requests 50000] [--minutes 6] [--workers 1] [--json FILE]
+
+Beside the requests there are 15 clients that do not read, connections that flood headers, queries of many words, and
+the bombs of every route (`benchmarks.attack.bombs`); /health is asked for 10 times a second. At the end, SIGTERM comes
+while all of them go on. Exit status 1 if the server took more memory than it has idle and its budget says, /health took
+longer than 250 ms, a request ended later than a second after the deadline, SIGTERM took longer than the drain time and
+two seconds, or a status of 500 or more was not meant (503, 504). The clients run on the same processors, but yield to
+the server (nice 10). Traffic goes to 127.0.0.1 only.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.serve.requests_by_route import GOOD, path_of
+
+from likewise.serve.serve_settings import ServeSettings
+
+from .attack.attempt import Failed
+from .attack.bombs import QUERIES, ROUTES, requests_of
+from .attack.served import GONE, Answer, Server, memory_of, request_bytes, stated_bytes
+from .attack.servers import SLOW, make
+from .record import machine
+
+DEADLINE = 10.0
+HEALTH_SECONDS, HEALTH_EVERY = 0.25, 0.1
+LATE_SECONDS, DRAIN_SLACK = 1.0, 2.0
+MEANT = (503, 504)
+THREADS = 8
+"""That send mixed requests."""
+SLOW_READERS, FLOODS, WORD_BOMBS, BOMBERS = 15, 2, 2, 2
+MAP = "/v1/collections/{name}/map"
+FORK = multiprocessing.get_context("fork")
+
+
+@dataclass
+class Seen:
+    """What clients of one kind saw."""
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0
+    slowest_request: str = ""
+    wrong: list[str] = field(default_factory=list)
+
+    def ask(self, server: Server, name: str, request: bytes) -> None:
+        """Send a request, and note what became of it."""
+        try:
+            self.add(name, server.send(request))
+        except Failed as error:
+            self.wrong.append(f"{name}: {error.detail}")
+
+    def add(self, name: str, answer: Answer) -> None:
+        """Note an answer."""
+        self.statuses[str(answer.status) if answer.status != GONE else "closed"] += 1
+        if answer.seconds > self.slowest:
+            self.slowest, self.slowest_request = round(answer.seconds, 3), name
+        if answer.status >= 500 and answer.status not in MEANT:
+            self.wrong.append(f"{name}: {answer.status} {answer.body[:200]!r}")
+
+
+def main() -> int:
+    """Attack, print, and say by the exit status whether all was well."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=50_000)
+    parser.add_argument("--minutes", type=float, default=6.0, help="the soak ends after so many, finished or not")
+    parser.add_argument("--workers", type=int, default=1, help="processes of the server")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the summary to this file")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="likewise-soak-") as place:
+        in_child = FORK.Process(target=_make, args=(Path(place),))
+        in_child.start()
+        in_child.join()
+        with _served(Path(place), args.workers) as server:
+            result = _soak(server, args)
+    violations = _violations(result, args)
+    result |= {"violations": violations, "machine": machine()}
+    print(json.dumps(result, indent=2))
+    if args.json:
+        args.json.write_text(json.dumps(result, indent=2) + "\n")
+    print("\n".join(violations) or "no violation", file=sys.stderr)
+    return 1 if violations else 0
+
+
+def _make(place: Path) -> None:
+    """Tiny models, and collections of them."""
+    from tests.tiny import classifier_folder, model_folder
+
+    model_folder(place / "bert", "bert", settings={"max_seq_length": 40})
+    classifier_folder(place / "cross-bert", "bert")
+    make(place)
+
+
+@contextmanager
+def _served(place: Path, workers: int) -> Iterator[Server]:
+    """The command, as a user starts it."""
+    command = [sys.executable, "-m", "likewise", "serve", f"tiny={place / 'bert'}", "--port", "0", "--log", "off"]
+    command += ["--reranker", f"tiny-reranker={place / 'cross-bert'}", "--collections", str(place / "collections")]
+    command += ["--engine", "numpy", "--deadline", str(DEADLINE), "--threads", "1", "--workers", str(workers)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            port = int(process.stderr.readline().strip().rpartition(":")[2])
+            yield Server(port, process.pid, ServeSettings(deadline=DEADLINE))
+        finally:
+            process.kill()
+
+
+def _soak(server: Server, args: argparse.Namespace) -> dict[str, Any]:
+    for route in ROUTES:  # models are loaded, collections opened, what is lazy imported: idle is after that
+        server.send(_good(route))
+    idle, began = _memory(server.pid), time.monotonic()
+    ends, stop = began + 60 * args.minutes, FORK.Event()
+    clients: Mapping[str, Callable[..., Seen]] = {
+        "mixed": _mixed, "bombs": _bombs, "slow": _slow_clients, "health": _health,
+    }  # fmt: skip
+    results = FORK.Queue()
+    processes = [
+        FORK.Process(target=_client, args=(name, work, server, args, ends, stop, results))
+        for name, work in clients.items()
+    ]
+    for process in processes:
+        process.start()
+    peak, seconds = _watched(server, processes[0], ends)
+    sigterm = _terminated(server)
+    stop.set()
+    seen = dict(results.get(timeout=60) for _ in processes)
+    for process in processes:
+        process.join(10)
+        process.kill()
+    mb = 1 << 20
+    return {
+        "requests": sum(seen["mixed"].statuses.values()),
+        "seconds": round(seconds, 1),
+        "idle_mb": round(idle / mb, 1),
+        "peak_mb": round(max(peak, sigterm[1]) / mb, 1),
+        "budget_mb": round(args.workers * stated_bytes(server.settings) / mb, 1),
+        "sigterm_seconds": round(sigterm[0], 2),
+        "clients": {name: vars(one) for name, one in sorted(seen.items())},
+    }
+
+
+def _client(
+    name: str, work: Callable[..., Seen], server: Server, args: argparse.Namespace, ends: float, stop: Any, results: Any
+) -> None:
+    """The life of a process of clients."""
+    if name != "health":
+        os.nice(10)
+    results.put((name, work(server, args, ends, stop)))
+
+
+def _watched(server: Server, mixed: Any, ends: float) -> tuple[int, float]:
+    """The most memory that the server had until all mixed requests were sent, and how long that took."""
+    peak, began = 0, time.monotonic()
+    while mixed.is_alive() and time.monotonic() < ends:
+        peak = max(peak, _memory(server.pid))
+        mixed.join(0.1)
+    return peak, time.monotonic() - began
+
+
+def _terminated(server: Server) -> tuple[float, int]:
+    """Seconds that the process takes to end after SIGTERM, and its most memory meanwhile."""
+    began, peak, last = time.monotonic(), 0, server.settings.drain_seconds + 10
+    os.kill(server.pid, signal.SIGTERM)
+    while server.is_running() and time.monotonic() < began + last:
+        peak = max(peak, _memory(server.pid))
+        time.sleep(0.02)
+    return time.monotonic() - began, peak
+
+
+def _memory(pid: int) -> int:
+    """Bytes in memory of a process and its children."""
+    children: list[str] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children += (task / "children").read_text().split()
+    return memory_of(pid) + sum(_memory(int(child)) for child in children)
+
+
+def _good(route: Any) -> bytes:
+    return request_bytes(route.method, path_of(route), GOOD[route.method, route.path] if route.body else None)
+
+
+def _in_threads(count: int, work: Callable[[int], None]) -> None:
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _mixed(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> Seen:
+    """Good requests of all routes, in a drawn order, until there were as many as asked for."""
+    seen, requests = Seen(), [(route.path, _good(route)) for route in ROUTES]
+
+    def send(i: int) -> None:
+        draw = random.Random(f"{args.seed} {i}")
+        for _ in range(i, args.requests, THREADS):
+            if time.monotonic() > ends or stop.is_set():
+                return
+            name, request = draw.choice(requests)
+            seen.ask(server, name, request)
+
+    _in_threads(THREADS, send)
+    return seen
+
+
+def _bombs(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> Seen:
+    """The bombs of all routes in a drawn order, again and again; and queries of many words."""
+    seen = Seen()
+    words = [{"query": query, "collection": "many", "hybrid": True} for query in QUERIES.values()]
+    bombs = [(route, name) for route in ROUTES for name in requests_of(route)]
+
+    def send(i: int) -> None:
+        draw = random.Random(f"{args.seed} {i}")
+        while time.monotonic() < ends and not stop.is_set():
+            if i < WORD_BOMBS:
+                name, request = "words", request_bytes("POST", "/v1/search", draw.choice(words))
+            else:
+                route, bomb = draw.choice(bombs)
+                name = f"{route.path} {bomb}"
+                request = request_bytes(route.method, *requests_of(route)[bomb])
+            seen.ask(server, name, request)
+
+    _in_threads(WORD_BOMBS + BOMBERS, send)
+    return seen
+
+
+def _slow_clients(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> Seen:
+    """Clients that never read their answer, and floods of headers and the like; each connects again when it is cut."""
+    seen, floods = Seen(), [name for name in SLOW if name.startswith("flood-")]
+
+    def live(i: int) -> None:
+        draw = random.Random(f"{args.seed} {i}")
+        while time.monotonic() < ends and not stop.is_set():
+            name = "reader-none" if i < SLOW_READERS else draw.choice(floods)
+            with suppress(OSError), server.connect(receive_buffer=4096) as connection:
+                began = time.monotonic()
+                for _ in SLOW[name](connection):
+                    time.sleep(0.02)
+                    if stop.is_set() or time.monotonic() > began + 2 * DEADLINE:
+                        break
+            seen.statuses[name] += 1
+            time.sleep(0.05)
+
+    _in_threads(SLOW_READERS + FLOODS, live)
+    return seen
+
+
+def _health(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> Seen:  # noqa: ARG001
+    """Whether it answers at once, until the server is told to end."""
+    seen, request = Seen(), request_bytes("GET", "/health")
+    while time.monotonic() < ends and not stop.is_set():
+        answer = server.send(request)
+        if answer.status not in (GONE, 503):  # it stops
+            seen.add("/health", answer)
+        time.sleep(HEALTH_EVERY)
+    return seen
+
+
+def _violations(result: Mapping[str, Any], args: argparse.Namespace) -> list[str]:
+    """What was promised and not kept."""
+    clients = result["clients"]
+    health = clients["health"]
+    most = result["idle_mb"] + result["budget_mb"]
+    checks = [
+        (result["requests"] >= args.requests, f"{result['requests']:,} of {args.requests:,} requests in the time"),
+        (result["peak_mb"] <= most, f"memory: {result['peak_mb']} MB; idle and budget are {most}"),
+        (health["slowest"] <= HEALTH_SECONDS, f"/health took {health['slowest']} s"),
+        (set(health["statuses"]) <= {"200"}, f"/health was answered by {dict(health['statuses'])}"),
+        (result["sigterm_seconds"] <= ServeSettings.drain_seconds + DRAIN_SLACK, "SIGTERM took too long"),
+    ]
+    for name in ("mixed", "bombs"):
+        one = clients[name]
+        checks += [
+            (one["slowest"] <= DEADLINE + LATE_SECONDS, f"{name}: {one['slowest_request']} took {one['slowest']} s"),
+            (not one["wrong"], f"{name}: {len(one['wrong'])} wrong: {one['wrong'][:3]}"),
+        ]
+    return [about for holds, about in checks if not holds]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
