@@ -267,10 +267,10 @@ def _health(server: Server, args: argparse.Namespace, ends: float, stop: Any) ->
     """Whether it answers at once, until the server is told to end."""
     seen, request = Seen(), request_bytes("GET", "/health")
     while time.monotonic() < ends and not stop.is_set():
-        answer = server.send(request)
-        if answer.status not in (GONE, 503):  # it stops
-            seen.add("/health", answer)
+        seen.ask(server, "/health", request)
         time.sleep(HEALTH_EVERY)
+    for status in ("closed", "503"):  # when it stops
+        seen.statuses.pop(status, None)
     return seen
 
 
@@ -286,7 +286,7 @@ def _violations(result: Mapping[str, Any], args: argparse.Namespace) -> list[str
         (set(health["statuses"]) <= {"200"}, f"/health was answered by {dict(health['statuses'])}"),
         (result["sigterm_seconds"] <= ServeSettings.drain_seconds + DRAIN_SLACK, "SIGTERM took too long"),
     ]
-    for name in ("mixed", "bombs"):
+    for name in ("mixed", "bombs", "health"):
         one = clients[name]
         checks += [
             (one["slowest"] <= DEADLINE + LATE_SECONDS, f"{name}: {one['slowest_request']} took {one['slowest']} s"),
