@@ -27,7 +27,7 @@ help:
 	@echo "make parity  our numbers beside the reference libraries'"
 	@echo "make integration  every index against real servers, and other libraries' clients against ours; installed for it"
 	@echo "make stats   the shape of the source: functions, cycles, rooms, names"
-	@echo "make attack  over a thousand attempts to break it; zero failures"
+	@echo "make attack  over ten thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
 	@echo "make docs    the documentation as a site in build/site, its links checked"
 	@echo "make native  the compiled library by itself: its tests, and its own checks in C++"

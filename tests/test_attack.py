@@ -1,5 +1,6 @@
 """The attack notices what it is there to notice: each kind of failure, planted, is found and ends it with 1."""
 
+import json
 import os
 import signal
 import sys
@@ -211,3 +212,42 @@ def test_the_table_counts_and_each_failure_has_the_command_that_repeats_it(capsy
     assert "3 attempts in 1 s" in output and "1 failed" in output
     assert table(results).splitlines()[-1].split()[:4] == ["all", "3", "1", "1"]
     assert all(name in table(results).splitlines()[0] for name in FAILURES)
+
+
+def test_a_route_has_bombs_by_its_schema_and_a_schema_without_a_bomb_is_an_error():
+    bombs = pytest.importorskip("benchmarks.attack.bombs", reason="the extra `serve` is not installed")
+    for route in bombs.ROUTES:
+        requests = bombs.requests_of(route)
+        assert requests and (route.body is None or len(requests) > 4)
+        assert all(len(json.dumps(body or {})) < 2 * bombs.LARGEST for _, body in requests.values())
+    with pytest.raises(TypeError, match="no bomb is known for object"):
+        [*bombs.values(object())]
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_clean", "outcome"),
+    [
+        ([1], True, "answered"),
+        ([2], False, "refused"),
+        ([2], True, "wrong answer"),
+        ([2, "stays"], False, "wrong answer"),
+    ],
+)
+def test_damage_of_an_index_that_is_not_noticed_is_found(answers, is_clean, outcome, monkeypatch):
+    indexes = pytest.importorskip("benchmarks.attack.indexes")
+    monkeypatch.setattr(indexes, "_answers", lambda _: answers[:1])
+    index = PlantedIndex(is_clean, "stays" in answers)
+    assert tried(lambda: indexes._noticed(index, [1], "a bit")).outcome == outcome
+
+
+class PlantedIndex:
+    """An index whose damage verify() notices or not, and repair() mends or not."""
+
+    def __init__(self, is_clean, stays):
+        self.is_clean, self.stays = is_clean, stays
+
+    def verify(self):
+        return self
+
+    def repair(self):
+        self.is_clean = not self.stays
