@@ -122,6 +122,21 @@ def test_trailers_are_not_taken_for_headers(app_of):
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(("size", "status"), [(1, 400), (200, 200)])
+def test_a_body_in_many_small_chunks_is_refused_with_the_bound(size, status, app_of):
+    body = json.dumps({"inputs": "a cat " + "naps " * 20}).encode()
+    body += b" " * (40 * size - len(body) % size)
+    chunks = b"".join(b"%x\r\n%s\r\n" % (size, body[i : i + size]) for i in range(0, len(body), size))
+
+    async def run():
+        async with served(app_of(budget=Budget(chunks=30))) as (state, connect):
+            found, _, text = await answer(await connect(), CHUNKED + chunks + b"0\r\n\r\n")
+            assert found == status and (status == 200 or b"30 chunks of fewer than 64 bytes" in text)
+            await until(lambda: state.memory.requests.held == 0)
+
+    asyncio.run(run())
+
+
 def test_of_many_requests_on_a_connection_the_first_are_answered_and_then_it_is_closed(app_of):
     async def run():
         async with served(app_of(budget=Budget(pipelined=3))) as (state, connect):

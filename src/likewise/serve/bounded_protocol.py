@@ -18,6 +18,8 @@ from .web.exchange import CONNECTION, UNCOUNTED
 
 PIECE = 1 << 14
 """Bytes that are parsed at a time: so much more than the bound can be read of headers, and be pipelined."""
+SMALL_CHUNK = 64
+"""Bytes: chunks that are smaller on average are counted against the budget."""
 PIPELINE = 1 << 18
 """What a connection with waiting requests counts for: one read."""
 LINGER_SECONDS = 2.0
@@ -34,9 +36,9 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     was_cut = False
     """Whether the connection ended before its client had read all."""
     _in_headers, _in_body, _has_advanced, _is_stopping = True, False, False, False
-    _is_refused = _is_too_large = False
-    """Refused: what else arrives is ignored."""
-    _head_bytes = _pipeline_bytes = 0
+    _is_refused = _is_too_large = _is_in_crumbs = False
+    """Refused: what else arrives is ignored. In crumbs: its body comes in too many small chunks."""
+    _head_bytes = _pipeline_bytes = _chunks = _chunk_bytes = 0
     _running: RequestResponseCycle | None = None
     """The request that is answered, or was answered last."""
     _arrival_timer: asyncio.TimerHandle | None = None
@@ -86,6 +88,9 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         if self._is_too_large or self._head_bytes > self._budget.head or lines > self._budget.header_lines:
             bound = f"{self._budget.head} bytes and {self._budget.header_lines} lines"
             self._refuse(431, f"Headers, trailers or chunk extensions are too large; the most are {bound}.")
+        elif self._is_in_crumbs:
+            most = f"{self._budget.chunks} chunks of fewer than {SMALL_CHUNK} bytes"
+            self._refuse(400, f"The body comes in too many small chunks; the most are {most}.")
         elif self._in_headers and self._arrival_timer is None and not self._is_refused:
             self._await_rest()  # of the headers of a second request on this connection
 
@@ -97,6 +102,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     def on_headers_complete(self) -> None:
         """Its headers are complete."""
         self._in_headers, self._in_body, self._has_advanced = False, True, True
+        self._chunks = self._chunk_bytes = 0
         if len(self.headers) > self._budget.header_lines:
             self._is_refused = self._is_too_large = True
         if self._is_refused:
@@ -113,8 +119,14 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     def on_body(self, body: bytes) -> None:
         """A part of its body."""
         self._has_advanced = True
-        if not self._is_refused:
-            super().on_body(body)
+        if self._is_refused:
+            return
+        self._chunks += 1
+        self._chunk_bytes += len(body)
+        if self._chunks > self._budget.chunks and self._chunk_bytes < SMALL_CHUNK * self._chunks:
+            self._is_refused = self._is_in_crumbs = True
+            return
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """It is complete."""

@@ -16,6 +16,8 @@ class Budget:
     head: int = 1 << 16
     """Headers of a request, trailers and chunk extensions; up to a piece (`bounded_protocol.PIECE`) more is read."""
     header_lines: int = 128
+    chunks: int = 1_000
+    """Of a body in chunks of fewer than 64 bytes each on average: each costs as much as a large one."""
     pipelined: int = 16
     """Requests that wait on a connection behind the one that is answered; with the last the connection is closed."""
     requests: int = 64 * MB
