@@ -1,6 +1,7 @@
 # What a person types is what CI runs. Everything happens in .venv, in this folder.
 PYTHON ?= python3
 MODEL ?= likewise-mini
+TABLE ?= all
 RECOMMENDED := all-MiniLM-L6-v2
 # What pip is asked for as torch, and where: CONTRIBUTING.md explains these two
 TORCH ?= torch==2.13.0
@@ -14,7 +15,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo test fuzz check fix parity stats integration attack mutants native sanitized wheels dist release docs bench bench-peers clean
+.PHONY: help setup demo papers test fuzz check fix parity stats integration attack mutants native sanitized wheels dist release docs bench bench-peers clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -26,6 +27,7 @@ help:
 	@echo "make fix     what the formatter can mend"
 	@echo "make parity  our numbers beside the reference libraries'"
 	@echo "make integration  every index against real servers, and other libraries' clients against ours; installed for it"
+	@echo "make papers  the papers' tables, measured here beside the papers' figures; make papers TABLE=sbert-1 for one"
 	@echo "make stats   the shape of the source: functions, cycles, rooms, names"
 	@echo "make attack  over ten thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
@@ -82,6 +84,9 @@ demo: .venv/made $(if $(filter $(RECOMMENDED),$(MODEL)),.venv/$(RECOMMENDED))
 
 test: setup
 	$(BIN)/python -m pytest -q -n 2
+
+papers: setup
+	$(BIN)/python -m papers $(TABLE) --output out/papers
 
 fuzz: setup
 	LIKEWISE_FUZZ=1 $(BIN)/python -m pytest -q -n 2

@@ -28,8 +28,8 @@ from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.registry import TASKS
 from likewise.model_names import load_torch_embedder
-from likewise.recipes.recipe import named_shortly
 from likewise.runtime.atomic_files import atomic_file
+from papers.recipes.recipe import named_shortly
 
 from .pages import PageTables, draw
 from .record import RESULTS, machine

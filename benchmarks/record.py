@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from likewise.reproduce.measuring.timing import in_turn, ratio
 from likewise.source_commit import source_commit
+from papers.measuring.timing import in_turn, ratio
 
 __all__ = ["RESULTS", "data", "in_turn", "machine", "ratio", "save"]
 

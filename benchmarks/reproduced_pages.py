@@ -1,6 +1,6 @@
-"""The pages of docs/reproduced and their results, from the output folder of `likewise reproduce`.
+"""The pages of docs/reproduced and their results, from the output folder of `python -m papers`.
 
-    likewise reproduce all --output reproduced/ --runs benchmarks/results/training.jsonl
+    python -m papers all --output reproduced/ --runs benchmarks/results/training.jsonl
     python -m benchmarks.reproduced_pages reproduced/     takes results and ledger, and draws the pages
     python -m benchmarks.reproduced_pages                 draws the pages again
 
@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from likewise.reproduce.ledger import LEDGER
-from likewise.reproduce.reporting.comparison_plot import draw_comparison
-from likewise.reproduce.reporting.page import drawn_page
-from likewise.reproduce.tables.paper_tables import PAPER_TABLES
+from papers.ledger import LEDGER
+from papers.reporting.comparison_plot import draw_comparison
+from papers.reporting.page import drawn_page
+from papers.tables.paper_tables import PAPER_TABLES
 
 from .record import RESULTS
 
@@ -59,7 +59,7 @@ def overview(results: Sequence[Results]) -> str:
 def _overview(results: Sequence[Results]) -> Iterator[str]:
     yield "# The papers' tables, measured here\n"
     yield (
-        "Drawn by `python -m benchmarks.reproduced_pages` from benchmarks/results/reproduce; `likewise reproduce all` "
+        "Drawn by `python -m benchmarks.reproduced_pages` from benchmarks/results/reproduce; `python -m papers all` "
         "measures the tables anew. Figures are comparable where the backbones are the papers' own (`--model "
         "bert-base-uncased`); with the small ones used here directions are: see the claims below.\n"
     )

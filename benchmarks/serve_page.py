@@ -15,12 +15,11 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from tests.integration.browser import LOOKS, Tab, chromium
-from tests.serve.running_server import running_server
-
 from likewise import Embedder
 from likewise.native.threads import thread_count
 from likewise.search.texts.text_index import TextIndex
+from tests.integration.browser import LOOKS, Tab, chromium
+from tests.serve.running_server import running_server
 
 from .real_sentences import real_sentences
 from .record import save

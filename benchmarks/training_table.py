@@ -13,10 +13,10 @@ from statistics import mean, stdev
 
 from likewise.evaluate.tasks.sts import PUBLISHED_STS
 from likewise.evaluate.tasks.sts import STS_NAMES as STS
-from likewise.reproduce.reporting.claims import checked_claims
-from likewise.reproduce.reporting.run_lines import Line, concatenation, over_the_seeds, read_runs
-from likewise.reproduce.tables.sbert_ablation import ABLATION
-from likewise.reproduce.tables.sbert_sts import AVERAGES
+from papers.reporting.claims import checked_claims
+from papers.reporting.run_lines import Line, concatenation, over_the_seeds, read_runs
+from papers.tables.sbert_ablation import ABLATION
+from papers.tables.sbert_sts import AVERAGES
 
 from .record import RESULTS
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from benchmarks.attack import commands, kills
 from benchmarks.attack.attempt import FAILURES, GOOD, Attempt, Failed, Result, Setup, changed, leftovers
 from benchmarks.attack.command import CommandOutput, outcome_of
 from benchmarks.attack.report import show, table
 from benchmarks.attack.sandbox import GIB, Limits, distinct, run
-
 from likewise.errors import BadInput
 
 pytestmark = [

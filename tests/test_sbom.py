@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
+
 from release.sbom import Package, bill, component, dependency_edges, installed, main, requirements_of
 
 LIKEWISE = """Metadata-Version: 2.4

@@ -85,9 +85,8 @@ def _ours(root: Path) -> None:
 
 
 def _with_heads(root: Path) -> None:
-    from tests.tiny import model_folder
-
     from likewise.heads import Dense, Norm, Normalize
+    from tests.tiny import model_folder
 
     embedder = Embedder.load(model_folder(root / "made/dense", "bert", heads=()), engine="torch")
     embedder.heads.extend([Norm(32), Dense(32, 16), Normalize()])
@@ -129,6 +128,7 @@ def _shards(root: Path) -> None:
 def _others(root: Path) -> None:
     import torch
     import transformers as t
+
     from tests.tiny import wordpieces
 
     small: dict[str, Any] = {
@@ -150,9 +150,8 @@ def _others(root: Path) -> None:
 
 
 def _rerankers(root: Path) -> None:
-    from tests.tiny import classifier_folder
-
     from likewise.reranker import PolyEncoder
+    from tests.tiny import classifier_folder
 
     for name in RERANKERS[:4]:
         classifier_folder(root / name, name.partition("-")[2])

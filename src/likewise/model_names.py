@@ -85,7 +85,7 @@ def _wrapped(name: str, form: str, inner: str, seed: str | None, options: dict[s
             raise BadInput(f"{name}: only random(NAME) takes a seed after it")
         return load_named_embedder(inner, **_merged(name, {"pooling": POOLED[form]}, options))
     require_torch(name)
-    from .baselines.untrained import random_weights
+    from .baselines.random_weights import random_weights
 
     return random_weights(load_torch_embedder(inner, **options), int(seed or 0))
 

@@ -3,9 +3,10 @@
 import re
 
 import pytest
+from matplotlib import pyplot as plt
+
 from benchmarks.concept_figures import FIGURES, PAGE, pooled_scores, protocols, read, trained_scores, with_coverage
 from benchmarks.record import RESULTS
-from matplotlib import pyplot as plt
 
 CONCEPTS = sorted(PAGE.parent.glob("*.md"))
 

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from benchmarks.development import DEVELOPMENT, cell, development_data
 
 from benchmarks import development
+from benchmarks.development import DEVELOPMENT, cell, development_data
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.evaluate.tasks.registry import TASKS
 from tests.tiny import model_folder

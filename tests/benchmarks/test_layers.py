@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
+
 from benchmarks.layers import measure
 from benchmarks.layers.contenders import CONTENDERS, FUSED_STSB
 from benchmarks.layers.criteria import CHANGES, CRITERIA
 from benchmarks.layers.one_pass import OnePass, token_ids
 from benchmarks.layers.page import BETTER, PAGE, SAME, WORSE, page, verdicts
 from benchmarks.layers.value_vectors import KINDS, RecordingEncoder, vectors
-
 from likewise import Embedder
 from likewise.engines.description import read_description
 from likewise.engines.numpy.poolings import array_pooling

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from benchmarks.mutants import __main__ as command
 from benchmarks.mutants import native
 from benchmarks.mutants.__main__ import AREAS, difference, draw, equivalents

@@ -5,11 +5,11 @@ from pathlib import Path
 from statistics import mean, stdev
 
 import pytest
-from benchmarks.page_sentences import SENTENCES
-from benchmarks.pages import ROOT, all_tables, filled
 
 from benchmarks import objectives_page, training_table
-from likewise.reproduce.reporting.run_lines import read_runs
+from benchmarks.page_sentences import SENTENCES
+from benchmarks.pages import ROOT, all_tables, filled
+from papers.reporting.run_lines import read_runs
 
 TABLES = all_tables()
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

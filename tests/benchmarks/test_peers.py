@@ -6,6 +6,7 @@ from statistics import median
 
 import numpy as np
 import pytest
+
 from benchmarks.peers import installed, report, summary, targets
 from benchmarks.peers.__main__ import with_figure
 from benchmarks.peers.contenders import PRECISIONS, REFERENCE, chosen, contenders
@@ -17,7 +18,6 @@ from benchmarks.peers.quality import KeptReference, agreement, correlations
 from benchmarks.peers.spec import Spec
 from benchmarks.peers.texts import ODD, Pairs, RunningText, mixed_lengths, odd_texts
 from benchmarks.peers.turns import in_lanes, rotated
-
 from likewise import Embedder
 from likewise.engine_registry import ENGINES
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks.published import STS, english, published
 
 from benchmarks import published as module
+from benchmarks.published import STS, english, published
 
 HOME = "results/someone__small"
 

@@ -1,14 +1,14 @@
 """The committed pages of the papers' tables are drawn from the committed results, and these from the ledger."""
 
 import pytest
-from benchmarks.reproduced_pages import FOLDER, PAGES, committed, main, overview
 
 from benchmarks import reproduced_pages
-from likewise.reproduce.ledger import Ledger, measured_figures
-from likewise.reproduce.paper_table import Measured
-from likewise.reproduce.reporting.page import RECORDED, drawn_page
-from likewise.reproduce.reporting.verdict import BETTER, WITHIN, WORSE
-from likewise.reproduce.tables.paper_tables import PAPER_TABLES
+from benchmarks.reproduced_pages import FOLDER, PAGES, committed, main, overview
+from papers.ledger import Ledger, measured_figures
+from papers.paper_table import Measured
+from papers.reporting.page import RECORDED, drawn_page
+from papers.reporting.verdict import BETTER, WITHIN, WORSE
+from papers.tables.paper_tables import PAPER_TABLES
 
 COMMITTED = committed()
 EACH = pytest.mark.parametrize("results", COMMITTED, ids=lambda results: results["table"])

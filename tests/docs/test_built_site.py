@@ -1,6 +1,7 @@
 """The check of the built site finds each thing that it is for."""
 
 import pytest
+
 from docs.site.check_built import main, problems, read_site
 
 GOOD = '<h2 id="top">T</h2><p>one <a href="b/#end">b</a> <a href="https://e.org">e</a></p><img src="x.png">'

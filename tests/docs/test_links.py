@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from docs.site.repository_files import LINK, ROOT, is_external, prose, resolved
 
 from .pages import PAGES, text_of

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from docs.site.repository_files import prose
 
 from .pages import PAGES, text_of

@@ -1,6 +1,7 @@
 """Files outside docs/ that pages link to are part of the site, and links lead to where they are there."""
 
 import pytest
+
 from docs.site.repository_files import linked_files, outside_files, resolved, shown, site_path, with_links_of_the_site
 
 

@@ -292,7 +292,7 @@ def test_eight_bits_halves_and_older_names_are_read(own, tmp_path, alike):
 
 
 def test_a_table_of_word_pieces_is_read_with_its_heads(own, tmp_path, alike):
-    from likewise.recipes.distillation.static import word_piece_table
+    from papers.recipes.distillation.static import word_piece_table
 
     word_piece_table(TorchEmbedder.load(own(), device="cpu"), 12).save(tmp_path / "table", weights="int8")
     alike(tmp_path / "table", texts=[text for text in LONG if text])

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 
 import pytest
 from packaging.requirements import Requirement
-from release.limits import CORE_PACKAGES, IMPORTS, NEVER_IMPORTED, SIZES
 
 from likewise.source_commit import BUILD_FILE
+from release.limits import CORE_PACKAGES, IMPORTS, NEVER_IMPORTED, SIZES
 
 from .installations import DIST, ROOT, built
 

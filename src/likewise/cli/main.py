@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,7 +49,6 @@ VERBS = {
     "mine": Verb("mine", "find hard negatives for pairs"),
     "train": Verb("train.command", "train a model on pairs, triplets or scores"),
     "evaluate": Verb("evaluate", "evaluate models on tasks or your own data, with confidence intervals and tests"),
-    "reproduce": Verb("reproduce", "measure the tables of Sentence-BERT and SBERT-WK here, beside the papers' figures"),
     "serve": Verb(
         "serve.serve_command", "serve models and collections over HTTP: OpenAI's, TEI's, Cohere's and Jina's APIs"
     ),
@@ -127,9 +126,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         found something broken. 2: a bad input, or a file that cannot be read or written. 70: an unexpected error.
         128 plus a signal's number: stopped by it.
     """
+    return exit_code(lambda: _run(sys.argv[1:] if argv is None else list(argv)))
+
+
+def exit_code(command: Callable[[], int]) -> int:
+    """Run a command as this process's own: signals stop it cleanly, and an error is one line and an exit code."""
     with prepared() as stop:
         try:
-            code = _run(sys.argv[1:] if argv is None else list(argv))
+            code = command()
             sys.stdout.flush()
             return code
         except (SystemExit, GeneratorExit):

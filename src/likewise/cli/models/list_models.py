@@ -11,7 +11,7 @@ EPILOG = """A model is named by one of these names, by the path of a folder, or 
 Baselines are written around a name or a file. NAME(pooling=cls,truncate=64) is a model with options, and forms nest:
 random(NAME(pooling=cls)).
 
-InferSent and the Universal Sentence Encoder's two architectures are created untrained by likewise.baselines.untrained,
+InferSent and the Universal Sentence Encoder's two architectures are created untrained by papers.baselines,
 because their published weights are pickles or TensorFlow's. Skip-Thought is not supported."""
 
 NAME_COLUMNS, ENCODER_COLUMNS = 24, 22

@@ -2,7 +2,7 @@
 
 Iyyer et al. 2015; Cer et al. 2018, Universal Sentence Encoder, where words and bigrams are averaged together and pass
 through a feed-forward network. Pooling is `mean-sqrt-len`, and the network consists of `Dense` heads
-(`likewise.baselines.untrained`), so this encoder is only two tables. Pairs are hashed, by the ids of the two words,
+(`papers.baselines`), so this encoder is only two tables. Pairs are hashed, by the ids of the two words,
 to a fixed number of rows.
 """
 

@@ -1,0 +1,124 @@
+"""The ledger: a line of JSON for every finished experiment, appended and synced, from which a run resumes.
+
+A line that a killed process left incomplete is cut off by the next one that appends; all lines before it count. One
+process writes at a time.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from likewise import __version__
+from likewise.evaluate.cache import json_digest
+from likewise.runtime.atomic_files import naming_full_disk
+from likewise.runtime.durability.syncing import sync
+from likewise.runtime.durability.writer_lock import WriterLock
+from likewise.train.output.record import machine_description
+
+from .paper_table import Experiment, ExperimentResult, Measured
+
+LEDGER = "ledger.jsonl"
+Entry = Mapping[str, Any]
+
+
+def experiment_key(experiment: Experiment) -> str:
+    """The digest of all that an experiment's result depends on, the version of this package included."""
+    return json_digest([__version__, experiment.seed, experiment.quick, dict(experiment.identity())])
+
+
+class Ledger:
+    """The finished experiments of an output folder, by key."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / LEDGER
+        self._entries, self._length = _read(self.path)
+
+    def __getitem__(self, key: str) -> Entry:
+        return self._entries[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep other processes from appending.
+
+        Raises:
+            BadInput: another process is writing.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lock = WriterLock(self.path.parent, "give another --output")
+        try:
+            self._entries, self._length = _read(self.path)
+            yield
+        finally:
+            lock.remove()
+
+    def append(self, key: str, experiment: Experiment, result: ExperimentResult, seconds: float) -> Entry:
+        """Add a finished experiment; it is on the disk when this returns."""
+        entry = _entry(key, experiment, result, seconds)
+        line = (json.dumps(entry, ensure_ascii=False) + "\n").encode()
+        with naming_full_disk(self.path), self.path.open("ab") as file:
+            file.truncate(self._length)
+            file.write(line)
+            file.flush()
+            sync(file.fileno())
+        self._length += len(line)
+        self._entries[key] = entry
+        return entry
+
+
+def measured_figures(entry: Entry) -> dict[str, Measured]:
+    """The figures of a line, by column."""
+    return {column: Measured(**figure) for column, figure in entry["figures"].items()}
+
+
+def _entry(key: str, experiment: Experiment, result: ExperimentResult, seconds: float) -> dict[str, Any]:
+    return {
+        "key": key,
+        "system": experiment.system,
+        "backbone": experiment.backbone,
+        "settings": experiment.settings,
+        "seed": experiment.seed,
+        "quick": experiment.quick,
+        "figures": {column: asdict(figure) for column, figure in result.figures.items()},
+        "notes": list(result.notes),
+        "run": None if result.run is None else dict(result.run),
+        "identity": dict(experiment.identity()),
+        "version": __version__,
+        "seconds": round(seconds, 1),
+        "machine": machine_description(torch.device("cpu")),
+        "finished": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def _read(path: Path) -> tuple[dict[str, Entry], int]:
+    """The complete lines by key, the last of a key, and their length in bytes."""
+    entries: dict[str, Entry] = {}
+    length = 0
+    content = path.read_bytes() if path.exists() else b""
+    for line in content.splitlines(keepends=True):
+        entry = _parsed(line)
+        if entry is None:
+            break
+        entries[entry["key"]] = entry
+        length += len(line)
+    return entries, length
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    """A line's entry; None if it is incomplete."""
+    try:
+        entry = json.loads(line) if line.endswith(b"\n") else None
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) and isinstance(entry.get("key"), str) else None

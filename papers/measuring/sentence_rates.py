@@ -1,0 +1,166 @@
+"""Sentences a second, with and without sorting by length: the paper's table of speeds (section 7).
+
+The paper pads every batch to its longest text; "smart batching" sorts first, so that little is padded. Here nothing is
+padded, so a padded batch is computed as texts that all have the longest one's length: the same products, whose vectors
+mean nothing. Beside both stands `encode` as it is, which sorts and packs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from likewise.arrays.ragged import Ragged
+from likewise.data.datasets import read_dataset
+from likewise.engines.torch.torch_embedder import TorchEmbedder
+from likewise.evaluate.statistics.hypothesis_tests import over_seeds
+from likewise.model_names import load_named_embedder, load_torch_embedder
+from papers.baselines import infersent, small_transformer
+
+from ..paper_table import Effort, Experiment, ExperimentResult, Measured, PaperTable
+from .evaluated import files_identity, model_fingerprint
+from .timing import in_turn
+
+DATA = "stsb/test"
+BATCH = 16  # sentences; the paper gives none for encoding, this is its batch of training
+WORDS = "avg-glove"
+REFERENCE = "InferSent"
+"""The system through which rates are projected to the paper's machine: see `PROJECTION`."""
+PROJECTION = (
+    "projected: our rate times the paper's rate of InferSent (137) over ours, measured in the same rounds. Both are "
+    "bound by matrix products, as encoders are; averaging words is bound by memory and Python, and would project poorly"
+)
+ENCODE, UNSORTED, SORTED, GAIN, PROJECTED = "rate", "unsorted", "sorted", "gain", "projected"
+SENTENCES, QUICK_SENTENCES, ROUNDS, QUICK_ROUNDS = 256, 128, 5, 3
+
+
+@dataclass(frozen=True)
+class SentenceRate:
+    """The speed of a system; `load` opens it by the name of a local model, or by that of its words."""
+
+    load: Callable[[str], Any]
+    models: Callable[[Effort], tuple[str, ...]]
+    padded: bool = False
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """Nothing is trained."""
+        return ()
+
+    def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
+        """One for every model."""
+        columns = tuple(table.columns) if self.padded else (ENCODE, PROJECTED)
+        return [
+            Experiment(
+                system=system,
+                backbone=name,
+                columns=columns,
+                settings=f"{QUICK_SENTENCES if effort.quick else SENTENCES} sentences, one thread",
+                seed=None,
+                quick=effort.quick,
+                seconds=40.0 if not effort.quick else 10.0,
+                identity=partial(rate_identity, system, name, effort.quick),
+                compute=partial(self._result, name, effort.quick),
+            )
+            for name in self.models(effort)
+        ]
+
+    def _result(self, name: str, quick: bool, _: Path) -> ExperimentResult:
+        texts = benchmark_sentences(QUICK_SENTENCES if quick else SENTENCES)
+        embedder, reference = self.load(name), random_infersent(WORDS)
+        works: dict[str, Callable[[], object]] = {REFERENCE: partial(encode_quietly, reference, texts)}
+        works[ENCODE] = partial(encode_quietly, embedder, texts)
+        if self.padded:
+            works |= {UNSORTED: partial(encode_padded, embedder, texts, by_length=False)}
+            works |= {SORTED: partial(encode_padded, embedder, texts, by_length=True)}
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            seconds = in_turn(works, QUICK_ROUNDS if quick else ROUNDS)
+        finally:
+            torch.set_num_threads(threads)
+        return ExperimentResult(dict(rates(seconds, len(texts))))
+
+
+def rates(seconds: Mapping[str, Sequence[float]], texts: int) -> Iterator[tuple[str, Measured]]:
+    """Texts a second by contender, the gain of sorting in percent, and the rate projected through InferSent's.
+
+    Intervals are Student's over rounds.
+    """
+    for name in (ENCODE, UNSORTED, SORTED):
+        if name in seconds:
+            yield name, _over_rounds([texts / one for one in seconds[name]])
+    if SORTED in seconds:
+        yield GAIN, _over_rounds([100 * (a / b - 1) for a, b in zip(seconds[UNSORTED], seconds[SORTED], strict=True)])
+    fastest = seconds.get(SORTED, seconds[ENCODE])
+    yield PROJECTED, _over_rounds([PAPER_RATE * a / b for a, b in zip(seconds[REFERENCE], fastest, strict=True)])
+
+
+PAPER_RATE = 137.0  # sentences a second of InferSent on the paper's CPU, an i7-5820K
+
+
+def rate_identity(system: str, name: str, quick: bool) -> dict[str, Any]:
+    """What a rate depends on, besides the machine and the moment."""
+    return {
+        "rate of": system,
+        "model": model_fingerprint(name),
+        "data": files_identity([DATA]),
+        "sentences": QUICK_SENTENCES if quick else SENTENCES,
+        "batch": BATCH,
+        "threads": 1,
+    }
+
+
+def benchmark_sentences(count: int) -> list[str]:
+    """The first distinct sentences of the benchmark, which are in no order of length."""
+    columns = read_dataset(DATA)
+    return list(dict.fromkeys([*columns["sentence1"], *columns["sentence2"]]))[:count]
+
+
+def encode_quietly(embedder: Any, texts: Sequence[str]) -> object:
+    """Encode without progress and warnings of truncation."""
+    return embedder.encode(list(texts), progress=False, overflow="truncate")
+
+
+@torch.inference_mode()
+def encode_padded(embedder: TorchEmbedder, texts: Sequence[str], *, by_length: bool) -> None:
+    """The computation of batches padded to their longest text, in the order given or sorted by length."""
+    tokenizer = embedder.tokenizer
+    ids = [
+        tokenizer.with_special_tokens(one[: tokenizer.max_content_length]) for one in tokenizer.token_ids(list(texts))
+    ]
+    if by_length:
+        ids.sort(key=len, reverse=True)
+    for start in range(0, len(ids), BATCH):
+        batch = ids[start : start + BATCH]
+        longest = max(map(len, batch))
+        embedder(Ragged.of([one + one[-1:] * (longest - len(one)) for one in batch]))
+
+
+def load_for_rates(name: str) -> TorchEmbedder:
+    """An encoder in torch, fp32, on the CPU."""
+    return load_torch_embedder(name, precision="fp32", device="cpu")
+
+
+def load_words(name: str) -> Any:
+    """A table of word vectors, by the fastest engine."""
+    return load_named_embedder(name, device="cpu")
+
+
+def random_infersent(name: str) -> TorchEmbedder:
+    """InferSent's architecture and size, with random weights: its speed does not depend on them."""
+    return infersent(name)
+
+
+def random_transformer(name: str) -> TorchEmbedder:
+    """The architecture of the Universal Sentence Encoder's larger model in kind, with random weights."""
+    return small_transformer(name)
+
+
+def _over_rounds(values: Sequence[float]) -> Measured:
+    spread = over_seeds(values)
+    return Measured(median(values), spread.low, spread.high, len(values))

@@ -1,0 +1,29 @@
+"""A backbone as it is, by its mean, CLS or maximum, or its architecture with random weights: what training begins from.
+
+Table 1's averaged BERT and BERT CLS (Reimers and Gurevych 2019), and the control that a raw encoder has to beat.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from likewise.baselines.random_weights import random_weights
+
+from ..flags import flags
+from ..recipe import Recipe, backbone, start
+from ..sbert_nli import POOLINGS
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Evaluate, record."""
+    parser = flags(__doc__)
+    parser.add_argument("--pooling", choices=POOLINGS, default="mean")
+    parser.add_argument("--random", action="store_true", help="replace the weights by random ones, drawn from the seed")
+    args = parser.parse_args(argv)
+    embedder = backbone(args, args.pooling)
+    if args.random:
+        random_weights(embedder, args.seed)
+    return Recipe("random" if args.random else "untrained", args).evaluate(embedder)
+
+
+if __name__ == "__main__":
+    start(main)

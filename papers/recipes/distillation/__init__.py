@@ -1,0 +1,1 @@
+"""Training of small models from the vectors of larger ones."""

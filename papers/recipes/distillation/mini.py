@@ -1,0 +1,134 @@
+"""likewise-mini: a model of our own, small enough to be bundled, distilled from texts alone.
+
+The student is the backbone with few of its blocks, of their inner layers those units that weigh most, and word vectors
+in their first principal axes. It learns to have the teacher's vectors; bundle.py stores it in eight bits.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import layer_norm
+
+from likewise.encoders.architectures.bert import Bert, Embeddings
+from likewise.encoders.families import FAMILIES
+from likewise.encoders.prune_inner_units import prune_inner_units
+from likewise.engines.torch.torch_embedder import TorchEmbedder
+from likewise.errors import BadInput
+from likewise.model_files.names import RECOMMENDED_MODEL
+
+from ..flags import flags
+from ..recipe import backbone, start
+from .distil import (
+    distillation_settings,
+    fitting,
+    kept,
+    read_as_much,
+    student_of,
+    taught,
+    with_blocks,
+    with_teacher,
+    with_unit_length,
+)
+from .more_words import add_words, missing_words, with_more_words, with_rows
+from .teachers import Teachers, principal_axes
+
+MORE_WORDS = 3500
+PLACE = 5  # a usual position: words are narrowed as they are there
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Encode with the teacher, train, evaluate, record."""
+    parser = with_blocks(
+        with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=128, learning_rate=2e-3, epochs=1.7)), "0,5"
+    )
+    parser.set_defaults(keep=(0, 5), adam_bias_correction=True)
+    parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a word's vector (%(default)s)")
+    parser.add_argument("--inner", type=int, default=512, metavar="N", help="units of an inner layer (%(default)s)")
+    args = with_more_words(parser, MORE_WORDS).parse_args(argv)
+    teachers, whole = Teachers.of(args), backbone(args, "mean")
+    base = whole.fingerprint
+    read_as_much(whole, teachers)
+    objective, width = fitting(whole, teachers, args)
+    sources = list(taught(teachers, args, objective, width, whole))
+    more = missing_words(sources, whole.tokenizer, args.more_words)
+    student = with_unit_length(narrowed(kept(whole, args.keep), args.words, args.inner, more))
+    shape = {"blocks": args.keep, "words": args.words, "inner": args.inner, "more words": args.more_words}
+    settings = distillation_settings(args, warmup_ratio=0.05)
+    return student_of("mini", args, teachers, base, **shape).train(student, sources, settings)
+
+
+@torch.no_grad()
+def narrowed(whole: TorchEmbedder, width: int, inner: int, more: Sequence[str] = ()) -> TorchEmbedder:
+    """The model with `inner` units in each block's inner layer and word vectors of this width; without dropout.
+
+    Its vocabulary has `more` words, which begin as the mean of their pieces.
+    """
+    encoder = prune_inner_units(whole.encoder, inner)
+    if not isinstance(encoder, Bert) or encoder.config.get("model_type") != "bert":
+        raise BadInput(f"a {encoder.config.get('model_type')!r} encoder is not narrowed here; expected a 'bert'")
+    if not 0 < width < encoder.width:
+        raise BadInput(f"words of {width} numbers; expected 1 to {encoder.width - 1}")
+    tokenizer, replaced = add_words(whole.tokenizer, more)
+    embeddings = narrower(encoder.embeddings, width, replaced)
+    config = {
+        **encoder.config,
+        "model_type": "electra",
+        "vocab_size": len(embeddings["words.weight"]),
+        "architectures": ["ElectraModel"],
+        "embedding_size": width,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+    state = {name: tensor for name, tensor in encoder.state_dict().items() if name.startswith("blocks.")}
+    state |= {f"embeddings.{name}": tensor for name, tensor in embeddings.items()}
+    built = FAMILIES["electra"].build(config)
+    built.load_state_dict(state)
+    built.config = config
+    return TorchEmbedder(tokenizer, built, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
+
+
+def narrower(whole: Embeddings, width: int, replaced: Mapping[int, Sequence[int]]) -> dict[str, Tensor]:
+    """Weights of embeddings `width` wide that, widened, are about what the whole ones give; with rows for new tokens.
+
+    What a block is given of each word is brought to its first principal axes; the layer that widens it again is the
+    least-squares fit to what the narrow normalisation leaves of that.
+    """
+    words, positions = (table.weight.double().cpu() for table in (whole.words, whole.positions))
+    words = with_rows(words, replaced)
+    segment = 0 if whole.segments is None else whole.segments.weight[0].double().cpu()
+    gain, shift = whole.norm.weight.double().cpu(), whole.norm.bias.double().cpu()
+    at = min(PLACE, len(positions) - 1)
+    given = words + positions[at] + segment
+    x = layer_norm(given, (given.shape[1],)) * gain + shift
+    axes = principal_axes(x - x.mean(0))[:, :width]
+    narrow = (x - x.mean(0)) @ axes
+    scale = narrow.std(1).mean()
+    moved = (positions - positions[at]) / given.std(1).mean() * gain @ axes
+    normal = layer_norm(narrow, (width,))
+    fit = least_squares(torch.cat([normal, torch.ones_like(normal[:, :1])], 1), x)
+    result = {
+        "words.weight": narrow / scale,
+        "positions.weight": moved / scale,
+        "norm.weight": torch.ones(width),
+        "norm.bias": torch.zeros(width),
+        "widen.weight": fit[:-1].T,
+        "widen.bias": fit[-1],
+    }
+    if whole.segments is not None:
+        result["segments.weight"] = torch.zeros(len(whole.segments.weight), width)
+    return {name: tensor.float().contiguous() for name, tensor in result.items()}
+
+
+def least_squares(a: Float[Tensor, "N I"], b: Float[Tensor, "N O"]) -> Float[Tensor, "I O"]:
+    """The x of least ‖a x − b‖, with a ridge: columns that were normalised add up to 0, one hangs on the others."""
+    squares = a.T @ a
+    ridge = 1e-6 * squares.diagonal().mean() * torch.eye(len(squares), dtype=a.dtype)
+    x: Tensor = torch.linalg.solve(squares + ridge, a.T @ b)
+    return x
+
+
+if __name__ == "__main__":
+    start(main)

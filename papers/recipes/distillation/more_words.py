@@ -1,0 +1,75 @@
+"""Whole words added to a student's vocabulary, of those that its texts have most often and it has only in pieces.
+
+A word of its own is one token to read and one vector to learn, where `phosphorylation` is five pieces that no small
+encoder puts together well. New words take the places of `[unused…]` first, so a table grows by fewer rows than words.
+"""
+
+import json
+import re
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import tokenizers
+from jaxtyping import Float
+from torch import Tensor
+
+from likewise.errors import BadInput
+from likewise.text.tokenizer import Tokenizer
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
+
+WORD = re.compile(r"[a-z]{2,}", re.ASCII)
+UNUSED = re.compile(r"\[unused\d+\]")
+
+
+def with_more_words(parser: ArgumentParser, usual: int) -> ArgumentParser:
+    """How many words are added."""
+    message = "add so many whole words of the texts to the vocabulary, the most frequent that it lacks (%(default)s)"
+    parser.add_argument("--more-words", type=int, default=usual, metavar="N", help=message)
+    return parser
+
+
+def missing_words(sources: Iterable[DataSource], tokenizer: Tokenizer, count: int) -> list[str]:
+    """The `count` most frequent words of the texts that the tokenizer has only in pieces, the most frequent first."""
+    if count < 0:
+        raise BadInput(f"--more-words is {count}; expected 0 or more")
+    found: Counter[str] = Counter()
+    for source in sources if count else ():
+        assert isinstance(source.rows, TrainingRows)
+        for text in source.rows.texts.get("sentence", ()):  # pairs are of the same texts
+            found.update(WORD.findall(text.lower()))
+    known = tokenizer.backend.get_vocab()
+    return [word for word, _ in found.most_common() if word not in known][:count]
+
+
+def add_words(tokenizer: Tokenizer, words: Sequence[str]) -> tuple[Tokenizer, dict[int, list[int]]]:
+    """The tokenizer with these words as tokens, and of each new token the ids of the pieces that it replaces.
+
+    Raises:
+        BadInput: it is no tokenizer of lower-cased word pieces.
+    """
+    if not words:
+        return tokenizer, {}
+    described = json.loads(tokenizer.backend.to_str())
+    if described["model"]["type"] != "WordPiece":
+        raise BadInput(f"words are added to a WordPiece vocabulary; this one is {described['model']['type']}")
+    vocabulary: dict[str, int] = described["model"]["vocab"]
+    unused = [name for name in vocabulary if UNUSED.fullmatch(name)]
+    places = [vocabulary.pop(name) for name in unused[: len(words)]]
+    places += range(tokenizer.vocabulary, tokenizer.vocabulary + len(words) - len(places))
+    replaced = dict(zip(places, tokenizer.token_ids(words), strict=True))
+    vocabulary |= zip(words, places, strict=True)
+    described["model"]["vocab"] = dict(sorted(vocabulary.items(), key=lambda one: one[1]))
+    backend = tokenizers.Tokenizer.from_str(json.dumps(described))
+    return replace(tokenizer, backend=backend, vocabulary=max(vocabulary.values()) + 1), replaced
+
+
+def with_rows(table: Float[Tensor, "V D"], replaced: Mapping[int, Sequence[int]]) -> Float[Tensor, "W D"]:
+    """The table of word vectors with a row for each new token: the mean of those of its pieces."""
+    grown = table.new_zeros(max(len(table), *(i + 1 for i in replaced), 0), table.shape[1])
+    grown[: len(table)] = table
+    for place, pieces in replaced.items():
+        grown[place] = table[list(pieces)].mean(0)
+    return grown

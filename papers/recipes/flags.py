@@ -1,0 +1,85 @@
+"""The flags of every recipe, and the training settings that they give."""
+
+import argparse
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from likewise.train.settings import TrainSettings
+
+OUTPUT = Path("out")
+"""The folder that holds the runs' folders, unless flags name others."""
+RUN_LIST = OUTPUT / "training.jsonl"
+
+
+def flags(
+    docstring: str | None,
+    *,
+    backbone: str | None = None,
+    epochs: float = 1,
+    batch_size: int = 16,
+    learning_rate: float = 2e-5,
+) -> argparse.ArgumentParser:
+    """A parser with the flags of every recipe; the numbers are the recipe's defaults."""
+    description, _, epilog = (docstring or "").partition("\n")
+    parser = argparse.ArgumentParser(description=description, epilog=epilog)
+    add = parser.add_argument
+    add("backbone", nargs="?" if backbone else None, default=backbone, help="the model to start from: name or folder")
+    add("-o", "--output", type=Path, metavar="FOLDER", help="of the trained model (default: out/RECIPE-BACKBONE-SEED)")
+    add("--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)")
+    add("--epochs", type=float, default=epochs, metavar="X", help="passes over the data (default: %(default)g)")
+    add("--batch-size", type=int, default=batch_size, metavar="N", help="rows per step (default: %(default)s)")
+    add("--learning-rate", type=float, default=learning_rate, metavar="X", help="peak rate (default: %(default)g)")
+    add("--rows", type=int, metavar="N", help="train on N random rows only, the same ones for every seed")
+    add("--max-steps", type=int, metavar="N", help="stop after N steps")
+    add("--tasks", metavar="NAMES", help="evaluate on these tasks alone, separated by commas (default: the STS sets)")
+    add("--threads", type=int, metavar="N", help="number of CPU threads")
+    add("--device", help="cpu, cuda …; a GPU if there is one")
+    add("--precision", choices=("fp32", "bf16"), default="fp32", help="of matrix products (default: %(default)s)")
+    add("--adam-bias-correction", action="store_true", help="correct Adam's moments, as the authors' code did not")
+    message = "Adam's decay of squared gradients (%(default)g): 0.95 lets a word that is rarely met take smaller steps"
+    add("--adam-beta2", type=_decay, default=TrainSettings().adam_betas[1], metavar="X", help=message)
+    add("--ema-decay", type=float, default=0.0, metavar="X", help="save a moving average of the weights: try 0.99")
+    message = "train N times, each time with the next seed, and keep the mean of the weights (%(default)s)"
+    add("--soup", type=count_from(1), default=1, metavar="N", help=message)
+    add("--fresh", action="store_true", help="start over; without it the same command resumes from its checkpoint")
+    add(
+        "--record",
+        type=Path,
+        default=RUN_LIST,
+        metavar="FILE",
+        help="append a line about the run to this .jsonl file (default: %(default)s)",
+    )
+    return parser
+
+
+def count_from(least: int) -> Callable[[str], int]:
+    """The type of a flag that is a whole number of at least `least`."""
+
+    def count(text: str) -> int:
+        if not re.fullmatch(r"\d+", text) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least {least}")
+        return int(text)
+
+    return count
+
+
+def _decay(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no decay between 0 and 1")
+    return value
+
+
+SETTINGS = (
+    *("epochs", "max_steps", "batch_size", "seed", "learning_rate"),
+    *("adam_bias_correction", "precision", "ema_decay"),
+)
+"""Flags of every recipe that are training settings."""
+
+
+def paper_settings(args: argparse.Namespace, **more: Any) -> TrainSettings:
+    """The paper's optimizer: Adam as its authors had it, without bias correction, 10 % warm-up."""
+    own = {name: getattr(args, name) for name in SETTINGS}
+    return TrainSettings(**own | {"adam_betas": (TrainSettings().adam_betas[0], args.adam_beta2)} | more)

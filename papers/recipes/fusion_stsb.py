@@ -1,0 +1,41 @@
+"""Learned dissection on the STS benchmark: a map over all layers of a frozen model, by an order of pairs.
+
+Every text is encoded once; what is trained takes seconds. Further training may begin from what it leaves.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from likewise.arrays.correlation import spearman
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.examples import deduplicated
+from likewise.train.layers.early_exit import try_exits
+from likewise.train.layers.fusion_training import FusionEvaluation, layer_vectors
+from likewise.train.layers.fusion_training import FusionSettings as How
+from likewise.train.objectives import CoSENT
+
+from .flags import flags
+from .recipe import Recipe, backbone, data_by_name, start
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Train, evaluate, save, record."""
+    args = flags(__doc__, batch_size=How.batch_size, learning_rate=How.learning_rate, epochs=How.epochs).parse_args(
+        argv
+    )
+    how = How(seed=args.seed, batch_size=args.batch_size, learning_rate=args.learning_rate, epochs=int(args.epochs))
+    embedder, data = backbone(args), data_by_name("stsb/train", CoSENT(), args, names={"score": "score/5"})
+    rows, started = data.rows, time.perf_counter()
+    assert isinstance(rows, TrainingRows)
+    pairs = [rows.texts[name] for name in ("sentence1", "sentence2")]
+    texts, examples = deduplicated(pairs, rows.numbers["score"].tolist())
+    vectors = layer_vectors(embedder, texts)
+    depths, evaluation = [embedder.encoder.depth], FusionEvaluation(spearman)
+    (exit_result,) = try_exits(embedder, texts, vectors, examples, depths, evaluation, how)
+    recipe = Recipe("fusion-stsb", args, base=embedder.fingerprint, note=exit_result.embedder.pooling.spec)
+    return recipe.evaluate(exit_result.embedder, [data], time.perf_counter() - started)
+
+
+if __name__ == "__main__":
+    start(main)

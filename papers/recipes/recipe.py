@@ -1,0 +1,324 @@
+"""What recipes share: data by name, and how a model is trained, evaluated, saved and recorded."""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from likewise.data.column_names import ColumnNames
+from likewise.data.datasets import check_dataset, dataset_credit, load_dataset, read_dataset
+from likewise.data.leaks import find_leaks, text_columns
+from likewise.engines.torch.torch_embedder import TorchEmbedder
+from likewise.errors import LikewiseError, ModelNotFound
+from likewise.evaluate.runner import evaluate
+from likewise.evaluate.task import EvaluationSettings
+from likewise.evaluate.tasks.registry import TASKS, select_tasks
+from likewise.evaluate.tasks.sts import STS_NAMES
+from likewise.model_files import locate
+from likewise.model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
+from likewise.model_names import load_torch_embedder
+from likewise.runtime.devices import device_and_dtype as placed_at
+from likewise.runtime.progress import StatusLine
+from likewise.runtime.untrusted_files import read_object
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
+from likewise.train.data.sources import load_data
+from likewise.train.evaluators import SpearmanEvaluator
+from likewise.train.objectives import Objective
+from likewise.train.output.record import RECORD, append_result_line, data_description, training_record, write_record
+from likewise.train.output.run_folder import TrainingJob, finished_record, save_finished, train_in_folder
+from likewise.train.settings import TrainSettings
+from likewise.train.soup import COUNT, has_fewer_runs, soup_in_folder
+from likewise.train.step.trainable import Trainable
+from likewise.train.step_state import TrainResult
+
+from .flags import OUTPUT
+
+MAX_LENGTH = 130  # tokens: the authors' 128 and the two special ones
+DEV = "stsb/dev"
+
+
+def start(recipe: Callable[[], Any]) -> None:
+    """Run a recipe's `main` for a shell: errors as one line, exit status 130 where it was interrupted."""
+    warnings.showwarning = lambda message, *_: print(f"likewise: note: {message}", file=sys.stderr)  # type: ignore
+    try:
+        recipe()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except LikewiseError as error:
+        sys.exit(f"likewise: {error}")
+
+
+def backbone(args: argparse.Namespace, pooling: str | None = None, name: str | Path | None = None) -> TorchEmbedder:
+    """The model to start from, in fp32, with the authors' maximum input length."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s).*pooling")  # a plain folder has none; recipes name theirs
+        model = load_torch_embedder(name or args.backbone, precision="fp32", device=args.device, pooling=pooling)
+    return placed(model, args)
+
+
+def placed(embedder: TorchEmbedder, args: argparse.Namespace) -> TorchEmbedder:
+    """On the device of the flags, and with the authors' maximum input length."""
+    torch.set_num_threads(args.threads or torch.get_num_threads())
+    embedder.to(placed_at(args.device, "fp32")[0])
+    embedder.tokenizer = replace(embedder.tokenizer, max_length=min(MAX_LENGTH, embedder.tokenizer.max_length))
+    return embedder
+
+
+def data_by_name(name: str, objective: Objective, args: argparse.Namespace, **columns: Any) -> DataSource:
+    """Rows of a data set by its name, for an objective; `columns` are those of `ColumnNames`."""
+    source = load_data(name, objective, ColumnNames(**columns))
+    assert isinstance(source.rows, TrainingRows)
+    return replace(source, rows=sample_rows(source.rows, args.rows))
+
+
+def sentences(name: str, args: argparse.Namespace) -> TrainingRows:
+    """The distinct texts of a data set, in their order, as a column `sentence`."""
+    columns = load_dataset(name).columns
+    texts = dict.fromkeys(text for column in text_columns(columns) for text in columns[column])
+    return sample_rows(TrainingRows({"sentence": list(texts)}, {}), args.rows)
+
+
+def sample_rows(rows: TrainingRows, count: int | None) -> TrainingRows:
+    """A random sample of the rows, in their order; the same for every seed, so that seeds differ in nothing else."""
+    if count is None or count >= len(rows):
+        return rows
+    return picked_rows(rows, np.sort(np.random.default_rng(0).permutation(len(rows))[:count]))
+
+
+def picked_rows(rows: TrainingRows, sample: Sequence[int] | np.ndarray) -> TrainingRows:
+    """The rows at these places."""
+    texts = {name: [column[i] for i in sample] for name, column in rows.texts.items()}
+    return replace(rows, texts=texts, numbers={name: values[sample] for name, values in rows.numbers.items()})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A run by the name of its recipe. `before` describes data of earlier stages, `origin` what these started from."""
+
+    name: str
+    args: argparse.Namespace
+    folder: Path | None = None
+    dev: str | None = DEV
+    tasks: Sequence[str] = ()  # besides the seven
+    scores: Mapping[str, Any] = field(default_factory=dict)  # scores from elsewhere, by name
+    before: Sequence[Mapping[str, Any]] = ()
+    origin: Mapping[str, Any] | None = None
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""  # what a table must mention besides
+    base: str | None = None  # the backbone's fingerprint, where the trained model was built from it
+    learned: Sequence[str] = ()  # data sets known otherwise, for example through a teacher
+    without_test_texts: bool = False  # texts of test sets were left out
+    random_weights: bool = False  # no weight is the backbone's
+    leaks: Sequence[str] = ()  # of earlier stages
+    whole: bool = True  # earlier stages used all of their data
+    pairs: bool = False  # it is a reranker, which has no vectors: evaluated on STS-B only
+    stage: bool = False  # of a larger recipe: neither evaluated nor recorded
+
+    def train(self, model: Trainable, sources: Sequence[DataSource], settings: TrainSettings) -> dict[str, Any]:
+        """Train or resume, evaluate, save, append the line, and return the record; of a finished run only print it.
+
+        A backbone that is a finished run's folder is described as that run, with this one after it.
+        """
+        earlier = _run_of(str(self.args.backbone)) if self.origin is None else {}
+        if earlier:
+            return self._after(earlier).train(model, sources, settings)
+        folder = self.folder or folder_of(self.name, self.args)
+        job = self._job(model, sources, settings)
+        record = None if self.args.fresh or has_fewer_runs(folder, job) else finished_record(folder, job)
+        if record is None:
+            result = self._trained(folder, job)
+            if result.interrupted:
+                raise KeyboardInterrupt
+            scores = {} if self.stage else {**self._scores(model, folder.name), **self.scores}
+            leaks = () if self.stage else (*self.leaks, *test_leaks(sources, self._tasks()))
+            job = replace(job, leaks=leaks, provenance=self._provenance(model, sources))
+            record = save_finished(job, result, folder, scores)
+        if not self.stage:
+            append_result_line(self.args.record, record, folder.name, **self._line(record))
+            print_result(record, folder)
+        return record
+
+    def _trained(self, folder: Path, job: TrainingJob) -> TrainResult:
+        resume = not self.args.fresh
+        if self.args.soup > 1:
+            return soup_in_folder(folder, job, self.args.soup, resume=resume)
+        return train_in_folder(folder, job, resume=resume)
+
+    def evaluate(
+        self, embedder: TorchEmbedder, sources: Sequence[DataSource] = (), seconds: float = 0.0
+    ) -> dict[str, Any]:
+        """A model that was fitted without steps, or not at all: evaluate it, append a line; save it, if fitted."""
+        earlier = _run_of(str(self.args.backbone)) if self.origin is None else {}
+        if earlier:
+            return self._after(earlier).evaluate(embedder, sources, seconds)
+        settings = TrainSettings(max_steps=0, seed=self.args.seed, precision=self.args.precision)
+        job = self._job(embedder, sources, settings)
+        folder = self.folder or folder_of(self.name, self.args)
+        scores = self._scores(embedder, self.name)
+        record = training_record(embedder, settings, TrainResult(seconds=seconds), job.description(), scores)
+        if sources:
+            embedder.save(folder)
+            write_record(folder, record)
+            write_provenance(folder, self._provenance(embedder, sources))
+        append_result_line(self.args.record, record, folder.name if sources else self.name, **self._line(record))
+        print(_score_line(record))
+        return record
+
+    def _after(self, earlier: Mapping[str, Any]) -> "Recipe":
+        """This recipe as the second of two."""
+        recipe = earlier["recipe"] or "training"
+        rows, fingerprint = sum(one.get("rows") or 0 for one in earlier["data"]), earlier["model"]["fingerprint"][:8]
+        return replace(
+            self,
+            name=f"{recipe}, {self.name}",
+            folder=self.folder or folder_of(self.name, self.args),
+            before=[*earlier["data"], *self.before],
+            origin=earlier["backbone"],
+            note=", ".join(filter(None, (f"after {recipe} on {rows:,} rows ({fingerprint})", self.note))),
+            learned=[*earlier["identity"].get("learned", ()), *self.learned],
+            leaks=[*earlier.get("leaks", ()), *self.leaks],
+            whole=earlier["identity"].get("whole", False),
+        )
+
+    def _job(self, model: Trainable, sources: Sequence[DataSource], settings: TrainSettings) -> TrainingJob:
+        data = [*self.before, *(data_description(one, **dataset_credit(one.name)) for one in sources)]
+        name = str(self.args.backbone)
+        base = {"name": named_shortly(name), "fingerprint": self.base or model.fingerprint}
+        return TrainingJob(
+            model=model,
+            sources=sources,
+            settings=settings,
+            backbone=self.origin or {**base, "local": Path(name).exists()},
+            data=data,
+            identity={
+                "backbone": self.base or model.fingerprint,
+                "whole": self._is_whole(),
+                "learned": list(self.learned),
+                "data": [d["digest"] for d in data],
+                "dev": self.dev,
+                **({COUNT: self.args.soup} if self.args.soup > 1 else {}),
+                **self.identity,
+            },
+            evaluator=SpearmanEvaluator(read_dataset(self.dev), self.dev) if self.dev else None,
+            recipe=self.name,
+        )
+
+    def _provenance(self, model: Trainable, sources: Sequence[DataSource]) -> Provenance:
+        """The data sets that the backbone, a teacher, and now the model have seen."""
+        own = [of["name"] for one in sources for of in one.info.get("of", [{"name": one.name}])]
+        before = UNKNOWN_PROVENANCE if self.random_weights else provenance(model)
+        return before.after(self.learned, own) if self.without_test_texts else before.after([*own, *self.learned])
+
+    def _tasks(self) -> list[str]:
+        if self.pairs:
+            return ["stsb"]
+        if self.args.tasks is not None:
+            return [task.name for task in select_tasks(self.args.tasks)]
+        return [*(["stsb-dev"] if self.dev == DEV else []), *STS_NAMES, *self.tasks]
+
+    def _is_whole(self) -> bool:
+        return self.whole and self.args.rows is None and self.args.max_steps is None
+
+    def _scores(self, model: Trainable, name: str) -> dict[str, Any]:
+        """The score of every task whose data are available, and the mean of the seven."""
+        if self.pairs:
+            files = {"stsb-dev": DEV, "stsb": "stsb/test"}
+            return {
+                task: {"value": _spearman(model, file), "n": len(read_dataset(file)["score"])}
+                for task, file in files.items()
+            }
+        line = StatusLine()
+        result = evaluate({name: model}, self._tasks(), settings=EvaluationSettings(resamples=1_000), callback=line)
+        line.close(f"measured on {len(result.cells) - len(result.failed)} tasks")
+        scores = {}
+        for cell in result.cells.values():
+            if cell.result is None:
+                print(f"likewise: note: {cell.task} was not measured: {cell.error}", file=sys.stderr)
+                continue
+            head = cell.result.headline
+            between = {k: v for k, v in asdict(head.interval).items() if k != "value"} if head.interval else {}
+            scores[KEYS.get(cell.task, cell.task)] = {**between, "value": head.value, "n": head.n}
+        average = result.average_interval(name, STS_NAMES)
+        return scores | ({} if average is None else {"avg": asdict(average)})
+
+    def _line(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """What else a table needs: whether all data were used, and whether they are the published ones."""
+        files = [one["name"] for one in record["data"]] + [name for task in self._tasks() for name in TASKS[task].data]
+        other = [name for name in dict.fromkeys(files) if check_dataset(name).state in ("changed", "unchecked")]
+        run = record["run"]
+        how = []
+        if record["result"]["steps"]:
+            how += ["Adam corrected"] if self.args.adam_bias_correction else []
+            decay = run["adam_betas"][1]
+            how += [f"Adam's second decay {decay:g}"] if decay != TrainSettings().adam_betas[1] else []
+            how += [f"mean of {self.args.soup} runs"] if self.args.soup > 1 else []
+            how += [f"running mean {self.args.ema_decay:g}"] if self.args.ema_decay else []
+        return {
+            "whole": self._is_whole(),
+            **({"stsb_train": True} if "stsb" in self.learned else {}),
+            "other_data": other,
+            "pooling": record["model"].get("pooling", "pairs"),
+            "objective": record["data"][-1]["objective"] if record["data"] else {"objective": "none"},
+            "epochs": run["epochs"],
+            "batch": run["batch_size"],
+            "rate": run["learning_rate"],
+            "precision": run["precision"],
+            **({"note": note} if (note := ", ".join(filter(None, (self.note, *how)))) else {}),
+            **{key: None for key in (*(KEYS.get(t, t) for t in STS_NAMES), "avg") if key not in record["scores"]},
+        }
+
+
+KEYS = {"sick-r": "sickr"}
+"""Names of tasks as columns of training.jsonl, where they differ."""
+
+
+def folder_of(recipe: str, args: argparse.Namespace) -> Path:
+    """The folder of a run, unless the flags name another."""
+    return args.output or OUTPUT / f"{recipe}-{Path(str(args.backbone)).name}-{args.seed}"
+
+
+def test_leaks(sources: Sequence[DataSource], tasks: Sequence[str]) -> Iterator[str]:
+    """What the training data share with each test set, in a sentence."""
+    for one in sources:
+        assert isinstance(one.rows, TrainingRows)
+        texts = {"text" if name == "sentence" else name: list(column) for name, column in one.rows.texts.items()}
+        for name in dict.fromkeys(file for task in tasks for file in TASKS[task].data):
+            if check_dataset(name).state != "missing":
+                (leak,) = find_leaks({one.name: texts}, {name: read_dataset(name)})
+                if leak.texts:
+                    sentences = f"{leak.texts:,} of the {leak.of_texts:,} distinct sentences of {name}"
+                    yield f"{one.name} has {sentences}, and {leak.pairs:,} of its {leak.of_pairs:,} pairs."
+
+
+def _spearman(model: Trainable, name: str) -> float:
+    return next(iter(SpearmanEvaluator(read_dataset(name), name)(model).values()))
+
+
+def _score_line(record: Mapping[str, Any]) -> str:
+    return " · ".join(f"{name} {100 * score['value']:.2f}" for name, score in record["scores"].items())
+
+
+def print_result(record: Mapping[str, Any], folder: Path) -> None:
+    """The scores in one line, and where the model is."""
+    print(_score_line(record))
+    print(f"{record['result']['steps']:,} steps in {record['result']['seconds']:,.0f} s; saved in {folder}")
+
+
+def named_shortly(name: str | Path) -> str:
+    """A model's name, or the last part of its folder: lists should have no private paths."""
+    return Path(name).resolve().name if Path(name).exists() else str(name)
+
+
+def _run_of(name: str) -> dict[str, Any]:
+    """The record of the finished run in the folder of this name, if there is one."""
+    try:
+        return read_object(locate(name) / RECORD)
+    except ModelNotFound:
+        return {}

@@ -1,0 +1,111 @@
+"""A reproduced table as a Markdown page, drawn from its results alone, so that no figure is typed by hand."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from likewise.evaluate.reports.text_table import TextTable
+
+from .verdict import NOT_COMPARABLE
+
+Values = Mapping[str, Any]
+RECORDED = "(recorded)"
+INTERVAL = (
+    "A figure ± half the width of its 95 % interval: over items by the bootstrap for one run, Student's over seeds for "
+    "several. A verdict is *within noise* if the paper's figure lies in our interval; the paper gives none."
+)
+
+
+def drawn_page(results: Values) -> str:
+    """The page."""
+    return "\n".join(_lines(results)) + "\n"
+
+
+def _lines(results: Values) -> Iterator[str]:
+    yield f"# {results['title']}\n"
+    yield f"{results['citation']}. {results['protocol']}\n"
+    if results["quick"] == "all":
+        yield "**Quick**: fewer rows and steps than the protocol asks for; every such row says so.\n"
+    elif results["quick"] == "training":
+        yield "**Quick training**: what is trained learned from fewer rows than the protocol asks for, and says so.\n"
+    yield f"{INTERVAL} Figures are {results['unit']}.\n"
+    plot = f"![our figures beside the paper's]({results['table']}.png)"
+    yield f"No plot: {results['no_plot']}\n" if "no_plot" in results else f"{plot}\n"
+    yield f"## Measured here\n\n{_measured(results)}\n"
+    if any(row["system"].endswith(RECORDED) for row in results["rows"]):
+        yield f"Rows marked {RECORDED} are of finished training runs elsewhere: the lists that `--runs` names.\n"
+    yield f"## What the paper prints\n\n{_printed(results)}\n"
+    if results["claims"]:
+        yield f"## The papers' claims on these figures\n\n{_claims(results['claims'])}\n"
+    if results["missing"]:
+        yield "## Not measured\n"
+        yield from (f"- {one['system']}, {one['backbone']}: {one['why']}" for one in results["missing"])
+        yield ""
+    yield _made(results)
+
+
+def _measured(results: Values) -> str:
+    columns = results["columns"]
+    heads = ("model", "settings", "seeds", *columns.values(), "beside", "verdict", "time, s")
+    rows = [
+        (
+            row["system"],
+            row["backbone"],
+            ", ".join(filter(None, [row["settings"], "--quick" * row["quick"]])),
+            str(row["seeds"]),
+            *(figure_text(row["figures"].get(column)) for column in columns),
+            row["beside"] or "–",
+            row_verdict(row, columns),
+            f"{row['seconds']:,.0f}",
+        )
+        for row in results["rows"]
+    ]
+    return TextTable(heads, tuple(rows), "system", frozenset(("model", "settings", "beside", "verdict"))).markdown()
+
+
+def figure_text(figure: Values | None) -> str:
+    """A figure with half the width of its interval."""
+    if figure is None:
+        return "–"
+    value = f"{figure['value']:,.2f}"
+    return value if figure["low"] is None else f"{value} ± {(figure['high'] - figure['low']) / 2:,.2f}"
+
+
+def row_verdict(row: Values, columns: Mapping[str, str]) -> str:
+    """A row's verdicts, each with its columns; one that all columns share stands alone."""
+    if row["beside"] is None:
+        return "no counterpart"
+    by_verdict: dict[str, list[str]] = {}
+    for column, text in row["verdicts"].items():
+        by_verdict.setdefault(text, []).append(columns[column])
+    if len(by_verdict) == 1:
+        return next(iter(by_verdict))
+    shown = {text: names for text, names in by_verdict.items() if not text.endswith("prints none")}
+    if len(shown) == 1:
+        return next(iter(shown))
+    return "; ".join(f"{text}: {', '.join(names)}" for text, names in shown.items()) or NOT_COMPARABLE
+
+
+def _printed(results: Values) -> str:
+    columns = results["columns"]
+    rows = [(row["system"], *(_printed_text(row, column) for column in columns)) for row in results["paper"]]
+    return TextTable(tuple(columns.values()), tuple(rows), "system").markdown()
+
+
+def _printed_text(row: Values, column: str) -> str:
+    value, spread = row["values"].get(column), row["spread"].get(column)
+    return "–" if value is None else f"{value:,.2f}" + (f" ± {spread:.2f}" if spread is not None else "")
+
+
+def _claims(claims: Sequence[Values]) -> str:
+    keys = ("on", "measure", "seeds", "difference", "holds")
+    rows = [(one["claim"], *(str(one[key]) for key in keys)) for one in claims]
+    heads = ("on", "measure", "seeds", "difference", "holds?")
+    return TextTable(heads, tuple(rows), "claim", frozenset(("on", "measure", "holds?"))).markdown()
+
+
+def _made(results: Values) -> str:
+    made = results["made"]
+    return (
+        f"{made['experiments']} experiments, {made['seconds']:,} s of computing: {' and '.join(made['machines'])}; "
+        f"{made['from']} to {made['to']}; commits {', '.join(made['commits'])}. Made by `{made['command']}`."
+    )

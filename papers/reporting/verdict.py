@@ -1,0 +1,33 @@
+"""What our figure says beside the paper's: within noise, better, worse, or not comparable and why."""
+
+from collections.abc import Sequence
+
+from likewise.evaluate.statistics.hypothesis_tests import over_seeds
+
+from ..paper_table import Measured
+
+WITHIN, BETTER, WORSE, NOT_COMPARABLE = "within noise", "better", "worse", "not comparable"
+
+
+def verdict(ours: Measured, printed: float | None, reasons: Sequence[str]) -> str:
+    """The verdict on one figure: `printed` is the paper's; with any reason the two are not comparable.
+
+    Within noise: the paper's figure lies in our 95 % interval. The paper's own noise is not known, so this is strict.
+    """
+    if printed is None:
+        return f"{NOT_COMPARABLE}: the paper prints none"
+    if reasons:
+        return f"{NOT_COMPARABLE}: {'; '.join(reasons)}"
+    if ours.low is None or ours.high is None:
+        return f"{NOT_COMPARABLE}: one run, without an interval"
+    if ours.low <= printed <= ours.high:
+        return WITHIN
+    return BETTER if ours.value > printed else WORSE
+
+
+def over_runs(figures: Sequence[Measured]) -> Measured:
+    """One run's figure with its own interval; of several seeds the mean, with Student's interval."""
+    if len(figures) == 1:
+        return figures[0]
+    spread = over_seeds([one.value for one in figures])
+    return Measured(spread.mean, spread.low, spread.high, figures[0].n)

@@ -1,0 +1,71 @@
+"""Reproducing tables: what is local, the run, and for each table its results, its page and its plot."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from likewise.model_files.names import local_models
+from likewise.runtime.atomic_files import atomic_file
+from likewise.runtime.installation import missing_extra
+
+from .paper_table import Effort, PaperTable
+from .reporting.page import drawn_page
+from .reporting.run_lines import read_runs
+from .reporting.summary import summarized
+from .run_tables import run_tables
+
+BACKBONES = ("bert-tiny-splade", "minilm-l6-h384-raw")
+"""Small encoders that are not tuned for sentences; the first one is trained with --quick."""
+MODELS = ("all-MiniLM-L6-v2", "likewise-mini", "likewise-static")
+"""Models tuned for sentences."""
+
+
+def local_effort(
+    backbones: Sequence[str] = (), seeds: int = 3, *, quick: bool = False, quick_training: bool = False
+) -> Effort:
+    """What there is to measure with: the backbones given, or those of `BACKBONES` that are local."""
+    local = {name for name, folder in local_models().items() if folder is not None}
+    chosen = tuple(backbones) or tuple(name for name in BACKBONES if name in local)
+    return Effort(chosen, tuple(name for name in MODELS if name in local), seeds, quick, quick or quick_training)
+
+
+def reproduce_tables(
+    tables: Sequence[PaperTable],
+    effort: Effort,
+    folder: Path,
+    *,
+    runs: Sequence[Path] = (),
+    callback: Callable[[object], None] | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Measure the tables and write each one's results (JSON), page (Markdown) and plot into the folder.
+
+    Args:
+        tables: of the registry.
+        effort: how much is computed.
+        folder: of the ledger and the pages; the same folder resumes.
+        runs: lists of finished training runs, whose runs become rows beside those that are trained here.
+        callback: called with the progress.
+    """
+    lines = [line for path in runs for line in read_runs(path)]
+    run = run_tables(tables, effort, folder, callback=callback)
+    results = {}
+    for table in tables:
+        finished, missing = run.finished.get(table.name, []), run.missing.get(table.name, [])
+        results[table.name] = summarized(table, effort, finished, missing, lines)
+        write_results(results[table.name], folder)
+    return results
+
+
+def write_results(results: dict[str, Any], folder: Path) -> None:
+    """A table's results as NAME.json, and drawn from them NAME.md and, unless matplotlib is missing, NAME.png."""
+    try:
+        from .reporting.comparison_plot import draw_comparison
+    except ImportError:
+        results["no_plot"] = str(missing_extra("matplotlib", "map", "the plot of a reproduced table"))
+    with atomic_file(folder / f"{results['table']}.json") as partial:
+        partial.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    with atomic_file(folder / f"{results['table']}.md") as partial:
+        partial.write_text(drawn_page(results), "utf-8")
+    if "no_plot" not in results:
+        draw_comparison(results, folder / f"{results['table']}.png")

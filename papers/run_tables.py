@@ -1,0 +1,109 @@
+"""Measuring tables: each experiment once, its line stored when it is finished, failures kept apart, the time left."""
+
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from likewise.errors import LikewiseError
+from likewise.runtime.progress import format_duration
+
+from .ledger import Entry, Ledger, experiment_key
+from .paper_table import Effort, Experiment, PaperTable
+
+EXPERIMENTS = "experiments"
+"""The sub-folder of the output that unfinished experiments are in."""
+NO_MODEL = "no model for this row is on this machine; --model NAME measures with one (likewise models lists them)"
+
+
+@dataclass
+class RunProgress:
+    """Progress of a run. The time left is the sum of estimates, scaled by actual over estimated time so far."""
+
+    total: int
+    expected: float
+    done: int = 0
+    spent: float = 0.0
+    guessed: float = 0.0
+    current: str = ""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None until one experiment has been computed."""
+        return self.spent / self.guessed * self.expected if self.guessed else None
+
+    def __str__(self) -> str:
+        left = "" if self.seconds_left is None else f" · about {format_duration(self.seconds_left)} left"
+        return f"{self.current} ({min(self.done + 1, self.total)} of {self.total}){left}"
+
+
+@dataclass
+class TablesRun:
+    """The outcome of a run: each table's experiments with their lines of the ledger, and why others are missing."""
+
+    finished: dict[str, list[tuple[Experiment, Entry]]] = field(default_factory=dict)
+    missing: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
+    computed: int = 0
+
+    def miss(self, table: str, experiment: Experiment, error: Exception) -> None:
+        """Record why an experiment could not be computed; several of a row for the same reason count once."""
+        missing = (experiment.system, experiment.backbone, str(error))
+        if missing not in self.missing.setdefault(table, []):
+            self.missing[table].append(missing)
+
+
+def run_tables(
+    tables: Sequence[PaperTable], effort: Effort, folder: Path, *, callback: Callable[[object], None] | None = None
+) -> TablesRun:
+    """Compute every experiment that the folder's ledger lacks: models as they are first, then seed by seed.
+
+    An experiment that cannot be computed here (a missing package, model or data set) is recorded as missing.
+    """
+    ledger, run = Ledger(folder), TablesRun()
+    planned = [(table.name, one) for table in tables for one in table.experiments(effort)]
+    for table in tables:
+        planned_systems = {one.system for one in table.experiments(effort)}
+        absent = [(one.name, "–", NO_MODEL) for one in table.systems if one.name not in planned_systems]
+        run.missing |= {table.name: absent} if absent else {}
+    planned.sort(key=lambda pair: -1 if pair[1].seed is None else pair[1].seed)
+    progress = RunProgress(len(planned), sum(one.seconds for _, one in planned))
+    with ledger.writing():
+        for name, experiment in planned:
+            progress.current = f"{name} · {experiment_text(experiment)}"
+            if callback is not None:
+                callback(progress)
+            run.finished.setdefault(name, [])
+            try:
+                entry = _finished(experiment, ledger, folder, progress, run)
+            except (LikewiseError, OSError) as error:
+                run.miss(name, experiment, error)
+            else:
+                run.finished[name].append((experiment, entry))
+            progress.done, progress.expected = progress.done + 1, progress.expected - experiment.seconds
+    shutil.rmtree(folder / EXPERIMENTS, ignore_errors=True)
+    return run
+
+
+def experiment_text(experiment: Experiment) -> str:
+    """An experiment in a few words."""
+    seed = "" if experiment.seed is None else f", seed {experiment.seed}"
+    return f"{experiment.system}, {experiment.backbone}{seed}: {', '.join(experiment.columns)}"
+
+
+def _finished(experiment: Experiment, ledger: Ledger, folder: Path, progress: RunProgress, run: TablesRun) -> Entry:
+    """An experiment's line, computed and stored if there is none."""
+    key = experiment_key(experiment)
+    if key in ledger:
+        return ledger[key]
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # notes of data and models: the results have them
+        result = experiment.compute(folder / EXPERIMENTS / key)
+    seconds = time.perf_counter() - start
+    entry = ledger.append(key, experiment, result, seconds)
+    shutil.rmtree(folder / EXPERIMENTS / key, ignore_errors=True)  # only now: until here a trained model could be lost
+    progress.spent, progress.guessed = progress.spent + seconds, progress.guessed + experiment.seconds
+    run.computed += 1
+    return entry

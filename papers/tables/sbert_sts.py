@@ -1,0 +1,202 @@
+"""Sentence-BERT's tables 1 and 2: semantic textual similarity, without training for it and with."""
+
+from collections.abc import Mapping
+
+from likewise.evaluate.tasks.sts import PUBLISHED_STS, STS_NAMES
+
+from ..measuring.evaluated import ModelOnTasks
+from ..measuring.paired_models import PairedModels
+from ..measuring.trained import TrainedByRecipe
+from ..paper_table import MEAN, PaperRow, PaperTable, System
+from ..reporting.run_lines import IN_TWO_RUNS
+
+SBERT = "Reimers and Gurevych 2019 (arXiv 1908.10084)"
+BERT = "bert-base-uncased"
+GLOVE = "GloVe of 50 numbers from 6 billion tokens, the paper's 300 numbers from 840 billion"
+HEADS = {f"sts{year}": f"STS{year}" for year in range(12, 17)} | {"stsb": "STS-B", "sick-r": "SICK-R"}
+SMALL_RATE = ("--learning-rate", "1e-4")
+"""Small backbones learn STS-B's scores at this rate and hardly at BERT-base's 2e-5 (docs/results.md)."""
+QUICK_TRAINING = ("--rows", "2000")
+"""What is trained with --quick: all tables are to take less than an hour on two cores."""
+
+AVERAGED_GLOVE = System("averaged GloVe", ModelOnTasks("avg-glove"), "Avg. GloVe", differs=GLOVE)
+AVERAGED = System("averaged encoder", ModelOnTasks("bert-avg({backbone})"), "Avg. BERT", BERT)
+FIRST_TOKEN = System("encoder, CLS", ModelOnTasks("bert-cls({backbone})"), "BERT CLS", BERT)
+TUNED = System(
+    "tuned for sentences", ModelOnTasks("{model}"), "SBERT-NLI-base", differs="another model, of other training data"
+)
+SOFTMAX = TrainedByRecipe("sbert_nli", STS_NAMES, ("nli/train",), quick=QUICK_TRAINING, seconds=(3600.0, 20.0))
+RANKING = TrainedByRecipe(
+    *("sbert_nli", STS_NAMES, ("nli/triplets",)),
+    flags=("--objective", "contrastive", "--batch-size", "64", "--learning-rate", "1e-4"),
+    quick=QUICK_TRAINING,
+    seconds=(600.0, 20.0),
+)
+TRAINED_ON_NLI = (
+    System("NLI, softmax", SOFTMAX, "SBERT-NLI-base", BERT),
+    System("NLI, ranking in the batch", RANKING, "SBERT-NLI-base", differs="another objective, since advised"),
+)
+INFERSENT = System(
+    "InferSent",
+    TrainedByRecipe(
+        *("baselines.infersent", STS_NAMES, ("nli/train",)),
+        start="avg-glove",
+        flags=("--width", "256", "--epochs", "1"),
+        quick=QUICK_TRAINING,
+        seconds=(1200.0, 20.0),
+    ),
+    "InferSent",
+    differs=f"256 units a direction, one linear layer above; {GLOVE}",
+)
+DEEP_AVERAGING = System(
+    "deep averaging network",
+    TrainedByRecipe(
+        *("baselines.deep_averaging", STS_NAMES, ("nli/train",)),
+        start="avg-glove",
+        quick=(*QUICK_TRAINING, "--epochs", "1"),
+        seconds=(900.0, 20.0),
+    ),
+    "USE",
+    differs="its smaller architecture in kind, trained on inference alone",
+)
+SMALL_TRANSFORMER = System(
+    "small transformer",
+    TrainedByRecipe(
+        *("baselines.small_transformer", STS_NAMES, ("nli/triplets",)),
+        quick=(*QUICK_TRAINING, "--epochs", "1"),
+        seconds=(900.0, 20.0),
+    ),
+    "USE",
+    differs="its larger architecture in kind, from random weights, trained on inference alone",
+)
+
+NLI_RUNS = {
+    "sbert-nli": "SBERT-NLI-base",
+    "sbert-nli-contrastive": "SBERT-NLI-base",
+    "infersent": "InferSent",
+    "deep-averaging": "USE",
+    "small-transformer-contrastive": "USE",
+}
+"""Recipes whose recorded runs are rows of table 1, and the paper's row that each stands beside."""
+STSB_RUNS = {
+    "sbert-nli": "SBERT-NLI-base",
+    "sbert-stsb": "SBERT-base, STSb",
+    "cross-encoder-stsb": "BERT-base, STSb",
+    "sbert-nli-then-stsb": "SBERT-base, NLI then STSb",
+    IN_TWO_RUNS[0]: "SBERT-base, NLI then STSb",
+}
+"""The same of table 2."""
+
+AVERAGES = {
+    "Avg. GloVe": 61.32,
+    "Avg. BERT": 54.81,
+    "BERT CLS": 29.19,
+    "InferSent": 65.01,
+    "USE": 71.22,
+    "SBERT-NLI-base": 74.89,
+    "SBERT-NLI-large": 76.55,
+    "SRoBERTa-NLI-base": 74.21,
+    "SRoBERTa-NLI-large": 76.68,
+}
+"""Table 1's last column as printed; it differs from the mean of the printed columns by rounding."""
+
+SBERT_1 = PaperTable(
+    name="sbert-1",
+    title="Sentence-BERT, table 1: textual similarity without training for it",
+    citation=SBERT,
+    protocol="Spearman's correlation of the cosine with people's ratings, all pairs of a year at once; test splits of "
+    "STS-B and SICK-R. The last column is the plain mean of the seven.",
+    columns=HEADS,
+    paper=tuple(
+        PaperRow(model, {task: PUBLISHED_STS[task][model] for task in STS_NAMES} | {MEAN: average})
+        for model, average in AVERAGES.items()
+    ),
+    systems=(
+        AVERAGED_GLOVE,
+        AVERAGED,
+        FIRST_TOKEN,
+        INFERSENT,
+        DEEP_AVERAGING,
+        SMALL_TRANSFORMER,
+        *TRAINED_ON_NLI,
+        TUNED,
+        System(
+            "averaging minus CLS",
+            PairedModels("bert-avg({backbone})", "bert-cls({backbone})"),
+            claim="averaging beats CLS",
+        ),
+    ),
+    measures={task: (task, None) for task in STS_NAMES},
+    recorded=lambda run: NLI_RUNS.get(run["recipe"]),
+    claims_on=("untrained", "random", "sbert-nli", "sbert-nli-contrastive"),
+    mean=True,
+)
+
+UNTRAINED_ROWS = ("Avg. GloVe", "Avg. BERT", "InferSent", "USE", "SBERT-NLI-base", "SBERT-NLI-large")
+STSB: Mapping[str, tuple[float, float | None]] = {
+    **{model: (PUBLISHED_STS["stsb"][model], None) for model in UNTRAINED_ROWS},
+    "BERT-base, STSb": (84.30, 0.76),
+    "SBERT-base, STSb": (84.67, 0.19),
+    "SRoBERTa-base, STSb": (84.92, 0.34),
+    "BERT-large, STSb": (85.64, 0.81),
+    "SBERT-large, STSb": (84.45, 0.43),
+    "SRoBERTa-large, STSb": (85.02, 0.76),
+    "BERT-base, NLI then STSb": (88.33, 0.19),
+    "SBERT-base, NLI then STSb": (85.35, 0.17),
+    "SRoBERTa-base, NLI then STSb": (84.79, 0.38),
+    "BERT-large, NLI then STSb": (88.77, 0.46),
+    "SBERT-large, NLI then STSb": (86.10, 0.13),
+    "SRoBERTa-large, NLI then STSb": (86.15, 0.35),
+}
+"""Spearman × 100 on STS-B's test split, and its standard deviation over ten seeds."""
+_ON_STSB = TrainedByRecipe(
+    *("sbert_stsb", ("stsb",), ("stsb/train",)),
+    flags=SMALL_RATE,
+    quick=(*QUICK_TRAINING, "--epochs", "1", "--tasks", "stsb"),
+    seconds=(300.0, 20.0),
+)
+_CROSS = TrainedByRecipe(
+    *("rerankers_stsb", ("stsb",), ("stsb/train",)),
+    flags=("--kind", "cross", *SMALL_RATE),
+    quick=(*QUICK_TRAINING, "--epochs", "1"),
+    seconds=(300.0, 20.0),
+)
+_POLY = TrainedByRecipe(
+    *("rerankers_stsb", ("stsb",), ("stsb/train",)),
+    flags=("--kind", "poly", *SMALL_RATE),
+    quick=(*QUICK_TRAINING, "--epochs", "1"),
+    seconds=(400.0, 20.0),
+)
+_NLI_THEN_STSB = TrainedByRecipe(
+    *("sbert_nli_then_stsb", ("stsb",), ("nli/train", "stsb/train")),
+    flags=SMALL_RATE,
+    quick=(*QUICK_TRAINING, "--epochs", "1", "--tasks", "stsb"),
+    seconds=(4000.0, 20.0),
+)
+SBERT_2 = PaperTable(
+    name="sbert-2",
+    title="Sentence-BERT, table 2: the STS benchmark, with training",
+    citation=SBERT,
+    protocol="Spearman's correlation on STS-B's test split: of the cosine for embedders, of the score for rerankers, "
+    "which read both sentences at once. Four epochs of batches of 16; the paper has ten seeds.",
+    columns={"stsb": "STS-B"},
+    paper=tuple(
+        PaperRow(model, {"stsb": value}, {} if sd is None else {"stsb": sd}) for model, (value, sd) in STSB.items()
+    ),
+    systems=(
+        AVERAGED_GLOVE,
+        AVERAGED,
+        *TRAINED_ON_NLI,
+        TUNED,
+        System("STS-B, cosine", _ON_STSB, "SBERT-base, STSb", BERT),
+        System("STS-B, cross-encoder", _CROSS, "BERT-base, STSb", BERT),
+        System("STS-B, poly-encoder", _POLY),
+        System("NLI, then STS-B, cosine", _NLI_THEN_STSB, "SBERT-base, NLI then STSb", BERT),
+    ),
+    measures={"stsb": ("stsb", None)},
+    recorded=lambda run: STSB_RUNS.get(run["recipe"]),
+    claims_on=(
+        *("sbert-stsb", "cross-encoder-stsb", "poly-encoder-stsb"),
+        *("sbert-nli-then-stsb", "sbert-nli-then-stsb-contrastive", *IN_TWO_RUNS),
+    ),
+)

@@ -1,0 +1,139 @@
+"""Sentence-BERT's tables 3, 4 and 5: argument pairs, sections of Wikipedia, SentEval's transfer tasks."""
+
+from likewise.evaluate.tasks.senteval import PUBLISHED_SENTEVAL, SENTEVAL_NAMES
+
+from ..measuring.evaluated import ModelOnTasks
+from ..measuring.trained import TrainedByRecipe
+from ..paper_table import MEAN, PaperRow, PaperTable, System
+from .sbert_sts import AVERAGED, AVERAGED_GLOVE, BERT, FIRST_TOKEN, GLOVE, SBERT, SMALL_RATE, TUNED
+
+STAND_IN = "UKP ASPECT in place of AFS"
+ARGUMENTS = "argument_similarity"
+_TRAINED = ("ukp-aspect pearson 10-fold", "ukp-aspect spearman 10-fold")
+_ACROSS = ("ukp-aspect pearson cross-topic", "ukp-aspect spearman cross-topic")
+
+
+def _pairs(columns: tuple[str, str], pearson: float, spearman: float) -> dict[str, float]:
+    return dict(zip(columns, (pearson, spearman), strict=True))
+
+
+_COSINE = ("ukp-aspect pearson", "ukp-aspect spearman")
+_FINE_TUNED = TrainedByRecipe(
+    *(ARGUMENTS, (*_TRAINED, *_ACROSS), ("ukp_aspect/all",)),
+    flags=SMALL_RATE,
+    quick=("--epochs", "1", "--rows", "1000", "--ways", "10-fold", "--tasks", "stsb"),
+    seconds=(3000.0, 100.0),
+)
+SBERT_3 = PaperTable(
+    name="sbert-3",
+    title="Sentence-BERT, table 3: similarity of arguments",
+    citation=SBERT,
+    protocol="Pearson's r and Spearman's ρ of the cosine with people's ratings: without training, by ten folds over "
+    "all pairs, and each topic by a model that learned from the others. AFS was not to be had: UKP ASPECT, 3,595 pairs "
+    "of 28 topics, stands in for it.",
+    columns={
+        "ukp-aspect pearson": "r, no training",
+        "ukp-aspect spearman": "ρ, no training",
+        "ukp-aspect pearson 10-fold": "r, ten folds",
+        "ukp-aspect spearman 10-fold": "ρ, ten folds",
+        "ukp-aspect pearson cross-topic": "r, cross-topic",
+        "ukp-aspect spearman cross-topic": "ρ, cross-topic",
+    },
+    paper=(
+        PaperRow("tf-idf", _pairs(_COSINE, 46.77, 42.95)),
+        PaperRow("Avg. GloVe", _pairs(_COSINE, 32.40, 34.00)),
+        PaperRow("InferSent", _pairs(_COSINE, 27.08, 26.63)),
+        PaperRow("SVR", {_TRAINED[0]: 63.33}),
+        PaperRow("BERT-base", _pairs(_TRAINED, 77.20, 74.84) | _pairs(_ACROSS, 58.49, 57.23)),
+        PaperRow("SBERT-base", _pairs(_TRAINED, 76.57, 74.13) | _pairs(_ACROSS, 52.34, 50.65)),
+        PaperRow("BERT-large", _pairs(_TRAINED, 78.68, 76.38) | _pairs(_ACROSS, 62.02, 60.34)),
+        PaperRow("SBERT-large", _pairs(_TRAINED, 77.85, 75.93) | _pairs(_ACROSS, 53.82, 53.10)),
+    ),
+    systems=(
+        System("tf-idf", ModelOnTasks("tf-idf", _COSINE), "tf-idf", differs=STAND_IN),
+        System("averaged GloVe", ModelOnTasks("avg-glove", _COSINE), "Avg. GloVe", differs=f"{STAND_IN}; {GLOVE}"),
+        System("averaged encoder", ModelOnTasks("bert-avg({backbone})", _COSINE)),
+        System("tuned for sentences", ModelOnTasks("{model}", _COSINE)),
+        System(
+            "ridge regression on frozen vectors",
+            ModelOnTasks("bert-avg({backbone})", (*_TRAINED, *_ACROSS)),
+            "SVR",
+            differs=f"{STAND_IN}; another regression, on other features",
+        ),
+        System("trained on arguments", _FINE_TUNED, "SBERT-base", BERT, differs=STAND_IN),
+    ),
+    measures={
+        "ukp-aspect pearson": ("ukp-aspect", "pearson/cosine/all"),
+        "ukp-aspect spearman": ("ukp-aspect", "spearman/cosine/all"),
+        "ukp-aspect pearson 10-fold": ("ukp-aspect-10-fold", "pearson/10-fold/mean"),
+        "ukp-aspect spearman 10-fold": ("ukp-aspect-10-fold", "spearman/10-fold/mean"),
+        "ukp-aspect pearson cross-topic": ("ukp-aspect-cross-topic", "pearson/cross-topic/mean"),
+        "ukp-aspect spearman cross-topic": ("ukp-aspect-cross-topic", "spearman/cross-topic/mean"),
+    },
+    recorded=lambda run: "SBERT-base" if run["recipe"] == "argument-similarity-ukp-aspect" else None,
+)
+
+SECTIONS = "4,000 test triplets of 60 articles, not Dor et al.'s 222,957"
+_SECTION_TRAINING = TrainedByRecipe(
+    *("wiki_sections_triplets", ("wiki-sections",), ("wiki_sections/triplets",)),
+    flags=SMALL_RATE,
+    quick=("--max-steps", "100", "--tasks", "wiki-sections"),
+    seconds=(120.0, 25.0),
+)
+SBERT_4 = PaperTable(
+    name="sbert-4",
+    title="Sentence-BERT, table 4: sections of Wikipedia",
+    citation=SBERT,
+    protocol="The share of triplets whose anchor is closer (Euclidean distance) to the sentence of its own section "
+    "than to the one of another section; ties are wrong. Trained with Euclidean triplets of margin 1, one epoch, on "
+    "other articles.",
+    columns={"wiki-sections": "accuracy"},
+    paper=tuple(
+        PaperRow(system, {"wiki-sections": value})
+        for system, value in {
+            "mean of word vectors": 65.0,
+            "skip-thoughts-CS": 62.0,
+            "Dor et al.": 74.0,
+            "SBERT-base": 80.42,
+            "SBERT-large": 80.78,
+            "SRoBERTa-base": 79.45,
+            "SRoBERTa-large": 79.73,
+        }.items()
+    ),
+    systems=(
+        System("averaged GloVe", ModelOnTasks("avg-glove"), "mean of word vectors", differs=f"{SECTIONS}; {GLOVE}"),
+        System("averaged encoder", ModelOnTasks("bert-avg({backbone})")),
+        System("tuned for sentences", ModelOnTasks("{model}")),
+        System("trained on triplets", _SECTION_TRAINING, "SBERT-base", BERT, differs=SECTIONS),
+    ),
+    measures={"wiki-sections": ("wiki-sections", None)},
+    recorded=lambda run: "SBERT-base" if run["recipe"] == "wiki-sections-triplets" else None,
+)
+
+TRANSFER_ROWS = {
+    "glove": ("Avg. GloVe", 81.52),
+    "fasttext": ("Avg. fastText", 82.42),
+    "bert-base-uncased/mean": ("Avg. BERT", 84.94),
+    "bert-base-uncased/cls": ("BERT CLS", 84.66),
+    "infersent-glove": ("InferSent", 85.59),
+    "universal-sentence-encoder": ("USE", 85.10),
+    "sbert-nli-base": ("SBERT-NLI-base", 87.41),
+    "sbert-nli-large": ("SBERT-NLI-large", 87.69),
+}
+"""The paper's rows by their names in the registry of tasks, with the last column as printed."""
+SBERT_5 = PaperTable(
+    name="sbert-5",
+    title="Sentence-BERT, table 5: SentEval's transfer tasks",
+    citation=SBERT,
+    protocol="Accuracy of softmax regression on frozen vectors, by SentEval's protocols: nested ten-fold "
+    "cross-validation for MR, CR, SUBJ and MPQA, the published splits for SST-2, TREC and MRPC. The last column is the "
+    "plain mean of the seven.",
+    columns=dict(zip(SENTEVAL_NAMES, ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC"), strict=True)),
+    paper=tuple(
+        PaperRow(name, dict(zip(SENTEVAL_NAMES, PUBLISHED_SENTEVAL[key], strict=True)) | {MEAN: average})
+        for key, (name, average) in TRANSFER_ROWS.items()
+    ),
+    systems=(AVERAGED_GLOVE, AVERAGED, FIRST_TOKEN, TUNED),
+    measures={task: (task, None) for task in SENTEVAL_NAMES},
+    mean=True,
+)

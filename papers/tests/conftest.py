@@ -1,0 +1,3 @@
+"""The fixtures of the library's tests, which the lab's tests use too."""
+
+from tests.conftest import *  # noqa: F403

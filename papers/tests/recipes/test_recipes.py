@@ -1,0 +1,729 @@
+"""Each recipe from its flags to the line in the list of runs, on a tiny model and a few dozen rows of its own data."""
+
+import csv
+import hashlib
+import importlib
+import json
+import shutil
+import signal
+from argparse import ArgumentParser
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from likewise import Embedder, Reranker
+from likewise.arrays.correlation import spearman
+from likewise.data.datasets import read_dataset
+from likewise.engines.torch.torch_embedder import TorchEmbedder
+from likewise.errors import BadInput
+from likewise.evaluate.tasks.sentence_pairs import RatedPairs
+from likewise.evaluate.tasks.sts import STS_NAMES, STS_SETS
+from likewise.train.data.batch import TrainingRows
+from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS
+from likewise.train.objectives import Distillation
+from likewise.train.output import console
+from likewise.train.output.log import TIMING_FIELDS, read_log
+from papers.recipes import argument_similarity, soup
+from papers.recipes import recipe as shared
+from papers.recipes.ablation_pooling_concatenation import CELLS, cells
+from papers.recipes.distillation import bundle, mini, unlabelled
+from papers.recipes.distillation.distil import parts, repeated, with_questions
+from papers.recipes.distillation.static import LONGEST, alone, word_piece_table
+from papers.recipes.distillation.teachers import Teachers, fitted, principal, whitened, with_teachers
+from papers.tables.sbert_ablation import ABLATION
+from tests.tiny import model_folder
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(published rows|the known copy|the catalogue's copy)"
+)  # the data are meant to be others
+
+ROOT = Path(__file__).parents[3]
+PLACES = {
+    path.stem: ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in Path(shared.__file__).parent.rglob("*.py")
+    if path.stem != "__init__"
+}
+"""The module of each recipe."""
+WORDS = ["the", "cat", "dog", "query", "a", "b", "quick", "on", "sleeps", "7", "barks", "naps", "42"]
+LINE = ("model", "recipe", "backbone", "seed", "stsb_train", *(f"sts{year}" for year in range(12, 17)))
+LINE += ("stsb", "sickr", "avg", "seconds", "device", "commit", "rows", "steps")
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory) -> Path:
+    """A folder of data sets under the names that recipes ask for, each a few dozen rows that are nobody's data."""
+    root = tmp_path_factory.mktemp("data")
+    draw = np.random.default_rng(0)
+
+    def text() -> str:
+        return " ".join(draw.choice(WORDS, size=draw.integers(3, 7)))
+
+    def put(name: str, rows: int, **columns) -> None:
+        path = root / f"{name}.csv"
+        path.parent.mkdir(exist_ok=True)
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows([[made(i) for made in columns.values()] for i in range(rows)])
+
+    texts = {"sentence1": lambda i: text(), "sentence2": lambda i: text()}
+    sides = {name: (lambda i: text()) for name in ("anchor", "positive", "negative")}
+    for name in {of.data for of in STS_SETS.values()} | {"stsb/train"}:
+        put(name, 30, **texts, score=lambda i: (i * 7) % 6, subset=lambda i: "ab"[i % 2], label=lambda i: "NEUTRAL")
+    label = {"label": lambda i: ("contradiction", "entailment", "neutral")[i % 3], "source": lambda i: "snli"}
+    put("nli/train", 48, **texts, **label)
+    put("nli/triplets", 48, **sides)
+    put("ukp_aspect/all", 45, **texts, label=lambda i: ("NS", "SS", "HS")[(i // 3) % 3], topic=lambda i: f"t{i % 3}")
+    split = {"article_id": lambda i: i % 5, "split": lambda i: ("train", "test")[i % 2]}
+    put("wiki_sections/triplets", 60, **sides, **split)
+    put("diverse_text/part-0", 40, text=lambda i: f"{text()} {i}", source=lambda i: "xy"[i % 2], kind=lambda i: "title")
+    put("wiki_sections/sentences", 40, text=lambda i: f"{text()} {i}", article=lambda i: "x", section=lambda i: "y")
+    return root
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory) -> str:
+    return str(model_folder(tmp_path_factory.mktemp("models") / "tiny"))
+
+
+@pytest.fixture(scope="session")
+def words(tmp_path_factory) -> str:
+    """Word vectors, whose folder is made once."""
+    path = tmp_path_factory.mktemp("words") / "w.txt"
+    rows = np.random.default_rng(0).normal(size=(len(WORDS), 6)).round(3)
+    path.write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(WORDS, rows, strict=True)))
+    return f"avg-glove({path})"
+
+
+@pytest.fixture
+def place(tmp_path, data, words, monkeypatch) -> Path:
+    monkeypatch.setenv("LIKEWISE_DATA", str(data))
+    monkeypatch.setenv("LIKEWISE_CACHE", str(Path(words[10:-1]).parent / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def carried_out(name, backbone, place, *more, out="out", steps=2):
+    """What a recipe gives, and the last line that it added."""
+    args = [
+        backbone,
+        "-o",
+        str(place / out),
+        "--record",
+        str(place / "runs.jsonl"),
+        "--threads",
+        "1",
+        "--device",
+        "cpu",
+    ]
+    found = importlib.import_module(PLACES[name]).main([*args, *(["--max-steps", str(steps)] if steps else []), *more])
+    return found, json.loads((place / "runs.jsonl").read_text().splitlines()[-1])
+
+
+TAUGHT = ["--teacher", "MODEL", "--sentences", "nli/train,vocabulary", "--batch-size", "16"]
+RECIPES = {
+    "sbert_nli": [["--pooling", "cls"], ["--objective", "contrastive", "--rows", "20"]],
+    "sbert_stsb": [[], ["--objective", "cosent", "--scale", "5", "--adam-bias-correction", "--ema-decay", "0.9"]],
+    "fusion_stsb": [],
+    "sbert_nli_then_stsb": [],  # has a test of its own
+    "untrained": [],  # these two as well
+    "rerankers_stsb": [],
+    "wiki_sections_triplets": [[]],
+    "argument_similarity": [],
+    "ablation_pooling_concatenation": [["--only", "mean-|u-v|+u*v"]],
+    "distil": [
+        ["--keep", "0,2", *TAUGHT],
+        ["--rows", "20", *TAUGHT],
+        *(["--learn", what, *TAUGHT] for what in ("similarities", "both")),
+    ],
+    "mini": [["--keep", "1", "--words", "12", "--inner", "20", *TAUGHT]],
+    "static": [["--words", "12", *TAUGHT]],
+    "simcse": [["--adam-beta2", "0.95"]],
+    "infersent": [["--width", "6"]],
+    "small_transformer": [["--depth", "1", "--width", "8", "--inner", "8"]],
+    "deep_averaging": [["--pairs", "50", "--layers", "8"]],
+}
+CASES = [(name, flags) for name, several in RECIPES.items() for flags in several]
+
+
+def test_every_recipe_is_tried_and_told_of():
+    files = set(PLACES) - {
+        "recipe",
+        "flags",
+        "teachers",
+        "unlabelled",
+        "more_words",
+        "changed_texts",
+        "near_texts",
+        "bundle",
+        "soup",
+    }
+    page = (ROOT / "docs" / "recipes.md").read_text()
+    assert files == set(RECIPES) and all(f"python -m {PLACES[name]} " in page for name in files)
+
+
+@pytest.mark.parametrize(("flags", "decay"), [([], 0.999), (["--adam-beta2", "0.95"], 0.95)], ids=str)
+def test_adams_second_decay_is_that_of_the_flag_and_told(flags, decay, place, model):
+    record, line = carried_out("sbert_nli", model, place, *flags)
+    assert record["run"]["adam_betas"] == [0.9, decay]
+    assert ("Adam's second decay 0.95" in line.get("note", "")) == bool(flags)
+
+
+@pytest.mark.parametrize("value", ["0", "1", "-0.5"])
+def test_a_decay_lies_between_0_and_1(value, place, model, capsys):
+    with pytest.raises(SystemExit):
+        carried_out("sbert_nli", model, place, f"--adam-beta2={value}")
+    assert f"{value} is no decay between 0 and 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "flags"), CASES, ids=lambda c: c if isinstance(c, str) else "".join(c))
+def test_a_recipe_leaves_a_model_and_a_line(name, flags, place, model, words):
+    backbone = words if name in ("infersent", "deep_averaging") else model
+    _, line = carried_out(name, backbone, place, *(model if flag == "MODEL" else flag for flag in flags))
+    began = "random weights" if name == "small_transformer" else "tiny" if backbone == model else words
+    assert set(LINE) <= set(line) and line["backbone"] == began
+    assert line["avg"] == pytest.approx(np.mean([line[shared.KEYS.get(task, task)] for task in STS_NAMES]), abs=0.01)
+    assert line["stsb_train"] == ("stsb" in name)
+    assert line["steps"] == 2 and line["whole"] is False and "sts12/test" in line["other_data"]
+    (folder,) = [path.parent for path in (place / "out").rglob("log.jsonl") if "nli" not in path.parts[-2:-1]][:1] or [
+        0
+    ]
+    assert TorchEmbedder.load(folder).encode(["a cat"]).shape[0] == 1
+    assert len([line for line in read_log(folder / "log.jsonl") if line["step"]]) == 2  # step 0 is the model before
+    assert "| sts12 |" in (folder / "README.md").read_text() and (folder / "curve.png").exists()
+    seen = json.loads((folder / "likewise.json").read_text())
+    assert line["data"][0].split("/")[0] in [*seen.get("trained_on", []), *seen.get("less_tests", [])]
+
+
+def test_a_soup_is_the_mean_of_runs_of_several_seeds_and_one_line(place, model):
+    begun = ["sbert_stsb", model, place, "--soup", "3", "--seed", "4"]
+    _, line = carried_out(*begun)
+    soup = place / "out"
+    runs = [soup / f"run-{seed}" for seed in (4, 5, 6)]
+    weights = [TorchEmbedder.load(run).state_dict() for run in runs]
+    assert not all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    for name, value in TorchEmbedder.load(soup).state_dict().items():
+        torch.testing.assert_close(value, sum(one[name] for one in weights) / 3, rtol=1e-5, atol=1e-7)
+    assert line["steps"] == 6 and line["note"].endswith("mean of 3 runs")
+    finished = [(run / "run.json").stat().st_mtime_ns for run in runs]
+    (soup / "run.json").unlink()  # as if it had been interrupted before its end
+    carried_out(*begun)
+    assert [(run / "run.json").stat().st_mtime_ns for run in runs] == finished
+    _, line = carried_out("sbert_stsb", model, place, "--soup", "4", "--seed", "4")  # one more
+    assert [(run / "run.json").stat().st_mtime_ns for run in runs] == finished
+    assert line["steps"] == 8 and line["note"].endswith("mean of 4 runs") and (soup / "run-7/run.json").exists()
+    with pytest.raises(BadInput, match="another finished run: soup was 4 and is 3"):
+        carried_out(*begun)
+
+
+def test_both_stages_of_the_two_step_recipe_are_told_and_one_line_is_added(place, model):
+    record, line = carried_out("sbert_nli_then_stsb", model, place)
+    assert line["data"] == ["nli/train", "stsb/train"] and line["rows"] == 48 + 30
+    assert record["backbone"]["name"] == "tiny" and len((place / "runs.jsonl").read_text().splitlines()) == 1
+    assert record["identity"]["backbone"] == TorchEmbedder.load(place / "out/nli").fingerprint
+
+
+@pytest.mark.parametrize(("flags", "name"), [([], "untrained"), (["--random", "--pooling", "cls"], "random")])
+def test_a_backbone_as_it_is_gets_a_line_and_no_folder(flags, name, place, model):
+    _, line = carried_out("untrained", model, place, *flags, steps=None)
+    assert set(LINE) <= set(line) and line["recipe"] == name and line["steps"] == 0 and line["data"] == []
+    assert not (place / "out").exists()
+
+
+@pytest.mark.parametrize("kind", ["cross", "poly"])
+def test_rerankers_are_measured_on_the_pairs_of_the_benchmark_alone(kind, place, model):
+    _, line = carried_out("rerankers_stsb", model, place, "--kind", kind, "--codes", "3")
+    assert line["recipe"] == f"{kind}-encoder-stsb" and -100 <= line["stsb"] <= 100 and line["avg"] is None
+    pairs = read_dataset("stsb/test")
+    reranker = Reranker.load(place / "out")
+    ours = reranker.score(pairs["sentence1"], pairs["sentence2"], overflow="truncate")
+    assert spearman(ours, np.asarray(pairs["score"])) * 100 == pytest.approx(line["stsb"], abs=0.01)
+
+
+def test_a_fused_model_can_be_trained_further(place, model, data, tmp_path, monkeypatch):
+    shutil.copytree(data, tmp_path / "more")
+    rows = [f"cat {i},the dog {i % 7} sleeps,{i % 6},a,NEUTRAL" for i in range(200)]
+    (tmp_path / "more" / "stsb" / "train.csv").write_text("\n".join(["sentence1,sentence2,score,subset,label", *rows]))
+    monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path / "more"))
+    _, line = carried_out("fusion_stsb", model, place, "--batch-size", "8", "--epochs", "2", out="fused", steps=None)
+    assert line["stsb_train"] is True and line["rows"] == 200 and line["pooling"].startswith(("fusion", "mean"))
+    fused = TorchEmbedder.load(place / "fused")
+    _, line = carried_out("sbert_stsb", str(place / "fused"), place, "--objective", "cosent", out="further")
+    assert line["recipe"] == "fusion-stsb, sbert-stsb-cosent" and line["data"] == ["stsb/train", "stsb/train"]
+    assert TorchEmbedder.load(place / "further").pooling.spec == fused.pooling.spec
+
+
+def test_a_run_upon_a_finished_run_tells_of_both(place, model):
+    carried_out("sbert_nli", model, place, out="first")
+    record, line = carried_out("sbert_stsb", str(place / "first"), place, out="second")
+    assert line["recipe"] == "sbert-nli, sbert-stsb" and line["data"] == ["nli/train", "stsb/train"]
+    assert line["backbone"] == "tiny" and line["note"].startswith("after sbert-nli on 48 rows (") and line["rows"] == 78
+    assert record["identity"]["backbone"] == TorchEmbedder.load(place / "first").fingerprint and line["whole"] is False
+
+
+def test_a_whole_run_says_so_and_is_not_trained_again_nor_written_down_twice(place, model):
+    first, line = carried_out("sbert_stsb", model, place, "--epochs", "1", steps=None)
+    assert line["whole"] is True and line["rows"] == 30 and line["steps"] == 1
+    again, _ = carried_out("sbert_stsb", model, place, "--epochs", "1", steps=None)
+    assert first == again and len((place / "runs.jsonl").read_text().splitlines()) == 1
+    fresh, line = carried_out("sbert_stsb", model, place, "--fresh", "--seed", "1", "--rows", "20", steps=None)
+    assert fresh["run"]["seed"] == 1 and len((place / "runs.jsonl").read_text().splitlines()) == 2
+    assert line["rows"] == 20 and line["whole"] is False
+
+
+def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monkeypatch):
+    carried_out("sbert_nli", model, place, out="whole", steps=4)
+    shown = console.ConsoleProgress.__call__
+
+    def interrupt(self, state):
+        shown(self, state)
+        if state.step == 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    def interrupted(*args, **how):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(console.ConsoleProgress, "__call__", interrupt)
+        carried_out("sbert_nli", model, place, steps=4)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shared, "evaluate", interrupted)  # it is trained by then
+        carried_out("sbert_nli", model, place, steps=4)
+    assert (place / "out/checkpoints").exists() and not (place / "out/model.safetensors").exists()
+    carried_out("sbert_nli", model, place, steps=4)
+    assert (place / "out/model.safetensors").read_bytes() == (place / "whole/model.safetensors").read_bytes()
+    logs = [
+        [{k: v for k, v in told.items() if k not in TIMING_FIELDS} for told in read_log(place / name / "log.jsonl")]
+        for name in ("out", "whole")
+    ]
+    assert logs[0] == logs[1] and len(logs[0]) == 5  # step 0 too: the scores before training
+
+
+def test_fewer_rows_are_the_same_ones_for_every_seed():
+    rows = TrainingRows({"sentence": list("abcdefgh")}, {"score": np.arange(8, dtype=np.float32)})
+    few = shared.sample_rows(rows, 5)
+    assert list(few.texts["sentence"]) == sorted(few.texts["sentence"]) and len(few) == 5
+    assert [ord(x) - ord("a") for x in few.texts["sentence"]] == few.numbers["score"].tolist()
+    assert (
+        shared.sample_rows(rows, 5).texts == few.texts
+        and shared.sample_rows(rows, None) is shared.sample_rows(rows, 9) is rows
+    )
+
+
+def test_what_data_know_of_a_test_is_said_and_a_test_that_is_not_at_hand_is_left_out(
+    place, model, data, monkeypatch, capsys
+):
+    own = place / "data"
+    shutil.copytree(data, own)
+    shutil.copy(own / "sts13/test.csv", own / "stsb/train.csv")
+    (own / "sick/test.csv").unlink()
+    monkeypatch.setenv("LIKEWISE_DATA", str(own))
+    record, line = carried_out("sbert_stsb", model, place)
+    (told,) = [leak for leak in record["leaks"] if "sts13" in leak]
+    assert "and 30 of its 30 pairs" in told and told in (place / "out/README.md").read_text()
+    assert line["sickr"] is None and line["avg"] is None and line["sts12"] is not None
+    assert "sick-r was not measured" in capsys.readouterr().err
+
+
+def test_folds_that_have_spoken_are_not_trained_again(place, model, monkeypatch):
+    first, _ = carried_out("argument_similarity", model, place, "--ways", "cross-topic")
+    assert len(list((place / "out/folds/cross-topic").iterdir())) == 3
+    monkeypatch.setattr(argument_similarity, "Trainer", lambda *a, **k: pytest.fail("it was trained again"))
+    again, line = carried_out("argument_similarity", model, place, "--ways", "cross-topic")
+    assert again == first and "ukp-aspect spearman cross-topic" in line
+
+
+def test_of_each_fold_pairs_are_asked_that_were_not_learned_from():
+    pairs = RatedPairs(tuple(map(str, range(40))), ("x",) * 40, np.zeros(40), np.arange(40) % 2, ("a", "b"), (0,) * 40)
+    for way, make in argument_similarity.WAYS.items():
+        asked = [test for learned, test in make(pairs) if not {*learned.tolist()} & {*test.tolist()}]
+        assert sorted(i for test in asked for i in test.tolist()) == list(range(40)), way
+
+
+def test_cells_of_the_ablation_are_chosen_by_name_or_by_a_part_of_it():
+    assert cells(None) == list(CELLS)
+    assert cells("stsb,nli-mean") == ["nli-mean", "stsb-mean", "stsb-cls", "stsb-max"]
+    with pytest.raises(BadInput, match="no cell 'median'; expected one of nli-mean, "):
+        cells("stsb,median")
+
+
+def test_the_ablation_has_the_cells_of_the_papers_table():
+    cells = {(name.split("-")[0], how, " ".join(parts)) for name, (how, parts) in CELLS.items()}
+    assert {(f"ablation-{on}", how, parts) for on, how, parts in cells} == set(ABLATION)
+
+
+@pytest.mark.parametrize("to", ["pca", "map"])
+def test_a_student_of_another_width_learns_from_projected_vectors(to, place, model, tmp_path):
+    narrow = model_folder(
+        tmp_path / "narrow",
+        pooling={"word_embedding_dimension": 16, "pooling_mode_mean_tokens": True},
+        changes={"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24},
+    )
+    carried_out("distil", str(narrow), place, "--teacher", model, "--to", to, "--sentences", "nli/train")
+    assert TorchEmbedder.load(place / "out").encode(["a cat"]).shape == (1, 16)
+
+
+def test_projected_vectors_are_turned_to_the_backbone_and_keep_their_cosines(model):
+    backbone = TorchEmbedder.load(model, device="cpu")
+    texts = [
+        f"{a} {b}" for a in ("a cat", "the dog", "quick", "barks", "sleeps") for b in ("on a cat", "the quick", "a")
+    ]
+    own = backbone.encode(texts)
+    wider = (
+        np.concatenate([own, np.zeros_like(own)], 1) @ np.linalg.qr(np.random.default_rng(0).normal(size=(64, 64)))[0]
+    )
+    found = fitted(wider.astype(np.float32), 32, texts, backbone)
+    np.testing.assert_allclose(found @ found.T, own @ own.T, atol=1e-4)
+    np.testing.assert_allclose(found, own, atol=1e-3)
+
+
+def test_the_similarity_of_two_teachers_is_the_mean_of_theirs(place, model, tmp_path):
+    other = model_folder(tmp_path / "other", pooling={"word_embedding_dimension": 32, "pooling_mode_cls_token": True})
+    told = ["--teacher", model, "--second-teacher", str(other), "--second-share", "0.25", "--teacher-precision", "fp32"]
+    args = with_teachers(ArgumentParser()).parse_args(told)
+    args.device = "cpu"
+    teachers, texts = Teachers.of(args), ["a cat sleeps", "the dog barks", "quick"]
+    first, second = (TorchEmbedder.load(path, device="cpu").encode(texts) for path in (model, other))
+    found = teachers.lessons({"nli/train": texts[:2], "vocabulary": texts[2:]})
+    np.testing.assert_allclose(found @ found.T, 0.75 * first @ first.T + 0.25 * second @ second.T, atol=1e-4)
+    assert teachers.width == found.shape[1] == 64 and teachers.known({"any": texts})
+    _, line = carried_out("distil", model, place, *told, "--sentences", "nli/train")
+    assert "second share 0.25" in line["note"] and " and other" in line["note"]
+    assert TorchEmbedder.load(place / "out").encode(texts).shape == (3, 32)
+
+
+def test_a_part_of_the_data_is_chosen_before_the_teacher_encodes(place, model, monkeypatch):
+    encoded, compute = [], TEACHER_OUTPUTS["teacher"]
+
+    def heard(teacher, texts, request):
+        encoded.extend(text for column in texts.values() for text in column)
+        return compute(teacher, texts, request)
+
+    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", heard)
+    told = ["--teacher", model, "--sentences", "nli/train", "--changed", "40"]
+    carried_out("distil", model, place, *told, "--repeat", "nli/train=0.4,changed=0.5")
+    some = {*encoded}
+    encoded.clear()
+    carried_out("distil", model, place, *told, out="other")
+    assert some < {*encoded} and 0.2 < len(some) / len({*encoded}) < 0.8
+
+
+def test_a_part_of_the_data_may_have_all_of_their_questions():
+    asked, told = [f"why {i}?" for i in range(30)], [f"because of {i}" for i in range(970)]
+    texts = {"a": asked + told, "b": told}
+    some = parts(texts, {"a": 0.2, "b": 2}, all_questions=False)
+    more = parts(texts, {"a": 0.2, "b": 2}, all_questions=True)
+    assert more["a"] == asked + [text for text in some["a"] if text in told] != some["a"]
+    assert len(some["a"]) == pytest.approx(200, abs=60) and more["b"] == some["b"] == told
+
+
+def test_inner_units_are_pruned_before_a_student_learns(place, model):
+    carried_out("distil", model, place, "--teacher", model, "--inner", "20", "--sentences", "nli/train")
+    assert TorchEmbedder.load(place / "out").encoder.shape.inner == 20
+
+
+def test_what_a_test_holds_is_left_out_of_the_sentences(place, model, monkeypatch):
+    teacher, letters = TorchEmbedder.load(model, device="cpu"), unlabelled.letters
+    asked = next(unlabelled.texts_of("stsb/dev"))
+    assert letters(asked) in unlabelled.tested(("nli/train",))
+    assert not unlabelled.tested() >= {letters(text) for text in unlabelled.texts_of("nli/train")}
+    one = next(unlabelled.texts_of("nli/train"))
+    monkeypatch.setattr(unlabelled, "tested", lambda sources: {letters(f"{one.upper()}!")})
+    found = unlabelled.unlabelled(("nli/train", unlabelled.VOCABULARY), teacher)
+    forms = [letters(text) for text in found["nli/train"]]
+    assert letters(one) not in forms and len(forms) == len(set(forms)) > 40
+    assert set(found[unlabelled.VOCABULARY]) <= set(teacher.tokenizer.backend.get_vocab())
+
+
+def test_the_lessons_of_one_teacher_serve_several_students(place, model, monkeypatch):
+    told = ["--teacher", model, "--sentences", "nli/train"]
+    carried_out("distil", model, place, "--keep", "0", *told)
+    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", lambda *_: pytest.fail("the teacher is asked again"))
+    carried_out("distil", model, place, "--keep", "1", *told, out="other")
+
+
+def test_a_narrowed_model_is_about_what_it_was(model):
+    whole = TorchEmbedder.load(model, device="cpu")
+    made = mini.narrowed(whole, 31, 48)
+    texts = ["the quick cat sleeps", "a dog barks on a cat"]
+    cosines = (whole.encode(texts) * made.encode(texts)).sum(1)
+    assert cosines.min() > 0.9
+    with pytest.raises(BadInput, match="inner units"):
+        mini.narrowed(whole, 31, 49)
+
+
+def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypatch):
+    carried_out("mini", model, place, "--keep", "1", "--words", "12", "--inner", "20", "--teacher", model,
+                "--sentences", "nli/train")  # fmt: skip
+    told = [str(place / "out"), "--name", "tiny-mini", "--into", str(place / "models"), "--tasks", "stsb,sts12",
+            "--teachers", "one,another", "--before", "It had read a novel."]  # fmt: skip
+    made = bundle.main(told)
+    assert bundle.main(told) == made == place / "models" / "tiny-mini"
+    page = (made / "README.md").read_text()
+    assert "| stsb |" in page and "comes with the package" in page and "in eight bits" in page
+    assert "Taught by one and another, under" in page and "## Before this training\n\nIt had read a novel." in page
+    digest = capsys.readouterr().out.split('sha256="')[1][:64]
+    assert digest == hashlib.sha256((made / "model.safetensors").read_bytes()).hexdigest()
+    assert json.loads((made / "likewise.json").read_text()) == {"less_tests": ["nli"]}
+    small, whole = TorchEmbedder.load(made), TorchEmbedder.load(place / "out")
+    assert small.tokenizer.max_length == TorchEmbedder.load(model).tokenizer.max_length
+    np.testing.assert_allclose(small.encode(["the cat"]), whole.encode(["the cat"]), atol=0.02)
+    assert "The best step was chosen by stsb-dev" in page
+    assert TorchEmbedder.load(made).fingerprint in page
+    with pytest.raises(BadInput, match="no finished run"):
+        bundle.main([str(place)])
+    for into, name in ((place, "out"), (place.parent, place.name)):
+        with pytest.raises(BadInput, match="holds the run itself"):
+            bundle.main([str(place / "out"), "--into", str(into), "--name", name])
+    monkeypatch.setattr(bundle, "LARGEST", 10)
+    with pytest.raises(BadInput, match="expected 10 at most"):
+        bundle.main(told)
+    assert made.exists() and (place / "out" / "run.json").exists()
+
+
+def test_a_soup_is_the_mean_of_runs_from_one_start(place, model, capsys):
+    for seed, name in (("0", "one"), ("1", "two")):
+        carried_out("sbert_nli", model, place, "--seed", seed, "--rows", str(40 + int(seed)), out=name)
+    runs = [place / name for name in ("one", "two")]
+    record = soup.main([*map(str, runs), "-o", str(place / "mean")])
+    models = [TorchEmbedder.load(folder, precision="fp32") for folder in (*runs, place / "mean")]
+    first, second, mean = (one.state_dict() for one in models)
+    for name, value in mean.items():
+        torch.testing.assert_close(value, (first[name] + second[name]) / 2)
+    assert any(not torch.equal(first[name], second[name]) for name in mean)
+    made = [json.loads((folder / "run.json").read_text()) for folder in (*runs, place / "mean")]
+    assert made[2] == record and record["result"]["steps"] == sum(one["result"]["steps"] for one in made[:2])
+    assert [one["differs"] for one in record["mean_of"]] == [{"seed": 0}, {"seed": 1}]
+    assert [one["rows"] for one in record["data"]] == [40, 41]
+    assert record["model"]["fingerprint"] == models[2].fingerprint
+    page = (place / "mean" / "README.md").read_text()
+    assert (
+        "mean of those of 2 runs" in page and f"| `{models[1].fingerprint}` | {made[1]['finished']} | seed 1 |" in page
+    )
+    assert (place / "mean" / "likewise.json").read_text() == (runs[0] / "likewise.json").read_text()
+    bundled = bundle.main([str(place / "mean"), "--name", "tiny", "--into", str(place / "models"), "--tasks", "stsb"])
+    assert "mean of those of 2 runs" in (bundled / "README.md").read_text()
+
+
+def test_a_soup_is_of_finished_runs_with_one_start(place, model, tmp_path):
+    for base, name in ((model, "one"), (str(place / "one"), "two")):
+        carried_out("sbert_nli", base, place, out=name)
+    one, two = str(place / "one"), str(place / "two")
+    for runs, wrong in (
+        ([one], "two runs or more"),
+        ([one, one], "two runs or more"),
+        ([one, two, "-o", two], "another folder"),
+        ([one, model], "no finished run"),
+    ):
+        with pytest.raises(BadInput, match=wrong):
+            soup.main(["-o", str(tmp_path / "mean"), *runs])
+    with pytest.raises(BadInput, match="different weights"):
+        soup.main([one, two, "-o", str(tmp_path / "mean")])
+    assert not (tmp_path / "mean").exists()
+
+
+def test_a_card_tells_of_former_weights_and_of_all_licences(place, model):
+    told = ["--teacher", model, "--sentences", "nli/train,vocabulary", "--near-texts", "80"]
+    carried_out("distil", model, place, *told)
+    page = bundle.main([str(place / "out"), "--name", "tiny", "--into", str(place / "models"), "--tasks", "stsb"])
+    text = (page / "README.md").read_text()
+    assert "Trained from `former weights of tiny` with NearTexts" in text and "base_model" not in text
+    rows = {line.split(" | ")[0].strip("| "): line.split(" | ")[3] for line in text.splitlines() if "in near" in line}
+    assert rows == {"nli/train": "mixed", "vocabulary": bundle.LICENCES["vocabulary"]}
+    assert "The licence is unknown for: vocabulary" in (place / "out" / "README.md").read_text()
+
+
+def test_a_student_is_known_by_what_it_was_made_of(place, model, monkeypatch):
+    told = ["--keep", "1", "--words", "12", "--inner", "20", "--teacher", model, "--sentences", "nli/train"]
+    first, line = carried_out("mini", model, place, *told)
+    solved = mini.least_squares
+    monkeypatch.setattr(mini, "least_squares", lambda a, b: solved(a, b) + 1e-9)  # as another order of sums would
+    assert carried_out("mini", model, place, *told)[0] == first
+    assert line["note"] == "blocks 1, words 12, inner 20, more words 3500, from tiny, Adam corrected"
+    assert first["backbone"]["fingerprint"] == TorchEmbedder.load(model).fingerprint
+    with pytest.raises(BadInput, match="another finished run"):
+        carried_out("mini", model, place, *told[:-4], "--inner", "19", *told[-4:])
+
+
+def test_what_a_teacher_learned_from_is_told_of_its_student(place, model, tmp_path):
+    shutil.copytree(model, tmp_path / "teacher")
+    (tmp_path / "teacher" / "likewise.json").write_text('{"trained_on": ["stsb"]}')
+    _, line = carried_out("distil", model, place, "--teacher", str(tmp_path / "teacher"), "--sentences", "nli/train")
+    assert line["stsb_train"] is True
+    seen = {"trained_on": ["stsb"], "less_tests": ["nli"]}
+    assert json.loads((place / "out" / "likewise.json").read_text()) == seen
+
+
+def test_what_the_backbone_had_seen_is_told_beside_what_is_learned_now(place, model, tmp_path):
+    shutil.copytree(model, tmp_path / "before")
+    (tmp_path / "before" / "likewise.json").write_text('{"trained_on": ["nli"], "less_tests": ["mrpc"]}')
+    carried_out("sbert_stsb", str(tmp_path / "before"), place)
+    seen = {"trained_on": ["nli", "stsb"], "less_tests": ["mrpc"]}
+    assert json.loads((place / "out" / "likewise.json").read_text()) == seen
+
+
+def test_few_rows_do_not_wait_for_all_lessons(place, model, monkeypatch):
+    asked = []
+    answer = TEACHER_OUTPUTS["teacher"]
+    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", lambda t, c, a: asked.extend(c["sentence"]) or answer(t, c, a))
+    carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train", "--rows", "9")
+    assert len(asked) == 9
+    assert json.loads((place / "out" / "run.json").read_text())["data"][0]["rows"] == 9  # not a share of the share
+
+
+def test_texts_of_an_origin_are_left_out_and_the_teachers_vectors_serve_again(place, model, monkeypatch):
+    told = ["--teacher", model, "--sentences", "nli/train,diverse_text/part-0", "--batch-size", "8"]
+    carried_out("distil", model, place, *told)
+    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", lambda *_: pytest.fail("the teacher is asked again"))
+    record, line = carried_out("distil", model, place, "--without", "x", *told, out="less")
+    assert [(one["name"], one["rows"]) for one in record["data"]][1] == ("diverse_text/part-0", 20)
+    assert "without x" in line["note"]
+    for number, origin in enumerate(("nli/train", "snli")):
+        record, _ = carried_out("distil", model, place, "--without", origin, *told, out=f"other{number}")
+        assert [one["name"] for one in record["data"]] == ["diverse_text/part-0"]
+    with pytest.raises(BadInput, match="no text is of the origin 'z'; expected"):
+        carried_out("distil", model, place, "--without", "z", *told, out="none")
+
+
+def test_questions_have_the_share_that_is_asked_for(place, model):
+    rows = {
+        "a": TrainingRows({"sentence": [f"why {i}? " for i in range(30)]}, {"teacher": np.arange(30)}),
+        "b": TrainingRows({"sentence": [f"so {i}." for i in range(970)]}, {"teacher": np.arange(970)}),
+    }
+    result = with_questions(rows, 0.25)
+    assert list(result["a"].texts["sentence"]) == rows["a"].texts["sentence"]  # each question, in its order
+    assert 60 < len(result["b"]) < 120  # 90 by chance
+    assert [int(text[3:-1]) for text in result["b"].texts["sentence"]] == list(result["b"].numbers["teacher"])
+    assert result["b"].texts["sentence"] == with_questions(rows, 0.25)["b"].texts["sentence"]
+    for share in (0.01, 1.0, float("nan")):
+        with pytest.raises(BadInput, match="30 of the 1,000 texts end in a question mark; expected 0.030 or more"):
+            with_questions(rows, share)
+    told = ["--teacher", model, "--sentences", "nli/train", "--questions", "0.5"]
+    with pytest.raises(BadInput, match="a share of 0.5 questions, and 0 of the"):
+        carried_out("distil", model, place, *told)
+
+
+def test_data_are_read_several_times_in_a_pass(place, model):
+    told = ["--teacher", model, "--sentences", "nli/train,stsb/train"]
+    once, _ = carried_out("distil", model, place, *told)
+    more, _ = carried_out("distil", model, place, *told, "--repeat", "nli/train=2", out="more")
+    assert [one["rows"] for one in more["data"]] == [2 * once["data"][0]["rows"], once["data"][1]["rows"]]
+    with pytest.raises(BadInput, match="--repeat names 'mrpc/train', which is not read; expected nli/train, stsb"):
+        carried_out("distil", model, place, *told, "--repeat", "mrpc/train=2", out="none")
+    for wrong in ("nli/train", "nli/train=0", "nli/train=-1", "nli/train=x"):
+        with pytest.raises(SystemExit):
+            carried_out("distil", model, place, *told, "--repeat", wrong, out="none")
+
+
+def test_a_fraction_of_a_repetition_is_by_chance():
+    rows = TrainingRows({"sentence": [str(i) for i in range(1000)]}, {"teacher": np.arange(1000)})
+    result = repeated(rows, 1.5)
+    counts = Counter(result.texts["sentence"])
+    assert {*counts.values()} == {1, 2} and len(counts) == 1000 and 1400 < len(result) < 1600
+    assert [*map(int, result.texts["sentence"])] == [*result.numbers["teacher"]]
+    assert len(repeated(rows, 0.25)) == pytest.approx(250, abs=60)
+
+
+def test_changed_texts_are_read_beside_the_others(place, model, monkeypatch):
+    told = ["--teacher", model, "--sentences", "nli/train"]
+    record, _ = carried_out("distil", model, place, *told, "--changed", "30")
+    plain, changed = record["data"]
+    assert (changed["name"], changed["rows"]) == ("changed", 30)
+    again, _ = carried_out("distil", model, place, *told, "--changed", "30", "--whiten", "0.2", out="again")
+    assert [one["rows"] for one in again["data"]] == [plain["rows"], 30]
+    assert len([*(place / "out" / "lessons").glob("*.parquet")]) == 2  # of both, each once
+    for wrong in ("-1", "x"):  # refused before the teacher encodes anything
+        with pytest.raises(SystemExit):
+            carried_out("distil", model, place, *told, f"--changed={wrong}", out="none")
+
+
+@pytest.mark.parametrize("recipe", ["distil", "static", "mini"])
+def test_texts_are_learned_with_their_neighbours(place, model, recipe):
+    told = ["--teacher", model, "--sentences", "nli/train,vocabulary"]
+    told += ["--words", "8"] if recipe != "distil" else []
+    told += ["--inner", "20", "--keep", "0"] if recipe == "mini" else []
+    record, line = carried_out(recipe, model, place, *told, "--near-texts", "80")
+    (near,) = record["data"]
+    assert near["name"] == "near texts" and near["rows"] == 80 and "near texts 80" in line["note"]
+    assert "| nli/train | in near texts |" in (place / "out" / "README.md").read_text()
+    assert near["of"] == [{"name": "nli/train", "licence": "mixed"}, {"name": "vocabulary", "licence": None}]
+    assert near["objective"] == {"objective": "NearTexts", "weight": 3e-4}
+    with pytest.raises(BadInput, match="--near-texts goes with --learn vectors"):
+        carried_out(recipe, model, place, *told, "--near-texts", "80", "--learn", "both", out="none")
+    with pytest.raises(SystemExit):
+        carried_out(recipe, model, place, *told, "--near-texts=-1", out="none")
+
+
+def test_whitening_evens_out_principal_axes(place, model):
+    x = np.random.default_rng(0).normal(size=(2000, 6)) * [9, 5, 3, 2, 1, 0.5]
+    x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+
+    def squares(vectors):
+        return np.linalg.eigvalsh(vectors.T @ vectors / len(vectors))
+
+    np.testing.assert_allclose(whitened(x, 0), x, atol=1e-5)
+    spread = [squares(whitened(x, power))[-1] / squares(whitened(x, power))[0] for power in (0, 0.2, 0.5)]
+    assert spread[0] > 3 * spread[1] > 6 * spread[2]
+    np.testing.assert_allclose(np.linalg.norm(whitened(x, 0.2), axis=1), 1, atol=1e-5)
+    told = ["--teacher", model, "--sentences", "nli/train", "--whiten"]
+    _, line = carried_out("distil", model, place, *told, "0.2")
+    assert "whitened 0.2" in line["note"]
+    with pytest.raises(SystemExit):
+        carried_out("distil", model, place, *told, "0.6")
+
+
+def test_adams_epsilon_is_far_below_the_gradients_of_a_word_that_one_text_of_a_batch_has(place, model):
+    record, _ = carried_out("static", model, place, "--teacher", model, "--sentences", "vocabulary", "--words", "6")
+    words = torch.randn(512, 25, 384, generator=torch.manual_seed(0)).requires_grad_()
+    student, teacher = (torch.nn.functional.normalize(x, dim=1) for x in (words.mean(1), torch.randn(512, 384)))
+    Distillation()(student, teacher=teacher.detach()).backward()
+    usual = words.grad[0, 0].square().mean().sqrt()  # 3e-8; with BERT's 1e-6 such a word would hardly move
+    assert record["run"]["adam_epsilon"] < usual / 100
+
+
+def test_a_student_reads_as_much_as_its_teacher(place, model, monkeypatch):
+    monkeypatch.setattr(shared, "MAX_LENGTH", 5)
+    carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train")
+    assert TorchEmbedder.load(place / "out").tokenizer.max_length == TorchEmbedder.load(model).tokenizer.max_length > 5
+
+
+def test_a_table_of_words_that_learns_again_reads_as_far_as_before(place, model):
+    told = ["--teacher", model, "--sentences", "nli/train"]
+    carried_out("static", model, place, "--words", "6", *told)
+    carried_out("distil", str(place / "out"), place, *told, out="again")
+    assert TorchEmbedder.load(place / "again").tokenizer.max_length == LONGEST
+
+
+def test_a_teacher_in_int8_is_the_native_engines(place, model, tmp_path):
+    TorchEmbedder.load(model, device="cpu").save(tmp_path / "teacher", weights="int8")
+    told = ["--teacher", str(tmp_path / "teacher"), "--teacher-precision", "int8", "--sentences", "nli/train"]
+    _, line = carried_out("distil", model, place, *told)
+    assert line["note"] == "from teacher"
+    (file,) = (place / "out" / "lessons").glob("*.parquet")
+    kept = pq.read_table(file)
+    expected = Embedder.load(tmp_path / "teacher", engine="native", precision="int8").encode(
+        kept["sentence"].to_pylist()
+    )
+    np.testing.assert_allclose(np.stack(kept["teacher"].to_numpy()), expected, atol=1e-6)
+
+
+def test_a_table_begins_with_the_vector_of_each_piece_alone(model):
+    whole = TorchEmbedder.load(model, device="cpu")
+    made = word_piece_table(whole, whole.width)
+    row = made.heads[0].linear(made.encoder.table.weight).detach()
+    cosines = torch.nn.functional.cosine_similarity(row[7], alone(whole, {})[7].detach(), dim=0)
+    assert float(cosines) == pytest.approx(1, abs=1e-5) and row[7].norm() < row[-1].norm()
+    with pytest.raises(BadInput, match="expected 1 to"):
+        word_piece_table(whole, whole.width + 1)
+
+
+def test_principal_axes_about_the_origin_keep_dot_products_best():
+    vectors = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32) @ np.eye(3, 8, dtype=np.float32) + 0
+    np.testing.assert_allclose(principal(vectors, 3) @ principal(vectors, 3).T, vectors @ vectors.T, atol=1e-4)
+    kept = np.random.default_rng(1).normal(size=(40, 8)).astype(np.float32)
+    u, s, _ = np.linalg.svd(kept, full_matrices=False)
+    np.testing.assert_allclose(np.abs(principal(kept, 2)), np.abs(u[:, :2] * s[:2]), atol=1e-3)

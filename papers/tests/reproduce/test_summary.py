@@ -1,0 +1,76 @@
+"""A page is drawn from the results alone, and the results have a verdict for every figure."""
+
+import matplotlib.image
+import pytest
+
+from papers.reporting.comparison_plot import draw_comparison
+from papers.reporting.page import drawn_page, figure_text, row_verdict
+from papers.reporting.summary import summarized
+from papers.run_tables import run_tables
+from papers.tests.reproduce.fake_tables import EFFORT, fake_table
+
+RUN = {
+    "model": "a", "recipe": "sbert-nli", "backbone": "tiny", "seed": 0, "data": [], "rows": 1000, "steps": 62,
+    "stsb_train": False, "whole": True, "other_data": [], "pooling": "mean", "objective": {"objective": "None"},
+    "epochs": 1, "batch": 16, "rate": 2e-5, "seconds": 3.0, "a": 40.0,
+}  # fmt: skip
+
+
+@pytest.fixture
+def results(tmp_path):
+    def summary(runs=(), **more):
+        table = fake_table(**more)
+        run = run_tables([table], EFFORT, tmp_path)
+        return summarized(table, EFFORT, run.finished["fake"], run.missing.get("fake", []), runs)
+
+    return summary
+
+
+def test_every_figure_has_a_verdict(results):
+    plain, trained, own = results()["rows"]
+    assert plain["verdicts"] == {"a": "within noise", "b": "worse"} and plain["printed"] == {"a": 50.5, "b": 20.0}
+    assert trained["figures"]["a"]["value"] == 61 and trained["seeds"] == 2  # 60 and 62
+    assert trained["figures"]["a"]["low"] == pytest.approx(61 - 12.706, abs=0.01)
+    assert trained["verdicts"] == {"a": "better"} and own["verdicts"] == {"b": "not comparable: the paper prints none"}
+
+
+def test_the_page_has_every_row_verdict_and_figure_of_the_paper(results):
+    page = drawn_page(results())
+    assert "| plain | tiny | as it is | 1 | 50.00 ± 1.00 | 10.00 ± 1.00 | Plain | within noise: A; worse: B |" in page
+    assert "| trained | tiny | as it is | 2 | 61.00 ± 12.71 | – | Trained | better |" in page
+    assert "| Trained | 30.00 ± 0.50 | – |" in page and "Nobody 2020. Nothing is measured." in page
+    assert "| it is above 0 | tiny | B | 1 | +1.00 [+0.50, +1.50] | yes |" in page and "no counterpart" in page
+
+
+def test_a_mean_is_that_of_all_columns_and_only_where_all_are_there(results):
+    plain, trained, _ = results(mean=True)["rows"]
+    assert (
+        plain["figures"]["avg"]["value"] == 30 and plain["printed"]["avg"] == 35.25 and "avg" not in trained["figures"]
+    )
+    assert plain["figures"]["avg"]["low"] is None  # as the columns' errors need not be independent of each other
+
+
+def test_recorded_runs_are_rows_over_their_seeds(results):
+    runs = [RUN, RUN | {"seed": 1, "a": 42.0}, RUN | {"recipe": "other"}]
+    rows = results(runs, recorded=lambda run: "Trained" if run["recipe"] == "sbert-nli" else None)["rows"]
+    assert [row["system"] for row in rows] == ["plain", "trained", "own", "sbert-nli (recorded)"]
+    assert rows[-1]["figures"]["a"]["value"] == 41 and rows[-1]["seeds"] == 2
+    assert rows[-1]["verdicts"]["a"] == "not comparable: tiny in place of the paper's backbone"
+
+
+def test_a_verdict_that_all_columns_share_stands_alone():
+    row = {"beside": "x", "verdicts": {"a": "better", "b": "better", "c": "not comparable: the paper prints none"}}
+    assert row_verdict(row, {"a": "A", "b": "B", "c": "C"}) == "better"
+    assert figure_text(None) == "–" and figure_text({"value": 1234.5, "low": None}) == "1,234.50"
+
+
+def test_the_plot_has_a_panel_for_every_column_and_is_a_picture(results, tmp_path):
+    draw_comparison(results(mean=True), tmp_path / "x.png")
+    assert matplotlib.image.imread(tmp_path / "x.png").shape[2] in (3, 4)
+
+
+def test_a_recorded_run_has_the_name_of_the_row_that_it_is_where_there_is_one(results):
+    rows = results([RUN], recorded=lambda run: "plain")["rows"]
+    assert rows[-1]["system"] == "plain (recorded)"
+    settings = "1,000 rows, 1 epoch, 62 steps, batch 16, rate 2e-05, fp32"
+    assert rows[-1]["settings"] == settings and rows[-1]["verdicts"] == {"a": "not comparable: the paper prints none"}

@@ -1,1 +1,0 @@
-"""The papers' tables measured again: what each prints, how it is measured here, and a verdict on every figure."""
