@@ -114,7 +114,7 @@ parity: setup .venv/parity
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --upgrade pip
 	$(@D)/bin/pip install --quiet $(TORCH_INDEX:%=--index-url %) torch==2.13.0
-	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance,ray,serve,traces,scikit-learn,langchain,llama-index,haystack,bertopic,keybert,duckdb]" --group integration --group clients --group clusters
+	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,ray,serve,traces,scikit-learn,langchain,llama-index,haystack,bertopic,keybert,duckdb]" --group integration --group clients --group clusters
 	npm install --silent --no-save --prefix $(@D) axe-core@4
 	@touch $@
 

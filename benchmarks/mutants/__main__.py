@@ -23,7 +23,6 @@ ROOMS = sorted(path.name for path in PACKAGE.iterdir() if any(path.rglob("*.py")
 AREAS = (FILES, *ROOMS, native.AREA)
 ELSEWHERE = {
     "likewise/search/backends/faiss_folder/hnsw_sidecar.py": ("test_hnsw_sidecar.py",),
-    "likewise/search/backends/lance/": ("test_lance.py", "test_indexes.py", "test_filters.py"),
     "likewise/search/backends/milvus/": ("test_indexes.py", "test_filters.py", "test_servers_away.py"),
     "likewise/search/backends/postgres/": ("test_pgvector.py", "test_indexes.py", "test_servers_away.py"),
     **{

@@ -13,10 +13,10 @@ from tests.search.filters.test_filters import conditions, metadatas, written
 INJECTIONS = ["' OR 1=1 --", '" or true or "', "\\", "{}", "%s", "$1", "');DROP TABLE t;--", "\\' or ''='", "é\n\t{0}"]
 
 
-@pytest.fixture(scope="module", params=["faiss", "lance", "pgvector", "milvus"])
+@pytest.fixture(scope="module", params=["faiss", "pgvector", "milvus"])
 def index(request, tmp_path_factory):
     kind = INDEXES[request.param]
-    if request.param in ("faiss", "lance"):
+    if request.param == "faiss":
         location = f"{kind.scheme}{tmp_path_factory.mktemp('filters') / 'index'}"
     else:
         server = request.getfixturevalue({"pgvector": "postgres", "milvus": "milvus"}[request.param])

@@ -5,14 +5,14 @@ import pytest
 from likewise.search.indexes import INDEXES
 from tests.search.conformance import DurabilityPromises, IndexPromises, Place, index  # noqa: F401, a fixture
 
-KINDS = ["faiss", "lance", "pgvector", "pgvector-hnsw", "milvus", "milvus-hnsw"]
+KINDS = ["faiss", "pgvector", "pgvector-hnsw", "milvus", "milvus-hnsw"]
 
 
 @pytest.fixture(params=KINDS)
 def place(request, tmp_path, fresh_name):
     name, _, option = request.param.partition("-")
     kind = INDEXES[name]
-    if name in ("faiss", "lance"):
+    if name == "faiss":
         return Place(kind, f"{kind.scheme}{tmp_path / 'index'}", 1e-5)
     server = request.getfixturevalue({"pgvector": "postgres", "milvus": "milvus"}[name])
     mark = "&" if name == "pgvector" else "?"

@@ -21,7 +21,6 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "faiss": ("faiss-cpu>=1.9",),
     "pgvector": ("psycopg[binary]>=3.2", "pgvector>=0.5"),
     "milvus": ("pymilvus>=2.6",),
-    "lance": ("lancedb>=0.40", "pyarrow>=16"),
     "ray": ("ray>=2.40", "pyarrow>=16"),
     "serve": (
         "starlette>=0.46",

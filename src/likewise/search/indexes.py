@@ -35,7 +35,6 @@ INDEXES: dict[str, IndexKind] = {
     "faiss": IndexKind("likewise.search.backends.faiss_folder.faiss_index:FaissIndex", "faiss:"),
     "pgvector": IndexKind("likewise.search.backends.postgres.pgvector_index:PgvectorIndex", "postgresql:"),
     "milvus": IndexKind("likewise.search.backends.milvus.milvus_index:MilvusIndex", "milvus:"),
-    "lance": IndexKind("likewise.search.backends.lance.lance_index:LanceIndex", "lance:"),
     "memory": IndexKind("likewise.search.backends.memory_index:MemoryIndex", "memory:", durable=False),
 }
 """A new index is a subclass of `Index` and a row here: then it is tested as all are (tests/search/conformance.py)."""

@@ -8,8 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
-from likewise.search.backends.lance import lance_filters
-from likewise.search.backends.lance.lance_filters import lance_expression
 from likewise.search.backends.milvus import milvus_filters
 from likewise.search.backends.milvus.milvus_filters import milvus_expression
 from likewise.search.backends.postgres.postgres_where import postgres_where
@@ -19,9 +17,7 @@ from tests.search.filters.test_filters import conditions, metadatas
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 JSON_STRING = r'"(?:[^"\\]|\\.)*"'
-SQL_STRING = r"'(?:[^']|'')*'"
 MILVUS_WORDS = r"(?:kinds|exists|and|or|not|like|true|false|\d+(?:\.\d+)?|[-\[\]() =!<>])*"
-LANCE_WORDS = r"(?:json_get_\w+|kinds|AND|OR|NOT|IN|LIKE|IS|NULL|true|false|\d+(?:\.\d+)?|[-() ,=!<>])*"
 POSTGRES_WORDS = (
     r"(?:jsonb_typeof|jsonb?|text|metadata|COLLATE \"C\"|AND|OR|NOT|IS|NULL|LIKE|ANY|ALL|->>?|%s|::|\[\]|"
     r"'(?:string|number|boolean)'|[() =!<>])*"
@@ -38,11 +34,6 @@ def test_outside_its_strings_an_expression_of_milvus_has_fixed_words_and_numbers
 
 
 @given(conditions)
-def test_outside_its_strings_an_expression_of_lancedb_has_fixed_words_and_numbers(condition):
-    assert re.fullmatch(LANCE_WORDS, re.sub(SQL_STRING, "", lance_expression(condition), flags=re.DOTALL))
-
-
-@given(conditions)
 def test_an_expression_of_postgresql_has_fixed_words_and_a_parameter_for_each_mark(condition):
     text, values = postgres_where(condition)
     assert re.fullmatch(POSTGRES_WORDS, text) and text.count("%s") == len(values)
@@ -51,8 +42,6 @@ def test_an_expression_of_postgresql_has_fixed_words_and_a_parameter_for_each_ma
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_string_is_one_literal_that_is_read_as_that_string(value):
     assert json.loads(milvus_filters.milvus_literal(value), strict=False) == value
-    written = lance_filters.sql_literal(value)
-    assert re.fullmatch(SQL_STRING, written, re.DOTALL) and written[1:-1].replace("''", "'") == value
 
 
 @pytest.mark.parametrize("pattern", [r"50\%", r"a\_b", r"\\"])
@@ -72,23 +61,17 @@ def test_what_is_written_can_be_read():
         '((exists kinds["number"]["year"] and kinds["number"]["year"] >= 2020) and '
         '(exists kinds["string"]["lang"] and (kinds["string"]["lang"] == "en" or kinds["string"]["lang"] == "it\'s")))'
     )
-    assert lance_expression(condition) == (
-        "((json_get_int(kinds, 'integer:year') >= 2020 OR json_get_float(kinds, 'float:year') >= 2020) AND "
-        "(json_get_string(kinds, 'string:lang') IN ('en', 'it''s')))"
-    )
 
 
 @given(metadatas)
 def test_every_value_is_stored_under_its_kind_once(metadata):
     nested = milvus_filters.values_by_kind(metadata)
-    flat = lance_filters.kinds_in_names(metadata)
     assert sorted(name for values in nested.values() for name in values) == sorted(metadata)
-    assert sorted(name.partition(":")[2] for name in flat) == sorted(metadata)
     assert {name for name, value in metadata.items() if value is None} == set(nested.get("null", {}))
 
 
 def test_a_brace_in_a_value_is_only_a_brace():
     for value in ("{}", "{0}", "}{", "{column}"):
-        assert value in lance_expression(Compares("a", "=", value))
-        assert value in lance_expression(OneOf("a", (value,)))
-        assert value in lance_expression(MatchesPattern("a", value))
+        assert value in milvus_expression(Compares("a", "=", value))
+        assert value in milvus_expression(OneOf("a", (value,)))
+        assert value in milvus_expression(MatchesPattern("a", value))

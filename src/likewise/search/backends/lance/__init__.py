@@ -1,1 +1,0 @@
-"""LanceDB: an index is a folder of versioned tables [extra: lance]."""
