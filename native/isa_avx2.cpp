@@ -3,21 +3,8 @@
 
 #if defined(__x86_64__)
 
-#include <immintrin.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <type_traits>
-#include <utility>
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#endif
+#define TARGET "avx2,fma,f16c"
+#include "simd/begin.h"
 
 namespace likewise {
 namespace avx2 {
@@ -49,10 +36,6 @@ const Kernels table = {
 }  // namespace avx2
 }  // namespace likewise
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "simd/end.h"
 
 #endif

@@ -6,27 +6,12 @@
 
 #if defined(__x86_64__)
 
-#include <immintrin.h>
-
-#include <algorithm>
-#include <cstring>
-#include <utility>
-
-#if defined(__clang__)
 #if defined(LIKEWISE_EMULATE_BF16)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma"))), apply_to = function)
+#define TARGET "avx512f,avx512bw,avx512dq,avx512vl,fma"
 #else
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma"))), \
-                             apply_to = function)
+#define TARGET "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma"
 #endif
-#else
-#pragma GCC push_options
-#if defined(LIKEWISE_EMULATE_BF16)
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,fma")
-#else
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma")
-#endif
-#endif
+#include "simd/begin.h"
 
 namespace likewise {
 namespace avx512bf16 {
@@ -66,10 +51,6 @@ const Scheme bf16 = {PANEL, 2, 2, 2, 0, multiply<Bf16>, to_bf16};
 }  // namespace avx512bf16
 }  // namespace likewise
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "simd/end.h"
 
 #endif

@@ -3,19 +3,8 @@
 
 #if defined(__x86_64__)
 
-#include <immintrin.h>
-
-#include <algorithm>
-#include <cstring>
-#include <utility>
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,fma"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,fma")
-#endif
+#define TARGET "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,fma"
+#include "simd/begin.h"
 
 namespace likewise {
 namespace avx512popcnt {
@@ -52,10 +41,6 @@ const ScanKernel bits = bits_kernel;
 }  // namespace avx512popcnt
 }  // namespace likewise
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "simd/end.h"
 
 #endif

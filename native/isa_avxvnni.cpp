@@ -3,19 +3,8 @@
 
 #if defined(__x86_64__)
 
-#include <immintrin.h>
-
-#include <algorithm>
-#include <cstring>
-#include <type_traits>
-#include <utility>
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,avxvnni"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avxvnni")
-#endif
+#define TARGET "avx2,fma,f16c,avxvnni"
+#include "simd/begin.h"
 
 namespace likewise {
 namespace avxvnni {
@@ -34,10 +23,6 @@ const ScanKernel scan_int8 = scan_kernel<Int8>(widen<uint8_t>);
 }  // namespace avxvnni
 }  // namespace likewise
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "simd/end.h"
 
 #endif

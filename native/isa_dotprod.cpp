@@ -3,19 +3,9 @@
 
 #if defined(__aarch64__)
 
-#include <arm_neon.h>
-
-#include <algorithm>
-#include <cstring>
-#include <type_traits>
-#include <utility>
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("dotprod"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("arch=armv8.2-a+dotprod")
-#endif
+#define TARGET "dotprod"
+#define TARGET_GCC "arch=armv8.2-a+dotprod"
+#include "simd/begin.h"
 
 namespace likewise {
 namespace dotprod {
@@ -42,10 +32,6 @@ const ScanKernel scan_int8 = scan_kernel<Int8>(widen<int8_t>);
 }  // namespace dotprod
 }  // namespace likewise
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "simd/end.h"
 
 #endif

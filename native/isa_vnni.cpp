@@ -3,22 +3,8 @@
 
 #if defined(__x86_64__)
 
-#include <immintrin.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <type_traits>
-#include <utility>
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")
-#endif
+#define TARGET "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma"
+#include "simd/begin.h"
 
 namespace likewise {
 namespace vnni {
@@ -75,10 +61,6 @@ const ScanKernel scan_int8 = [] {
 }  // namespace vnni
 }  // namespace likewise
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "simd/end.h"
 
 #endif

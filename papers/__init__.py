@@ -1,1 +1,1 @@
-"""The lab: the papers' tables measured again, with a verdict on every figure, and the recipes that train their models."""
+"""The lab: the papers' tables measured again with a verdict on every figure, and recipes that train their models."""

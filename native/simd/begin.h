@@ -1,0 +1,26 @@
+// Opens the code of one instruction set: what follows, up to simd/end.h, is compiled for TARGET, however the rest is.
+// TARGET_GCC may differ, where the compilers name the same thing differently.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#define LIKEWISE_PRAGMA(text) _Pragma(#text)
+#define LIKEWISE_EXPANDED_PRAGMA(text) LIKEWISE_PRAGMA(text)
+#if defined(__clang__)
+LIKEWISE_EXPANDED_PRAGMA(clang attribute push(__attribute__((target(TARGET))), apply_to = function))
+#else
+#if !defined(TARGET_GCC)
+#define TARGET_GCC TARGET
+#endif
+_Pragma("GCC push_options")
+LIKEWISE_EXPANDED_PRAGMA(GCC target(TARGET_GCC))
+#endif
