@@ -139,7 +139,8 @@ void Chunk::round(const Rows& rows, int row, const float* x, float largest) {
     if (rows.factors) {
         float* scaled = work_.scaled.of(inputs);
         scale_row(x, rows.factors, inputs, scaled);
-        x = scaled, largest = model_.kernels.largest(scaled, inputs);
+        x = scaled;
+        largest = model_.kernels.largest(scaled, inputs);
     }
     model_.scheme.prepare(x, inputs, largest, to, rows.scales + row);
 }

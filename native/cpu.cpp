@@ -16,12 +16,15 @@ namespace likewise {
 namespace {
 
 Kernels with_int8(Kernels base, const char* name, const Scheme& int8, const ScanKernel& scan_int8) {
-    base.name = name, base.int8 = int8, base.scan.int8 = scan_int8;
+    base.name = name;
+    base.int8 = int8;
+    base.scan.int8 = scan_int8;
     return base;
 }
 
 [[maybe_unused]] Kernels with_bf16(Kernels base, const char* name, const Scheme& bf16) {
-    base.name = name, base.bf16 = bf16;
+    base.name = name;
+    base.bf16 = bf16;
     return base;
 }
 

@@ -21,13 +21,15 @@ uint8_t* Arena::of(size_t bytes) {
     if (bytes > left_) {
         const size_t page = static_cast<size_t>(PAGE), size = std::max(BLOCK, (bytes + page - 1) / page * page);
         blocks_.emplace_back(static_cast<uint8_t*>(::operator new(size, PAGE)));
-        next_ = blocks_.back().get(), left_ = size;
+        next_ = blocks_.back().get();
+        left_ = size;
 #if defined(__linux__)
         madvise(next_, size, MADV_HUGEPAGE);  // refused, it is memory all the same
 #endif
     }
     uint8_t* found = next_;
-    next_ += bytes, left_ -= bytes;
+    next_ += bytes;
+    left_ -= bytes;
     std::memset(found, 0, bytes);
     return found;
 }

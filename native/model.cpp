@@ -161,7 +161,8 @@ Block Model::read_block(const lw_block& b) {
     made.down = Weights({{&b.down, 0, width}}, inner, scheme, int8, "the network's second layer", arena);
     made.norm1 = read_norm(b.norm1, width, "a block's first norm");
     made.norm2 = read_norm(b.norm2, width, "a block's second norm");
-    made.theta = b.theta, made.reach = b.reach < 0 ? -1 : b.reach;
+    made.theta = b.theta;
+    made.reach = b.reach < 0 ? -1 : b.reach;
     if (made.theta != 0.0F) {
         if (!(made.theta > 0.0F) || !std::isfinite(made.theta))
             throw Failure(BAD_DESCRIPTION, "a rotary base is not above 0");

@@ -109,7 +109,8 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
     for (const Part& part : parts) packed_.outputs += padded(part.rows);
     const size_t columns = static_cast<size_t>((packed_.outputs + scheme.panel - 1) / scheme.panel) * scheme.panel;
     const size_t panels = columns * packed_.inputs * scheme.weight_bytes, numbers = columns * sizeof(float);
-    panels_ = arena.of(panels), bytes_ = panels + numbers * (int8 ? 3 : 1);
+    panels_ = arena.of(panels);
+    bytes_ = panels + numbers * (int8 ? 3 : 1);
     bias_ = reinterpret_cast<float*>(arena.of(numbers));
     if (int8) scales_ = reinterpret_cast<float*>(arena.of(numbers));
     if (int8) starts_ = reinterpret_cast<int32_t*>(arena.of(numbers));
@@ -138,7 +139,10 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
         }
         output += padded(part.rows);
     }
-    packed_.panels = panels_, packed_.bias = bias_, packed_.scales = scales_, packed_.starts = starts_;
+    packed_.panels = panels_;
+    packed_.bias = bias_;
+    packed_.scales = scales_;
+    packed_.starts = starts_;
 }
 
 // All parts read the same inputs, so they must have the same scales of inputs, or none.

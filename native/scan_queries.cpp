@@ -113,7 +113,8 @@ void ScanRows::add_far(int64_t row, const float* x) {
 
 void ScanRows::pad() {
     for (int i = count; i < SCAN_BLOCK && i % kernel_.rows != 0; i++) {
-        rows[i] = rows[count - 1], factors[i] = factors[count - 1];
+        rows[i] = rows[count - 1];
+        factors[i] = factors[count - 1];
     }
 }
 

@@ -123,13 +123,17 @@ void attend(const Attention& a) {
     const bool copied = a.tokens > SHORT || h.padded != h.width;
     for (int head = 0; head < a.heads; head++) {
         const long at = static_cast<long>(head) * a.width;
-        h.keys = a.keys + at, h.values = a.values + at, h.key_stride = h.value_stride = a.stride;
+        h.keys = a.keys + at;
+        h.values = a.values + at;
+        h.key_stride = h.value_stride = a.stride;
         h.relative = a.relative ? a.relative + 2L * a.limit * head + a.limit : nullptr;
         if (copied) {
             float* values = copies + static_cast<long>(a.tokens) * h.padded;
             copy_rows(h.keys, a.stride, a.tokens, a.width, h.padded, copies);
             copy_rows(h.values, a.stride, a.tokens, a.width, h.padded, values);
-            h.keys = copies, h.values = values, h.key_stride = h.value_stride = h.padded;
+            h.keys = copies;
+            h.values = values;
+            h.key_stride = h.value_stride = h.padded;
         }
         for (int query = 0; query < a.tokens; query += WIDTH) {
             attend_some(a, h, a.queries + at + query * a.stride, query, a.out + query * a.out_stride + at);

@@ -142,13 +142,15 @@ inline void round_pairs(const float* rows, long stride, int count, int width, fl
 // As attend does it in floats, to which short sentences and odd widths are left.
 void attend_pairs(const Attention& a) {
     PairedHead h{};
-    h.width = a.width, h.reach = a.reach;
+    h.width = a.width;
+    h.reach = a.reach;
     h.turned = reinterpret_cast<int32_t*>(a.work);
     h.scores = a.work + WIDTH * a.width;
     h.result = h.scores + static_cast<long>(WIDTH) * (a.tokens + 1);
     auto keys = reinterpret_cast<int16_t*>(h.result + static_cast<long>(WIDTH) * a.width);
     auto values = reinterpret_cast<int32_t*>(keys + static_cast<long>(a.tokens) * a.width);
-    h.keys = keys, h.values = values;
+    h.keys = keys;
+    h.values = values;
     const float most = std::min(8191.0F, std::floor(std::sqrt(SUMS / static_cast<float>(a.width))));
     for (int head = 0; head < a.heads; head++) {
         const long at = static_cast<long>(head) * a.width;
@@ -158,7 +160,8 @@ void attend_pairs(const Attention& a) {
         const float v = largest_of_rows(a.values + at, a.stride, a.tokens, a.width);
         round_rows(a.keys + at, a.stride, a.tokens, a.width, most / k, keys);
         round_pairs(a.values + at, a.stride, a.tokens, a.width, VALUES / v, values);
-        h.query_scale = most / q, h.value_step = v / VALUES;
+        h.query_scale = most / q;
+        h.value_step = v / VALUES;
         h.score_step = q / most * (k / most) * 1.44269504F / std::sqrt(static_cast<float>(a.width));
         for (int query = 0; query < a.tokens; query += WIDTH) {
             attend_some_pairs(a, h, a.queries + at + query * a.stride, query, a.out + query * a.out_stride + at);

@@ -3,7 +3,10 @@
 
 template <class Element>
 inline void store_four(Element* p, Floats a, Floats b, Floats c, Floats d) {
-    store_whole(p, a), store_whole(p + WIDTH, b), store_whole(p + 2 * WIDTH, c), store_whole(p + 3 * WIDTH, d);
+    store_whole(p, a);
+    store_whole(p + WIDTH, b);
+    store_whole(p + 2 * WIDTH, c);
+    store_whole(p + 3 * WIDTH, d);
 }
 
 // A row as whole numbers from -127 to 127, and the step between them.

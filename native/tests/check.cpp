@@ -216,15 +216,27 @@ void check_scans(const Kernels& kernels, const Kernels& truth) {
         const Vector q = drawn(queries * width), x = drawn(rows * width), scales = drawn(rows),
                      factors = drawn(queries);
         lw_scan scan{};
-        scan.queries = queries, scan.rows = rows, scan.width = width, scan.near = 2.0F;
-        scan.corpus = x.data(), scan.query_vectors = q.data(), scan.row_bytes = 4L * width, scan.type = LW_FP32;
+        scan.queries = queries;
+        scan.rows = rows;
+        scan.width = width;
+        scan.near = 2.0F;
+        scan.corpus = x.data();
+        scan.query_vectors = q.data();
+        scan.row_bytes = 4L * width;
+        scan.type = LW_FP32;
         check_scan(name.str() + "fp32", kernels, truth, scan, 2e-4F);
         const Vector m = whole(queries * width), n = whole(rows * width);
         const std::vector<int8_t> a(m.begin(), m.end()), b(n.begin(), n.end());
-        scan.corpus = b.data(), scan.query_vectors = a.data(), scan.row_bytes = width, scan.type = LW_INT8;
-        scan.scales = scales.data(), scan.query_scales = factors.data();
+        scan.corpus = b.data();
+        scan.query_vectors = a.data();
+        scan.row_bytes = width;
+        scan.type = LW_INT8;
+        scan.scales = scales.data();
+        scan.query_scales = factors.data();
         check_scan(name.str() + "int8", kernels, truth, scan, 0.0F);
-        scan.scales = scan.query_scales = nullptr, scan.row_bytes = (width + 7) / 8, scan.type = LW_BITS;
+        scan.scales = scan.query_scales = nullptr;
+        scan.row_bytes = (width + 7) / 8;
+        scan.type = LW_BITS;
         scan.width = (width + 7) / 8 * 8;  // whole bytes: bits behind the width would have to be 0
         check_scan(name.str() + "bits", kernels, truth, scan, 0.0F);
     }

@@ -72,7 +72,8 @@ public:
             }
         }
         const std::vector<float> x(static_cast<size_t>(rows) * 1536, 1.0F);
-        x_.resize(x.size() * 4), scales_.assign(rows, 1.0F);
+        x_.resize(x.size() * 4);
+        scales_.assign(rows, 1.0F);
         if (scheme.prepare)
             scheme.prepare(x.data(), static_cast<int>(x.size()), 1.0F, x_.data(), scales_.data());
         else
@@ -105,7 +106,8 @@ void compare(const char* name, const Scheme& scheme, bool int8, int rows, double
     std::vector<double> shares;
     for (int i = 0; i < 30; i++) {
         const double before = peak(), rate = layer.rate(), after = peak();
-        most = std::max({most, before, after}), best = std::max(best, rate);
+        most = std::max({most, before, after});
+        best = std::max(best, rate);
         shares.push_back(rate / std::max(before, after));
     }
     std::sort(shares.begin(), shares.end());
