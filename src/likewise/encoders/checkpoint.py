@@ -151,7 +151,7 @@ def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights:
 def _through_transformers(folder: Path, config: dict[str, Any], dtype: torch.dtype) -> Encoder:
     with ExitStack() as stack:  # checks that the files are safetensors before transformers opens them
         weights = WeightReader(folder, stack, "pt")
-        shapes = {name: weights.shape(name) for name in weights.names}
+        shapes = {name: weights.kinds[name].shape for name in weights.names}
     try:
         from .architectures.transformers_model import AutoEncoder
     except ImportError:

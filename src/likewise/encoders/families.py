@@ -55,8 +55,10 @@ def file_names(ours: str, names: Names) -> tuple[str, ...]:
     module, _, parameter = ours.rpartition(".")
     block = re.search(r"(?<=blocks\.)\d+", module)
     template = names[re.sub(r"(?<=blocks\.)\d+", "{i}", module)]
-    parts = (template,) if isinstance(template, str) else template
-    return tuple(f"{part.replace('{i}', block[0] if block else '')}.{parameter}" for part in parts)
+    number = block[0] if block else ""
+    if isinstance(template, str):
+        return (f"{template.replace('{i}', number)}.{parameter}",)
+    return tuple([f"{part.replace('{i}', number)}.{parameter}" for part in template])
 
 
 _BERT_BLOCK: Names = {

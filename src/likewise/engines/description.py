@@ -3,7 +3,7 @@
 The shapes that config.json implies are compared with the header of the weights before a tensor is read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -77,21 +77,23 @@ class Description:
     """The index of the block that computes each layer; None: 0, 1, 2, …"""
 
 
-def tensors(part: Any) -> Iterator[StoredTensor]:
+def tensors(part: Any) -> list[StoredTensor]:
     """The tensors of a description, or of a part of it, in the order of its fields."""
-    if isinstance(part, StoredTensor):
-        yield part
-    elif is_dataclass(part):
-        for field in fields(part):
-            yield from tensors(getattr(part, field.name))
-    elif isinstance(part, tuple | list):
-        for one in part:
-            yield from tensors(one)
+    results, waiting = [], [part]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, StoredTensor):
+            results.append(one)
+        elif is_dataclass(one):
+            waiting += [getattr(one, field.name) for field in reversed(fields(one))]
+        elif isinstance(one, tuple | list):
+            waiting += reversed(one)
+    return results
 
 
 def parameter_count(description: Description) -> int:
     """How many numbers the weights are."""
-    return sum(tensor.values.size for tensor in tensors(description))
+    return sum([tensor.values.size for tensor in tensors(description)])
 
 
 def check_described(folder: Path, config: Config) -> Family:

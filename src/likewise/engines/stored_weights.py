@@ -131,21 +131,29 @@ class StoredWeights(WeightReader):
         """
         found = self.find(name)
         self.check(found, shape)
-        stored = self.stored(found)
-        if stored == "I8":
-            columns = self.column_scales(found)
-            scales = None if columns is None else self.read(columns, shape[1]).fp32()
-            return StoredTensor(self.tensor(found), self.read(found + ROW_STEP_SUFFIX, shape[0]).fp32(), name, scales)
-        if stored == "BF16":
-            values = self._bfloat16(found, shape)
+        if self.kinds[found].type != "I8":
+            return StoredTensor(self._floats(found), name=name)
+        columns = self.column_scales(found)
+        scales = None if columns is None else self._scales(columns)
+        return StoredTensor(self.tensor(found), self._scales(found + ROW_STEP_SUFFIX), name, scales)
+
+    def _scales(self, name: str) -> Array:
+        """Steps of rows, or scales of columns, in fp32."""
+        return StoredTensor(self._floats(name)).fp32()
+
+    def _floats(self, name: str) -> Array:
+        """A tensor of floats, checked to be finite; bfloat16 as 16-bit integers, fp64 in fp32."""
+        kind, shape = self.kinds[name]
+        if kind == "BF16":
+            values = self._bfloat16(name, shape)
             finite = not np.any((values & EXPONENT) == EXPONENT)
         else:
-            values = self.tensor(found)
-            values = values.astype(np.float32) if stored == "F64" else values
+            values = self.tensor(name)
+            values = values.astype(np.float32) if kind == "F64" else values
             finite = bool(np.isfinite(values.sum(dtype=np.float32)))
         if not finite:
-            raise self.not_finite(found)
-        return StoredTensor(values, name=name)
+            raise self.not_finite(name)
+        return values
 
     def _bfloat16(self, name: str, shape: tuple[int, ...]) -> Array:
         """A tensor in bfloat16, which NumPy lacks, as 16-bit integers."""

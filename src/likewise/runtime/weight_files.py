@@ -1,10 +1,9 @@
 """Weights in safetensors files: which files, their tensors by name, and reading small files of known shapes."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from safetensors import SafetensorError, safe_open
 
@@ -26,6 +25,14 @@ LARGEST_INT8 = 127
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
 
 
+class StoredKind(NamedTuple):
+    """What the header of a file says of a tensor."""
+
+    type: str
+    """As safetensors names it."""
+    shape: tuple[int, ...]
+
+
 class WeightReader:
     """The tensors of a folder's safetensors file, or of the shards listed in its index, by name.
 
@@ -36,35 +43,28 @@ class WeightReader:
         self.folder = folder
         self.files = {path.name: _open(path, stack, framework) for path in weight_files(folder)}
         self.home = {name: file for file, handle in self.files.items() for name in handle.keys()}  # noqa: SIM118
+        self.kinds: dict[str, StoredKind] = {}
+        self._full_names: dict[str, str] = {}
         self.names: list[str] = sorted(self.home, key=len)
+        for name in self.names:  # shortest first: of two names with one ending, the shorter is meant
+            part = self.files[self.home[name]].get_slice(name)
+            self.kinds[name] = StoredKind(str(part.get_dtype()), tuple(part.get_shape()))
+            ending = name
+            while ending:
+                self._full_names.setdefault(ending, name)
+                ending = ending.partition(".")[2]
 
     def find(self, name: str) -> str:
-        """The full name of the tensor in the file, with whatever prefix (`bert.`, `model.`) the file adds."""
-        found = match_tensor_name(name, self.names)
+        """The full name of the tensor in the file, with whatever prefix (`bert.`, `model.`) the file adds.
+
+        Norms may have the names of the earliest checkpoints, gamma and beta.
+        """
+        found = self._full_names.get(name) or self._full_names.get(
+            name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        )
         if found is None:
             raise BadModel(f"{self.folder} lacks the tensor {name}; its weights hold {len(self.home)} others")
         return found
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of the tensor, by the header of its file."""
-        return tuple(self._slice(name).get_shape())
-
-    def stored(self, name: str) -> str:
-        """The data type in which the tensor is stored."""
-        return str(self._slice(name).get_dtype())
-
-    def readable(self, name: str) -> bool:
-        """Whether the tensor can be read: it is stored as floats, or as int8 with its quantization steps."""
-        if self.stored(name) != "I8":
-            return self.stored(name) in FLOAT_TYPES
-        step, shape = name + ROW_STEP_SUFFIX, self.shape(name)
-        columns = self.column_scales(name)
-        return (
-            step in self.home
-            and len(shape) == 2
-            and (self.shape(step), self.stored(step) in FLOAT_TYPES) == (shape[:1], True)
-            and (columns is None or (self.shape(columns), self.stored(columns) in FLOAT_TYPES) == (shape[1:], True))
-        )
 
     def column_scales(self, name: str) -> str | None:
         """The name of an int8 matrix's column scales, if it has any."""
@@ -73,15 +73,15 @@ class WeightReader:
 
     def check(self, name: str, expected: tuple[int, ...]) -> None:
         """Refuses a tensor that is stored in another shape than the config's, or in a type that is not read."""
-        if not self.readable(name):
+        kind = self.kinds[name]
+        if kind.type not in FLOAT_TYPES and not self._is_int8_matrix(name, kind):
             raise BadModel(
-                f"{name} in {self.folder} is stored as {self.stored(name)}; expected {', '.join(FLOAT_TYPES)} "
+                f"{name} in {self.folder} is stored as {kind.type}; expected {', '.join(FLOAT_TYPES)} "
                 '(or I8 with the steps of its rows beside it, as `save(weights="int8")` writes)'
             )
-        if self.shape(name) != expected:
+        if kind.shape != expected:
             raise BadModel(
-                f"config.json in {self.folder} asks for {name} of shape {expected}, "
-                f"and the weights hold {self.shape(name)}"
+                f"config.json in {self.folder} asks for {name} of shape {expected}, and the weights hold {kind.shape}"
             )
 
     def tensor(self, name: str) -> Any:
@@ -92,8 +92,13 @@ class WeightReader:
         """The error for a tensor that holds NaN or infinity."""
         return BadModel(f"the tensor {name} in {self.folder} is not finite; the file is damaged or training diverged")
 
-    def _slice(self, name: str) -> Any:
-        return self.files[self.home[name]].get_slice(name)
+    def _is_int8_matrix(self, name: str, kind: StoredKind) -> bool:
+        """Whether it is stored in int8, with its quantization steps as floats beside it, and so its column scales."""
+        rows, columns = self.kinds.get(name + ROW_STEP_SUFFIX), self.kinds.get(name + COLUMN_SCALE_SUFFIX)
+        if kind.type != "I8" or len(kind.shape) != 2 or rows is None:
+            return False
+        right_rows = rows.type in FLOAT_TYPES and rows.shape == kind.shape[:1]
+        return right_rows and (columns is None or (columns.type in FLOAT_TYPES and columns.shape == kind.shape[1:]))
 
 
 def _open(path: Path, stack: ExitStack, framework: str) -> Any:
@@ -136,20 +141,6 @@ def _shards(index: Path) -> list[str]:
         if not regular_file_exists(index.parent / name):
             raise BadModel(f"{index.parent} lacks the shard {name}")
     return names
-
-
-def match_tensor_name(name: str, names: Sequence[str]) -> str | None:
-    """The first of a file's names that equals `name` apart from a prefix (`bert.`, `model.`), or None.
-
-    `names` must be sorted by length, shortest first. Norms may have the names of the earliest checkpoints, gamma and
-    beta.
-    """
-    older = re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", name))
-    for expected in (name, older):
-        for candidate in names:
-            if candidate == expected or candidate.endswith("." + expected):
-                return candidate
-    return None
 
 
 def read_tensors(folder: Path, what: str, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:

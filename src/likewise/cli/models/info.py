@@ -74,8 +74,8 @@ def stored_weights(encoder: Path) -> str:
 
     with ExitStack() as stack:
         weights = WeightReader(encoder, stack, "numpy")
-        matrices = [name for name in weights.names if len(weights.shape(name)) > 1]
-        formats = sorted({weights.stored(name) for name in matrices})
+        matrices = [name for name in weights.names if len(weights.kinds[name].shape) > 1]
+        formats = sorted({weights.kinds[name].type for name in matrices})
         smoothed = any(name.endswith(COLUMN_SCALE_SUFFIX) for name in weights.names)
     size = sum(path.stat().st_size for path in weight_files(encoder)) / 1e6
     named = " and ".join(FORMATS.get(name, name) for name in formats)

@@ -269,11 +269,12 @@ def _tensor(tensor: StoredTensor | None, alive: list[Any]) -> _Tensor:
             f"weights are {values.dtype} of shape {values.shape}; wanted one of {', '.join(TYPES)}, 1D or 2D"
         )
     rows, columns = values.shape if values.ndim == 2 else (1, *values.shape)
-    scales = None if tensor.scales is None else _floats(tensor.scales)
+    scales = None if tensor.scales is None else np.ascontiguousarray(tensor.scales, np.float32)
     if (scales is not None) != (values.dtype == np.int8) or (scales is not None and scales.shape != (rows,)):
         raise BadModel(f"int8 weights of shape {values.shape} want a scale for each row, and other weights none")
     alive.extend((values, scales))
-    return _Tensor(_address(values), _address(scales), rows, columns, TYPES[values.dtype.name])
+    scale_address = None if scales is None else scales.ctypes.data
+    return _Tensor(values.ctypes.data, scale_address, rows, columns, TYPES[values.dtype.name])
 
 
 def _linear(layer: LinearWeights | None, precision: str, alive: list[Any]) -> _Linear:
