@@ -72,7 +72,7 @@ setup: .venv/made $(TORCH_MADE) .venv/tests .venv/native .venv/$(RECOMMENDED)
 	@touch $@
 
 .venv/$(RECOMMENDED): .venv/made
-	$(BIN)/likewise download $(RECOMMENDED)
+	$(BIN)/likewise model download $(RECOMMENDED)
 	@touch $@
 
 .venv/parity: $(TORCH_MADE) .venv/tests

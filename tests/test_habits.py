@@ -11,7 +11,6 @@ import likewise
 import likewise.train
 from likewise import NAME_ADVICE, Embedder, Reranker, similarity
 from likewise.arrays.similarity import NAME_ADVICE as SIMILARITY_ADVICE
-from likewise.cli.parser import FLAG_HABITS
 from likewise.embedder_advice import ATTRIBUTE_ADVICE, ENCODE_ADVICE, LOAD_ADVICE
 from likewise.engine_registry import ENGINES
 from likewise.errors import BadInput
@@ -130,9 +129,6 @@ def test_a_setting_of_another_library_is_explained(name):
 def test_settings_lead_to_settings_that_there_are():
     assert {*SETTING_HABITS.values()} <= {*TrainSettings.__dataclass_fields__}
     assert not {*SETTING_HABITS, *OTHER_ARGUMENTS} & {*TrainSettings.__dataclass_fields__}
-    flags = {name.removeprefix("--").replace("-", "_"): ours for name, ours in FLAG_HABITS.items()}
-    for name in flags.keys() & SETTING_HABITS.keys():
-        assert "--" + SETTING_HABITS[name].replace("_", "-") == flags[name][0], name
 
 
 def test_the_class_is_not_called_and_texts_are_encoded_by_encode(embedder):

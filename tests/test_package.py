@@ -36,7 +36,7 @@ def test_what_needs_torch_says_what_to_install(name):
 @pytest.mark.parametrize(
     "words",
     [
-        ["fuse", "m", "--pairs", "p.csv", "-o", "o"],
+        ["model", "fuse", "m", "--pairs", "p.csv", "-o", "o"],
         ["mine", "m", "p.csv"],
         ["train", "m", "--data", "p.csv@contrastive", "-o", "o"],
     ],
@@ -44,13 +44,13 @@ def test_what_needs_torch_says_what_to_install(name):
 def test_the_command_line_says_it_in_one_line(words):
     done = run(f"from likewise.cli import main; sys.exit(main({words!r}))")
     assert done.returncode == 2
-    assert re.match(r"likewise: likewise[ .]\w+ needs the package torch; install it with: pip install", done.stderr)
+    assert re.match(r"likewise: likewise[ .][\w ]+ needs the package torch; install it with: pip install", done.stderr)
     assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["likewise-mini", "likewise-static"])
 def test_the_command_line_describes_a_bundled_model_without_torch(name):
-    done = run(f"from likewise.cli import main; sys.exit(main(['info', {name!r}]))")
+    done = run(f"from likewise.cli import main; sys.exit(main(['model', 'show', {name!r}]))")
     assert done.returncode == 0 and "384 numbers" in done.stdout and done.stderr == ""
 
 

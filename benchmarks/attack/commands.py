@@ -86,11 +86,14 @@ READINGS: Mapping[str, Reading] = {
         lambda said: sum(one["rows"] for one in json.loads(said.out)["data"]), TABLES, ("out", "out/*"), whole=False,
     ),
     "fuse": Reading(
-        lambda s, f: ("fuse", s.models / "bert", "--pairs", f, "-o", "out", "--json"),
+        lambda s, f: ("model", "fuse", s.models / "bert", "--pairs", f, "-o", "out", "--json"),
         lambda said: json.loads(said.out)["examples"], TABLES, ("out", "out/*"), whole=False,
     ),
     "dissect": Reading(
-        lambda s, f: ("dissect", s.models / "bert", "--texts", f, "--json"), lambda _: None, (".txt",), whole=False
+        lambda s, f: ("model", "dissect", s.models / "bert", "--texts", f, "--json"),
+        lambda _: None,
+        (".txt",),
+        whole=False,
     ),
     "leaks": Reading(
         lambda _, f: ("data", "--leaks", f, "--against", "other.csv", "--json"), lambda _: None, TABLES, whole=False

@@ -123,7 +123,7 @@ def _train(setup: Setup) -> None:
 
 
 def _fuse(setup: Setup) -> None:
-    _run("fuse", setup.models / "bert", "--pairs", "small.csv", "-o", "out")
+    _run("model", "fuse", setup.models / "bert", "--pairs", "small.csv", "-o", "out")
 
 
 def _evaluate(setup: Setup) -> None:

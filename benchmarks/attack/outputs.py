@@ -64,8 +64,8 @@ WRITERS: Mapping[str, Callable[[Setup, str], Sequence[object]]] = {
     "encode": lambda s, out: ("encode", "given.txt", "-o", out, "-m", s.models / "bert"),
     "mine": lambda s, out: ("mine", s.models / "bert", "given.csv", "-o", out, "--missing", "fill"),
     "train": lambda s, out: ("train", s.models / "bert", "--data", "given.csv@cosent", "-o", out, *TINY_RUN),
-    "fuse": lambda s, out: ("fuse", s.models / "bert", "--pairs", "given.csv", "-o", out),
-    "dissect": lambda s, out: ("dissect", s.models / "bert", "--texts", "given.txt", "-o", out),
+    "fuse": lambda s, out: ("model", "fuse", s.models / "bert", "--pairs", "given.csv", "-o", out),
+    "dissect": lambda s, out: ("model", "dissect", s.models / "bert", "--texts", "given.txt", "-o", out),
     "plot": lambda s, out: ("evaluate", s.models / "bert", "--tasks", "stsb", "--plot", out, "--resamples", "100"),
     "record": lambda s, out: (
         "train", s.models / "bert", "--data", "given.csv@cosent", "-o", "out", "--record", out, *TINY_RUN,

@@ -79,7 +79,7 @@ def stsb_pairs() -> tuple[list[str], Examples]:
 
 
 def _fusion(name: str, embedder: ArrayEmbedder, title: str, read: Any, work: Path) -> ArrayFusion:
-    """A fusion trained on these examples as `likewise fuse` trains it; kept only where held-out pairs gain."""
+    """A fusion trained on these examples as `likewise model fuse` trains it; kept only where held-out pairs gain."""
     shape = FusionShape(("mean",), 0, embedder.encoder.depth, embedder.encoder.width)
     kept = work / f"{Path(name).name} {title}.npz"
     if not kept.exists():

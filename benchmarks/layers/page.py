@@ -32,13 +32,13 @@ CHOSEN = "separation, without 20%"
 TOP = f"""# Poolings that read several layers
 
 ```
-likewise select-layers all-MiniLM-L6-v2 --texts sentences.txt       # which layers to average, without labels
+likewise model select-layers all-MiniLM-L6-v2 --texts sentences.txt       # which layers to average, without labels
 likewise encode texts.txt -o v.npy --pooling mean:layers=0+6        # a mean of layers, by its name
 ```
 
 Six poolings of the same encoders: **mean** of the last layer; **SBERT-WK** with the boundary of its authors' code, and
-the *symmetric* one; **{SELECTED}**, a mean of up to three layers chosen by `likewise select-layers` from 500
-plain premises of inference data; and the trained map over all layers of `likewise fuse`, **{FUSED_NLI}** from
+the *symmetric* one; **{SELECTED}**, a mean of up to three layers chosen by `likewise model select-layers` from 500
+plain premises of inference data; and the trained map over all layers of `likewise model fuse`, **{FUSED_NLI}** from
 {TRIPLETS:,} triplets, **{FUSED_STSB}** from STS-B's training split (not scored on STS12–16, which share hundreds of
 pairs with it). [What is in a layer](what-is-in-a-layer.md) explains SBERT-WK and the fusion.
 

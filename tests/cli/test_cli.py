@@ -74,10 +74,10 @@ def test_similarity_shows_a_matrix_and_gives_it_as_json(model, capsys):
 
 
 def test_info_tells_what_a_model_is_made_of(model, capsys):
-    assert main(["info", model, "--json"]) == 0
+    assert main(["model", "show", model, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["encoder"], told["layers"], told["width"]) == ("bert", 3, 32)
-    assert main(["info", model]) == 0
+    assert main(["model", "show", model]) == 0
     shown = capsys.readouterr().out
     assert told["fingerprint"] in shown and "encoder        transformer (BERT's architecture)" in shown
 
@@ -90,7 +90,7 @@ def test_every_family_of_encoders_has_a_name_and_is_described():
 
 
 def test_models_have_a_header_and_the_encoder_of_a_model_in_eight_bits_is_its_own(capsys):
-    assert main(["models"]) == 0
+    assert main(["model", "list"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     mini = next(line for line in lines if line.startswith("likewise-mini (default)"))
     assert head.split() == ["name", "encoder", "weights", "size", "folder"]
@@ -100,12 +100,12 @@ def test_models_have_a_header_and_the_encoder_of_a_model_in_eight_bits_is_its_ow
 
 def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeypatch, capsys):
     monkeypatch.setenv("LIKEWISE_MODELS", os.path.dirname(model))  # noqa: PTH120
-    assert main(["models", "--json"]) == 0
+    assert main(["model", "list", "--json"]) == 0
     names = [row["name"] for row in json.loads(capsys.readouterr().out)]
     assert "all-MiniLM-L6-v2" in names
     assert os.path.basename(model) in names  # noqa: PTH119
     assert {"avg-glove", "tf-idf", "random(NAME)"} <= set(names)
-    assert main(["models"]) == 0
+    assert main(["model", "list"]) == 0
     assert "bert-cls(NAME)" in capsys.readouterr().out
 
 
@@ -114,10 +114,13 @@ def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeyp
     [
         (["encode", "nowhere.txt", "-o", "o.npy"], "nowhere.txt is not there"),
         (["similarity", "alone"], "expected two or more texts to compare; got 1"),
-        (["info", "./no/such/model"], "there is no model"),
-        (["info", "tf-idf"], "tf-idf is fitted on the texts of a task"),
-        (["info", "bert-cls(x)", "--pooling", "mean"], "pooling=cls, and the option pooling=mean contradicts it"),
-        (["info", "all-MiniLM-L6-v2", "--pooling", "median"], "the pooling 'median' is unknown"),
+        (["model", "show", "./no/such/model"], "there is no model"),
+        (["model", "show", "tf-idf"], "tf-idf is fitted on the texts of a task"),
+        (
+            ["model", "show", "bert-cls(x)", "--pooling", "mean"],
+            "pooling=cls, and the option pooling=mean contradicts it",
+        ),
+        (["model", "show", "all-MiniLM-L6-v2", "--pooling", "median"], "the pooling 'median' is unknown"),
     ],
 )
 def test_an_error_is_one_line_and_exit_2(words, told, capsys, unchecked):
@@ -139,7 +142,7 @@ def test_an_error_is_one_line_and_exit_2(words, told, capsys, unchecked):
     ],
 )
 def test_a_device_and_threads_that_cannot_be_are_one_line(options, told, model, capsys):
-    assert main(["info", model, *options]) == 2
+    assert main(["model", "show", model, *options]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"likewise: {told}")
     assert error.count("\n") == 1
@@ -223,9 +226,9 @@ def test_the_threads_of_the_process_are_its_own_again_after_a_verb(model, capsys
     try:
         for wanted, own in ((2, 1), (1, 2)):
             torch.set_num_threads(own)
-            assert main(["info", model, "--threads", str(wanted)]) == 0
+            assert main(["model", "show", model, "--threads", str(wanted)]) == 0
             assert torch.get_num_threads() == own
-            assert main(["info", model, "--threads", "0"]) == 2
+            assert main(["model", "show", model, "--threads", "0"]) == 2
             assert torch.get_num_threads() == own
     finally:
         torch.set_num_threads(before)

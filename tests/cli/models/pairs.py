@@ -1,4 +1,4 @@
-"""The examples that `likewise fuse` reads from a file."""
+"""The examples that `likewise model fuse` reads from a file."""
 
 from argparse import Namespace
 from pathlib import Path

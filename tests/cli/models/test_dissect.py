@@ -1,4 +1,4 @@
-"""likewise dissect, as it is called from a shell."""
+"""likewise model dissect, as it is called from a shell."""
 
 import argparse
 import json
@@ -51,7 +51,7 @@ def test_json_holds_the_same_and_a_folder_the_pictures(tmp_path: Path, capsys: p
 
 
 def test_it_needs_no_torch(folders: Callable[[str], Path]) -> None:
-    script = f"from likewise.cli import main; sys.exit(main(['dissect', {str(folders('bert'))!r}, '--json']))"
+    script = f"from likewise.cli import main; sys.exit(main(['model', 'dissect', {str(folders('bert'))!r}, '--json']))"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.modules['torch'] = None; {script}"], capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""What `likewise fuse` takes from a file."""
+"""What `likewise model fuse` takes from a file."""
 
 import json
 
@@ -43,7 +43,18 @@ def test_what_was_tried_is_reported_and_with_json_nothing_else_is_on_stdout(tmp_
     model, pairs = own(), tmp_path / "pairs.csv"
     lines = [f"a cat {i} sleeps,the cat {i} naps,{i % 5}\n" for i in range(60)]
     pairs.write_text("sentence1,sentence2,score\n" + "".join(lines))
-    command = ["fuse", str(model), "--pairs", str(pairs), "-o", str(tmp_path / "out"), "--depth", "auto", "--json"]
+    command = [
+        "model",
+        "fuse",
+        str(model),
+        "--pairs",
+        str(pairs),
+        "-o",
+        str(tmp_path / "out"),
+        "--depth",
+        "auto",
+        "--json",
+    ]
     assert main(command) == 0
     output = capsys.readouterr()
     result = json.loads(output.out)
@@ -77,7 +88,9 @@ def test_texts_of_labels_are_not_taken_for_scores(tmp_path):
         examples_of(path)
 
 
-@pytest.mark.parametrize("words", [["fuse", "m", "--pairs", "p.csv", "-o", ""], ["dissect", "m", "-o", " "]])
+@pytest.mark.parametrize(
+    "words", [["model", "fuse", "m", "--pairs", "p.csv", "-o", ""], ["model", "dissect", "m", "-o", " "]]
+)
 def test_an_output_without_a_name_is_refused_at_once(words, capsys):
     with pytest.raises(SystemExit):
         main(words)

@@ -1,4 +1,4 @@
-"""likewise quantize, as it is called from a shell; int8 weights in likewise info and likewise models."""
+"""likewise model quantize, as it is called from a shell; int8 weights in likewise model show and model list."""
 
 import json
 
@@ -24,7 +24,7 @@ def tiny(tmp_path_factory):
 
 @needs_native
 def test_it_writes_the_model_and_prints_what_changed(tiny, tmp_path, capsys):
-    assert main(["quantize", tiny, "-o", str(tmp_path / "int8"), "--bar", "0.5,-1"]) == 0
+    assert main(["model", "quantize", tiny, "-o", str(tmp_path / "int8"), "--bar", "0.5,-1"]) == 0
     printed = capsys.readouterr().out
     for part in ("mean cosine", "held-out sentences", "odd texts", "overall", "smoothed", "MB →", "written to"):
         assert part in printed
@@ -33,7 +33,7 @@ def test_it_writes_the_model_and_prints_what_changed(tiny, tmp_path, capsys):
 
 @needs_native
 def test_json_has_the_figures(tiny, tmp_path, capsys):
-    assert main(["quantize", tiny, "-o", str(tmp_path / "int8"), "--bar", "0.5,-1", "--json"]) == 0
+    assert main(["model", "quantize", tiny, "-o", str(tmp_path / "int8"), "--bar", "0.5,-1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["written"] and found["passed"] and found["bar"] == {"mean_cosine": 0.5, "least_cosine": -1}
     assert {*found["fidelity"]} == {"held-out sentences", "odd texts", "overall"}
@@ -42,11 +42,11 @@ def test_json_has_the_figures(tiny, tmp_path, capsys):
 
 @needs_native
 def test_below_the_bar_it_fails_with_the_figures_and_leaves_nothing(tiny, tmp_path, capsys):
-    assert main(["quantize", tiny, "-o", str(tmp_path / "int8"), "--bar", "1,1", "--json"]) == 2
+    assert main(["model", "quantize", tiny, "-o", str(tmp_path / "int8"), "--bar", "1,1", "--json"]) == 2
     printed = capsys.readouterr()
     assert not json.loads(printed.out)["written"] and "Nothing was written" in printed.err
     assert not any(tmp_path.iterdir())
-    assert main(["quantize", tiny, "-o", str(tmp_path / "int8"), "--bar", "1,1", "--force"]) == 0
+    assert main(["model", "quantize", tiny, "-o", str(tmp_path / "int8"), "--bar", "1,1", "--force"]) == 0
     assert "below the bar" in capsys.readouterr().err
     assert (tmp_path / "int8" / "model.safetensors").is_file()
 
@@ -54,7 +54,7 @@ def test_below_the_bar_it_fails_with_the_figures_and_leaves_nothing(tiny, tmp_pa
 @pytest.mark.parametrize("bar", ["0.9", "2,0", "a,b", "nan,0", "0.9,0.9,0.9"])
 def test_a_bar_that_is_none_is_refused(bar, tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
-        main(["quantize", "likewise-mini", "-o", str(tmp_path / "x"), "--bar", bar])
+        main(["model", "quantize", "likewise-mini", "-o", str(tmp_path / "x"), "--bar", bar])
     assert "expected, for example, 0.99,0.95" in capsys.readouterr().err
 
 
@@ -62,9 +62,9 @@ def test_info_and_models_say_that_weights_are_in_int8(tmp_path, capsys, monkeypa
     model_folder(tmp_path / "in-floats")
     monkeypatch.setenv("LIKEWISE_MODELS", str(tmp_path))
     for name, weights in (("likewise-mini", "int8 (a step for each row), 11.9 MB"), ("in-floats", "fp32, 0.1 MB")):
-        assert main(["info", name, "--json"]) == 0
+        assert main(["model", "show", name, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["weights"] == weights
-    assert main(["models", "--json"]) == 0
+    assert main(["model", "list", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert rows["likewise-mini"]["weights"] == "int8" and rows["likewise-mini"]["kind"] == "electra"
     assert rows["in-floats"]["weights"] is None and rows["in-floats"]["kind"] == "bert"

@@ -1,4 +1,4 @@
-"""likewise select-layers, as it is called from a shell."""
+"""likewise model select-layers, as it is called from a shell."""
 
 import json
 
@@ -18,7 +18,7 @@ def texts(tmp_path):
 
 
 def test_it_shows_the_best_candidates_the_last_layer_and_what_to_do(folders, texts, capsys):
-    assert main(["select-layers", str(folders("bert")), "--texts", str(texts)]) == 0
+    assert main(["model", "select-layers", str(folders("bert")), "--texts", str(texts)]) == 0
     output = capsys.readouterr().out
     assert "14 means of layers compared on 60 texts" in output
     assert "separation" in output and "\nmean " in output
@@ -26,7 +26,7 @@ def test_it_shows_the_best_candidates_the_last_layer_and_what_to_do(folders, tex
 
 
 def test_json_holds_every_candidate_and_a_folder_is_the_model_under_the_best(folders, texts, tmp_path, capsys):
-    command = ["select-layers", f"{folders('bert')}", "--texts", str(texts), "--most", "2", "--json"]
+    command = ["model", "select-layers", f"{folders('bert')}", "--texts", str(texts), "--most", "2", "--json"]
     assert main([*command, "-o", str(tmp_path / "out")]) == 0
     record = json.loads(capsys.readouterr().out)
     assert len(record["candidates"]) == 10 and record["texts"] == 60
@@ -48,19 +48,19 @@ def test_texts_may_be_a_column_of_a_table(folders, tmp_path, capsys):
 
 def test_a_pooling_in_the_name_of_the_model_is_no_obstacle(folders, texts, tmp_path, capsys):
     name = f"{folders('bert')}(pooling=cls)"
-    assert main(["select-layers", name, "--texts", str(texts), "-o", str(tmp_path / "out")]) == 0
+    assert main(["model", "select-layers", name, "--texts", str(texts), "-o", str(tmp_path / "out")]) == 0
     assert Embedder.load(tmp_path / "out").pooling.spec.startswith("cls")
     assert "saved in" in capsys.readouterr().out
 
 
 def test_texts_are_asked_for_since_those_of_another_kind_may_favour_other_layers(folders, capsys):
     with pytest.raises(SystemExit) as exit_:
-        main(["select-layers", str(folders("bert"))])
+        main(["model", "select-layers", str(folders("bert"))])
     assert exit_.value.code == 2 and "--texts" in capsys.readouterr().err
 
 
 def test_the_model_itself_is_not_written_over(own, texts, capsys):
     folder = own()
-    assert main(["select-layers", str(folder), "--texts", str(texts), "-o", str(folder)]) == 2
+    assert main(["model", "select-layers", str(folder), "--texts", str(texts), "-o", str(folder)]) == 2
     assert "bert" in capsys.readouterr().err and (folder / "config.json").exists()
     assert Embedder.load(folder).pooling.spec == "mean"

@@ -112,7 +112,7 @@ def _models(report: Mapping[str, Any]) -> Iterator[str]:
         f" (LIKEWISE_MODELS is {models['folder']})" if models["folder"] else ""
     )
     if models["not_installed"]:
-        yield f"not installed: {_names(models['not_installed'])}; how to get them: likewise models"
+        yield f"not installed: {_names(models['not_installed'])}; how to get them: likewise model list"
     yield from _problem(models)
 
 

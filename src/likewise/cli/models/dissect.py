@@ -1,4 +1,4 @@
-"""`likewise dissect`: how words change through a model's layers, and whether SBERT-WK is safe on it."""
+"""`likewise model dissect`: how words change through a model's layers, and whether SBERT-WK is safe on it."""
 
 import argparse
 import ast

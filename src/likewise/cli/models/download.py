@@ -1,4 +1,4 @@
-"""`likewise download`: fetches a published model into the user's folder of models."""
+"""`likewise model download`: fetches a published model into the user's folder of models."""
 
 import argparse
 import json
@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 EPILOG = """examples:
-  likewise download all-MiniLM-L6-v2
-  likewise download all-MiniLM-L6-v2 --into ./models --json
+  likewise model download all-MiniLM-L6-v2
+  likewise model download all-MiniLM-L6-v2 --into ./models --json
 
 Models are downloaded into $XDG_DATA_HOME/likewise/models, else ~/.local/share/likewise/models; into the folder
 LIKEWISE_MODELS, which several people may share, only with --into.

@@ -1,4 +1,4 @@
-"""`likewise fuse`: learned fusion. Trains a map over all layers in seconds; can also remove the upper blocks."""
+"""`likewise model fuse`: learned fusion. Trains a map over all layers in seconds; can also remove the upper blocks."""
 
 import argparse
 import json
@@ -31,10 +31,10 @@ baseline  the same of plain pooling; with fewer blocks than the model has: of th
 gain      fused minus baseline; a gain whose interval contains 0 is not kept, and the baseline is saved instead
 texts/s   encoding speed here"""
 EXAMPLES = """examples:
-  likewise fuse all-MiniLM-L6-v2 --pairs pairs.csv -o tuned/
-  likewise fuse MODEL --pairs faq.csv --columns anchor=question,positive=answer,negative=other -o tuned/
-  likewise fuse MODEL --pairs sts.tsv --columns sentence1=a,sentence2=b,score=similarity/5 --depth auto -o small/
-  likewise fuse MODEL --pairs texts.txt --teacher all-MiniLM-L6-v2 -o taught/
+  likewise model fuse all-MiniLM-L6-v2 --pairs pairs.csv -o tuned/
+  likewise model fuse MODEL --pairs faq.csv --columns anchor=question,positive=answer,negative=other -o tuned/
+  likewise model fuse MODEL --pairs sts.tsv --columns sentence1=a,sentence2=b,score=similarity/5 --depth auto -o small/
+  likewise model fuse MODEL --pairs texts.txt --teacher all-MiniLM-L6-v2 -o taught/
 
 columns of what is printed:
 """ + "\n".join("  " + line for line in LEGEND.splitlines())
@@ -49,7 +49,7 @@ tags:
 
 # {name}
 
-A sentence encoder: `{model}` with a learned fusion of its layers, trained by `likewise fuse` on
+A sentence encoder: `{model}` with a learned fusion of its layers, trained by `likewise model fuse` on
 {examples:,} examples of {texts:,} distinct texts from {source}. The encoder's weights are
 unchanged; it has {blocks} and the pooling `{pooling}`.
 
@@ -113,7 +113,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train, print the scores on held-out pairs, and save the model with its card."""
-    require_torch("likewise fuse")
+    require_torch("likewise model fuse")
     from ...model_names import load_torch_embedder
     from ...train.output.record import RECORD
 

@@ -1,4 +1,4 @@
-"""`likewise models`: the models that can be used here by name."""
+"""`likewise model list`: the models that can be used here by name."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ NAME_COLUMNS, ENCODER_COLUMNS = 24, 22
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
-        "models",
+        "list",
         description="Lists bundled, installed and downloaded models, and baselines.",
         epilog=EPILOG,
     )
@@ -61,7 +61,7 @@ def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
     print("\nBaselines, which need no folder of their own:")
     for form, about in baselines.items():
         fill(f"{form:{NAME_COLUMNS}} {about}", indent=NAME_COLUMNS + 1)
-    print("\nMore about one: likewise info NAME")
+    print("\nMore about one: likewise model show NAME")
 
 
 def _row(name: str, folder: Path | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`likewise quantize`: a model with int8 weights, measured on held-out text, refused if vectors moved too far."""
+"""`likewise model quantize`: a model with int8 weights, measured on held-out text, refused if vectors moved too far."""
 
 import argparse
 import json
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ...engines.int8.quantize import QuantizationResult
 
 EPILOG = """examples:
-  likewise quantize all-MiniLM-L6-v2 -o minilm-int8
-  likewise quantize ./my-model -o my-model-int8 --json
-  likewise quantize ./my-model -o my-model-int8 --bar 0.99,0.95
+  likewise model quantize all-MiniLM-L6-v2 -o minilm-int8
+  likewise model quantize ./my-model -o my-model-int8 --json
+  likewise model quantize ./my-model -o my-model-int8 --bar 0.99,0.95
   likewise encode sentences.txt -m ./minilm-int8 --precision int8 -o vectors.npy
 
 Products whose inputs have outlier channels are smoothed where that brings the vectors of calibration text closer to

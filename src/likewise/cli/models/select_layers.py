@@ -1,4 +1,4 @@
-"""`likewise select-layers`: which layers to average, chosen from plain texts without labels."""
+"""`likewise model select-layers`: which layers to average, chosen from plain texts without labels."""
 
 import argparse
 from dataclasses import asdict
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # candidates in the table
 EPILOG = """examples:
-  likewise select-layers all-MiniLM-L6-v2 --texts sentences.txt
-  likewise select-layers ./my-encoder --texts reviews.csv --column body -o my-encoder-layers
-  likewise select-layers './my-encoder(pooling=cls)' --texts sentences.txt --json
+  likewise model select-layers all-MiniLM-L6-v2 --texts sentences.txt
+  likewise model select-layers ./my-encoder --texts reviews.csv --column body -o my-encoder-layers
+  likewise model select-layers './my-encoder(pooling=cls)' --texts sentences.txt --json
   likewise encode sentences.txt -m ./my-encoder --pooling mean:layers=0+1 -o vectors.npy
 
 column of what is printed:
@@ -28,7 +28,7 @@ column of what is printed:
 
 Layer 0 is the embeddings. No labels are used, and nothing is trained. Texts of another kind may favour other layers.
 If you have labelled pairs, compare on them with likewise evaluate, or train a map over all layers
-with likewise fuse."""
+with likewise model fuse."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

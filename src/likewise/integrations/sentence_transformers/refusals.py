@@ -54,9 +54,11 @@ CONSTRUCTOR: dict[str, Refusal] = {
         "SentenceTransformer(Embedder.load(name, engine='native', precision='int8'))",
     ),
     "device_map": Refusal("a model is on one device", "device='cuda:1'"),
-    "load_in_8bit": Refusal("bitsandbytes is not used", "likewise quantize makes an int8 model for the native engine"),
+    "load_in_8bit": Refusal(
+        "bitsandbytes is not used", "likewise model quantize makes an int8 model for the native engine"
+    ),
     "quantization_config": Refusal(
-        "bitsandbytes is not used", "likewise quantize makes an int8 model for the native engine"
+        "bitsandbytes is not used", "likewise model quantize makes an int8 model for the native engine"
     ),
     "chat_template": Refusal(
         "models that generate text are not used as rerankers", "a sequence classifier is: Reranker.load(name)"
@@ -126,7 +128,7 @@ ATTRIBUTES: dict[str, Refusal] = {
     "clear_placement_cache": CONSTRUCTOR["device_map"],
     "model_card_data_class": CONSTRUCTOR["model_card_data"],
     "default_huggingface_organization": Refusal(
-        "names are looked for in the same places", "likewise models lists them"
+        "names are looked for in the same places", "likewise model list lists them"
     ),
     "get_default_activation_fn": Refusal("the model's own activation is its default", "model.activation_fn"),
     "set_keep_in_fp32_modules": CONSTRUCTOR["keep_in_fp32_modules"],
@@ -156,7 +158,7 @@ UTIL: dict[str, Refusal] = {
     "get_world_size": _PROCESSES,
     "is_dist_initialized": _PROCESSES,
     "resolve_ids": Refusal("it works on datasets.Dataset", "likewise.train.load_data reads columns of texts"),
-    "http_get": Refusal("files are not downloaded by it", "likewise download, likewise data"),
+    "http_get": Refusal("files are not downloaded by it", "likewise model download, likewise data"),
     "semantic_search_faiss": Refusal("it is another library's index", "likewise.search has one for faiss: open_index"),
     "semantic_search_usearch": Refusal(
         "it is another library's index", "likewise.search.search_quantized scans int8 and one-bit vectors"

@@ -1,4 +1,4 @@
-"""`likewise info`: a model's architecture, sizes, pooling, heads, prompts and fingerprint."""
+"""`likewise model show`: a model's architecture, sizes, pooling, heads, prompts and fingerprint."""
 
 import argparse
 import json
@@ -22,9 +22,10 @@ FORMATS = {"F64": "fp64", "F32": "fp32", "F16": "fp16", "BF16": "bf16", "I8": "i
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
-        "info",
+        "show",
         description="Shows a model's architecture, its longest input, its pooling and heads, and its fingerprint.",
-        epilog="examples:\n  likewise info\n  likewise info all-MiniLM-L6-v2\n  likewise info ./my-model --json",
+        epilog="examples:\n  likewise model show\n  likewise model show all-MiniLM-L6-v2\n"
+        "  likewise model show ./my-model --json",
     )
     parser.add_argument(
         "model", metavar="MODEL", nargs="?", default=DEFAULT_MODEL, help=f"{MODEL} (default: %(default)s)"
