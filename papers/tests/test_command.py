@@ -69,17 +69,17 @@ def test_what_cannot_work_is_refused_before_hours_of_computing(flags, why, capsy
 def test_without_any_model_or_data_it_says_so_and_fails(tmp_path, capsys, monkeypatch):
     for variable in ("LIKEWISE_DATA", "LIKEWISE_MODELS", "XDG_DATA_HOME"):
         monkeypatch.setenv(variable, str(tmp_path))
-    assert main(["reproduce", "sbert-6", "--quick", "-q", "-o", str(tmp_path / "out")]) == 1
+    assert main(["sbert-6", "--quick", "-q", "-o", str(tmp_path / "out")]) == 1
     printed = capsys.readouterr()
     assert "0 rows, 12 rows not measured" in printed.out and "is on this machine; --model NAME" in printed.err
-    assert main(["reproduce", "sbert-6", "--quick", "--model", "likewise-mini", "-q", "-o", str(tmp_path / "out")]) == 1
+    assert main(["sbert-6", "--quick", "--model", "likewise-mini", "-q", "-o", str(tmp_path / "out")]) == 1
     assert "the data set 'nli/train' was not found" in capsys.readouterr().err
 
 
 def test_without_matplotlib_the_table_appears_with_a_note_on_its_plot(table, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "papers.reporting.comparison_plot", raising=False)
-    assert main(["reproduce", "fake", "--seeds", "2", "-o", str(tmp_path), "-q"]) == 0
+    assert main(["fake", "--seeds", "2", "-o", str(tmp_path), "-q"]) == 0
     printed, page = capsys.readouterr(), (tmp_path / "fake.md").read_text()
     assert (
         "fake.md: 3 rows" in printed.out
