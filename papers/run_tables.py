@@ -15,7 +15,7 @@ from .paper_table import Effort, Experiment, PaperTable
 
 EXPERIMENTS = "experiments"
 """The sub-folder of the output that unfinished experiments are in."""
-NO_MODEL = "no model for this row is on this machine; --model NAME measures with one (likewise models lists them)"
+NO_MODEL = "no model for this row is on this machine; --model NAME measures with one (likewise model list shows them)"
 
 
 @dataclass

@@ -201,7 +201,7 @@ def measured_claims(table: PaperTable, rows: Sequence[Mapping[str, Any]]) -> lis
 def _command(table: PaperTable, effort: Effort, runs: Sequence[Line]) -> str:
     """The command line that gives these results."""
     quick = "--quick" if effort.quick else "--quick-training" if effort.quick_training else ""
-    flags = (f"likewise reproduce {table.name}", quick, f"--seeds {effort.seeds}", "--runs FILE" if runs else "")
+    flags = (f"python -m papers {table.name}", quick, f"--seeds {effort.seeds}", "--runs FILE" if runs else "")
     return " ".join(filter(None, flags))
 
 
