@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Float
 
 from .arrays.similarity import PAIRWISE, unit
-from .embedder_advice import ATTRIBUTE_ADVICE, ENCODE_ADVICE, LOAD_ADVICE
 from .engine_registry import LoadOptions, load_with_engine
 from .errors import BadInput
 from .inference import Rows, WindowBatches, infer, inference_run
@@ -23,7 +22,6 @@ from .module_registry import check_pooling
 from .runtime.lazy_imports import require_torch
 from .runtime.memory import check_finite
 from .runtime.progress import Progress
-from .runtime.unknown_options import explain_attributes, explains_unknown_options
 from .text.chunking import Chunk, ChunkSettings
 from .text.inputs import count_texts, text_chunks
 from .text.prompts import resolve_prompt
@@ -84,10 +82,6 @@ class Embedder(ABC):
     encoder: TokenEncoder
     pooling: NamedPooling
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        explain_attributes(cls, "an embedder", ATTRIBUTE_ADVICE)
-
     def __new__(cls, *arguments: Any, **options: Any) -> "Embedder":  # noqa: ARG004, constructors of engines read them
         if cls is Embedder:
             name = arguments[0] if arguments and isinstance(arguments[0], str | Path) else "likewise-mini"
@@ -102,7 +96,6 @@ class Embedder(ABC):
         raise BadInput("texts are encoded by embedder.encode(texts)")
 
     @classmethod
-    @explains_unknown_options("Embedder.load", LOAD_ADVICE)
     def load(
         cls: type[Loaded],
         name: str | Path = DEFAULT_MODEL,
@@ -234,7 +227,6 @@ class Embedder(ABC):
         limit = max_input_length(tokens, self.tokenizer.max_length, self.encoder.longest)
         self.tokenizer = replace(self.tokenizer, max_length=limit)
 
-    @explains_unknown_options("encode", ENCODE_ADVICE)
     def encode(
         self,
         texts: Iterable[str],
@@ -289,7 +281,6 @@ class Embedder(ABC):
             done += len(block)
         return vectors[:done] if done else np.empty((0, self.width), np.float32)
 
-    @explains_unknown_options("encode_stream", ENCODE_ADVICE)
     def encode_stream(
         self,
         texts: Iterable[str],
@@ -343,7 +334,6 @@ class Embedder(ABC):
         require_torch("encode_tensor")
         return import_module("torch").from_numpy(self.encode(texts, **options)).to(self.device)
 
-    @explains_unknown_options("encode_tokens", ENCODE_ADVICE)
     def encode_tokens(
         self,
         texts: Iterable[str],
@@ -359,7 +349,6 @@ class Embedder(ABC):
         layers = self._encode_layers(texts, self._prompt(prompt, prompt_name), run, only_last=True)
         return [vectors[-1] for vectors in layers]
 
-    @explains_unknown_options("encode_layers", ENCODE_ADVICE)
     def encode_layers(
         self,
         texts: Iterable[str],
@@ -374,7 +363,6 @@ class Embedder(ABC):
         run = self._token_run(texts, overflow, progress, batch_tokens)
         return list(self._encode_layers(texts, self._prompt(prompt, prompt_name), run, only_last=False))
 
-    @explains_unknown_options("encode_chunks", ENCODE_ADVICE)
     def encode_chunks(
         self,
         documents: Sequence[str],

@@ -6,7 +6,6 @@ same direction is exactly 1, whatever their lengths.
 """
 
 from collections.abc import Callable
-from typing import NoReturn
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -213,27 +212,3 @@ PAIRWISE: dict[str, Callable[..., Float[np.ndarray, " N"]]] = {
     "euclidean": _rowwise(_pair_euclidean),
     "manhattan": _rowwise(_pair_manhattan),
 }
-
-NAME_ADVICE = {
-    "cos_sim": "cosine(a, b) is the cosine of every row of a with every row of b",
-    "pytorch_cos_sim": "cosine(a, b) is the cosine of every row of a with every row of b",
-    "pairwise_cos_sim": "PAIRWISE['cosine'](a, b) compares row with row",
-    "dot_score": "dot(a, b) is the inner product of every row of a with every row of b",
-    "pairwise_dot_score": "PAIRWISE['dot'](a, b) compares row with row",
-    "euclidean_sim": "euclidean(a, b) is minus the distance of every row of a to every row of b",
-    "manhattan_sim": "manhattan(a, b) is minus the distance of every row of a to every row of b",
-    "cosine_similarity": "cosine(a, b) is the cosine of every row of a with every row of b",
-    "normalize_embeddings": "unit(x) scales rows to length 1",
-    "normalize": "unit(x) scales rows to length 1",
-    "semantic_search": "likewise.search.search(queries, corpus, k=…)",
-    "paraphrase_mining": "likewise.search.pairs_above(vectors, threshold), or closest_pairs(vectors, k=…)",
-    "paraphrase_mining_embeddings": "likewise.search.pairs_above(vectors, threshold), or closest_pairs(vectors, k=…)",
-    "community_detection": "likewise.cluster.communities(vectors, threshold=…)",
-}
-"""What sentence-transformers' util and scikit-learn call these functions, and what there is here."""
-
-
-def __getattr__(name: str) -> NoReturn:
-    if name in NAME_ADVICE:  # an AttributeError's message would not be shown by `from … import name`
-        raise ImportError(f"{__name__} has no {name}: {NAME_ADVICE[name]}")
-    raise AttributeError(f"{__name__} has no {name!r}; it has {', '.join([*SIMILARITIES, 'unit', 'PAIRWISE'])}")

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -34,9 +34,6 @@ from .stored_weights import (
 )
 
 Array = np.ndarray
-
-TORCH_ONLY = ("cpu", "cuda", "eval", "forward", "half", "packed", "parameters", "state_dict", "to", "tokens", "train")
-"""What torch's cross-encoder has in addition, and people look for."""
 
 
 class ArrayCrossEncoder(JointReranker):
@@ -81,11 +78,6 @@ class ArrayCrossEncoder(JointReranker):
         made = cls(tokenizer, cls.ENGINE.encoder_of(description, options.precision), head, manifest)
         made._read_settings(config, 0 if description.segments is None else len(description.segments.values))
         return made
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in TORCH_ONLY:
-            raise AttributeError(f"a {type(self).__name__} has no {name!r}: it scores only. {torch_hint()}")
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.manifest.encoder.name}: {', '.join(self.labels)})"

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -21,7 +21,6 @@ from ..model_files import POOLING_FOLDER, Manifest, ModulePart, atomic_folder, r
 from ..model_files.folder import check_same
 from ..model_files.provenance import readable_provenance, write_provenance
 from ..runtime.atomic_files import target_folder
-from ..runtime.lazy_imports import torch_hint
 from ..runtime.weight_files import WeightFormat
 from ..text.tokenizer import Tokenizer, max_input_length
 from ..text.windows import TextWindow
@@ -42,9 +41,6 @@ from .stored_weights import (
 
 Array = np.ndarray
 T = TypeVar("T")
-
-TORCH_ONLY = ("bfloat16", "cpu", "cuda", "eval", "forward", "half", "parameters", "pool", "state_dict", "to", "train")
-"""What torch's embedder has in addition, and people look for."""
 
 
 class ArrayEmbedder(Embedder):
@@ -90,11 +86,6 @@ class ArrayEmbedder(Embedder):
         if options.truncate is not None:
             heads = truncated(heads, options.truncate, heads[-1].width if heads else pooled)
         return cls(tokenizer, cls.encoder_of(description, options.precision), pooling, heads, manifest)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in TORCH_ONLY:
-            raise AttributeError(f"a {type(self).__name__} has no {name!r}: it encodes only. {torch_hint()}")
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __repr__(self) -> str:
         heads = "".join(f", {head.description}" for head in self.heads)

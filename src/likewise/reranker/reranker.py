@@ -1,7 +1,7 @@
 """Reranker: pairs of texts to scores and ranks, whatever computes them. Loading, and what all kinds share; no torch."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
@@ -19,7 +19,6 @@ from ..inference import InferenceRun, inference_run
 from ..model_files import PairManifest, locate, read_pair_manifest
 from ..runtime.lazy_imports import require_torch
 from ..runtime.progress import Progress
-from ..runtime.unknown_options import explain_attributes, explains_unknown_options, unknown_options
 from ..text.prompts import resolve_prompt
 from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter
@@ -28,37 +27,6 @@ from .text_pairs import TextPairs, checked_texts
 Loaded = TypeVar("Loaded")
 """The class that `load` was called on."""
 PairOverflow = Literal["error", "warn", "truncate"]
-OPTIONS = ("prompt", "prompt_name", "overflow", "progress", "batch_tokens")
-"""What `logits` takes, and `score`, `rank` and `probabilities` pass to it."""
-SCORE_ADVICE = {
-    "batch_size": "batches are sized by tokens, and fit any device as they are; to choose: batch_tokens=4096",
-    "show_progress_bar": "it is called progress here: progress=True, or False",
-    "activation_fn": "the activation is the model's own; logits returns what it is applied to",
-    "activation_fct": "the activation is the model's own; logits returns what it is applied to",
-    "apply_softmax": "probabilities returns the softmax of several labels",
-    "convert_to_tensor": "scores are NumPy arrays; torch.from_numpy(scores) makes a tensor of them",
-    "convert_to_numpy": "scores are NumPy arrays already",
-    "device": "the device is chosen when the model is loaded: Reranker.load(name, device=…)",
-}
-RANK_ADVICE = {**SCORE_ADVICE, "top_k": "it is called k here: rank(query, documents, k=10)"}
-LOAD_ADVICE = {
-    "model_name_or_path": "the name or folder comes first, without a name",
-    "max_seq_length": "it is called max_length here: max_length=256",
-    "num_labels": "an untrained reranker with that many labels is made by Reranker.start(model, labels)",
-    "backend": "it is called engine here: engine='native', 'torch' or 'numpy'",
-    "trust_remote_code": "code of a model folder is never run",
-    "torch_dtype": "it is called precision here: precision='bf16'",
-}
-ATTRIBUTE_ADVICE = {
-    "predict": "it is called score here: score(pairs); logits(pairs) without the activation",
-    "num_labels": "labels has the names of the labels: len(reranker.labels)",
-    "max_length": "reranker.tokenizer.max_length; to choose: Reranker.load(name, max_length=…)",
-    "max_seq_length": "reranker.tokenizer.max_length; to choose: Reranker.load(name, max_length=…)",
-    "encode": "a reranker scores pairs of texts: score(pairs), rank(query, documents); an Embedder encodes texts",
-    "fit": "from likewise.train import train; or on the command line: likewise train --kind cross-encoder",
-    "save_pretrained": "it is called save here: save(folder)",
-    "push_to_hub": "save(folder), then upload that folder, for example with: hf upload",
-}
 
 
 class PairEncoder(Protocol):
@@ -90,12 +58,7 @@ class Reranker(ABC):
     activation: str
     """What turns logits into scores, where there is one label: a name in `likewise.module_registry.ACTIVATIONS`."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        explain_attributes(cls, "a reranker", ATTRIBUTE_ADVICE)
-
     @classmethod
-    @explains_unknown_options("Reranker.load", LOAD_ADVICE)
     def load(
         cls: type[Loaded],
         name: str | Path,
@@ -222,7 +185,6 @@ class Reranker(ABC):
             TooLong: under `overflow="error"`.
             OutOfMemory: one single pair does not fit into memory.
         """
-        _check_options("score", how, SCORE_ADVICE)
         return self.probabilities(pairs, documents, **how)[:, self._label(label)]
 
     def pair_scores(self, first: Sequence[str], second: Sequence[str], **how: Any) -> Float[np.ndarray, " N"]:
@@ -244,7 +206,6 @@ class Reranker(ABC):
         Each is (index, score), or (index, score, document) with `return_documents`. Documents of equal score keep
         their order.
         """
-        _check_options("rank", how, RANK_ADVICE)
         if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or k < 1):
             raise BadInput(f"k is {k!r}; expected how many documents to keep, 1 or more")
         if not isinstance(query, str):
@@ -319,9 +280,3 @@ class Reranker(ABC):
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
         return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
-
-
-def _check_options(name: str, how: Mapping[str, Any], advice: Mapping[str, str]) -> None:
-    unknown = [option for option in how if option not in OPTIONS]
-    if unknown:
-        raise unknown_options(name, unknown, OPTIONS, advice)

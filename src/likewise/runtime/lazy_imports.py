@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import Any
 
 from .installation import install_hint, missing_extra
@@ -14,7 +13,6 @@ def lazy_names(
     homes: Mapping[str, Sequence[str]],
     more: Sequence[str] = (),
     needs_torch: Sequence[str] = (),
-    advice: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package with lazily imported names.
 
@@ -23,14 +21,10 @@ def lazy_names(
         homes: its modules, and the names exported from each; a module with no names is exported itself.
         more: further names that `dir` lists.
         needs_torch: names that `dir`, and so `help`, omits if torch is not installed.
-        advice: other libraries' names, and what there is here for each. They raise an ImportError, as the message of
-            an AttributeError would not be shown by `from package import name`.
     """
     found = {name: home for home, names in homes.items() for name in names or [home.rpartition(".")[2]]}
 
     def attribute(name: str) -> Any:
-        if name in advice:
-            raise ImportError(f"{package} has no {name}: {advice[name]}")
         if name not in found:
             raise AttributeError(f"{package} has no {name!r}; it has {', '.join(sorted(found))}")
         try:

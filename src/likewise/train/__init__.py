@@ -82,36 +82,6 @@ __all__ = [
     "train",
 ]
 
-OBJECTIVE_HABITS = {
-    "SoftmaxLoss": "Classification",
-    "CosineSimilarityLoss": "Regression",
-    "CoSENTLoss": "CoSENT",
-    "AnglELoss": "AnglE",
-    "ContrastiveLoss": "MarginPairs",
-    "OnlineContrastiveLoss": "MarginPairs",
-    "MultipleNegativesRankingLoss": "Contrastive",
-    "CachedMultipleNegativesRankingLoss": "Contrastive",
-    "TripletLoss": "Triplet",
-    "BatchHardTripletLoss": "BatchTriplets",
-    "BatchSemiHardTripletLoss": "BatchTriplets",
-    "BatchAllTripletLoss": "BatchTriplets",
-    "MSELoss": "Distillation",
-    "MarginMSELoss": "MarginMSE",
-    "DistillKLDivLoss": "ScoreDistillation",
-    "DenoisingAutoEncoderLoss": "TSDAE",
-    "MatryoshkaLoss": "Matryoshka",
-}
-"""The losses of sentence-transformers, and the objectives here."""
-NAME_ADVICE = {
-    "losses": "objectives are here: from likewise.train import Contrastive; docs/objectives.md lists them all",
-    "InputExample": "training data are columns of a file: load_data('pairs.csv', 'contrastive')",
-    "SentenceTransformerTrainer": "train(model, data, settings, output=…), or Trainer, the loop alone",
-    "SentenceTransformerTrainingArguments": "it is called TrainSettings here",
-    "TrainingArguments": "it is called TrainSettings here",
-    **{theirs: f"it is called {ours} here" for theirs, ours in OBJECTIVE_HABITS.items()},
-}
-"""What users of sentence-transformers look for, and what there is here."""
-
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
@@ -147,5 +117,4 @@ __getattr__, __dir__ = lazy_names(
         "data.sources": ["load_data", "read_rows"],
         "trainer": ["Diverged", "Trainer"],
     },
-    advice=NAME_ADVICE,
 )

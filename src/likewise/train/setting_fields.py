@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from functools import cache
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..errors import BadInput
@@ -56,25 +55,21 @@ def from_settings(holder: type[T], values: Mapping[str, Any], where: str) -> T:
     return holder(**{name: parse_value(known[name], value, where) for name, value in values.items()})
 
 
-def check_known(
-    names: Iterable[str], known: Iterable[str], where: str, habits: Mapping[str, str] = MappingProxyType({})
-) -> None:
-    """Refuse names that are unknown, and suggest for each the known one that is meant: by `habits`, or the nearest."""
+def check_known(names: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse names that are unknown, and suggest for each the nearest known one."""
     known = list(known)
     unknown = [name for name in names if name not in known]
     if not unknown:
         return
-    meant = {name: _meant(name.replace("-", "_"), known, habits) for name in unknown}
+    meant = {name: _nearest(name.replace("-", "_"), known) for name in unknown}
     problems = [f"unknown setting {name!r}; did you mean {ours}?" for name, ours in meant.items() if ours]
     unlike = ", ".join(repr(name) for name, ours in meant.items() if not ours)
     problems += [f"unknown setting {unlike}; the settings are {', '.join(known)}"] if unlike else []
     raise BadInput(f"{where}: {' '.join(problems)}")
 
 
-def _meant(name: str, known: Sequence[str], habits: Mapping[str, str]) -> str:
-    """The known name that is meant; empty where none is near."""
-    ours = habits.get(name, "")
-    return ours if ours in known else next(iter(get_close_matches(name, known, cutoff=0.5)), "")
+def _nearest(name: str, known: Sequence[str]) -> str:
+    return next(iter(get_close_matches(name, known, cutoff=0.5)), "")
 
 
 def parse_value(setting: Setting, value: Any, where: str) -> Any:

@@ -6,8 +6,6 @@ Nothing here imports torch, so that `likewise train --help` does not either.
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
-from ..runtime.unknown_options import explains_unknown_options
-
 LearningRateSchedule = Literal["linear", "cosine", "constant"]
 DataMixing = Literal["proportional", "round-robin"]
 TrainingPrecision = Literal["fp32", "bf16"]
@@ -117,48 +115,3 @@ CHANGEABLE = (
 
 REPORTING_ONLY = ("logging_steps", "tensorboard", "progress")
 """Settings that have no influence on the model, so that its card does not list them."""
-
-SETTING_HABITS = {
-    "num_epochs": "epochs",
-    "num_train_epochs": "epochs",
-    "lr": "learning_rate",
-    "train_batch_size": "batch_size",
-    "per_device_train_batch_size": "batch_size",
-    "accumulate_grad_batches": "gradient_accumulation_steps",
-    "wd": "weight_decay",
-    "warmup_steps": "warmup_ratio",
-    "scheduler": "lr_schedule",
-    "lr_scheduler": "lr_schedule",
-    "lr_scheduler_type": "lr_schedule",
-    "evaluation_steps": "eval_steps",
-    "eval_every": "eval_steps",
-    "checkpoint_save_steps": "save_steps",
-    "patience": "early_stopping_patience",
-    "random_state": "seed",
-    "random_seed": "seed",
-    "fp16": "precision",
-    "bf16": "precision",
-    "use_amp": "precision",
-    "show_progress_bar": "progress",
-    "disable_tqdm": "progress",
-    "ema": "ema_decay",
-    "betas": "adam_betas",
-    "eps": "adam_epsilon",
-}
-"""What other libraries call these settings, and their names here."""
-
-OTHER_ARGUMENTS = {
-    name: f"it is an argument of train: train(model, data, settings, {ours})"
-    for name, ours in {
-        "output_dir": "output='out'",
-        "output_path": "output='out'",
-        "output": "output='out'",
-        "callbacks": "callbacks=[…]",
-        "evaluator": "evaluator='stsb/dev'",
-        "resume_from_checkpoint": "resume=True",
-    }.items()
-}
-
-TrainSettings.__init__ = explains_unknown_options(  # type: ignore[method-assign]
-    "TrainSettings", {**{name: f"it is called {ours} here" for name, ours in SETTING_HABITS.items()}, **OTHER_ARGUMENTS}
-)(TrainSettings.__init__)

@@ -210,8 +210,9 @@ def test_what_cannot_be_done_is_told_in_a_line_and_nothing_is_written(args, said
         ("bacth_size = 8", "unknown setting 'bacth_size'; did you mean batch_size?"),
         ("num_epochs = 8", "unknown setting 'num_epochs'; did you mean epochs?"),
         (
-            "lr = 1e-4\nzzz = 1\nyyy = 2",
-            "unknown setting 'lr'; did you mean learning_rate? unknown setting 'zzz', 'yyy'; the settings are model, ",
+            "learning_rat = 1e-4\nzzz = 1\nyyy = 2",
+            "unknown setting 'learning_rat'; did you mean learning_rate? "
+            "unknown setting 'zzz', 'yyy'; the settings are model, ",
         ),
         ("batch_size = 'x'", "batch_size is 'x'; expected a whole number"),
         ("batch 8", "is not valid TOML"),

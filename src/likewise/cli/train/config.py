@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from ...errors import BadInput
 from ...train.setting_fields import Setting, check_known, from_settings, settings_of
-from ...train.settings import SETTING_HABITS, TrainSettings
+from ...train.settings import TrainSettings
 from ..sources import objectives_hint
 
 Kind = Literal["embedder", "cross-encoder", "poly-encoder"]
@@ -199,7 +199,7 @@ def _read_config(path: Path) -> tuple[dict[str, Any], list[DataOptions]]:
         raise BadInput(f"{path} does not exist") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} is not valid TOML: {error}") from None
-    check_known(values, [*_names(), "data"], str(path), SETTING_HABITS)
+    check_known(values, [*_names(), "data"], str(path))
     tables = values.pop("data", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise BadInput(f"{path}: data is {tables!r}; expected tables, [[data]], each with file and objective")

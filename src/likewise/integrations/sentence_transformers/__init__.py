@@ -11,7 +11,6 @@ after `stand_in()`. What is not served is refused by name (docs/drop-in.md).
 from typing import TYPE_CHECKING
 
 from ...runtime.lazy_imports import lazy_names
-from .refusals import NAMES, advice
 
 if TYPE_CHECKING:
     from . import models, util
@@ -45,5 +44,4 @@ __getattr__, __dir__ = lazy_names(
         "util": [],
     },
     ["__version__"],
-    advice=advice(NAMES),
 )
