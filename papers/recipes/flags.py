@@ -38,8 +38,6 @@ def flags(
     add("--device", help="cpu, cuda …; a GPU if there is one")
     add("--precision", choices=("fp32", "bf16"), default="fp32", help="of matrix products (default: %(default)s)")
     add("--adam-bias-correction", action="store_true", help="correct Adam's moments, as the authors' code did not")
-    message = "Adam's decay of squared gradients (%(default)g): 0.95 lets a word that is rarely met take smaller steps"
-    add("--adam-beta2", type=_decay, default=TrainSettings().adam_betas[1], metavar="X", help=message)
     add("--ema-decay", type=float, default=0.0, metavar="X", help="save a moving average of the weights: try 0.99")
     message = "train N times, each time with the next seed, and keep the mean of the weights (%(default)s)"
     add("--soup", type=count_from(1), default=1, metavar="N", help=message)
@@ -65,13 +63,6 @@ def count_from(least: int) -> Callable[[str], int]:
     return count
 
 
-def _decay(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no decay between 0 and 1")
-    return value
-
-
 SETTINGS = (
     *("epochs", "max_steps", "batch_size", "seed", "learning_rate"),
     *("adam_bias_correction", "precision", "ema_decay"),
@@ -81,5 +72,4 @@ SETTINGS = (
 
 def paper_settings(args: argparse.Namespace, **more: Any) -> TrainSettings:
     """The paper's optimizer: Adam as its authors had it, without bias correction, 10 % warm-up."""
-    own = {name: getattr(args, name) for name in SETTINGS}
-    return TrainSettings(**own | {"adam_betas": (TrainSettings().adam_betas[0], args.adam_beta2)} | more)
+    return TrainSettings(**{name: getattr(args, name) for name in SETTINGS} | more)

@@ -34,11 +34,11 @@ from likewise.train.objectives import Objective
 from likewise.train.output.record import RECORD, append_result_line, data_description, training_record, write_record
 from likewise.train.output.run_folder import TrainingJob, finished_record, save_finished, train_in_folder
 from likewise.train.settings import TrainSettings
-from likewise.train.soup import COUNT, has_fewer_runs, soup_in_folder
 from likewise.train.step.trainable import Trainable
 from likewise.train.step_state import TrainResult
 
 from .flags import OUTPUT
+from .soup import COUNT, has_fewer_runs, soup_in_folder
 
 MAX_LENGTH = 130  # tokens: the authors' 128 and the two special ones
 DEV = "stsb/dev"
@@ -256,8 +256,6 @@ class Recipe:
         how = []
         if record["result"]["steps"]:
             how += ["Adam corrected"] if self.args.adam_bias_correction else []
-            decay = run["adam_betas"][1]
-            how += [f"Adam's second decay {decay:g}"] if decay != TrainSettings().adam_betas[1] else []
             how += [f"mean of {self.args.soup} runs"] if self.args.soup > 1 else []
             how += [f"running mean {self.args.ema_decay:g}"] if self.args.ema_decay else []
         return {

@@ -47,10 +47,7 @@ def main(argv: Sequence[str] | None = None) -> Path:
     """Copies, measures, writes the card, and prints the weights' digest."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="the folder of a finished run")
-    parser.add_argument("--name", help="of the model (the folder's)")
     parser.add_argument("--into", type=Path, default=MODELS, metavar="FOLDER", help="of models (the package's)")
-    message = "who taught, in this run and those before it: the card names them (%(default)s)"
-    parser.add_argument("--teachers", default=RECOMMENDED_MODEL, metavar="NAME,…", help=message)
     message = "what its backbone had learned before, in words for the card, where the run's own list does not tell"
     parser.add_argument("--before", default="", metavar="TEXT", help=message)
     parser.add_argument("--tasks", default=",".join((*STS_NAMES, *SENTEVAL, "scifact")), help="what the card tells of")
@@ -59,10 +56,10 @@ def main(argv: Sequence[str] | None = None) -> Path:
     record = read_object(run / RECORD)
     if not record:
         raise BadInput(f"{run} holds no {RECORD}, so it is no finished run")
-    name = args.name or run.name
+    name = run.name
     place: Path = args.into.resolve() / name
     if place in (run, *run.parents) or place.name != name:
-        raise BadInput(f"{place} holds the run itself; expected another name or folder for the model")
+        raise BadInput(f"{place} holds the run itself; expected another folder for the model")
     args.into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=args.into) as aside:
         bundled = write_bundle(Path(aside) / name, run, record, args)
@@ -128,7 +125,7 @@ def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, args: ar
 Weights of {size / 1e6:.1f} MB in eight bits (a step for each row of a matrix), turned into fp32 when they are read. The
 scores are of these weights. English, lower-cased. The vectors are compared by cosine or dot product.
 
-Taught by {args.teachers.replace(",", " and ")}, under Apache-2.0 as this model is. It was trained on
+Taught by {RECOMMENDED_MODEL}, under Apache-2.0 as this model is. It was trained on
 texts under other terms, listed above with the data, without their labels: who may not use a model trained on such texts
 may not use this one.
 Texts of the tests were left out, compared by letters and digits, with two exceptions. Single words of the vocabulary

@@ -6,7 +6,6 @@ Like the other texts these have no labels; what is made need not be good English
 """
 
 import re
-from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
@@ -16,7 +15,6 @@ from jaxtyping import Float
 
 from likewise.errors import BadInput
 
-from ..flags import count_from
 from .unlabelled import is_question, letters, tested
 
 LONGEST = 40
@@ -59,13 +57,6 @@ EDGES = re.compile(r"^\W+|\W+$")
 Words = list[str]
 
 
-def with_changed_texts(parser: ArgumentParser) -> ArgumentParser:
-    """How many texts are made."""
-    message = "also read N texts made by changing a few words of the others (%(default)s)"
-    parser.add_argument("--changed", type=count_from(0), default=0, metavar="N", help=message)
-    return parser
-
-
 def changed_texts(texts: Sequence[str], near: Mapping[str, Words], count: int) -> list[str]:
     """`count` distinct new texts, the same at each call: changed texts, and questions made from patterns.
 
@@ -77,12 +68,8 @@ def changed_texts(texts: Sequence[str], near: Mapping[str, Words], count: int) -
         count: how many.
 
     Raises:
-        BadInput: the count is negative, or fewer new texts can be made.
+        BadInput: fewer new texts can be made.
     """
-    if count < 0:
-        raise BadInput(f"--changed is {count}; expected 0 or more")
-    if not count:
-        return []
     seen = tested() | {letters(text) for text in texts}
     result: list[str] = []
     in_vain = 0

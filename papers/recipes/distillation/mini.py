@@ -22,18 +22,17 @@ from likewise.model_files.names import RECOMMENDED_MODEL
 from ..flags import flags
 from ..recipe import backbone, start
 from .distil import (
+    distillation_flags,
     distillation_settings,
-    fitting,
     kept,
     read_as_much,
     student_of,
     taught,
     with_blocks,
-    with_teacher,
     with_unit_length,
 )
 from .more_words import add_words, missing_words, with_more_words, with_rows
-from .teachers import Teachers, principal_axes
+from .teacher import load_teacher, principal_axes
 
 MORE_WORDS = 3500
 PLACE = 5  # a usual position: words are narrowed as they are there
@@ -41,23 +40,21 @@ PLACE = 5  # a usual position: words are narrowed as they are there
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encode with the teacher, train, evaluate, record."""
-    parser = with_blocks(
-        with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=128, learning_rate=2e-3, epochs=1.7)), "0,5"
-    )
+    parser = flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=128, learning_rate=2e-3, epochs=1.7)
+    parser = with_blocks(distillation_flags(parser), "0,5")
     parser.set_defaults(keep=(0, 5), adam_bias_correction=True)
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a word's vector (%(default)s)")
     parser.add_argument("--inner", type=int, default=512, metavar="N", help="units of an inner layer (%(default)s)")
     args = with_more_words(parser, MORE_WORDS).parse_args(argv)
-    teachers, whole = Teachers.of(args), backbone(args, "mean")
+    teacher, whole = load_teacher(args), backbone(args, "mean")
     base = whole.fingerprint
-    read_as_much(whole, teachers)
-    objective, width = fitting(whole, teachers, args)
-    sources = list(taught(teachers, args, objective, width, whole))
+    read_as_much(whole, teacher)
+    sources = list(taught(teacher, args, whole.width, whole))
     more = missing_words(sources, whole.tokenizer, args.more_words)
     student = with_unit_length(narrowed(kept(whole, args.keep), args.words, args.inner, more))
     shape = {"blocks": args.keep, "words": args.words, "inner": args.inner, "more words": args.more_words}
     settings = distillation_settings(args, warmup_ratio=0.05)
-    return student_of("mini", args, teachers, base, **shape).train(student, sources, settings)
+    return student_of("mini", args, teacher, base, **shape).train(student, sources, settings)
 
 
 @torch.no_grad()

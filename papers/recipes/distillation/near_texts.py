@@ -6,8 +6,7 @@ are near it by the teacher, from the nearest to the 64th, and one at random. The
 elsewhere from people's scores. It is a second stage: a student that knows little has no use for neighbours.
 """
 
-from argparse import ArgumentParser
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -21,8 +20,7 @@ from likewise.train.data.schedule import DataSource
 from likewise.train.objectives.objective import Loss, Matrix, Objective, Vectors
 from likewise.train.objectives.ranking import ordered_loss
 
-from ..flags import count_from
-from .teachers import principal
+from .teacher import principal
 
 NEAR_TEXTS = "near texts"
 """Stands for them among the names of data; `of` in the data's record names those that they are from."""
@@ -66,27 +64,14 @@ class NearTexts(Objective):
         return (student - expected).square().mean() + self.weight * ordered_loss(SCALE * cosines, gold)
 
 
-def with_near_texts(parser: ArgumentParser) -> ArgumentParser:
-    """How many such rows there are to be."""
-    message = (
-        "read N texts with their neighbours, in place of all texts: their vectors, and which are nearer (%(default)s)"
-    )
-    parser.add_argument("--near-texts", type=count_from(0), default=0, metavar="N", help=message)
-    return parser
-
-
 def near_source(
     rows: Int[np.ndarray, "N 9"],
     texts: Sequence[str],
     vectors: Float[np.ndarray, "T E"],
     teacher: Float[np.ndarray, "T D"],
-    *,
     names: Sequence[str],
-    left_out: Collection[str] = (),
 ) -> DataSource:
-    """The rows as training data, from data of these names; none with a text that is left out."""
-    known = np.array([text not in left_out for text in texts])
-    rows = rows[known[rows].all(1)]
+    """The rows as training data, from data of these names."""
     objective = NearTexts(WEIGHT, vectors, teacher)
     columns: dict[str, Column] = {
         "sentence" if i == 0 else f"near{i}": [texts[j] for j in rows[:, i]] for i in range(rows.shape[1])

@@ -24,9 +24,9 @@ from likewise.pooling import Reduce
 
 from ..flags import flags
 from ..recipe import backbone, placed, start
-from .distil import distillation_settings, fitting, student_of, taught, with_teacher
+from .distil import distillation_flags, distillation_settings, student_of, taught
 from .more_words import add_words, missing_words, with_more_words
-from .teachers import Teachers, principal_axes
+from .teacher import load_teacher, principal_axes
 
 MORE_WORDS = 10_000
 WHITEN = 0.2
@@ -40,20 +40,18 @@ AT_ONCE = 4096
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encode with the teacher, train, evaluate, record."""
     parser = flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=512, learning_rate=1e-3, epochs=1)
-    parser = with_teacher(parser, whiten=WHITEN)
+    parser = distillation_flags(parser, whiten=WHITEN)
     parser.set_defaults(adam_bias_correction=True)
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a piece's vector (%(default)s)")
     args = with_more_words(parser, MORE_WORDS).parse_args(argv)
-    teachers = Teachers.of(args)
-    whole = backbone(args)
-    objective, width = fitting(whole, teachers, args)
-    sources = list(taught(teachers, args, objective, width, whole))
+    teacher, whole = load_teacher(args), backbone(args)
+    sources = list(taught(teacher, args, whole.width, whole))
     more = missing_words(sources, whole.tokenizer, args.more_words)
     base, student = whole.fingerprint, placed(word_piece_table(whole, args.words, more), args)
     student.tokenizer = replace(student.tokenizer, max_length=LONGEST)
     shape = {"words": args.words, "more words": args.more_words}
     settings = distillation_settings(args, warmup_ratio=0.05)
-    return student_of("static", args, teachers, base, **shape).train(student, sources, settings)
+    return student_of("static", args, teacher, base, **shape).train(student, sources, settings)
 
 
 @torch.no_grad()

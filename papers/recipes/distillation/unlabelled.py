@@ -1,14 +1,11 @@
 """Texts without labels to distil from: what several data sets hold, less every text of the tests."""
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from functools import partial
-from itertools import compress
 
 from likewise.data.catalogue.entry import TEXT_COLUMNS
 from likewise.data.datasets import check_dataset, load_dataset
 from likewise.embedder import Embedder
-from likewise.errors import BadInput
 from likewise.evaluate.tasks.registry import TASKS
 from likewise.text.normalization import normalized
 
@@ -26,9 +23,6 @@ SOURCES = (
 """None of them is read by a test, except MRPC's training split by the task that trains a classifier on it."""
 ALIKE = {"wiki_sections/sentences": "wiki_sections/triplets"}
 """Data of a test that are made of a source's texts."""
-
-ORIGIN = "source"
-"""The column that says where each text is from."""
 
 letters = partial(normalized, punctuation=False)
 
@@ -89,25 +83,6 @@ def texts_of(name: str) -> Iterator[str]:
     columns = load_dataset(name).columns
     for column in TEXT_COLUMNS:
         yield from columns.get(column, ())
-
-
-def texts_from(sources: Sequence[str], origins: Sequence[str]) -> set[str]:
-    """The texts of these origins: names of sources, or of what the column `source` of their data says (wordnet).
-
-    Raises:
-        BadInput: nothing is of an origin of that name.
-    """
-    columns = {name: load_dataset(name).columns for name in sources if name != VOCABULARY and origins}
-    known = {*sources, *(origin for of in columns.values() for origin in of.get(ORIGIN, ()))}
-    if unknown := [origin for origin in origins if origin not in known]:
-        near = ", ".join(get_close_matches(unknown[0], known) or sorted(known))
-        raise BadInput(f"no text is of the origin {unknown[0]!r}; expected {near}")
-    found = {text for name in columns if name in origins for text in texts_of(name)}
-    for of in columns.values():
-        if ORIGIN in of:
-            rows = [origin in origins for origin in of[ORIGIN]]
-            found |= {text for column in TEXT_COLUMNS if column in of for text in compress(of[column], rows)}
-    return found
 
 
 def is_question(text: str) -> bool:

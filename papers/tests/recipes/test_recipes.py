@@ -6,8 +6,6 @@ import importlib
 import json
 import shutil
 import signal
-from argparse import ArgumentParser
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +25,12 @@ from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS
 from likewise.train.objectives import Distillation
 from likewise.train.output import console
 from likewise.train.output.log import TIMING_FIELDS, read_log
-from papers.recipes import argument_similarity, soup
+from papers.recipes import argument_similarity
 from papers.recipes import recipe as shared
 from papers.recipes.ablation_pooling_concatenation import CELLS, cells
 from papers.recipes.distillation import bundle, mini, unlabelled
-from papers.recipes.distillation.distil import parts, repeated, with_questions
 from papers.recipes.distillation.static import LONGEST, alone, word_piece_table
-from papers.recipes.distillation.teachers import Teachers, fitted, principal, whitened, with_teachers
+from papers.recipes.distillation.teacher import fitted, principal, whitened
 from papers.tables.sbert_ablation import ABLATION
 from tests.tiny import model_folder
 
@@ -138,11 +135,10 @@ RECIPES = {
     "distil": [
         ["--keep", "0,2", *TAUGHT],
         ["--rows", "20", *TAUGHT],
-        *(["--learn", what, *TAUGHT] for what in ("similarities", "both")),
     ],
     "mini": [["--keep", "1", "--words", "12", "--inner", "20", *TAUGHT]],
     "static": [["--words", "12", *TAUGHT]],
-    "simcse": [["--adam-beta2", "0.95"]],
+    "simcse": [[]],
     "infersent": [["--width", "6"]],
     "small_transformer": [["--depth", "1", "--width", "8", "--inner", "8"]],
     "deep_averaging": [["--pairs", "50", "--layers", "8"]],
@@ -151,10 +147,10 @@ CASES = [(name, flags) for name, several in RECIPES.items() for flags in several
 
 
 def test_every_recipe_is_tried_and_told_of():
-    files = set(PLACES) - {
+    shared_by_recipes = {
         "recipe",
         "flags",
-        "teachers",
+        "teacher",
         "unlabelled",
         "more_words",
         "changed_texts",
@@ -162,22 +158,9 @@ def test_every_recipe_is_tried_and_told_of():
         "bundle",
         "soup",
     }
+    files = set(PLACES) - shared_by_recipes
     page = (ROOT / "docs" / "recipes.md").read_text()
     assert files == set(RECIPES) and all(f"python -m {PLACES[name]} " in page for name in files)
-
-
-@pytest.mark.parametrize(("flags", "decay"), [([], 0.999), (["--adam-beta2", "0.95"], 0.95)], ids=str)
-def test_adams_second_decay_is_that_of_the_flag_and_told(flags, decay, place, model):
-    record, line = carried_out("sbert_nli", model, place, *flags)
-    assert record["run"]["adam_betas"] == [0.9, decay]
-    assert ("Adam's second decay 0.95" in line.get("note", "")) == bool(flags)
-
-
-@pytest.mark.parametrize("value", ["0", "1", "-0.5"])
-def test_a_decay_lies_between_0_and_1(value, place, model, capsys):
-    with pytest.raises(SystemExit):
-        carried_out("sbert_nli", model, place, f"--adam-beta2={value}")
-    assert f"{value} is no decay between 0 and 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "flags"), CASES, ids=lambda c: c if isinstance(c, str) else "".join(c))
@@ -356,15 +339,16 @@ def test_the_ablation_has_the_cells_of_the_papers_table():
     assert {(f"ablation-{on}", how, parts) for on, how, parts in cells} == set(ABLATION)
 
 
-@pytest.mark.parametrize("to", ["pca", "map"])
-def test_a_student_of_another_width_learns_from_projected_vectors(to, place, model, tmp_path):
+def test_a_student_of_another_width_learns_from_projected_vectors(place, model, tmp_path):
     narrow = model_folder(
         tmp_path / "narrow",
         pooling={"word_embedding_dimension": 16, "pooling_mode_mean_tokens": True},
         changes={"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24},
     )
-    carried_out("distil", str(narrow), place, "--teacher", model, "--to", to, "--sentences", "nli/train")
+    carried_out("distil", str(narrow), place, "--teacher", model, "--sentences", "nli/train")
     assert TorchEmbedder.load(place / "out").encode(["a cat"]).shape == (1, 16)
+    with pytest.raises(BadInput, match="have 32 dimensions, more than the teacher's 16"):
+        carried_out("distil", model, place, "--teacher", str(narrow), "--sentences", "nli/train", out="wider")
 
 
 def test_projected_vectors_are_turned_to_the_backbone_and_keep_their_cosines(model):
@@ -379,51 +363,6 @@ def test_projected_vectors_are_turned_to_the_backbone_and_keep_their_cosines(mod
     found = fitted(wider.astype(np.float32), 32, texts, backbone)
     np.testing.assert_allclose(found @ found.T, own @ own.T, atol=1e-4)
     np.testing.assert_allclose(found, own, atol=1e-3)
-
-
-def test_the_similarity_of_two_teachers_is_the_mean_of_theirs(place, model, tmp_path):
-    other = model_folder(tmp_path / "other", pooling={"word_embedding_dimension": 32, "pooling_mode_cls_token": True})
-    told = ["--teacher", model, "--second-teacher", str(other), "--second-share", "0.25", "--teacher-precision", "fp32"]
-    args = with_teachers(ArgumentParser()).parse_args(told)
-    args.device = "cpu"
-    teachers, texts = Teachers.of(args), ["a cat sleeps", "the dog barks", "quick"]
-    first, second = (TorchEmbedder.load(path, device="cpu").encode(texts) for path in (model, other))
-    found = teachers.lessons({"nli/train": texts[:2], "vocabulary": texts[2:]})
-    np.testing.assert_allclose(found @ found.T, 0.75 * first @ first.T + 0.25 * second @ second.T, atol=1e-4)
-    assert teachers.width == found.shape[1] == 64 and teachers.known({"any": texts})
-    _, line = carried_out("distil", model, place, *told, "--sentences", "nli/train")
-    assert "second share 0.25" in line["note"] and " and other" in line["note"]
-    assert TorchEmbedder.load(place / "out").encode(texts).shape == (3, 32)
-
-
-def test_a_part_of_the_data_is_chosen_before_the_teacher_encodes(place, model, monkeypatch):
-    encoded, compute = [], TEACHER_OUTPUTS["teacher"]
-
-    def heard(teacher, texts, request):
-        encoded.extend(text for column in texts.values() for text in column)
-        return compute(teacher, texts, request)
-
-    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", heard)
-    told = ["--teacher", model, "--sentences", "nli/train", "--changed", "40"]
-    carried_out("distil", model, place, *told, "--repeat", "nli/train=0.4,changed=0.5")
-    some = {*encoded}
-    encoded.clear()
-    carried_out("distil", model, place, *told, out="other")
-    assert some < {*encoded} and 0.2 < len(some) / len({*encoded}) < 0.8
-
-
-def test_a_part_of_the_data_may_have_all_of_their_questions():
-    asked, told = [f"why {i}?" for i in range(30)], [f"because of {i}" for i in range(970)]
-    texts = {"a": asked + told, "b": told}
-    some = parts(texts, {"a": 0.2, "b": 2}, all_questions=False)
-    more = parts(texts, {"a": 0.2, "b": 2}, all_questions=True)
-    assert more["a"] == asked + [text for text in some["a"] if text in told] != some["a"]
-    assert len(some["a"]) == pytest.approx(200, abs=60) and more["b"] == some["b"] == told
-
-
-def test_inner_units_are_pruned_before_a_student_learns(place, model):
-    carried_out("distil", model, place, "--teacher", model, "--inner", "20", "--sentences", "nli/train")
-    assert TorchEmbedder.load(place / "out").encoder.shape.inner == 20
 
 
 def test_what_a_test_holds_is_left_out_of_the_sentences(place, model, monkeypatch):
@@ -459,13 +398,13 @@ def test_a_narrowed_model_is_about_what_it_was(model):
 def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypatch):
     carried_out("mini", model, place, "--keep", "1", "--words", "12", "--inner", "20", "--teacher", model,
                 "--sentences", "nli/train")  # fmt: skip
-    told = [str(place / "out"), "--name", "tiny-mini", "--into", str(place / "models"), "--tasks", "stsb,sts12",
-            "--teachers", "one,another", "--before", "It had read a novel."]  # fmt: skip
+    told = [str(place / "out"), "--into", str(place / "models"), "--tasks", "stsb,sts12",
+            "--before", "It had read a novel."]  # fmt: skip
     made = bundle.main(told)
-    assert bundle.main(told) == made == place / "models" / "tiny-mini"
+    assert bundle.main(told) == made == place / "models" / "out"
     page = (made / "README.md").read_text()
     assert "| stsb |" in page and "comes with the package" in page and "in eight bits" in page
-    assert "Taught by one and another, under" in page and "## Before this training\n\nIt had read a novel." in page
+    assert "Taught by all-MiniLM-L6-v2, under" in page and "## Before this training\n\nIt had read a novel." in page
     digest = capsys.readouterr().out.split('sha256="')[1][:64]
     assert digest == hashlib.sha256((made / "model.safetensors").read_bytes()).hexdigest()
     assert json.loads((made / "likewise.json").read_text()) == {"less_tests": ["nli"]}
@@ -476,65 +415,23 @@ def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypat
     assert TorchEmbedder.load(made).fingerprint in page
     with pytest.raises(BadInput, match="no finished run"):
         bundle.main([str(place)])
-    for into, name in ((place, "out"), (place.parent, place.name)):
-        with pytest.raises(BadInput, match="holds the run itself"):
-            bundle.main([str(place / "out"), "--into", str(into), "--name", name])
+    with pytest.raises(BadInput, match="holds the run itself"):
+        bundle.main([str(place / "out"), "--into", str(place)])
     monkeypatch.setattr(bundle, "LARGEST", 10)
     with pytest.raises(BadInput, match="expected 10 at most"):
         bundle.main(told)
     assert made.exists() and (place / "out" / "run.json").exists()
 
 
-def test_a_soup_is_the_mean_of_runs_from_one_start(place, model, capsys):
-    for seed, name in (("0", "one"), ("1", "two")):
-        carried_out("sbert_nli", model, place, "--seed", seed, "--rows", str(40 + int(seed)), out=name)
-    runs = [place / name for name in ("one", "two")]
-    record = soup.main([*map(str, runs), "-o", str(place / "mean")])
-    models = [TorchEmbedder.load(folder, precision="fp32") for folder in (*runs, place / "mean")]
-    first, second, mean = (one.state_dict() for one in models)
-    for name, value in mean.items():
-        torch.testing.assert_close(value, (first[name] + second[name]) / 2)
-    assert any(not torch.equal(first[name], second[name]) for name in mean)
-    made = [json.loads((folder / "run.json").read_text()) for folder in (*runs, place / "mean")]
-    assert made[2] == record and record["result"]["steps"] == sum(one["result"]["steps"] for one in made[:2])
-    assert [one["differs"] for one in record["mean_of"]] == [{"seed": 0}, {"seed": 1}]
-    assert [one["rows"] for one in record["data"]] == [40, 41]
-    assert record["model"]["fingerprint"] == models[2].fingerprint
-    page = (place / "mean" / "README.md").read_text()
-    assert (
-        "mean of those of 2 runs" in page and f"| `{models[1].fingerprint}` | {made[1]['finished']} | seed 1 |" in page
-    )
-    assert (place / "mean" / "likewise.json").read_text() == (runs[0] / "likewise.json").read_text()
-    bundled = bundle.main([str(place / "mean"), "--name", "tiny", "--into", str(place / "models"), "--tasks", "stsb"])
-    assert "mean of those of 2 runs" in (bundled / "README.md").read_text()
-
-
-def test_a_soup_is_of_finished_runs_with_one_start(place, model, tmp_path):
-    for base, name in ((model, "one"), (str(place / "one"), "two")):
-        carried_out("sbert_nli", base, place, out=name)
-    one, two = str(place / "one"), str(place / "two")
-    for runs, wrong in (
-        ([one], "two runs or more"),
-        ([one, one], "two runs or more"),
-        ([one, two, "-o", two], "another folder"),
-        ([one, model], "no finished run"),
-    ):
-        with pytest.raises(BadInput, match=wrong):
-            soup.main(["-o", str(tmp_path / "mean"), *runs])
-    with pytest.raises(BadInput, match="different weights"):
-        soup.main([one, two, "-o", str(tmp_path / "mean")])
-    assert not (tmp_path / "mean").exists()
-
-
 def test_a_card_tells_of_former_weights_and_of_all_licences(place, model):
     told = ["--teacher", model, "--sentences", "nli/train,vocabulary", "--near-texts", "80"]
-    carried_out("distil", model, place, *told)
-    page = bundle.main([str(place / "out"), "--name", "tiny", "--into", str(place / "models"), "--tasks", "stsb"])
+    carried_out("distil", model, place, *told, out="tiny")
+    page = bundle.main([str(place / "tiny"), "--into", str(place / "models"), "--tasks", "stsb"])
     text = (page / "README.md").read_text()
     assert "Trained from `former weights of tiny` with NearTexts" in text and "base_model" not in text
     rows = {line.split(" | ")[0].strip("| "): line.split(" | ")[3] for line in text.splitlines() if "in near" in line}
     assert rows == {"nli/train": "mixed", "vocabulary": bundle.LICENCES["vocabulary"]}
-    assert "The licence is unknown for: vocabulary" in (place / "out" / "README.md").read_text()
+    assert "The licence is unknown for: vocabulary" in (place / "tiny" / "README.md").read_text()
 
 
 def test_a_student_is_known_by_what_it_was_made_of(place, model, monkeypatch):
@@ -575,38 +472,6 @@ def test_few_rows_do_not_wait_for_all_lessons(place, model, monkeypatch):
     assert json.loads((place / "out" / "run.json").read_text())["data"][0]["rows"] == 9  # not a share of the share
 
 
-def test_texts_of_an_origin_are_left_out_and_the_teachers_vectors_serve_again(place, model, monkeypatch):
-    told = ["--teacher", model, "--sentences", "nli/train,diverse_text/part-0", "--batch-size", "8"]
-    carried_out("distil", model, place, *told)
-    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", lambda *_: pytest.fail("the teacher is asked again"))
-    record, line = carried_out("distil", model, place, "--without", "x", *told, out="less")
-    assert [(one["name"], one["rows"]) for one in record["data"]][1] == ("diverse_text/part-0", 20)
-    assert "without x" in line["note"]
-    for number, origin in enumerate(("nli/train", "snli")):
-        record, _ = carried_out("distil", model, place, "--without", origin, *told, out=f"other{number}")
-        assert [one["name"] for one in record["data"]] == ["diverse_text/part-0"]
-    with pytest.raises(BadInput, match="no text is of the origin 'z'; expected"):
-        carried_out("distil", model, place, "--without", "z", *told, out="none")
-
-
-def test_questions_have_the_share_that_is_asked_for(place, model):
-    rows = {
-        "a": TrainingRows({"sentence": [f"why {i}? " for i in range(30)]}, {"teacher": np.arange(30)}),
-        "b": TrainingRows({"sentence": [f"so {i}." for i in range(970)]}, {"teacher": np.arange(970)}),
-    }
-    result = with_questions(rows, 0.25)
-    assert list(result["a"].texts["sentence"]) == rows["a"].texts["sentence"]  # each question, in its order
-    assert 60 < len(result["b"]) < 120  # 90 by chance
-    assert [int(text[3:-1]) for text in result["b"].texts["sentence"]] == list(result["b"].numbers["teacher"])
-    assert result["b"].texts["sentence"] == with_questions(rows, 0.25)["b"].texts["sentence"]
-    for share in (0.01, 1.0, float("nan")):
-        with pytest.raises(BadInput, match="30 of the 1,000 texts end in a question mark; expected 0.030 or more"):
-            with_questions(rows, share)
-    told = ["--teacher", model, "--sentences", "nli/train", "--questions", "0.5"]
-    with pytest.raises(BadInput, match="a share of 0.5 questions, and 0 of the"):
-        carried_out("distil", model, place, *told)
-
-
 def test_data_are_read_several_times_in_a_pass(place, model):
     told = ["--teacher", model, "--sentences", "nli/train,stsb/train"]
     once, _ = carried_out("distil", model, place, *told)
@@ -614,18 +479,9 @@ def test_data_are_read_several_times_in_a_pass(place, model):
     assert [one["rows"] for one in more["data"]] == [2 * once["data"][0]["rows"], once["data"][1]["rows"]]
     with pytest.raises(BadInput, match="--repeat names 'mrpc/train', which is not read; expected nli/train, stsb"):
         carried_out("distil", model, place, *told, "--repeat", "mrpc/train=2", out="none")
-    for wrong in ("nli/train", "nli/train=0", "nli/train=-1", "nli/train=x"):
+    for wrong in ("nli/train", "nli/train=0", "nli/train=1.5", "nli/train=x"):
         with pytest.raises(SystemExit):
             carried_out("distil", model, place, *told, "--repeat", wrong, out="none")
-
-
-def test_a_fraction_of_a_repetition_is_by_chance():
-    rows = TrainingRows({"sentence": [str(i) for i in range(1000)]}, {"teacher": np.arange(1000)})
-    result = repeated(rows, 1.5)
-    counts = Counter(result.texts["sentence"])
-    assert {*counts.values()} == {1, 2} and len(counts) == 1000 and 1400 < len(result) < 1600
-    assert [*map(int, result.texts["sentence"])] == [*result.numbers["teacher"]]
-    assert len(repeated(rows, 0.25)) == pytest.approx(250, abs=60)
 
 
 def test_changed_texts_are_read_beside_the_others(place, model, monkeypatch):
@@ -652,8 +508,6 @@ def test_texts_are_learned_with_their_neighbours(place, model, recipe):
     assert "| nli/train | in near texts |" in (place / "out" / "README.md").read_text()
     assert near["of"] == [{"name": "nli/train", "licence": "mixed"}, {"name": "vocabulary", "licence": None}]
     assert near["objective"] == {"objective": "NearTexts", "weight": 3e-4}
-    with pytest.raises(BadInput, match="--near-texts goes with --learn vectors"):
-        carried_out(recipe, model, place, *told, "--near-texts", "80", "--learn", "both", out="none")
     with pytest.raises(SystemExit):
         carried_out(recipe, model, place, *told, "--near-texts=-1", out="none")
 

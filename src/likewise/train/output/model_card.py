@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ...wording import counted
@@ -144,21 +144,8 @@ def _training(record: Mapping[str, Any]) -> str:
         f"Backbone fingerprint `{record['backbone']['fingerprint']}`, this model's "
         f"`{record['model']['fingerprint']}`. {versions}. Finished {record['finished']}."
     )
-    parts = [words, *_mean_of(record), _table(["setting", "value (bold: not the default)"], rows)]
+    parts = [words, _table(["setting", "value (bold: not the default)"], rows)]
     return "\n\n".join(["## Training", *parts])
-
-
-def _mean_of(record: Mapping[str, Any]) -> Iterator[str]:
-    """Of a mean of several runs, which they were and where they differ."""
-    if runs := record.get("mean_of"):
-        yield (
-            f"The weights are the mean of those of {len(runs)} runs, whose steps and time these are together. "
-            "The table is of the first; they differ in:"
-        )
-        yield _table(
-            ["run", "finished", "what differs"],
-            [[f"`{run['fingerprint']}`", run["finished"], _settings(run["differs"]) or "nothing"] for run in runs],
-        )
 
 
 def _scores(record: Mapping[str, Any]) -> str:

@@ -1,11 +1,9 @@
-"""What students learn: the vectors of one teacher, or of two side by side, computed once and made to fit a student."""
+"""What students learn: a teacher's vectors, computed once, evened out and made to fit a student."""
 
 import hashlib
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +13,6 @@ from torch.nn.functional import normalize
 
 from likewise.embedder import Embedder
 from likewise.model_files.names import RECOMMENDED_MODEL
-from likewise.model_files.provenance import provenance
 from likewise.model_names import load_torch_embedder
 from likewise.train.distillation.teacher_outputs import teacher_outputs
 from likewise.train.objectives import Distillation
@@ -29,105 +26,42 @@ LEAST_SQUARE = 1e-6
 """Mean square of unit vectors along an axis below which it is noise, which is not to be raised further."""
 
 
-def with_teachers(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
-    """Who teaches, and how their vectors are changed before they are learned."""
+def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
+    """Who teaches, and how its vectors are changed before they are learned."""
     add = parser.add_argument
     add("--teacher", default=RECOMMENDED_MODEL, metavar="MODEL", help="whose vectors are learned (%(default)s)")
-    message = "another, whose vectors are put beside the first's: the student's cosine learns the mean of both"
-    add("--second-teacher", metavar="MODEL", help=message)
-    message = "its share of that mean (%(default)g)"
-    add("--second-share", type=_share, default=0.5, metavar="SHARE", help=message)
-    message = "of the teachers: int8 is the native engine's, for a folder of `likewise model quantize` (%(default)s)"
+    message = "of the teacher: int8 is the native engine's, for a folder of `likewise model quantize` (%(default)s)"
     add("--teacher-precision", choices=("bf16", "fp32", "int8"), default="bf16", help=message)
     message = "even out the teacher's principal axes: 0 leaves them, 0.5 whitens its vectors (%(default)g)"
     add("--whiten", type=_whitening, default=whiten, metavar="POWER", help=message)
     return parser
 
 
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1:
-        raise ArgumentTypeError(f"{text} is no share between 0 and 1")
-    return value
-
-
 def _whitening(text: str) -> float:
     value = float(text)
     if not 0 <= value <= 0.5:
-        raise ArgumentTypeError(f"{text} is no power from 0 to 0.5")
+        raise ArgumentTypeError(f"{text} is not a power from 0 to 0.5")
     return value
 
 
-@dataclass(frozen=True)
-class Teachers:
-    """One teacher or two, each with the share that its cosine has of the cosine of what they say together."""
-
-    names: tuple[str, ...]
-    models: tuple[Embedder, ...]
-    shares: tuple[float, ...]
-
-    @classmethod
-    def of(cls, args: Namespace) -> "Teachers":
-        """As the flags say."""
-        names = (args.teacher,) if args.second_teacher is None else (args.teacher, args.second_teacher)
-        shares = (1.0,) if args.second_teacher is None else (1 - args.second_share, args.second_share)
-        return cls(names, tuple(_loaded(name, args) for name in names), shares)
-
-    @property
-    def first(self) -> Embedder:
-        """The one whose vocabulary is read as well."""
-        return self.models[0]
-
-    @property
-    def width(self) -> int:
-        """Numbers of a vector of all of them."""
-        return sum(model.width for model in self.models)
-
-    @property
-    def title(self) -> str:
-        """Their names, as a run's note has them."""
-        return " and ".join(map(named_shortly, self.names))
-
-    @property
-    def learned(self) -> list[str]:
-        """The data that they have seen."""
-        seen = [provenance(model) for model in self.models]
-        return [*dict.fromkeys(name for one in seen for name in (*one.trained_on, *one.less_tests))]
-
-    def identity(self) -> dict[str, Any]:
-        """What a run is known by, of its teachers."""
-        kinds = ("teacher", "second teacher")
-        return {kind: model.fingerprint for kind, model in zip(kinds, self.models, strict=False)}
-
-    def known(self, texts: Mapping[str, Sequence[str]]) -> bool:
-        """Whether all have encoded these texts before."""
-        files = (lessons_file(name, one, texts) for name, one in zip(self.names, self.models, strict=True))
-        return all(file.exists() for file in files)
-
-    def lessons(self, texts: Mapping[str, Sequence[str]]) -> Float[np.ndarray, "N D"]:
-        """Their vectors of these texts side by side, at length 1; encoded once and kept."""
-        columns = {"sentence": [text for one in texts.values() for text in one]}
-        result = np.empty((len(columns["sentence"]), self.width), np.float32)
-        begin = 0
-        for name, model, share in zip(self.names, self.models, self.shares, strict=True):
-            found: Any = teacher_outputs(columns, model, Distillation(), file=lessons_file(name, model, texts))
-            result[:, begin : begin + model.width] = found["teacher"]
-            result[:, begin : begin + model.width] *= share**0.5
-            begin += model.width
-        return result
-
-
-def _loaded(name: str, args: Namespace) -> Embedder:
+def load_teacher(args: Namespace) -> Embedder:
     """In bf16, whose vectors have a cosine of 0.9999 with those of fp32, at twice the speed; or as the flags say.
 
     Int8 is for processors without bf16: cosines of 0.998 with fp32, at three times its speed.
     """
     if args.teacher_precision == "int8":
-        return Embedder.load(name, engine="native", precision="int8")
-    return load_torch_embedder(name, precision=args.teacher_precision, device=args.device)
+        return Embedder.load(args.teacher, engine="native", precision="int8")
+    return load_torch_embedder(args.teacher, precision=args.teacher_precision, device=args.device)
 
 
-def lessons_file(name: str, teacher: Embedder, found: Mapping[str, Sequence[str]]) -> Path:
+def teacher_vectors(name: str, teacher: Embedder, texts: Mapping[str, Sequence[str]]) -> Float[np.ndarray, "N D"]:
+    """The teacher's vectors of these texts; encoded once and kept."""
+    columns = {"sentence": [text for one in texts.values() for text in one]}
+    found = teacher_outputs(columns, teacher, Distillation(), file=known_vectors(name, teacher, texts))
+    return np.asarray(found["teacher"], np.float32)
+
+
+def known_vectors(name: str, teacher: Embedder, found: Mapping[str, Sequence[str]]) -> Path:
     """Where this teacher's vectors of these texts are kept."""
     texts = "\0".join(text for one in found.values() for text in one)
     known = hashlib.sha256(f"{teacher.fingerprint}\0{texts}".encode()).hexdigest()[:12]
