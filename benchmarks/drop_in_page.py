@@ -10,15 +10,14 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from likewise.integrations.sentence_transformers.refusals import TABLES
+from likewise.integrations.sentence_transformers.loading import UNSERVED
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "drop-in.md"
 RESULT = ROOT / "benchmarks" / "results" / "peer-tests.json"
 PLACES = {
-    "constructor": "Options of the constructors, and of `model_kwargs` and `processor_kwargs`",
-    "call": "Inputs and options of `encode`, `predict` and `save`",
-    "model": "Methods and attributes of a model",
+    "SentenceTransformer": "Methods and attributes of `SentenceTransformer`",
+    "CrossEncoder": "Methods and attributes of `CrossEncoder`",
     "util": "Names of `util`",
     "package": "Names of the package",
 }
@@ -54,7 +53,7 @@ TESTS = """## Their own tests of inference
 
 Of the {total} tests in these files that pass with sentence-transformers itself on the same machine (without the hub:
 models that cannot be downloaded are replaced by a local one of the same shape), **{passed} pass with the drop-in**,
-{refused} meet a refusal listed below, and {otherwise} end otherwise. Their tests are read from their repository at
+{refused} need what is listed below, and {otherwise} end otherwise. Their tests are read from their repository at
 {commit}, and none is copied: `python -m benchmarks.peer_tests`, {date}, {machine}.
 
 | file | pass | refused | otherwise |
@@ -94,19 +93,23 @@ def named(names: list[str]) -> str:
     return ", ".join(f"{name} ({count})" if count > 1 else name for name, count in Counter(names).items())
 
 
-def refusals_section() -> str:
-    """Every table of refusals."""
-    parts = ["## What is refused, and what there is instead"]
-    for place, table in TABLES.items():
-        rows = [f"| `{name}` | {refusal.reason} | {refusal.instead} |" for name, refusal in table.items()]
-        parts.append("\n".join([f"### {PLACES[place]}", "", "| name | reason | instead |", "|---|---|---|", *rows]))
+def not_served_section(names: dict[str, list[str]]) -> str:
+    """The options that are refused, and the names that are missing."""
+    options = "\n".join(f"| `{name}` | {instead} |" for name, instead in UNSERVED.items())
+    parts = [
+        "## What is not served",
+        f"Options that are refused with a value other than the default:\n\n| option | instead |\n|---|---|\n{options}",
+        "Names that are not there, so that reading them is an `AttributeError` and importing them an `ImportError` "
+        "([what there is instead](moving-from-sentence-transformers.md)):",
+    ]
+    parts += [f"{title}: {', '.join(f'`{name}`' for name in names[place])}." for place, title in PLACES.items()]
     return "\n\n".join(parts)
 
 
 def page() -> str:
     """The page as Markdown."""
     result = json.loads(RESULT.read_text("utf-8"))
-    return "\n\n".join([TOP.strip(), tests_section(result), refusals_section()]) + "\n"
+    return "\n\n".join([TOP.strip(), tests_section(result), not_served_section(result["not served"])]) + "\n"
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from likewise.source_commit import source_commit
-from papers.measuring.timing import in_turn, ratio
+from papers.measuring.sentence_rates import in_turn, ratio
 
 __all__ = ["RESULTS", "data", "in_turn", "machine", "ratio", "save"]
 

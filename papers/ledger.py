@@ -50,11 +50,7 @@ class Ledger:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Keep other processes from appending.
-
-        Raises:
-            BadInput: another process is writing.
-        """
+        """Keep other processes from appending."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         lock = WriterLock(self.path.parent, "give another --output")
         try:

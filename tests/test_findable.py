@@ -31,7 +31,7 @@ WORDS = {
     "cosine": "arrays/similarity.py",
     "cross encoder": "reranker/cross_encoder.py",
     "dense": "heads.py",
-    "distillation": "train/distillation",
+    "distillation": "train/objectives/distillation.py",
     "download": "model_files/download.py",
     "dry run": "cli/train/dry_run.py",
     "early stopping": "train/settings.py",

@@ -22,7 +22,6 @@ from likewise.pooling import dissection
 from likewise.search import bitext, blocks, exact, pairs, quantized
 from likewise.text import inputs, tokenizer, tokenizer_checks
 from likewise.train.data import examples, grouping
-from likewise.train.distillation import unlabelled_examples
 from likewise.train.layers import fusion_training
 from likewise.train.objectives import distillation, listing
 from likewise.train.objectives.contrastive import MIN_TEMPERATURE
@@ -42,7 +41,7 @@ def test_what_is_done_at_once_fits_caches_and_memory_as_measured():
     assert (inputs.TEXTS, inputs.CHARACTERS) == (16_384, 2**24)
     assert (cached_encode.SLICE, cached_encode.MAX_BYTES, cache.MAX_BYTES) == (8192, 2**30, 2**32)
     assert (bootstrap._BLOCK, batched._GATHERED, triplets._BLOCK, duplicates.BLOCK) == (2**16, 2**18, 4096, 4096)
-    assert (retrieval.QUERY_BATCH, unlabelled_examples._BLOCK) == (64, 2048)
+    assert (retrieval.QUERY_BATCH, examples._BLOCK) == (64, 2048)
 
 
 def test_what_is_larger_than_any_real_model_is_refused():
@@ -84,7 +83,7 @@ def test_numbers_of_papers_and_file_formats_are_theirs():
     assert distillation.DEFAULT_TEMPERATURE == 0.05
     assert bitext.NEIGHBOURS == 4
     assert (examples.MIN_EXAMPLES, examples.MIN_HELD_OUT, grouping.WINDOW) == (20, 5, 32)
-    assert (unlabelled_examples.NEAREST, fusion_training.RIDGE) == (50, 1e-3)
+    assert (examples.NEAREST, fusion_training.RIDGE) == (50, 1e-3)
     assert (ridge_regression._NEGLIGIBLE, sentence_pairs._LARGEST) == (1e-10, 1e100)
     assert (t_distribution._TINY, t_distribution._STEPS) == (1e-300, 500)
     assert (batched._FIRST, batched._SECOND, batched._EPSILON) == (0.9, 0.999, 1e-8)

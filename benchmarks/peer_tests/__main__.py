@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,8 +21,7 @@ from collections import Counter
 from datetime import date
 from pathlib import Path
 
-from likewise.integrations.sentence_transformers import __version__ as signatures
-from likewise.integrations.sentence_transformers.refusals import TABLES
+from likewise.integrations import sentence_transformers as ours
 from likewise.model_files import locate
 
 from .local_models import make_cache
@@ -41,6 +41,7 @@ FILES = (
     "util/test_tensor.py",
 )
 SOURCE_MODEL = "bert-tiny-splade"
+REFUSALS = re.compile(r"(?:has no attribute|has no|does not take|is not served:) '?(\w+)")
 Outcomes = dict[str, dict[str, str]]
 
 
@@ -78,12 +79,11 @@ def verdict(test: str, outcome: dict[str, str]) -> tuple[str, str]:
     """`"passed"`, `"refused"` or `"differs"` with the reason, or `"unexplained"` with the error."""
     if outcome["outcome"] == "passed":
         return "passed", ""
-    reasons = {refusal.reason for table in TABLES.values() for refusal in table.values()}
-    named = sorted((reason for reason in reasons if reason in outcome["error"]), key=len)
-    if named:
-        return "refused", named[-1]
     known = REASONS.get(test.rpartition("::")[2].partition("[")[0])
-    return ("differs", known) if known else ("unexplained", outcome["error"])
+    if known:
+        return "differs", known
+    named = REFUSALS.search(outcome["error"])
+    return ("refused", f"`{named[1]}` is not served") if named else ("unexplained", outcome["error"])
 
 
 def compared(theirs: Outcomes, ours: Outcomes) -> list[dict[str, str]]:
@@ -94,6 +94,17 @@ def compared(theirs: Outcomes, ours: Outcomes) -> list[dict[str, str]]:
             result, reason = verdict(test, ours.get(test, {"outcome": "missing", "error": "it did not run"}))
             rows.append({"test": test, "result": result, "reason": reason})
     return rows
+
+
+def not_served() -> dict[str, list[str]]:
+    """Public names of sentence-transformers that the drop-in lacks, by where they are looked up."""
+    import sentence_transformers as theirs
+
+    found = {"package": {*theirs.__all__} - {*ours.__all__}, "util": {*theirs.util.__all__} - {*ours.util.__all__}}
+    for kind in ("SentenceTransformer", "CrossEncoder"):
+        own = [base for base in getattr(theirs, kind).__mro__ if base.__module__.startswith(theirs.__name__)]
+        found[kind] = {name for base in own for name in vars(base)} - {*dir(getattr(ours, kind))}
+    return {place: sorted(name for name in names if not name.startswith("_")) for place, names in found.items()}
 
 
 def main() -> None:
@@ -107,16 +118,17 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         make_cache(Path(folder), locate(SOURCE_MODEL))
-        theirs, ours = both(options.tests.resolve(), Path(folder), options.theirs)
-    rows = compared(theirs, ours)
+        theirs, drop_in = both(options.tests.resolve(), Path(folder), options.theirs)
+    rows = compared(theirs, drop_in)
     counts = Counter(row["result"] for row in rows)
     result = {
         "tests of": options.commit,
-        "signatures of": signatures,
+        "signatures of": ours.__version__,
         "date": date.today().isoformat(),
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "theirs": dict(Counter(outcome["outcome"] for outcome in theirs.values())),
         "counts": dict(counts),
+        "not served": not_served(),
         "rows": rows,
     }
     RESULT.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -1,16 +1,17 @@
 """For pytest: under DROP_IN=1 `sentence_transformers` has the drop-in's names; each outcome goes to a file."""
 
+import inspect
 import json
 import os
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 import pytest
 
 from likewise.integrations import sentence_transformers as drop_in
-from likewise.integrations.sentence_transformers.refusals import HELPER, UTIL
 
 OUTCOMES: dict[str, dict[str, str]] = {}
 PARTS = ("", "util", "util.similarity", "util.retrieval", "util.quantization", "util.tensor")
@@ -20,7 +21,7 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
     """In place of a function that is not served, so that no test passes by theirs."""
 
     def refuse(*arguments: Any, **options: Any) -> NoReturn:  # noqa: ARG001
-        raise ImportError(f"the drop-in's util has no {name}: {UTIL[name]}")
+        raise ImportError(f"the drop-in's util has no {name}")
 
     refuse.__name__ = name
     return refuse
@@ -30,11 +31,22 @@ def _replace() -> None:
     """Puts the drop-in's classes and functions where the tests import sentence-transformers' from."""
     ours = {name: getattr(drop_in.util, name) for name in drop_in.util.__all__}
     ours |= {name: getattr(drop_in, name) for name in ("SentenceTransformer", "CrossEncoder")}
-    ours |= {name: _refusing(name) for name, refusal in UTIL.items() if refusal is not HELPER}
     for part in PARTS:
         module = import_module(f"sentence_transformers.{part}".rstrip("."))
         for name in ours.keys() & vars(module).keys():
             setattr(module, name, ours[name])
+        if "util." in part:
+            for name in _own_functions(module) - ours.keys():
+                setattr(module, name, _refusing(name))
+                setattr(import_module("sentence_transformers.util"), name, _refusing(name))
+
+
+def _own_functions(module: ModuleType) -> set[str]:
+    return {
+        name
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
 
 
 @pytest.hookimpl(hookwrapper=True)

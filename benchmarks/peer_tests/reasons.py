@@ -2,6 +2,8 @@
 
 REASONS: dict[str, str] = {
     "test_prompts": "it compares the wording of a log line",
+    "test_save_load_prompts": "it compares the wording of an error",
+    "test_rank_multiple_labels": "it compares the wording of an error",
     "test_get_model_kwargs": "it compares the wording of an error",
     "test_rank_convert_kwargs_deprecated": "older options without effect are accepted without a log line",
     "test_logger_warning": "it looks for a log line about an older option",

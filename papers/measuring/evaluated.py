@@ -112,11 +112,7 @@ def files_identity(files: Sequence[str]) -> dict[str, str | None]:
 
 
 def evaluated_figures(name: str, measures: Measures, quick: bool) -> ExperimentResult:
-    """The figures of a model in these columns, and their mean if there are several; the tasks' notes.
-
-    Raises:
-        BadInput: a task could not be computed; the message is its reason.
-    """
+    """The figures of a model in these columns, and their mean if there are several; the tasks' notes."""
     tasks = list(dict.fromkeys(task for task, _ in measures.values()))
     settings = EvaluationSettings(resamples=RESAMPLES)
     read = sampled_dataset if quick else read_dataset

@@ -77,11 +77,7 @@ class PairedModels:
 
 
 def headline_evidence(name: str, task: str, quick: bool) -> Evidence:
-    """The items behind a model's headline on a task.
-
-    Raises:
-        BadInput: it could not be computed, or the task gives no evidence.
-    """
+    """The items behind a model's headline on a task."""
     read = sampled_dataset if quick else read_dataset
     settings = EvaluationSettings(resamples=RESAMPLES)
     cell = evaluate({name: opened(name)}, task, settings=settings, read=read, cache=Cache.of_user())[name, task]

@@ -5,6 +5,7 @@ padded, so a padded batch is computed as texts that all have the longest one's l
 mean nothing. Beside both stands `encode` as it is, which sorts and packs.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,6 @@ from papers.baselines import infersent, small_transformer
 
 from ..paper_table import Effort, Experiment, ExperimentResult, Measured, PaperTable
 from .evaluated import files_identity, model_fingerprint
-from .timing import in_turn
 
 DATA = "stsb/test"
 BATCH = 16  # sentences; the paper gives none for encoding, this is its batch of training
@@ -164,3 +164,23 @@ def random_transformer(name: str) -> TorchEmbedder:
 def _over_rounds(values: Sequence[float]) -> Measured:
     spread = over_seeds(values)
     return Measured(median(values), spread.low, spread.high, len(values))
+
+
+def in_turn(contenders: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, list[float]]:
+    """Seconds of each contender in each round: A B C, A B C, … after one round that is not counted.
+
+    These machines are shared and their speed drifts; what happens to one contender in a round happens to the others.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for round_ in range(rounds + 1):
+        for name, work in contenders.items():
+            began = time.perf_counter()
+            work()
+            if round_:
+                seconds[name].append(time.perf_counter() - began)
+    return seconds
+
+
+def ratio(seconds: Mapping[str, list[float]], of: str, to: str) -> float:
+    """The median over rounds of how many times faster `of` was than `to` in that round."""
+    return median(b / a for a, b in zip(seconds[of], seconds[to], strict=True))

@@ -35,11 +35,7 @@ CELLS = {
 
 
 def cells(only: str | None) -> list[str]:
-    """The cells that are asked for, in the order of the table.
-
-    Raises:
-        BadInput: there is none of that name, or with it inside.
-    """
+    """The cells that are asked for, in the order of the table."""
     chosen = set(CELLS) if only is None else set()
     for part in only.split(",") if only is not None else ():
         matches = [name for name in CELLS if name == part] or [name for name in CELLS if part in name]

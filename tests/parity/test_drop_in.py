@@ -1,6 +1,7 @@
 """The drop-in beside sentence-transformers: its signatures, its results, and what the page of both says."""
 
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -15,16 +16,15 @@ from sentence_transformers.multi_vector_encoder import losses as token_losses
 from sentence_transformers.sentence_transformer import losses
 from sentence_transformers.sparse_encoder import losses as sparse_losses
 
+from benchmarks.peer_tests.__main__ import RESULT, not_served
 from likewise.integrations import sentence_transformers as ours
 from likewise.integrations.sentence_transformers import util
-from likewise.integrations.sentence_transformers.refusals import ATTRIBUTES, NAMES, UTIL
 from likewise.model_files import locate
 from likewise.train.objectives import OBJECTIVES
 from likewise.train.objectives.registry import RERANKER_OBJECTIVES
 from tests.tiny import classifier_folder
 
 PAGE = (Path(__file__).parents[2] / "docs" / "moving-from-sentence-transformers.md").read_text("utf-8")
-CLASSES = ("SentenceTransformer", "CrossEncoder")
 METHODS = {
     "SentenceTransformer": (
         "__init__",
@@ -72,17 +72,8 @@ def test_a_function_of_util_has_the_signature_of_theirs(name):
     assert plain(shape(getattr(util, name))) == plain(shape(getattr(their_util, name)))
 
 
-@pytest.mark.parametrize("kind", CLASSES)
-def test_every_public_method_is_served_or_refused_by_name(kind):
-    inherited = dir(torch.nn.Sequential)
-    names = [name for name in dir(getattr(theirs, kind)) if not name.startswith("_") and name not in inherited]
-    missing = [name for name in names if not hasattr(getattr(ours, kind), name) and name not in ATTRIBUTES]
-    assert not missing
-
-
-def test_every_name_of_util_and_of_the_package_is_served_or_refused():
-    assert not {name for name in their_util.__all__ if not name.startswith("_")} - {*util.__all__} - {*UTIL}
-    assert not {*theirs.__all__} - {*ours.__all__} - {*NAMES}
+def test_what_is_not_served_is_what_the_page_lists():
+    assert not_served() == json.loads(RESULT.read_text("utf-8"))["not served"]
 
 
 @pytest.fixture(scope="module")
@@ -204,6 +195,5 @@ def test_the_page_has_every_loss_and_the_objectives_that_there_are():
 def test_the_page_has_every_name_of_util():
     found = set(rows("`util`")) - {"util"}  # the heading of its column
     wanted = {name for name in their_util.__all__ if not name.startswith("_")}
-    theirs_alone = {name for name in wanted - found if UTIL[name].reason.startswith("it is a helper of training or")}
-    assert not wanted - found - theirs_alone
+    assert wanted - found <= {*not_served()["util"]}  # helpers of training and of files, which have no counterpart
     assert not {name for name in found if not hasattr(their_util, name)}

@@ -13,12 +13,11 @@ import torch
 
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
-from likewise.train.best_model import BestModel
+from likewise.train import teacher_outputs as teaching
 from likewise.train.data.batch import Batch, TrainingRows
 from likewise.train.data.examples import MIN_EXAMPLES, Examples, split_without_overlap
 from likewise.train.data.schedule import BatchSchedule, DataSource
 from likewise.train.data.stream import Stream
-from likewise.train.distillation import teacher_outputs as teaching
 from likewise.train.evaluators import AccuracyEvaluator, SpearmanEvaluator, final_scores, gold_labels, gold_scores
 from likewise.train.layers.multi_layer import embedder_for_objective, multi_layer_embedder
 from likewise.train.objectives import Contrastive, Distillation, Layerwise, Regression
@@ -28,7 +27,7 @@ from likewise.train.optimization.optimizer import make_optimizer
 from likewise.train.output import checkpoint, run_folder
 from likewise.train.output.interrupt import stop_requested
 from likewise.train.plan import Plan
-from likewise.train.run_state import RunCheckpoints, RunState
+from likewise.train.run_state import BestModel, RunCheckpoints, RunState
 from likewise.train.setting_fields import from_settings
 from likewise.train.settings import TrainSettings
 from likewise.train.step.memory import TokenBudget

@@ -20,9 +20,8 @@ from likewise.heads import Normalize
 from likewise.model_files import Manifest
 from likewise.pooling import Fusion, Reduce, Stack, pooling_of
 from likewise.text.tokenizer import Tokenizer
-from likewise.train.data.examples import Examples, deduplicated, split_without_overlap
-from likewise.train.distillation import unlabelled_examples as unlabelled
-from likewise.train.distillation.unlabelled_examples import unlabelled_examples
+from likewise.train.data import examples as unlabelled
+from likewise.train.data.examples import Examples, deduplicated, split_without_overlap, unlabelled_examples
 from likewise.train.layers import early_exit, fusion_training
 from likewise.train.layers.early_exit import smallest_exit, try_exits
 from likewise.train.layers.fusion_training import (

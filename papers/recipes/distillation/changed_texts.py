@@ -66,9 +66,6 @@ def changed_texts(texts: Sequence[str], near: Mapping[str, Words], count: int) -
         texts: what is changed.
         near: of each word those that may take its place (`near_words`).
         count: how many.
-
-    Raises:
-        BadInput: fewer new texts can be made.
     """
     seen = tested() | {letters(text) for text in texts}
     result: list[str] = []

@@ -45,11 +45,7 @@ def missing_words(sources: Iterable[DataSource], tokenizer: Tokenizer, count: in
 
 
 def add_words(tokenizer: Tokenizer, words: Sequence[str]) -> tuple[Tokenizer, dict[int, list[int]]]:
-    """The tokenizer with these words as tokens, and of each new token the ids of the pieces that it replaces.
-
-    Raises:
-        BadInput: it is no tokenizer of lower-cased word pieces.
-    """
+    """The tokenizer with these words as tokens, and of each new token the ids of the pieces that it replaces."""
     if not words:
         return tokenizer, {}
     described = json.loads(tokenizer.backend.to_str())

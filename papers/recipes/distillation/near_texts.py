@@ -90,9 +90,6 @@ def near_texts(
 
     Neighbours are among the first `found` texts (all). The texts after those were made by changing others: the nearest
     to such a text is often its original with the same words in another order, and to a table of words both are equal.
-
-    Raises:
-        BadInput: there are fewer texts than the ranks ask for.
     """
     found = len(vectors) if found is None else found
     if found < RANKS[-1] + 2:

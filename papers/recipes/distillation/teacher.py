@@ -14,8 +14,8 @@ from torch.nn.functional import normalize
 from likewise.embedder import Embedder
 from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.model_names import load_torch_embedder
-from likewise.train.distillation.teacher_outputs import teacher_outputs
 from likewise.train.objectives import Distillation
+from likewise.train.teacher_outputs import teacher_outputs
 
 from ..recipe import named_shortly
 

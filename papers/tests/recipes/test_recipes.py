@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from likewise.train.teacher_outputs import TEACHER_OUTPUTS
 
 from likewise import Embedder, Reranker
 from likewise.arrays.correlation import spearman
@@ -21,7 +22,6 @@ from likewise.errors import BadInput
 from likewise.evaluate.tasks.sentence_pairs import RatedPairs
 from likewise.evaluate.tasks.sts import STS_NAMES, STS_SETS
 from likewise.train.data.batch import TrainingRows
-from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS
 from likewise.train.objectives import Distillation
 from likewise.train.output import console
 from likewise.train.output.log import TIMING_FIELDS, read_log

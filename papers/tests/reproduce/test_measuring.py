@@ -12,8 +12,7 @@ from likewise.evaluate.runner import evaluate
 from papers.measuring import evaluated, sentence_rates
 from papers.measuring.evaluated import ModelOnTasks, sampled_dataset
 from papers.measuring.paired_models import PairedModels
-from papers.measuring.sentence_rates import SentenceRate, encode_padded, rates
-from papers.measuring.timing import in_turn, ratio
+from papers.measuring.sentence_rates import SentenceRate, encode_padded, in_turn, rates, ratio
 from papers.measuring.trained import TrainedByRecipe, recorded_figures
 from papers.paper_table import Effort, Measured, data_reasons
 from papers.tests.reproduce.fake_tables import fake_table

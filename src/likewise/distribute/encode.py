@@ -59,10 +59,6 @@ def encode_to_folder(
         settings: columns, rows of a shard, and what happens to rows without a text.
         restart: whether an earlier output in the folder is removed first.
         progress: as in `Embedder.encode`.
-
-    Raises:
-        BadInput: a source cannot be read or has changed; the earlier run had another model, other options or sources
-            (both are named); another process writes to the folder.
     """
     with _locked(folder):
         if restart:

@@ -47,11 +47,7 @@ class OutputFolder:
 
     @classmethod
     def open(cls, folder: Path) -> "OutputFolder":
-        """The output in a folder, finished or not.
-
-        Raises:
-            BadInput: there is none, or its manifest is damaged.
-        """
+        """The output in a folder, finished or not."""
         found = read_manifest_file(folder)
         try:
             job = _job_from_json(folder, found)
@@ -125,11 +121,7 @@ class OutputFolder:
 
 
 def read_manifest_file(folder: Path) -> dict[str, Any]:
-    """The manifest of an output as JSON.
-
-    Raises:
-        BadInput: there is none, or it is of another version.
-    """
+    """The manifest of an output as JSON."""
     path = folder / MANIFEST
     try:
         found = json.loads(path.read_text("utf-8"))

@@ -102,9 +102,6 @@ def make_plan(
         rejected: counts the rows without a usable text, where settings leave them out; else the first is an error.
         ids: checks that ids are distinct, where a column of them is chosen.
         advance: receives the number of rows read, for progress.
-
-    Raises:
-        BadInput: a source cannot be read, or a row cannot be used; the message names the line.
     """
     rejected = Rejected() if rejected is None else rejected
     reject = rejected if settings.skips_bad_rows else refuse_row

@@ -16,11 +16,7 @@ from .sources.output_columns import OWN_COLUMNS
 
 
 class ShardRecords:
-    """Rows under their ids, with their texts, their vectors, and the carried columns as metadata.
-
-    Raises:
-        BadInput: the folder is no output, or not complete.
-    """
+    """Rows under their ids, with their texts, their vectors, and the carried columns as metadata."""
 
     def __init__(self, folder: Path) -> None:
         self._output = OutputFolder.open(folder)
@@ -36,11 +32,7 @@ class ShardRecords:
         return self._output.job.plan.rows
 
     def records(self, block: int = 1000) -> Iterator[Records]:
-        """All rows in order, `block` at a time at most.
-
-        Raises:
-            BadInput: a shard is not the one that was written.
-        """
+        """All rows in order, `block` at a time at most."""
         for number in sorted(self._output.records):
             problem = self._output.check_files([number]).get(number)
             if problem:

@@ -65,9 +65,6 @@ def encode_shard(job: EncodeJob, number: int, embedder: "Embedder", advance: Adv
         number: of the shard, from 0.
         embedder: the model of the job.
         advance: receives texts and tokens, for progress.
-
-    Raises:
-        BadInput: a source has changed or cannot be read, or the file cannot be written.
     """
     from .shard_files import shard_writer  # which needs pyarrow
 
@@ -108,11 +105,7 @@ def _vectors(
 
 
 def shard_rows(job: EncodeJob, shard: Shard) -> Iterator[TextRow]:
-    """The rows of a shard, read again from its sources.
-
-    Raises:
-        BadInput: a source has changed since the plan was made.
-    """
+    """The rows of a shard, read again from its sources."""
     for piece in shard.pieces:
         source = job.plan.sources[piece.source]
         source.check_unchanged()
@@ -158,11 +151,7 @@ class _CountedRows:
         return rows
 
     def check_complete(self) -> None:
-        """Refuses more or fewer rows than were planned.
-
-        Raises:
-            BadInput: a source has changed in between.
-        """
+        """Refuses more or fewer rows than were planned."""
         if self._taken != self._shard.rows:
             raise BadInput(
                 f"expected {self._shard.rows:,} rows, found {self._taken:,}: a source has changed; "

@@ -51,9 +51,6 @@ def verify_output(
         sample: how many rows, chosen at random from `seed`.
         seed: of the choice.
         progress: as in `Embedder.encode`; rows whose files were checked.
-
-    Raises:
-        BadInput: the folder is no output.
     """
     output = OutputFolder.open(folder)
     job = output.job

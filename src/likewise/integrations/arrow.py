@@ -18,11 +18,7 @@ except ImportError:
 
 
 def arrow_column(vectors: Float[np.ndarray, "N E"]) -> Any:
-    """A `FixedSizeListArray` of float32 over the array's own memory, if its rows are contiguous.
-
-    Raises:
-        BadInput: it is no table of vectors.
-    """
+    """A `FixedSizeListArray` of float32 over the array's own memory, if its rows are contiguous."""
     if vectors.ndim != 2:
         raise BadInput(f"expected a table of vectors (N, E), a row a text; got the shape {vectors.shape}")
     flat = pa.array(np.ascontiguousarray(vectors, np.float32).ravel())
@@ -30,11 +26,7 @@ def arrow_column(vectors: Float[np.ndarray, "N E"]) -> Any:
 
 
 def vectors_of_column(column: Any) -> Float[np.ndarray, "N E"]:
-    """The table of vectors of a column of lists of one size, chunked or not, without a copy where it has one chunk.
-
-    Raises:
-        BadInput: the lists have no fixed size, or a row is null.
-    """
+    """The table of vectors of a column of lists of one size, chunked or not, without a copy where it has one chunk."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if not pa.types.is_fixed_size_list(column.type) or column.null_count:
         raise BadInput(

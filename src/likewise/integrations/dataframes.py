@@ -19,9 +19,6 @@ def with_vectors(frame: Any, embedder: Embedder, column: str = "text", into: str
         column: the column of texts.
         into: the new column.
         options: as `Embedder.encode` takes them.
-
-    Raises:
-        BadInput: the frame is of another kind, has no such column, or a text is missing.
     """
     if not hasattr(frame, "columns") or not (hasattr(frame, "with_columns") or hasattr(frame, "assign")):
         raise BadInput(f"a frame of pandas or polars is expected; got a {type(frame).__name__}")

@@ -48,12 +48,7 @@ class FewShotClassifier:
         self.settings = settings or TrainSettings(epochs=1, batch_size=16, learning_rate=2e-5, progress=False)
 
     def fit(self, texts: Sequence[str], labels: Sequence[Any]) -> "FewShotClassifier":
-        """Learns from these examples.
-
-        Raises:
-            BadInput: there are not as many labels as texts, or only one class.
-            MissingExtra: torch is not installed.
-        """
+        """Learns from these examples."""
         if len(texts) != len(labels) or len(set(labels)) < 2:
             raise BadInput(
                 f"there are {len(texts)} texts and {len(labels)} labels of {len(set(labels))} classes; expected a "

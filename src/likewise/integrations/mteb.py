@@ -65,9 +65,6 @@ def for_mteb(embedder: Embedder, name: str | None = None) -> ForMteb:
     """An object that `mteb.evaluate` takes; `name` is what its tables call the model.
 
     The revision is the fingerprint, so that results that mteb keeps are never those of other weights.
-
-    Raises:
-        MissingExtra: mteb is not installed.
     """
     try:
         from mteb.models import ModelMeta

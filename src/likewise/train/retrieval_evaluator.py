@@ -23,9 +23,6 @@ class RetrievalEvaluator:
 
     The documents are all distinct texts of `positive`, and of every column whose name begins with `negative`; they are
     ranked by cosine similarity, as by `likewise evaluate --data`.
-
-    Raises:
-        BadInput: all documents are the same text; when called: the model is a reranker.
     """
 
     columns: Mapping[str, Sequence[str]]

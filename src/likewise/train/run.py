@@ -81,11 +81,7 @@ def train(
 def training_job(
     name: str, model: Trainable, sources: Sequence[DataSource], settings: TrainSettings, evaluator: Evaluator | None
 ) -> TrainingJob:
-    """What is needed to train and to describe the run; `name` is that of the model before training.
-
-    Raises:
-        BadInput: an objective does not fit the model.
-    """
+    """What is needed to train and to describe the run; `name` is that of the model before training."""
     for source in sources:
         check_objective(model, source.objective)
     descriptions, fingerprint = [data_description(source) for source in sources], model.fingerprint

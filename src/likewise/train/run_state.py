@@ -1,5 +1,6 @@
 """The state of a run that changes from step to step, and its checkpoints: saved, resumed from, cleared."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,11 +9,40 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .best_model import BestModel
 from .objectives import Objective
 from .optimization.ema import EMA, copy_weights
 from .output import checkpoint as checkpoints
 from .step.memory import TokenBudget
+
+
+@dataclass(eq=False)
+class BestModel:
+    """Keeps a copy of the weights with the highest score; a score that is NaN is never the best."""
+
+    score: float | None = None
+    step: int | None = None
+    weights: dict[str, Tensor] | None = None
+    evaluations_since: int = 0
+
+    def update(self, score: float, step: int, weights: Mapping[str, Tensor]) -> None:
+        """Record one evaluation of these weights."""
+        self.evaluations_since += 1
+        if not math.isnan(score) and (self.score is None or score > self.score):
+            self.score, self.step, self.evaluations_since = score, step, 0
+            self.weights = {name: tensor.detach().clone() for name, tensor in weights.items()}
+
+    def out_of_patience(self, patience: int) -> bool:
+        """Whether this many evaluations in a row brought no new best; never with a patience of 0."""
+        return 0 < patience <= self.evaluations_since
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the weights, for a checkpoint."""
+        return {"score": self.score, "step": self.step, "evaluations_since": self.evaluations_since}
+
+    def restore(self, state: Mapping[str, Any], weights: Mapping[str, Tensor] | None, device: torch.device) -> None:
+        """Continue from what a checkpoint holds."""
+        self.score, self.step, self.evaluations_since = state["score"], state["step"], state["evaluations_since"]
+        self.weights = None if weights is None else {name: tensor.to(device) for name, tensor in weights.items()}
 
 
 @dataclass(eq=False, kw_only=True)
@@ -88,11 +118,7 @@ class RunCheckpoints:
         self.saved_step = state.step
 
     def resume(self, state: RunState, device: torch.device, tokens: int | None) -> None:
-        """Continue from the latest checkpoint, if there is one.
-
-        Raises:
-            BadInput: it belongs to another run, or is incomplete.
-        """
+        """Continue from the latest checkpoint, if there is one."""
         latest = None if self.folder is None else checkpoints.latest_checkpoint(self.folder)
         if latest is not None:
             checkpoints.check_same_run(latest, self.identity)

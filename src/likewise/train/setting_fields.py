@@ -45,11 +45,7 @@ def settings_of(holder: type) -> Mapping[str, Setting]:
 
 
 def from_settings(holder: type[T], values: Mapping[str, Any], where: str) -> T:
-    """The dataclass with these settings, the others at their defaults.
-
-    Raises:
-        BadInput: a name is unknown (the nearest known one is suggested), or a value has the wrong type.
-    """
+    """The dataclass with these settings, the others at their defaults."""
     known = settings_of(holder)  # type: ignore[arg-type]
     check_known(values, known, where)
     return holder(**{name: parse_value(known[name], value, where) for name, value in values.items()})
@@ -73,11 +69,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
 
 def parse_value(setting: Setting, value: Any, where: str) -> Any:
-    """The value in the setting's type; text is parsed, and lists in text are separated by commas.
-
-    Raises:
-        BadInput: the value has another type.
-    """
+    """The value in the setting's type; text is parsed, and lists in text are separated by commas."""
     try:
         return _parsed(value, setting.kind)
     except (ValueError, TypeError):

@@ -9,9 +9,10 @@ import pytest
 from likewise.errors import BadInput, ModelNotFound
 from likewise.integrations import sentence_transformers
 from likewise.integrations.sentence_transformers import CrossEncoder, SentenceTransformer, util
-from likewise.integrations.sentence_transformers.refusals import ATTRIBUTES, CONSTRUCTOR, NAMES, TABLES, UTIL
+from likewise.integrations.sentence_transformers.loading import UNSERVED
 from tests.tiny import classifier_folder
 
+NOT_OF_THE_CONSTRUCTOR = ("num_labels", "keep_in_fp32_modules", "device", "processing_kwargs", "safe_serialization")
 IN_KWARGS = ("device_map", "load_in_8bit", "quantization_config", "chat_template")
 
 
@@ -21,18 +22,16 @@ def model(folders):
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(
-    "name", [name for name in CONSTRUCTOR if name not in ("num_labels", "keep_in_fp32_modules", *IN_KWARGS)]
-)
-def test_an_option_of_the_constructor_is_refused_with_its_reason(folders, name):
-    with pytest.raises(BadInput, match="SentenceTransformer does not take") as error:
+@pytest.mark.parametrize("name", [name for name in UNSERVED if name not in (*NOT_OF_THE_CONSTRUCTOR, *IN_KWARGS)])
+def test_an_option_of_the_constructor_is_refused_with_what_there_is_instead(folders, name):
+    with pytest.raises(BadInput, match=f"SentenceTransformer does not take {name}='onnx'") as error:
         SentenceTransformer(str(folders("bert")), **{name: "onnx"})
-    assert CONSTRUCTOR[name].reason in str(error.value) and CONSTRUCTOR[name].instead in str(error.value)
+    assert str(error.value).endswith(UNSERVED[name])
 
 
 @pytest.mark.parametrize("name", IN_KWARGS)
-def test_a_setting_of_transformers_is_refused_with_its_reason(folders, name):
-    with pytest.raises(BadInput, match=CONSTRUCTOR[name].reason):
+def test_a_setting_of_transformers_is_refused(folders, name):
+    with pytest.raises(BadInput, match=f"does not take {name}="):
         SentenceTransformer(str(folders("bert")), model_kwargs={name: "auto"})
 
 
@@ -53,38 +52,17 @@ def test_defaults_ask_for_nothing(folders):
     assert plain.get_backend() == "torch" and plain.get_model_kwargs() == [] and plain.supports("text")
 
 
-@pytest.mark.parametrize("name", ATTRIBUTES)
-def test_a_method_is_refused_with_its_reason(model, name):
-    with pytest.raises(AttributeError) as error:
-        getattr(model, name)
-    assert str(ATTRIBUTES[name]) in str(error.value)
-    assert not hasattr(model, name)
-
-
-def test_a_model_is_neither_called_nor_indexed(model):
+def test_what_is_not_there_is_pythons_own_error(model):
     for act in (lambda: model({}), lambda: model[0]):
-        with pytest.raises(BadInput, match="is not"):
+        with pytest.raises(TypeError, match="not (callable|subscriptable)"):
             act()
-
-
-@pytest.mark.parametrize(("module", "name"), [*((sentence_transformers, n) for n in NAMES), *((util, n) for n in UTIL)])
-def test_a_name_is_refused_with_its_reason(module, name):
-    with pytest.raises(ImportError, match=f"has no {name}: "):
-        getattr(module, name)
-    with pytest.raises(AttributeError, match="has no 'zzz'"):
-        _ = module.zzz
-
-
-def test_every_refusal_says_what_there_is_instead():
-    assert all(refusal.reason and refusal.instead for table in TABLES.values() for refusal in table.values())
-    assert not {*UTIL} & {*util.__all__} and not {*NAMES} & {*sentence_transformers.__all__}
-    assert not [name for name in ATTRIBUTES if name in dir(SentenceTransformer) and name not in ("__call__",)]
+    assert not hasattr(model, "fit") and not hasattr(util, "maxsim") and not hasattr(sentence_transformers, "losses")
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_inputs_that_are_no_texts_are_refused_by_name(model):
     for wrong in ({"text": "a"}, [("a", "b")], [np.zeros(3)], np.zeros((2, 2)), 7, [None]):
-        with pytest.raises(BadInput, match="images, audio, video, messages and pairs are not encoded"):
+        with pytest.raises(BadInput, match="expected str, or a list of str"):
             model.encode(wrong)
 
 
@@ -187,5 +165,5 @@ def test_it_does_not_stand_in_for_what_is_imported_already(monkeypatch):
 
 @pytest.mark.parametrize("name", ["Transformer", "Pooling", "Normalize", "Dense", "StaticEmbedding"])
 def test_modules_have_their_names_and_are_not_made(name):
-    with pytest.raises(BadInput, match="a model is not put together from torch modules"):
+    with pytest.raises(BadInput, match=f"{name} does not take modules="):
         getattr(sentence_transformers.models, name)("bert-base-uncased")

@@ -10,12 +10,12 @@ from likewise.cli.train.config import Kind
 from likewise.cli.train.model_kinds import KINDS
 from likewise.errors import BadInput
 from likewise.reranker import CrossEncoder, PolyEncoder
-from likewise.train.distillation.teacher_outputs import teacher_outputs
 from likewise.train.evaluators import SpearmanEvaluator
 from likewise.train.objectives import Contrastive, PairRegression, Regression
 from likewise.train.step.processes import Processes
 from likewise.train.step.strategies import TRAINING_STRATEGIES, training_strategy
 from likewise.train.step.trainable import backward, check_objective, join_gradients, model_kind, tokens_per_step
+from likewise.train.teacher_outputs import teacher_outputs
 from tests.train.columns import TEXTS, batch_for
 
 PAIRS = {"sentence1": TEXTS[:4], "sentence2": TEXTS[4:8]}

@@ -245,7 +245,7 @@ def _as_score(columns: tuple[str, ...]) -> str:
 
 def _teacher_examples(path: Path, teacher: str, seed: int) -> tuple[list[str], "Examples"]:
     from ...model_names import load_torch_embedder
-    from ...train.distillation.unlabelled_examples import unlabelled_examples
+    from ...train.data.examples import unlabelled_examples
 
     texts = list(dict.fromkeys(_texts(path)))
     print(f"{teacher} encodes {counted(len(texts), 'text')}")

@@ -34,11 +34,7 @@ class DistinctIds:
             self._write(digest[0])
 
     def check(self, sources: Sequence[str]) -> None:
-        """Refuses ids that occur twice.
-
-        Raises:
-            BadInput: names the places of the first two found.
-        """
+        """Refuses ids that occur twice."""
         for part, buffer in enumerate(self._buffers):
             rows = np.frombuffer(bytes(buffer), DIGEST)
             if part in self._written:

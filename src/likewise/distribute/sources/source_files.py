@@ -47,11 +47,7 @@ class SourceFile:
         return cls(str(path), state.st_size, state.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Refuses a file that has been written to since it was first read.
-
-        Raises:
-            BadInput: it has, or is gone.
-        """
+        """Refuses a file that has been written to since it was first read."""
         try:
             now = SourceFile.at(Path(self.path))
         except OSError as error:

@@ -19,11 +19,7 @@ class ModelChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self, origin: VectorOrigin) -> "Embedder":
-        """The model, checked to be the one that a job was begun with.
-
-        Raises:
-            BadModel: it is another, or computed in another way.
-        """
+        """The model, checked to be the one that a job was begun with."""
         from ...model_names import load_named_embedder
 
         embedder = load_named_embedder(self.name, **self.options)

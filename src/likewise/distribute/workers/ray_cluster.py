@@ -44,9 +44,6 @@ def in_ray(model: ModelChoice, address: str | None = None, actors: int | None = 
         address: of the cluster, `HOST:PORT` or `ray://…` or `auto`; None starts one on this machine.
         actors: at most this many; by default one for each processor, or each `gpus` GPUs, of the cluster.
         gpus: GPUs of each actor; 0 for actors of one processor.
-
-    Raises:
-        MissingExtra: ray is not installed.
     """
 
     def encode_shards(job: EncodeJob, numbers: Sequence[int], advance: Advance) -> Iterator[ShardRecord]:
@@ -62,11 +59,7 @@ def in_ray(model: ModelChoice, address: str | None = None, actors: int | None = 
 
 @contextmanager
 def connected(address: str | None) -> Iterator[None]:
-    """A connection to a cluster, for as long as the block runs; one that this process has already is used, and kept.
-
-    Raises:
-        BadInput: there is no cluster at this address.
-    """
+    """A connection to a cluster, for as long as the block runs; one that this process has already is used, and kept."""
     if ray.is_initialized():
         yield
         return

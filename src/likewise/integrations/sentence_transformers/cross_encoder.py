@@ -15,10 +15,8 @@ from ...reranker import Reranker
 from ...runtime.arguments import whole_number
 from ...runtime.lazy_imports import has_torch, require_torch
 from ...text.inputs import describe_value, is_list_of_rows
-from .drop_in_model import DropInModel, shows_progress
-from .loading import check_constructor, load_model, load_options
-from .older_names import accepts_older_names
-from .refusals import CALL, CONSTRUCTOR, refuse
+from .drop_in_model import DropInModel, accepts_older_names, shows_progress
+from .loading import check_constructor, load_model, load_options, refuse
 from .sentence_transformer import as_output
 from .util.tensors import as_array, as_tensor
 
@@ -76,7 +74,7 @@ class CrossEncoder(DropInModel[Reranker]):
         options["max_length"] = options["max_length"] if max_length is None else max_length
         self._take(model_name_or_path, partial(load_model, "CrossEncoder", Reranker.load, given, options), device)
         if num_labels is not None and num_labels != self.num_labels:
-            raise refuse(f"a model with {self.num_labels} labels", "num_labels", num_labels, CONSTRUCTOR)
+            raise refuse(f"a model with {self.num_labels} labels", "num_labels", num_labels)
         self._set_prompts(prompts, default_prompt_name)
         self.activation_fn = self.loaded.activation if activation_fn is None else activation_fn
 
@@ -207,13 +205,9 @@ class CrossEncoder(DropInModel[Reranker]):
 
 
 def checked_pairs(inputs: Any) -> tuple[list[Any], bool]:
-    """A list of pairs, and whether one pair was given.
-
-    Raises:
-        BadInput: it is neither.
-    """
+    """A list of pairs, and whether one pair was given."""
     if isinstance(inputs, Mapping) or not is_list_of_rows(inputs, 2):
-        raise BadInput(f"the input is {describe_value(inputs)}; expected pairs of texts: {CALL['inputs'].reason}")
+        raise BadInput(f"the input is {describe_value(inputs)}; expected pairs of texts")
     pairs = list(inputs)
     one = len(pairs) == 2 and all(isinstance(text, str) for text in pairs)
     return ([pairs], True) if one else (pairs, False)

@@ -4,20 +4,21 @@ import logging
 from collections.abc import Callable, Mapping
 from copy import copy, deepcopy
 from dataclasses import replace
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ...errors import BadInput
 from ...runtime.arguments import known_name, whole_number
 from ...runtime.lazy_imports import has_torch
-from ...runtime.unknown_options import explain_attributes
 from ...text.tokenizer import max_input_length
-from .refusals import ATTRIBUTES, CALL, advice, refuse
+from .loading import refuse
 from .tokenizer_view import TokenizerView, encoded_batch
 
 Model = TypeVar("Model")
+Method = TypeVar("Method", bound=Callable[..., Any])
 LOGGER = logging.getLogger("sentence_transformers")
 """The log whose level decides whether progress is shown, as in sentence-transformers."""
 POOL_KEYS = ("input", "output", "processes")
@@ -41,18 +42,6 @@ class DropInModel(Generic[Model]):
     trust_remote_code = False
     training = False
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        explain_attributes(cls, f"the drop-in's {cls.__name__}", advice(ATTRIBUTES))
-
-    def __call__(self, *arguments: Any, **options: Any) -> NoReturn:  # noqa: ARG002
-        """Refused, with the way to gradients."""
-        raise BadInput(f"{type(self).__name__} is not called: {ATTRIBUTES['forward']}")
-
-    def __getitem__(self, index: Any) -> NoReturn:
-        """Refused: there is no list of modules."""
-        raise BadInput(f"{type(self).__name__} is not indexed: {ATTRIBUTES['modules']}")
-
     def _take(self, given: Any, load_on: Callable[[Any], Model], device: Any) -> None:
         """The model that the constructor was given, or the one that it names, loaded."""
         self.model_card_data = SimpleNamespace()  # applications set values on it, for cards that are not written here
@@ -71,11 +60,7 @@ class DropInModel(Generic[Model]):
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """The settings, for pickle; a model is loaded again from its name or folder.
-
-        Raises:
-            BadInput: the model was passed as it is.
-        """
+        """The settings, for pickle; a model is loaded again from its name or folder."""
         if self._load_on is None:
             raise BadInput("a model that was passed as it is cannot be pickled; construct it by its name or folder")
         place = {"device": str(self._any.device), "length": self.max_seq_length, "manifest": self._any.manifest}
@@ -128,14 +113,10 @@ class DropInModel(Generic[Model]):
         return getattr(import_module("torch"), name) if has_torch() else name
 
     def to(self, device: Any = None) -> Any:
-        """The model on another device; weights are loaded there again, unless torch moves them.
-
-        Raises:
-            BadInput: it is a list of devices, or the device is not there.
-        """
+        """The model on another device; weights are loaded there again, unless torch moves them."""
         present = str(self._any.device)
         if isinstance(device, list | tuple):
-            raise refuse(type(self).__name__, "device", device, CALL)
+            raise refuse(type(self).__name__, "device", device)
         if device is None or present in (str(device), f"{device}:0"):
             return self
         if hasattr(self._any, "cuda"):
@@ -167,17 +148,13 @@ class DropInModel(Generic[Model]):
         if isinstance(device, list | tuple):
             names = {str(one) for one in device}
             if len(names) > 1:
-                raise refuse(type(self).__name__, "device", device, CALL)
+                raise refuse(type(self).__name__, "device", device)
             device = names.pop() if names else None
         if pool is None and device is not None:
             self.to(device)
 
     def start_multi_process_pool(self, target_devices: list[str] | None = None) -> dict[str, Any]:
-        """A pool without processes: `encode` and `predict` use every core of this process.
-
-        Raises:
-            BadInput: several different devices are named.
-        """
+        """A pool without processes: `encode` and `predict` use every core of this process."""
         if target_devices is not None:
             self._use(list(target_devices), None, None)
         return {"input": None, "output": None, "processes": []}
@@ -244,13 +221,9 @@ class DropInModel(Generic[Model]):
         train_datasets: list[str] | None = None,  # noqa: ARG002
         safe_serialization: bool = True,
     ) -> None:
-        """A folder that this library and sentence-transformers load, with the prompts as they are now.
-
-        Raises:
-            BadInput: the folder cannot be written to, or weights should be pickled.
-        """
+        """A folder that this library and sentence-transformers load, with the prompts as they are now."""
         if not safe_serialization:
-            raise refuse("save", "safe_serialization", safe_serialization, CALL)
+            raise refuse("save", "safe_serialization", safe_serialization)
         if path is not None:
             self._any.manifest = self._current_manifest()
             self._any.save(path)
@@ -267,12 +240,37 @@ class DropInModel(Generic[Model]):
     def _check_extra(self, method: str, options: Mapping[str, Any]) -> None:
         """Refuses further options of a call; the task of a router is accepted, as no model here has one."""
         for name, value in options.items():
-            if name in CALL and value:
-                raise refuse(method, name, value, CALL)
-            if name not in ("task", *CALL):
+            if name == "processing_kwargs" and value:
+                raise refuse(method, name, value)
+            if name not in ("task", "processing_kwargs"):
                 raise BadInput(f"{type(self).__name__}.{method} has no option {name!r}")
 
 
 def shows_progress(asked: bool | None) -> bool:
     """Whether progress is shown: where it is asked for, or where the log's level is INFO or DEBUG."""
     return LOGGER.getEffectiveLevel() in (logging.INFO, logging.DEBUG) if asked is None else bool(asked)
+
+
+def accepts_older_names(unused: tuple[str, ...] = (), **renames: str) -> Callable[[Method], Method]:
+    """A decorator: options by an older name are passed on by the one that they have now.
+
+    Args:
+        unused: older options that have had no effect for a while; they are left out.
+        renames: the older names, and for each the present one, which goes first where both are given.
+    """
+
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def renaming(self: Any, *arguments: Any, **options: Any) -> Any:
+            kept = {name: value for name, value in options.items() if name not in unused}
+            return method(self, *arguments, **current_names(kept, **renames))
+
+        return renaming  # type: ignore[return-value]
+
+    return decorate
+
+
+def current_names(options: Mapping[str, Any], **renames: str) -> dict[str, Any]:
+    """The options, each by the name that it has now."""
+    older = {renames[name]: value for name, value in options.items() if name in renames}
+    return older | {name: value for name, value in options.items() if name not in renames}

@@ -9,7 +9,6 @@ from ...errors import BadInput, ModelNotFound
 from ...model_files.hub import snapshot
 from ...model_files.names import DOWNLOAD_PATTERNS, IGNORED_PATTERNS, local_models, short_name
 from ...runtime.home_folder import expanded
-from .refusals import CONSTRUCTOR, refuse
 
 Model = TypeVar("Model")
 DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
@@ -23,23 +22,39 @@ ORGANIZATIONS = {"SentenceTransformer": "sentence-transformers", "CrossEncoder":
 """On the hub, that of a name without one."""
 
 
-def check_constructor(what: str, given: Mapping[str, Any]) -> None:
-    """Refuses options that are not served, unless they have a value that asks for nothing.
+UNSERVED = {
+    "modules": "Embedder.load(folder, pooling='mean') loads an encoder's folder with a pooling of your choice",
+    "trust_remote_code": "code in a model folder is never run; engine='torch' reads many more families",
+    "config_kwargs": "edit the model's config.json",
+    "backend": "SentenceTransformer(Embedder.load(name, engine='native', precision='int8')) chooses an engine",
+    "device_map": "a model is on one device: device='cuda:1'",
+    "load_in_8bit": "likewise model quantize writes an int8 model for the native engine",
+    "quantization_config": "likewise model quantize writes an int8 model for the native engine",
+    "num_labels": "likewise.Reranker.start(model, labels) makes an untrained one",
+    "device": "one call computes on one device; load a model on each",
+    "processing_kwargs": "set model.max_seq_length",
+    "safe_serialization": "model.safetensors is always written",
+    "model_card_data": "",
+    "keep_in_fp32_modules": "",
+    "chat_template": "",
+}
+"""Options of sentence-transformers that are refused if they ask for something, and what there is instead."""
 
-    Raises:
-        BadInput: one does; the message has the reason and what there is in its place.
-    """
+
+def refuse(what: str, name: str, value: Any) -> BadInput:
+    """The error for an option that is not served."""
+    return BadInput(f"{what} does not take {name}={value!r:.80}" + f"; {UNSERVED[name]}" * bool(UNSERVED[name]))
+
+
+def check_constructor(what: str, given: Mapping[str, Any]) -> None:
+    """Refuse options that are not served, unless they have a value that asks for nothing."""
     for name, value in given.items():
-        if name in CONSTRUCTOR and value and not (name == "backend" and value == "torch"):
-            raise refuse(what, name, value, CONSTRUCTOR)
+        if name in UNSERVED and name != "device" and value and not (name == "backend" and value == "torch"):
+            raise refuse(what, name, value)
 
 
 def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kwargs: Mapping[str, Any] | None) -> Any:
-    """`precision` and `max_length` for `load`, from the settings that were meant for transformers.
-
-    Raises:
-        BadInput: a setting is not served.
-    """
+    """`precision` and `max_length` for `load`, from the settings that were meant for transformers."""
     model, processor = dict(model_kwargs or {}), dict(processor_kwargs or {})
     dtypes = [model.pop(name) for name in ("torch_dtype", "dtype") if model.get(name) is not None]
     length = processor.pop("model_max_length", None)
@@ -62,14 +77,10 @@ def load_model(
         given: the arguments of the constructor by name.
         options: those for `load`.
         device: where it is computed; None: the default.
-
-    Raises:
-        ModelNotFound: there is no such model.
-        BadInput: no name is given, or an option is not served.
     """
     name = given["model_name_or_path"]
     if name is None:
-        raise BadInput(f"{what} needs the name or the folder of a model; {CONSTRUCTOR['modules'].reason}")
+        raise BadInput(f"{what} needs the name or the folder of a model; {UNSERVED['modules']}")
     return load(_folder(what, str(name), given), device=device, **options)
 
 

@@ -2,31 +2,16 @@
 
 from typing import Any
 
-from .refusals import CONSTRUCTOR, refuse
+from .loading import refuse
 
 
 class _Module:
-    """A module that a model would be put together from."""
+    """Refused: a model is loaded from its folder, not put together from torch modules."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        raise refuse(type(self).__name__, "modules", arguments or options, CONSTRUCTOR)
+        raise refuse(type(self).__name__, "modules", arguments or options)
 
 
-class Transformer(_Module):
-    """Refused: `Embedder.load(folder, pooling=…)` makes a model of an encoder."""
-
-
-class Pooling(_Module):
-    """Refused: `Embedder.load(folder, pooling=…)` chooses the pooling."""
-
-
-class Normalize(_Module):
-    """Refused: `encode(…, normalize_embeddings=True)` normalises."""
-
-
-class Dense(_Module):
-    """Refused: heads are read from a model's folder."""
-
-
-class StaticEmbedding(_Module):
-    """Refused: static models of that library are not read; likewise-static is one of likewise's own."""
+Transformer, Pooling, Normalize, Dense, StaticEmbedding = (
+    type(name, (_Module,), {}) for name in ("Transformer", "Pooling", "Normalize", "Dense", "StaticEmbedding")
+)

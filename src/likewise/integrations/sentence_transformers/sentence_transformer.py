@@ -18,10 +18,8 @@ from ...errors import BadInput
 from ...runtime.arguments import whole_number
 from ...runtime.lazy_imports import require_torch
 from ...text.inputs import describe_value
-from .drop_in_model import DropInModel, shows_progress
+from .drop_in_model import DropInModel, accepts_older_names, current_names, shows_progress
 from .loading import check_constructor, load_model, load_options
-from .older_names import accepts_older_names, current_names
-from .refusals import CALL
 from .util.bucket_quantization import check_precision, quantize_embeddings
 from .util.similarity_functions import SimilarityFunction, similarity_name
 from .util.tensors import as_array, as_tensor
@@ -252,19 +250,15 @@ class SentenceTransformer(DropInModel[Embedder]):
 
 
 def checked_inputs(inputs: Any) -> tuple[list[str], bool]:
-    """A list of texts, and whether one text was given.
-
-    Raises:
-        BadInput: something is no text; images, messages and pairs are refused by name.
-    """
+    """A list of texts, and whether one text was given."""
     if isinstance(inputs, str):
         return [inputs], True
     if isinstance(inputs, Mapping) or not hasattr(inputs, "__iter__") or getattr(inputs, "ndim", 1) != 1:
-        raise BadInput(f"the input is {describe_value(inputs)}: {CALL['inputs']}")
+        raise BadInput(f"the input is {describe_value(inputs)}; expected str, or a list of str")
     texts = [text.as_py() if hasattr(text, "as_py") else text for text in inputs]
     wrong = next((i for i, text in enumerate(texts) if not isinstance(text, str)), None)
     if wrong is not None:
-        raise BadInput(f"inputs[{wrong}] is {describe_value(texts[wrong])}: {CALL['inputs']}")
+        raise BadInput(f"inputs[{wrong}] is {describe_value(texts[wrong])}; expected str, or a list of str")
     return [str(text) for text in texts], False
 
 

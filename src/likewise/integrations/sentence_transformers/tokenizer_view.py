@@ -61,11 +61,7 @@ class TokenizerView:
         return self._tokenizer.with_special_tokens(ids) if add_special_tokens else ids
 
     def __call__(self, text: str | Sequence[str], **options: Any) -> dict[str, Any]:
-        """The `input_ids` and `attention_mask` of a text, or of several, as lists; options as in `encode`.
-
-        Raises:
-            BadInput: padding or tensors are asked for; `model.preprocess` returns them.
-        """
+        """The `input_ids` and `attention_mask` of a text, or of several, as lists; options as in `encode`."""
         for name in ("padding", "return_tensors"):
             if options.pop(name, None):
                 raise BadInput(f"the drop-in's tokenizer returns lists without {name}; model.preprocess(texts) pads")

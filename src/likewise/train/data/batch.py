@@ -89,10 +89,6 @@ class TrainingRows:
         """Those of the columns that the objective reads: by name, or, where no name fits, texts in their order.
 
         Whether the objective can learn from them is checked only where they are the `complete` data, not a part.
-
-        Raises:
-            BadInput: a column is missing or superfluous, empty, of unequal length, not text, or not finite numbers; or
-                the objective cannot learn from them (`Objective.check`).
         """
         reads = objective.reads()
         texts, numbers = _matched(columns, reads)

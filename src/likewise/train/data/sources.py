@@ -144,11 +144,7 @@ def rows_digest(rows: TrainingRows) -> str:
 
 
 def check_useful(rows: TrainingRows, objective: Objective) -> None:
-    """Refuse rows that teach nothing: a single row, or rows that are all the same.
-
-    Raises:
-        BadInput: names the problem.
-    """
+    """Refuse rows that teach nothing: a single row, or rows that are all the same."""
     name = type(objective).__name__
     if len(rows) < 2:
         raise BadInput(f"the data have one row, and {name} learns from differences between rows; expected two or more")

@@ -75,9 +75,6 @@ def select_layers(
         most: layers in a mean at most; with 12 blocks there are 377 means of up to three layers.
         seed: of the tokens left out.
         progress: as in `Embedder.encode`.
-
-    Raises:
-        BadInput: fewer than 50 texts are long enough, or the pooling is none whose layers can be averaged.
     """
     most, reduce = whole_number("most", most), _linear_reduction(embedder)
     whole = _contents(embedder, texts)

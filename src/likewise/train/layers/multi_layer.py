@@ -29,9 +29,6 @@ def multi_layer_embedder(embedder: TorchEmbedder, layers: int) -> TorchEmbedder:
     """The same weights with the vectors of each of the last `layers` layers: training it trains the embedder.
 
     The embeddings below the first block count as a layer.
-
-    Raises:
-        BadInput: the model has fewer layers, or its pooling does not read the last layer alone.
     """
     depth, pooling = embedder.encoder.depth, embedder.pooling
     if not 1 <= layers <= depth + 1:
@@ -47,11 +44,7 @@ def multi_layer_embedder(embedder: TorchEmbedder, layers: int) -> TorchEmbedder:
 
 
 def embedder_for_objective(objective: Objective, embedder: TorchEmbedder) -> TorchEmbedder:
-    """The embedder with the vectors that the objective reads: its own, or those of its last layers.
-
-    Raises:
-        BadInput: as `multi_layer_embedder`; or the embedder gives other layers already.
-    """
+    """The embedder with the vectors that the objective reads: its own, or those of its last layers."""
     layers = objective.layers_read()
     if not layers:
         return embedder

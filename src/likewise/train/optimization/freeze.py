@@ -17,11 +17,7 @@ _BLOCKS = re.compile(r"blocks:(\d+)(?:-(\d+))?")
 
 @contextmanager
 def prepared_for_training(model: Trainable, settings: TrainSettings) -> Iterator[None]:
-    """Freezing, LoRA and gradient checkpointing as the settings say; undone at the end.
-
-    Raises:
-        BadInput: a name in `freeze` is unknown, or nothing is left to train.
-    """
+    """Freezing, LoRA and gradient checkpointing as the settings say; undone at the end."""
     before = {p: p.requires_grad for p in model.parameters()}
     checkpointing_before = model.encoder.recomputes
     try:

@@ -42,11 +42,7 @@ class Checkpoint:
 def save_checkpoint(
     root: Path, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
 ) -> Checkpoint:
-    """Write a checkpoint, each group of tensors in its own file, then delete older ones.
-
-    Raises:
-        BadInput: it cannot be written, for example because the disk is full; the older ones are kept.
-    """
+    """Write a checkpoint, each group of tensors in its own file, then delete older ones."""
     folder = root / f"step-{state['step']:08d}"
     try:
         with atomic_folder(folder) as partial:
@@ -76,11 +72,7 @@ def latest_checkpoint(root: Path) -> Checkpoint | None:
 
 
 def _opened(folder: Path) -> Checkpoint:
-    """The checkpoint of a folder.
-
-    Raises:
-        BadInput: its state lacks a key that a run needs.
-    """
+    """The checkpoint of a folder."""
     try:
         state = read_object(folder / "state.json")
     except BadModel as error:
@@ -102,11 +94,7 @@ def clear_checkpoints(root: Path) -> None:
 
 
 def check_same_run(checkpoint: Checkpoint, identity: Mapping[str, Any]) -> None:
-    """Refuse a checkpoint of another run.
-
-    Raises:
-        BadInput: names the first difference.
-    """
+    """Refuse a checkpoint of another run."""
     if identity != checkpoint.state["run"]:
         raise BadInput(
             f"{checkpoint.folder} is a checkpoint of another run: "
@@ -130,12 +118,7 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
 def restore_checkpoint(
     checkpoint: Checkpoint, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer
 ) -> dict[str, dict[str, Tensor]]:
-    """Load every group of tensors into those given, and the optimizer's state; returns the other groups.
-
-    Raises:
-        BadInput: the checkpoint is of another model or another objective, or a file of it is missing or broken;
-            nothing is loaded then.
-    """
+    """Load every group of tensors into those given, and the optimizer's state; returns the other groups."""
     folder = checkpoint.folder
     try:
         saved = {name: load_file(folder / f"{name}.safetensors") for name in (*tensors, "optimizer")}

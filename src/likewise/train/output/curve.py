@@ -17,11 +17,7 @@ from .log import read_log
 
 
 def draw_curve(log: Path, picture: Path, title: str = "") -> Path:
-    """Draw the curves of a log.jsonl as a picture (PNG, PDF or SVG, by its ending).
-
-    Raises:
-        BadInput: the log has no steps.
-    """
+    """Draw the curves of a log.jsonl as a picture (PNG, PDF or SVG, by its ending)."""
     lines = read_log(log)
     if not any(line["step"] for line in lines):
         raise BadInput(f"{log} has no steps, so there is nothing to draw")

@@ -93,9 +93,6 @@ def train_in_folder(
     """Train with live progress; a checkpoint of this same run in the folder is resumed from, unless told not to.
 
     Of several processes only the main one prints.
-
-    Raises:
-        BadInput: another run is being trained into the folder.
     """
     if not is_main:
         return _train(folder, job, resume, callbacks, is_main=False)
@@ -153,11 +150,7 @@ def _writers(folder: Path, settings: TrainSettings) -> list[Callback]:
 
 
 def finished_record(folder: Path, job: TrainingJob) -> dict[str, Any] | None:
-    """The record of the finished run in the folder, if it is this same run.
-
-    Raises:
-        BadInput: it is another run, which would be overwritten.
-    """
+    """The record of the finished run in the folder, if it is this same run."""
     record = read_object(folder / RECORD)
     if not record:
         return None

@@ -25,11 +25,7 @@ TokenIds = Sequence[Sequence[int]]
 
 
 def check_embedder_objective(embedder: TorchEmbedder, objective: Objective) -> None:
-    """Fit the objective to the embedder: create the objective's own weights, and refuse what does not fit.
-
-    Raises:
-        BadInput: the objective is for a reranker.
-    """
+    """Fit the objective to the embedder: create the objective's own weights, and refuse what does not fit."""
     if isinstance(objective, RerankerObjective):
         raise BadInput(f"{type(objective).__name__} is for a reranker, and this is an embedder; see OBJECTIVES")
     objective.initialize(embedder_for_objective(objective, embedder).width, embedder.encoder.vocabulary)
@@ -45,9 +41,6 @@ def embedder_backward(
     gradient of the objective's own parameters is whole.
 
     Where memory runs out, this process halves its token budget and repeats the step (`memory`).
-
-    Raises:
-        OutOfMemory: one single text does not fit.
     """
     options = options or StepOptions()
     processes = options.processes

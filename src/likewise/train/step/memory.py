@@ -77,9 +77,6 @@ def retry_smaller(
 
     If memory runs out before the results are gathered, no other process is affected. If it does so after, all
     processes repeat the step, since each needs the part of the others.
-
-    Raises:
-        OutOfMemory: the smallest part does not fit.
     """
     tokens = sum(step.lengths)
     generators, gradients_before = seeding.generator_states(_device(model)), copied_gradients(model, objective)

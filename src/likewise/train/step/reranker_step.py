@@ -33,9 +33,6 @@ def check_reranker_objective(reranker: TorchReranker, objective: Objective, *, r
         reranker: the model to train.
         objective: what it is trained with.
         reads_all_pairs: whether the reranker can score every first text of a batch with every candidate.
-
-    Raises:
-        BadInput: it is for an embedder's vectors, needs other labels, or reads more pairs than a cross-encoder can.
     """
     kind, name = type(reranker).__name__, type(objective).__name__
     if not isinstance(objective, RerankerObjective):
@@ -62,9 +59,6 @@ def reranker_backward(
 
     Of several processes, a cross-encoder's objective gets the gradient of this process's rows only, not the whole one
     (`trainable.join_gradients` handles both).
-
-    Raises:
-        OutOfMemory: one row of a cross-encoder, or one text of a poly-encoder, does not fit.
     """
     inputs = _step_inputs(objective, batch, options)
     step = split(reranker, inputs)

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...errors import BadInput
 from ..data.batch import Batch
-from ..distillation.teachers import EMBEDDER_TEACHER, RERANKER_TEACHER, TeacherStrategy
 from ..objectives import Objective
+from ..teachers import EMBEDDER_TEACHER, RERANKER_TEACHER, TeacherStrategy
 from . import embedder_step, reranker_step
 from .memory import StepOptions, StepResult
 
@@ -46,11 +46,7 @@ class TrainingStrategy:
 
 
 def training_strategy(model: object) -> TrainingStrategy:
-    """The row of the model's kind.
-
-    Raises:
-        BadInput: the model is of no kind that is in the table.
-    """
+    """The row of the model's kind."""
     kind = getattr(type(model), "kind", None)  # a class is not a model, though it has a kind too
     if not isinstance(kind, str) or kind not in TRAINING_STRATEGIES:
         raise BadInput(

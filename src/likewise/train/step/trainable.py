@@ -24,11 +24,7 @@ def model_kind(model: Trainable) -> str:
 
 
 def check_objective(model: Trainable, objective: Objective) -> None:
-    """Fit the objective to the model: create the objective's own weights, and refuse what does not fit.
-
-    Raises:
-        BadInput: the objective is for another kind of model.
-    """
+    """Fit the objective to the model: create the objective's own weights, and refuse what does not fit."""
     training_strategy(model).check_objective(model, objective)
 
 

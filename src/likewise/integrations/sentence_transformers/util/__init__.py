@@ -5,10 +5,9 @@ arrays.
 """
 
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 from ....runtime.lazy_imports import has_torch
-from ..refusals import UTIL
 from .bucket_quantization import quantize_embeddings
 from .retrieval import (
     community_detection,
@@ -80,9 +79,3 @@ def get_device_name() -> str:
     if torch is None:
         return "cpu"
     return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-
-
-def __getattr__(name: str) -> NoReturn:
-    if name in UTIL:  # an AttributeError's message would not be shown by `from … import name`
-        raise ImportError(f"the drop-in's util has no {name}: {UTIL[name]}")
-    raise AttributeError(f"{__name__} has no {name!r}; it has {', '.join(__all__)}")

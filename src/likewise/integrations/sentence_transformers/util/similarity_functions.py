@@ -99,18 +99,12 @@ class SimilarityFunction(Enum):
 
 
 def similarity_name(function: Any) -> str:
-    """The name of a similarity, given by its name or as a `SimilarityFunction`.
-
-    Raises:
-        BadInput: there is no similarity of this name here.
-    """
+    """The name of a similarity, given by its name or as a `SimilarityFunction`."""
     name = getattr(function, "value", function)
     if name not in _FUNCTIONS:
-        late = (
-            " MultiVectorEncoder's maxsim compares the tokens of two texts, and models of one vector a text have none"
-            * (name in ("maxsim", "meanmaxsim"))
+        raise BadInput(
+            f"similarity_fn_name is {name!r}; it only supports {', '.join(_FUNCTIONS)} (no MultiVectorEncoder is)"
         )
-        raise BadInput(f"similarity_fn_name is {name!r}; it only supports {', '.join(_FUNCTIONS)}.{late}")
     return str(name)
 
 

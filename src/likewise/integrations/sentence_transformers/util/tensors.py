@@ -17,11 +17,7 @@ Table = Any
 
 
 def as_tensor(vectors: Table) -> Any:
-    """The numbers as a tensor: itself if it is one, on its device and with its gradient; arrays are not copied.
-
-    Raises:
-        MissingExtra: torch is not installed.
-    """
+    """The numbers as a tensor: itself if it is one, on its device and with its gradient; arrays are not copied."""
     require_torch("a tensor")
     torch = import_module("torch")
     if isinstance(vectors, torch.Tensor):
@@ -56,8 +52,3 @@ def at_least_float32(vectors: Table) -> Any:
         return found.astype(np.float32) if found.dtype == np.float16 else found
     tensor = as_tensor(vectors)
     return tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor
-
-
-def as_given(result: Shaped[np.ndarray, "..."]) -> Any:
-    """A computed array as callers expect it: a tensor where torch is installed."""
-    return as_tensor(result) if has_torch() else result

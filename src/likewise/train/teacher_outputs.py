@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ...embedder import Embedder
-from ...errors import BadInput
-from ...reranker import Reranker
-from ...runtime.atomic_files import atomic_file
-from ...runtime.installation import missing_extra
-from ...runtime.progress import Progress, show_progress
-from ..objectives import Objective
-from ..output.checkpoint import first_difference
-from ..step.strategies import TRAINING_STRATEGIES, training_strategy
+from ..embedder import Embedder
+from ..errors import BadInput
+from ..reranker import Reranker
+from ..runtime.atomic_files import atomic_file
+from ..runtime.installation import missing_extra
+from ..runtime.progress import Progress, show_progress
+from .objectives import Objective
+from .output.checkpoint import first_difference
+from .step.strategies import TRAINING_STRATEGIES, training_strategy
 from .teachers import TeacherRequest, TeacherStrategy
 
 Teacher = Embedder | Reranker
@@ -68,10 +68,6 @@ def teacher_outputs(
         request: another similarity than the cosine, or one label of several.
         part_size: rows computed and saved at a time.
         progress: of rows, as in `Embedder.encode`.
-
-    Raises:
-        BadInput: a column is missing or not of texts, the objective reads nothing that a teacher computes, the teacher
-            cannot compute it, or the file was computed from something else.
     """
     request = request or TeacherRequest()
     if getattr(type(teacher), "kind", None) not in TRAINING_STRATEGIES:
@@ -239,11 +235,7 @@ def _arrow_column(pa: Any, values: Any) -> Any:
 
 
 def _read_parquet(path: Path, metadata: Mapping[str, Any]) -> Columns:
-    """The columns of a file that was computed from exactly this.
-
-    Raises:
-        BadInput: it was computed from something else.
-    """
+    """The columns of a file that was computed from exactly this."""
     pa, pq = _pyarrow(path)
     try:
         table = pq.read_table(path)

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays.similarity import PAIRWISE
-from ...embedder import Embedder
-from ...errors import BadInput
-from ...reranker import Reranker
+from ..arrays.similarity import PAIRWISE
+from ..embedder import Embedder
+from ..errors import BadInput
+from ..reranker import Reranker
 
 TextColumn = Sequence[str]
 

@@ -7,10 +7,9 @@ from likewise import Embedder, Reranker
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.reranker import PolyEncoder
+from likewise.train import teacher_outputs as module
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import read_rows
-from likewise.train.distillation import teacher_outputs as module
-from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS, TeacherRequest, teacher_outputs
 from likewise.train.objectives import (
     OBJECTIVES,
     Contrastive,
@@ -22,6 +21,7 @@ from likewise.train.objectives import (
     SimilarityDistillation,
 )
 from likewise.train.settings import TrainSettings
+from likewise.train.teacher_outputs import TEACHER_OUTPUTS, TeacherRequest, teacher_outputs
 from tests.train.columns import TEXTS
 from tests.train.run_trainer import run_trainer
 

@@ -1,1 +1,0 @@
-"""Distillation: a teacher's vectors and scores as training columns."""
