@@ -93,7 +93,6 @@ def experiment_text(experiment: Experiment) -> str:
 
 
 def _finished(experiment: Experiment, ledger: Ledger, folder: Path, progress: RunProgress, run: TablesRun) -> Entry:
-    """An experiment's line, computed and stored if there is none."""
     key = experiment_key(experiment)
     if key in ledger:
         return ledger[key]

@@ -211,7 +211,6 @@ class Recipe:
         )
 
     def _provenance(self, model: Trainable, sources: Sequence[DataSource]) -> Provenance:
-        """The data sets that the backbone, a teacher, and now the model have seen."""
         own = [of["name"] for one in sources for of in one.info.get("of", [{"name": one.name}])]
         before = UNKNOWN_PROVENANCE if self.random_weights else provenance(model)
         return before.after(self.learned, own) if self.without_test_texts else before.after([*own, *self.learned])
@@ -227,7 +226,6 @@ class Recipe:
         return self.whole and self.args.rows is None and self.args.max_steps is None
 
     def _scores(self, model: Trainable, name: str) -> dict[str, Any]:
-        """The score of every task whose data are available, and the mean of the seven."""
         if self.pairs:
             files = {"stsb-dev": DEV, "stsb": "stsb/test"}
             return {

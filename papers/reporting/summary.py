@@ -49,7 +49,6 @@ def summarized(
 
 
 def _rows(table: PaperTable, finished: Finished) -> Iterator[dict[str, Any]]:
-    """A row for every system, backbone and settings, over its seeds."""
     groups: dict[tuple[str, str, str], list[Entry]] = {}
     for experiment, entry in finished:
         groups.setdefault((experiment.system, experiment.backbone, experiment.settings), []).append(entry)
@@ -165,7 +164,6 @@ def _paper_row(table: PaperTable, row: PaperRow) -> dict[str, Any]:
 
 
 def _claims(table: PaperTable, runs: Sequence[Line]) -> list[CheckedClaim]:
-    """The papers' claims on the runs of the table's recipes."""
     return list(
         checked_claims(over_the_seeds(distinct_runs([run for run in runs if run["recipe"] in table.claims_on])))
     )
@@ -199,14 +197,12 @@ def measured_claims(table: PaperTable, rows: Sequence[Mapping[str, Any]]) -> lis
 
 
 def _command(table: PaperTable, effort: Effort, runs: Sequence[Line]) -> str:
-    """The command line that gives these results."""
     quick = "--quick" if effort.quick else "--quick-training" if effort.quick_training else ""
     flags = (f"python -m papers {table.name}", quick, f"--seeds {effort.seeds}", "--runs FILE" if runs else "")
     return " ".join(filter(None, flags))
 
 
 def _made(finished: Finished) -> dict[str, Any]:
-    """Where and when the table was measured."""
     entries = [entry for _, entry in finished]
     return {
         "machines": sorted({f"{e['machine']['device']}, {e['machine']['cores']} cores" for e in entries}),

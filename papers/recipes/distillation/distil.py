@@ -179,7 +179,6 @@ def check_repeated(args: Namespace) -> None:
 
 
 def _share(rows: int, of: int, total: int) -> int:
-    """How many of so many rows are of a source."""
     return min(of, max(1, round(rows * of / total)))
 
 

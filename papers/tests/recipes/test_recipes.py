@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from likewise.train.teacher_outputs import TEACHER_OUTPUTS
 
 from likewise import Embedder, Reranker
 from likewise.arrays.correlation import spearman
@@ -25,6 +24,7 @@ from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import Distillation
 from likewise.train.output import console
 from likewise.train.output.log import TIMING_FIELDS, read_log
+from likewise.train.teacher_outputs import TEACHER_OUTPUTS
 from papers.recipes import argument_similarity
 from papers.recipes import recipe as shared
 from papers.recipes.ablation_pooling_concatenation import CELLS, cells

@@ -77,7 +77,6 @@ def encode_to_folder(
 def _begun(
     paths: Sequence[Path], folder: Path, origin: VectorOrigin, settings: EncodeSettings, progress: Progress
 ) -> OutputFolder:
-    """A new output, which has its plan and no shard."""
     _check_empty(folder)
     plan = planned(paths, settings, folder, progress)
     return OutputFolder.create(EncodeJob(folder, plan, origin, settings))
@@ -86,7 +85,6 @@ def _begun(
 def _completed(
     output: OutputFolder, encode_shards: EncodeShards, damaged: tuple[str, ...], progress: Progress
 ) -> EncodeReport:
-    """Encode what is missing."""
     job, missing, notes = output.job, output.missing, list[str]()
     rows = sum(job.plan.shards[number].rows for number in missing)
     if missing:

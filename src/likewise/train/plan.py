@@ -74,7 +74,11 @@ def check_evaluated(settings: TrainSettings, evaluates: bool) -> None:
 
 
 def check_ranges(settings: TrainSettings) -> None:
-    """Refuse numbers that make no sense."""
+    """Refuse numbers that make no sense.
+
+    Raises:
+        BadInput: names the setting, its value and the range.
+    """
     for name in ABOVE_ZERO:
         value = getattr(settings, name)
         if value is not None and not value > 0:

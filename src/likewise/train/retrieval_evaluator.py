@@ -57,7 +57,6 @@ class RetrievalEvaluator:
         return np.where(rows.any(1), 1 / (1 + rows.argmax(1)), 0.0)
 
     def _relevant(self) -> dict[str, list[int]]:
-        """For each distinct anchor the numbers of the documents that its pairs name."""
         number = {text: i for i, text in enumerate(self._documents)}
         relevant: dict[str, list[int]] = {}
         for anchor, positive in zip(self.columns["anchor"], self.columns["positive"], strict=True):

@@ -165,7 +165,6 @@ def _requested_outputs(columns: Mapping[str, Any], objective: Objective) -> list
 
 
 def _text_columns(columns: Mapping[str, Sequence[Any]], objective: Objective) -> dict[str, Sequence[str]]:
-    """The columns of texts that the objective reads, checked."""
     reads = objective.reads()
     missing_texts = [name for name in reads.texts if name not in columns]
     if missing_texts:
@@ -201,7 +200,6 @@ def _metadata(
 
 
 def _to_python(number: Any) -> Any:
-    """NumPy's numbers as Python's."""
     return np.asarray(number).tolist()
 
 

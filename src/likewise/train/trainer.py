@@ -274,7 +274,6 @@ class _TrainingLoop:
             )
 
     def _identity(self) -> dict[str, Any]:
-        """What must be equal for a run to resume."""
         sources = self.trainer.data
         saves = self.trainer.checkpoint_folder is not None
         rows = [rows_digest(s.rows) if isinstance(s.rows, TrainingRows) else None for s in sources] if saves else []

@@ -149,7 +149,6 @@ class _Pool:
         self._workers.append(_Worker(self._job, self._model, self._threads, self._replies))
 
     def _replace(self, worker: _Worker, advance: Advance) -> None:
-        """Go on without a worker that has ended."""
         worker.stop()
         self._workers.remove(worker)
         self._deaths[worker.shard] += 1

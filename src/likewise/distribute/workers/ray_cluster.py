@@ -151,7 +151,6 @@ class _ActorPool:
         return all(number == STARTING for _, number in self._running.values())
 
     def _start_missing(self, left: int) -> None:
-        """Start as many actors as the cluster, as it is now, has room for."""
         wanted = min(left, self._most or _places(self._gpus))
         for _ in range(max(1, wanted) - len(self._running)):
             needs = {"num_gpus": self._gpus} if self._gpus else {"num_cpus": 1}
@@ -177,7 +176,6 @@ class _ActorPool:
         return record
 
     def _lost(self, number: int, error: Exception) -> None:
-        """Go on without an actor that has ended, or whose machine is gone."""
         self._deaths[number] += 1
         if self._deaths[number] >= MOST_DEATHS:
             at = f"at shard {number}" if number >= 0 else "before they began"

@@ -85,7 +85,6 @@ def load_model(
 
 
 def _folder(what: str, name: str, given: Mapping[str, Any]) -> str | Path:
-    """The name as it is, or the folder that the hub's options give."""
     hub = {
         "revision": given["revision"],
         "cache_dir": given["cache_folder"] or os.environ.get("SENTENCE_TRANSFORMERS_HOME"),

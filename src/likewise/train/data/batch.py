@@ -119,7 +119,6 @@ class TrainingRows:
 
 
 def _matched(columns: Mapping[str, Column], reads: InputColumns) -> tuple[dict[str, Column], dict[str, Column]]:
-    """The columns of texts and those of numbers that the objective reads, as far as they are there."""
     text_columns = {n: v for n, v in columns.items() if len(v) and (isinstance(v[0], str) or n in reads.texts)}
     others = {name: values for name, values in columns.items() if name not in text_columns}
     if not set(reads.texts) & set(text_columns) and len(text_columns) == len(reads.texts):

@@ -99,5 +99,4 @@ class BatchSchedule:
 
 
 def _count(rows: TrainingRows, batch_size: int) -> int:
-    """Batches of one pass."""
     return max(1, len(rows) // batch_size)

@@ -132,7 +132,7 @@ def parse_objective(spec: str | Mapping[str, Any], table: ObjectiveTable = OBJEC
     """
     name, given = _parse_spec(spec)
     if name not in table:
-        raise BadInput(f"the objective {name!r} is unknown; {_suggestions(_our_name(name, table), table)}")
+        raise BadInput(f"the objective {name!r} is unknown; {_suggestions(name, table)}")
     types_of_options = objective_options(name, table)
     unknown = [option for option in given if option not in types_of_options]
     if unknown:
@@ -154,12 +154,6 @@ def objective_options(name: str, table: ObjectiveTable = OBJECTIVES) -> dict[str
     return own | {option: kind for option, (kind, _) in WRAPPERS.items() if table is OBJECTIVES}
 
 
-def _our_name(name: str, table: ObjectiveTable) -> str:
-    """The objective of a class of sentence-transformers' losses; any other name as it is."""
-    known = ((ours, entry.sentence_transformers.replace(";", ",").split(",")) for ours, entry in table.items())
-    return next((ours for ours, theirs in known if any(name == one.split()[-1] for one in theirs if one)), name)
-
-
 def _suggestions(name: str, known: Mapping[str, Any]) -> str:
     """The nearest name, if one is near, and all names."""
     near = difflib.get_close_matches(name, known)
@@ -167,7 +161,6 @@ def _suggestions(name: str, known: Mapping[str, Any]) -> str:
 
 
 def _parse_spec(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The name and the options as they were written."""
     if isinstance(spec, str):
         name, _, rest = spec.partition(":")
         parts = [part.partition("=") for part in rest.split(",") if part.strip()]

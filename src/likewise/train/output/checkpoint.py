@@ -72,7 +72,6 @@ def latest_checkpoint(root: Path) -> Checkpoint | None:
 
 
 def _opened(folder: Path) -> Checkpoint:
-    """The checkpoint of a folder."""
     try:
         state = read_object(folder / "state.json")
     except BadModel as error:

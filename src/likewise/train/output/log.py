@@ -57,7 +57,6 @@ class Log:
         return line | ({"scores": dict(state.scores)} if state.scores else {})
 
     def _remove_from(self, step: int) -> None:
-        """Keep only the lines of earlier steps."""
         self.started = True
         kept = [line for line in read_log(self.path) if line["step"] < step]
         self.last_seconds = kept[-1].get("seconds", 0.0) if kept else 0.0

@@ -49,7 +49,6 @@ def restore_generators(states: Sequence[Tensor], device: torch.device) -> None:
 
 
 def _device_module(device: torch.device) -> Any:
-    """torch.cuda, torch.mps …"""
     return torch.get_device_module(device)
 
 

@@ -64,7 +64,6 @@ def _codes(vectors: Any, ranges: Float[np.ndarray, "2 D"]) -> Any:
 
 
 def _ranges(vectors: Any, precision: str, calibration: Table | None) -> Any:
-    """The least and greatest number of each dimension."""
     rows = vectors if calibration is None else as_array(calibration)
     if calibration is None and (vectors.ndim == 1 or len(vectors) == 1):
         raise BadInput(
