@@ -13,7 +13,6 @@ from ..arrays.similarity import PAIRWISE, SIMILARITIES
 from ..embedder import PROMPT_NAMES, Embedder
 from ..evaluate.models import models_to_evaluate
 from ..runtime.installation import missing_extra
-from ..runtime.unknown_options import unknown_options
 
 OF_MTEB = ("batch_size", "show_progress_bar", "num_workers")
 """Options that mteb passes and no result depends on; batches are ours to choose."""
@@ -43,7 +42,7 @@ class ForMteb:
             BadInput: `encode_kwargs` have something that would do nothing here, such as a precision.
         """
         if unknown := [name for name in options if name not in OF_MTEB]:
-            raise unknown_options("encode for mteb", unknown, OF_MTEB)
+            raise BadInput(f"encode for mteb has no option {', '.join(unknown)}; leave it out of encode_kwargs")
         texts = [text for batch in inputs for text in batch["text"]]
         return self._embedder.encode(texts, prompt_name=self._prompt(prompt_type), progress=False)
 

@@ -19,8 +19,7 @@ from ...data.datasets import dataset_credit, load_dataset
 from ...errors import BadInput
 from ...files import READABLE, Table
 from ...runtime.home_folder import expanded
-from ...runtime.unknown_options import explains_unknown_options
-from ..objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, ObjectiveTable, objective_options, parse_objective
+from ..objectives import OBJECTIVES, Objective, ObjectiveTable, parse_objective
 from .batch import TrainingRows
 from .schedule import DataSource
 from .stream import Stream
@@ -40,16 +39,6 @@ class ColumnTable:
         return self.columns[name]
 
 
-OBJECTIVE_OPTIONS = {
-    option: f'it is an option of some objectives: load_data(data, "OBJECTIVE:{option}=…")'
-    for table in (OBJECTIVES, RERANKER_OBJECTIVES)
-    for name in table
-    for option in objective_options(name, table)
-}
-"""Options that belong to the objective, and where they are given."""
-
-
-@explains_unknown_options("load_data", OBJECTIVE_OPTIONS)
 def load_data(
     data: Any,
     objective: Objective | str | Mapping[str, Any],
