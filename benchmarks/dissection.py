@@ -27,9 +27,9 @@ from likewise.encoders.layers import initialize_weights
 from likewise.encoders.shapes import BertShape
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.heads import Normalize
+from likewise.inference import plan_batches
 from likewise.model_files import Manifest
 from likewise.pooling import pooling_of
-from likewise.text.packing import plan_batches
 
 RESULTS = Path(__file__).parent / "results" / "dissection.json"
 BASE = BertShape(vocabulary=30_522, width=768, depth=12, heads=12, inner=3072, positions=512, eps=1e-12)

@@ -19,7 +19,7 @@ from scipy.stats import spearmanr
 
 from likewise import Embedder
 from likewise.arrays.similarity import unit
-from likewise.engines.numpy.poolings import array_pooling
+from likewise.engines.numpy.poolings_and_heads import array_pooling
 
 from .layers.one_pass import OnePass
 

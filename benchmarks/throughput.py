@@ -15,10 +15,9 @@ import torch
 
 from likewise import Embedder
 from likewise.encoders.layers import Linear
+from likewise.inference import TOKENS_PER_BATCH, plan_batches
 from likewise.model_files import locate
 from likewise.model_files.names import RECOMMENDED_MODEL
-from likewise.runtime.memory import TOKENS_PER_BATCH
-from likewise.text.packing import plan_batches
 
 from .record import data, in_turn, ratio, save
 

@@ -121,7 +121,7 @@ def test_a_stream_checks_its_options_at_once(tiny):
 
 
 def test_a_stream_that_is_left_early_still_tells_what_was_cut(tiny, monkeypatch):
-    monkeypatch.setattr(inputs, "TEXTS", 2)
+    monkeypatch.setattr(inputs, "CHUNK_TEXTS", 2)
     stream = tiny.encode_stream([LONG, "a", "b", "c"])
     next(stream)
     with pytest.warns(UserWarning, match="1 of 2 texts was truncated"):
@@ -610,7 +610,7 @@ def test_of_the_last_layer_alone_one_is_copied_from_the_device(own, monkeypatch)
 
 
 def test_an_iterator_is_read_a_window_ahead_and_no_further(tiny, monkeypatch):
-    monkeypatch.setattr(inputs, "TEXTS", 10)
+    monkeypatch.setattr(inputs, "CHUNK_TEXTS", 10)
     read = 0
 
     def endless():
@@ -629,7 +629,7 @@ def test_an_iterator_is_read_a_window_ahead_and_no_further(tiny, monkeypatch):
 
 
 def test_indices_in_errors_count_from_the_first_text_of_all_windows(tiny, monkeypatch):
-    monkeypatch.setattr(inputs, "TEXTS", 4)
+    monkeypatch.setattr(inputs, "CHUNK_TEXTS", 4)
     with pytest.raises(TooLong, match=r"texts\[9\]"):
         tiny.encode([*TEXTS, LONG], overflow="error")
     with pytest.warns(UserWarning, match=r"1 of 10 texts .*the first is texts\[9\]"):

@@ -38,7 +38,7 @@ def test_what_is_done_at_once_fits_caches_and_memory_as_measured():
     assert [*quantized.CANDIDATES.values()] == [2, 20]
     assert (negative_search.BLOCK, negative_search.MAX_BLOCK_CANDIDATES) == (1024, 2**22)
     assert (negative_search.FIRST_DEPTH, negative_search.DEPTH_FACTOR) == (64, 4)
-    assert (inputs.TEXTS, inputs.CHARACTERS) == (16_384, 2**24)
+    assert (inputs.CHUNK_TEXTS, inputs.CHUNK_CHARACTERS) == (16_384, 2**24)
     assert (cached_encode.SLICE, cached_encode.MAX_BYTES, cache.MAX_BYTES) == (8192, 2**30, 2**32)
     assert (bootstrap._BLOCK, batched._GATHERED, triplets._BLOCK, duplicates.BLOCK) == (2**16, 2**18, 4096, 4096)
     assert (retrieval.QUERY_BATCH, examples._BLOCK) == (64, 2048)

@@ -7,7 +7,7 @@ import torch
 from likewise import heads
 from likewise.arrays.ragged import Ragged
 from likewise.arrays.reductions import REDUCTIONS, reduction_names
-from likewise.engines.numpy import heads as numpy_heads
+from likewise.engines.numpy import poolings_and_heads as numpy_heads
 from likewise.errors import BadModel
 from likewise.module_registry import ACTIVATIONS, HEADS
 from likewise.pooling import reductions

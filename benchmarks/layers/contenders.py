@@ -11,7 +11,7 @@ from likewise import Embedder
 from likewise.arrays.correlation import spearman
 from likewise.data.datasets import read_dataset
 from likewise.engines.array_embedder import ArrayEmbedder
-from likewise.engines.numpy.poolings import ArrayFusion, ArrayPooling, array_pooling
+from likewise.engines.numpy.poolings_and_heads import ArrayFusion, ArrayPooling, array_pooling
 from likewise.evaluate.statistics.significance import difference
 from likewise.model_names import load_torch_embedder
 from likewise.module_registry import FusionShape

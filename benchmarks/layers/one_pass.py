@@ -8,8 +8,8 @@ from jaxtyping import Float
 from likewise.arrays.reductions import reduce_sentences
 from likewise.engines.array_embedder import ArrayEmbedder
 from likewise.engines.array_encoder import ArrayEncoder, Ids, token_counts
-from likewise.engines.numpy.poolings import ArrayPooling
-from likewise.text.packing import plan_batches
+from likewise.engines.numpy.poolings_and_heads import ArrayPooling
+from likewise.inference import plan_batches
 
 TOKENS = 4096  # of a batch
 

@@ -23,7 +23,7 @@ from likewise.data.datasets import read_dataset
 from likewise.engines.array_encoder import token_counts
 from likewise.engines.description import read_description
 from likewise.engines.numpy.encoders import NumpyEncoder, Packed
-from likewise.text.packing import plan_batches
+from likewise.inference import plan_batches
 
 from ..record import save
 from .measure import MODELS

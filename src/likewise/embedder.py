@@ -2,32 +2,44 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
+from .arrays.reductions import REDUCTIONS
 from .arrays.similarity import PAIRWISE, unit
+from .encoders.families import FAMILIES
 from .engine_registry import LoadOptions, load_with_engine
 from .errors import BadInput
-from .inference import Rows, WindowBatches, infer, inference_run
+from .inference import InferenceRun, Rows, WindowBatches, check_finite, infer, inference_run
 from .late_chunking import DocumentChunks, TokenizedDocument, document_chunks, late_reductions, pooled_chunks
 from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
 from .module_registry import check_pooling
 from .runtime.lazy_imports import require_torch
-from .runtime.memory import check_finite
 from .runtime.progress import Progress
 from .text.chunking import Chunk, ChunkSettings
-from .text.inputs import count_texts, text_chunks
-from .text.prompts import resolve_prompt
+from .text.inputs import (
+    TEXTS,
+    TextName,
+    TextOrIds,
+    TextWindow,
+    TokenizedTexts,
+    check_readable,
+    count_texts,
+    mean_of_windows,
+    resolve_prompt,
+    text_chunks,
+)
 from .text.tokenizer import Tokenizer, max_input_length
 from .text.truncation import Overflow, TruncationCounter, TruncationReport, longest_words
-from .text.windows import TEXTS, TextName, TextOrIds, TextWindow, TokenizedTexts, check_readable, mean_of_windows
 
 Loaded = TypeVar("Loaded")
 """The class that `load` was called on."""
@@ -199,6 +211,15 @@ class Embedder(ABC):
     def pooling_weights(self) -> Mapping[str, np.ndarray]:
         """The weights of the pooling in fp32, by their names in files; most poolings have none."""
 
+    def only_here(self, *, weights: str | None = None) -> list[str]:
+        """Why sentence-transformers cannot read a folder of this model: a pooling, an encoder, a format of weights."""
+        pooling, kind = self.pooling.spec, self.describe()["encoder"]
+        shared = all(name in REDUCTIONS and REDUCTIONS[name].newer is not None for name in pooling.split("+"))
+        known = kind not in FAMILIES or FAMILIES[kind].known_elsewhere
+        reasons = [] if shared else [f"the pooling {pooling}"]
+        reasons += [] if known else [f"the encoder {kind!r}"]
+        return reasons + ([f"weights in {weights}"] if weights else [])
+
     @abstractmethod
     def save(self, folder: str | Path) -> None:
         """Writes a folder that `load` reads."""
@@ -259,16 +280,9 @@ class Embedder(ABC):
             TooLong: under `overflow="error"`.
             OutOfMemory: one single text does not fit into memory.
         """
-        total = count_texts(texts)
-        stream = self.encode_stream(
-            texts,
-            prompt=prompt,
-            prompt_name=prompt_name,
-            overflow=overflow,
-            normalize=normalize,
-            progress=progress,
-            batch_tokens=batch_tokens,
-        )
+        text_prompt, total = self._prompt(prompt, prompt_name), count_texts(texts)
+        run = self._run(self._counter(overflow), total, progress, batch_tokens)
+        stream = self._vector_blocks(texts, text_prompt, run, normalize)
         if total is None:
             return np.concatenate([np.empty((0, self.width), np.float32), *stream])
         vectors, done = np.empty((0, 0), np.float32), 0
@@ -294,15 +308,16 @@ class Embedder(ABC):
     ) -> Iterator[Float[np.ndarray, "n E"]]:
         """As `encode`, a block of rows at a time, so that neither texts nor vectors need fit into memory."""
         text_prompt = self._prompt(prompt, prompt_name)
-        counter = self._counter(overflow)
-        run = self._run(counter, count_texts(texts), progress, batch_tokens)
+        run = self._run(self._counter(overflow), count_texts(texts), progress, batch_tokens)
+        return self._vector_blocks(texts, text_prompt, run, normalize)
 
-        def blocks() -> Iterator[Float[np.ndarray, "n E"]]:
-            with run as started:
-                for block in infer(text_chunks(texts), self._reader(text_prompt, counter), self._vectors, started):
-                    yield unit(block) if normalize and not self.is_unit else block  # twice would change last bits
-
-        return blocks()
+    def _vector_blocks(
+        self, texts: Iterable[str], text_prompt: str, run: AbstractContextManager[InferenceRun], normalize: bool
+    ) -> Iterator[Float[np.ndarray, "n E"]]:
+        with run as started:
+            read = partial(self._read, text_prompt, started.counter)
+            for block in infer(text_chunks(texts), read, self._vectors, started):
+                yield unit(block) if normalize and not self.is_unit else block  # twice would change last bits
 
     def pair_scores(
         self, first: Sequence[str], second: Sequence[str], *, similarity: str = "cosine", **options: Any
@@ -444,7 +459,7 @@ class Embedder(ABC):
         texts = TokenizedTexts.of(self.tokenizer, inputs, prompt, name)
         windows = texts.windows(hides_prompt=not self.manifest.include_prompt, overlapping=overlapping)
         check_readable(
-            [window.ids for window in windows],
+            list(map(attrgetter("ids"), windows)),
             self.tokenizer,
             self.encoder.vocabulary,
             lambda i: name(sum(not window.place for window in windows[: i + 1]) - 1),  # the text of the window
@@ -517,7 +532,7 @@ class Embedder(ABC):
         return document
 
     def _encode_layers(
-        self, texts: Iterable[str], text_prompt: str, run: Any, only_last: bool
+        self, texts: Iterable[str], text_prompt: str, run: AbstractContextManager[InferenceRun], only_last: bool
     ) -> Iterator[Float[np.ndarray, "L t D"]]:
         """Every layer of each text's tokens, or the last one alone."""
 
@@ -525,13 +540,16 @@ class Embedder(ABC):
             return self._layers([window.ids for window in windows], only_last, batches)
 
         with run as started:
-            for layers in infer(text_chunks(texts), self._reader(text_prompt, started.counter), layers_of, started):
+            read = partial(self._read, text_prompt, started.counter)
+            for layers in infer(text_chunks(texts), read, layers_of, started):
                 yield from layers
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
         return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
 
-    def _run(self, counter: TruncationCounter, total: int | None, progress: Progress, batch_tokens: int | None) -> Any:
+    def _run(
+        self, counter: TruncationCounter, total: int | None, progress: Progress, batch_tokens: int | None
+    ) -> AbstractContextManager[InferenceRun]:
         return inference_run(
             counter,
             total=total,
@@ -547,7 +565,9 @@ class Embedder(ABC):
         skips = tokenizer.unknown is not None
         return TruncationCounter(tokenizer.max_content_length, overflow, skips=skips, word_limit=tokenizer.longest_word)
 
-    def _token_run(self, texts: Iterable[str], overflow: Overflow, progress: Progress, batch_tokens: int | None) -> Any:
+    def _token_run(
+        self, texts: Iterable[str], overflow: Overflow, progress: Progress, batch_tokens: int | None
+    ) -> AbstractContextManager[InferenceRun]:
         """A run for vectors of tokens, which windows do not have."""
         if overflow == "mean":
             raise BadInput(
@@ -556,22 +576,26 @@ class Embedder(ABC):
             )
         return self._run(self._counter(overflow), count_texts(texts), progress, batch_tokens)
 
-    def _reader(self, text_prompt: str, counter: TruncationCounter) -> Callable[[list[str], Rows], list[TextWindow]]:
-        """What `infer` tokenizes distinct texts by: their windows, with tokens counted for every row."""
-
-        def read(distinct: list[str], rows: Rows) -> list[TextWindow]:
-            start = counter.texts
-            texts, windows = self.windows(
-                distinct,
-                text_prompt,
-                overlapping=counter.overflow == "mean",
-                name=lambda i: TEXTS(start + np.flatnonzero(rows == i)[0]),
-            )
-            counter.add(np.asarray(texts.lengths, np.int64)[rows], longest_words(texts.overlong, rows))
-            return windows
-
-        return read
+    def _read(self, text_prompt: str, counter: TruncationCounter, distinct: list[str], rows: Rows) -> list[TextWindow]:
+        """The windows of distinct texts, with tokens counted for every row."""
+        start = counter.texts
+        texts, windows = self.windows(
+            distinct,
+            text_prompt,
+            overlapping=counter.overflow == "mean",
+            name=lambda i: TEXTS(start + np.flatnonzero(rows == i)[0]),
+        )
+        unread = longest_words(texts.overlong, rows) if texts.overlong else {}
+        counter.add(np.asarray(texts.lengths, np.int64)[rows], unread)
+        return windows
 
     def _vectors(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "N E"]:
         """The vectors of the texts that these are windows of, those of one text averaged before the heads."""
         return self._through_heads(mean_of_windows(self._pooled(windows, batches), windows))
+
+
+def warn_of_readers(reasons: Sequence[str]) -> None:
+    """A warning where only likewise will read what is saved."""
+    if reasons:
+        what = " and ".join(reasons)
+        warnings.warn(f"sentence-transformers cannot read this model, for {what}; likewise can", stacklevel=3)

@@ -76,7 +76,7 @@ class Engine:
 ENGINES: dict[str, Engine] = {
     "native": Engine(
         "likewise.engines.native.native_embedder:NativeEmbedder",
-        "likewise.engines.native.native_cross_encoder:NativeCrossEncoder",
+        "likewise.engines.array_cross_encoder:NativeCrossEncoder",
         is_default=_no_gpu_for_torch,
     ),
     "torch": Engine(
@@ -86,7 +86,7 @@ ENGINES: dict[str, Engine] = {
     ),
     "numpy": Engine(
         "likewise.engines.numpy.numpy_embedder:NumpyEmbedder",
-        "likewise.engines.numpy.numpy_cross_encoder:NumpyCrossEncoder",
+        "likewise.engines.array_cross_encoder:NumpyCrossEncoder",
     ),
 }
 """In order of preference: without `engine=`, the first row that is installed and supports what was asked for.

@@ -1,6 +1,6 @@
 """The one inference loop: items (texts, or pairs of texts) to results in the order given, whatever computes them.
 
-For each window of items: equal items are computed once, `tokenize` turns them into sequences and counts their tokens,
+For each chunk of items: equal items are computed once, `tokenize` turns them into sequences and counts their tokens,
 `compute` runs the sequences in batches of tokens (`WindowBatches.run`, which halves a batch where memory runs out and
 restores the order), and every result is checked to be finite.
 """
@@ -8,15 +8,15 @@ restores the order), and every result is checked to be finite.
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral
 from operator import setitem
 from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from .runtime.memory import batch_token_budget, check_finite
+from .errors import BadInput, BadModel, OutOfMemory
 from .runtime.progress import Advance, Progress, show_progress
-from .text.packing import in_batches
 from .text.truncation import TruncationCounter
 
 Item = TypeVar("Item", bound=Hashable)
@@ -27,10 +27,13 @@ Results = TypeVar("Results", Float[np.ndarray, "..."], list[Float[np.ndarray, ".
 """A row per item, or an array per item."""
 Rows = Int[np.ndarray, " items"]
 
+TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
+"""Tokens per batch, by device (benchmarks/budget.py measures the speed of each choice; only the CPU's was measured)."""
+
 
 @dataclass(frozen=True)
 class InferenceRun:
-    """What one call of a user shares among its windows: the count of tokens, the size of batches, the progress."""
+    """What one call of a user shares among its chunks: the count of tokens, the size of batches, the progress."""
 
     counter: TruncationCounter
     max_tokens: int
@@ -61,9 +64,76 @@ def inference_run(
         counter.warn()
 
 
+def batch_token_budget(asked: int | None, device: str, threads: int = 1) -> int:
+    """Tokens per batch: the number given, or the default for that kind of device and these threads that share a batch.
+
+    Threads wait for each other at the end of a batch, so a batch grows with their number.
+    """
+    if asked is None:
+        return TOKENS_PER_BATCH.get(device, TOKENS_PER_BATCH["cpu"]) * threads
+    if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 1:
+        raise BadInput(f"batch_tokens is {asked!r}; expected a whole number above 0")
+    return int(asked)
+
+
+def infer(
+    chunks: Iterable[Sequence[Item]],
+    tokenize: Callable[[list[Item], Rows], Sequences],
+    compute: Callable[[Sequences, "WindowBatches"], Results],
+    run: InferenceRun,
+) -> Iterator[Results]:
+    """The results of each chunk, in order.
+
+    Args:
+        chunks: items, some at a time.
+        tokenize: distinct items, and for every item of the chunk its position among them, to what `compute` takes;
+            it adds the items to `run.counter`.
+        compute: the results of the distinct items, in their order.
+        run: what the chunks share.
+    """
+    for chunk in chunks:
+        items, rows = distinct_items(chunk)
+        results = compute(tokenize(items, rows), WindowBatches(len(chunk), run.max_tokens, run.advance))
+        if len(items) < len(chunk):
+            results = _repeated(results, rows)
+        what, start = run.counter.what, run.counter.texts - len(chunk)
+        if isinstance(results, np.ndarray):
+            check_finite(results, what, start, run.precision)
+        else:
+            for i, result in enumerate(results, start):
+                check_finite(result[None], what, i, run.precision)
+        yield results
+
+
+def distinct_items(items: Sequence[Item]) -> tuple[list[Item], Rows]:
+    """Each different item once, and for every item its position among them."""
+    distinct = list(dict.fromkeys(items))
+    if len(distinct) == len(items):
+        return distinct, np.arange(len(items))
+    positions = dict(zip(distinct, range(len(distinct)), strict=True))
+    return distinct, np.fromiter(map(positions.__getitem__, items), np.int64, len(items))
+
+
+def _repeated(results: Results, rows: Rows) -> Results:
+    """A result for every item from those of the distinct items."""
+    if isinstance(results, np.ndarray):
+        return np.asarray(results[rows])
+    return [results[row].copy() for row in rows]  # copies, so that changing one changes no other
+
+
+def check_finite(rows: Float[np.ndarray, "n ..."], what: str, start: int, precision: str) -> None:
+    """Raise an error if a row is not finite; it names the first such row as `what[start + row]`."""
+    finite = np.isfinite(rows)
+    if finite.all():
+        return
+    first = start + int(np.argmin(finite.all(tuple(range(1, rows.ndim)))))
+    hint = "" if precision == "fp32" else '; try precision="fp32"'
+    raise BadModel(f"{what}[{first}] gave a vector that is not finite in {precision}{hint}")
+
+
 @dataclass(frozen=True)
 class WindowBatches:
-    """How the sequences of one window are computed; progress counts its `items`, repeated ones included."""
+    """How the sequences of one chunk are computed; progress counts its `items`, repeated ones included."""
 
     items: int
     max_tokens: int
@@ -78,55 +148,55 @@ class WindowBatches:
     ) -> Buffer:
         """Fills `results`: `attempt` computes the sequences of these indices, or returns None where memory ran out."""
         items_per_token = self.items / max(1, sum(lengths))
-        for batch, block in in_batches(lengths, self.max_tokens, attempt):
+        for batch, tokens, block in in_batches(lengths, self.max_tokens, attempt):
             store(results, batch, block)
-            tokens = sum(lengths[i] for i in batch)
             self.advance(items_per_token * tokens, tokens)
         return results
 
 
-def infer(
-    windows: Iterable[Sequence[Item]],
-    tokenize: Callable[[list[Item], Rows], Sequences],
-    compute: Callable[[Sequences, WindowBatches], Results],
-    run: InferenceRun,
-) -> Iterator[Results]:
-    """The results of each window, in order.
+def in_batches(
+    lengths: Sequence[int], budget: int, attempt: Callable[[list[int]], Block | None]
+) -> Iterator[tuple[list[int], int, Block]]:
+    """Each planned batch, its tokens, and the result of `attempt` for it.
 
-    Args:
-        windows: items, some at a time.
-        tokenize: distinct items, and for every item of the window its position among them, to what `compute` takes;
-            it adds the items to `run.counter`.
-        compute: the results of the distinct items, in their order.
-        run: what the windows share.
+    `attempt` returns None where memory ran out; the batch is then halved and tried again, and no later batch is as
+    large as the one that failed.
+
+    Raises:
+        OutOfMemory: a single text does not fit.
     """
-    for window in windows:
-        items, rows = distinct_items(window)
-        sequences = tokenize(items, rows)
-        results = compute(sequences, WindowBatches(len(window), run.max_tokens, run.advance))
-        if len(items) < len(window):
-            results = _repeated(results, rows)
-        _check_finite(results, run, len(window))
-        yield results
+    pending = plan_batches(lengths, budget)[::-1]
+    limit = budget
+    while pending:
+        batch = pending.pop()
+        size = sum(map(lengths.__getitem__, batch))
+        if len(batch) == 1 or size <= limit:
+            result = attempt(batch)
+            if result is not None:
+                yield batch, size, result
+                continue
+            if len(batch) == 1:
+                raise OutOfMemory(f"there is not enough memory for a single text of {size:,} tokens")
+            limit = size // 2
+        half = len(batch) // 2
+        pending += [batch[half:], batch[:half]]
 
 
-def distinct_items(items: Sequence[Item]) -> tuple[list[Item], Rows]:
-    """Each different item once, and for every item its position among them."""
-    positions = {item: i for i, item in enumerate(dict.fromkeys(items))}
-    return list(positions), np.fromiter((positions[item] for item in items), np.int64, len(items))
+def plan_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """A list of sentence indices for each batch, longest first; one longer than the budget of tokens is alone in its.
 
-
-def _repeated(results: Results, rows: Rows) -> Results:
-    """A result for every item from those of the distinct items."""
-    if isinstance(results, np.ndarray):
-        return np.asarray(results[rows])
-    return [results[row].copy() for row in rows]  # copies, so that changing one changes no other
-
-
-def _check_finite(results: Results, run: InferenceRun, items: int) -> None:
-    start = run.counter.texts - items
-    if isinstance(results, np.ndarray):
-        check_finite(results, run.counter.what, start, run.precision)
-        return
-    for i, result in enumerate(results):
-        check_finite(result[None], run.counter.what, start + i, run.precision)
+    Packed tokens need no padding, so a batch costs the sum of its lengths. Sorting is still useful: sentences of equal
+    length become neighbours, which attention on a CPU treats as one block (`Ragged.runs`), and the largest batch comes
+    first, so that memory runs out at once or not at all.
+    """
+    if budget < 1:
+        raise ValueError(f"the budget of a batch is {budget} tokens; expected at least 1")
+    batches: list[list[int]] = []
+    remaining = 0
+    for i in np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist():
+        if not batches or lengths[i] > remaining:
+            batches.append([])
+            remaining = budget
+        batches[-1].append(i)
+        remaining -= lengths[i]
+    return batches

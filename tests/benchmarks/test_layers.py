@@ -13,7 +13,7 @@ from benchmarks.layers.page import BETTER, PAGE, SAME, WORSE, page, verdicts
 from benchmarks.layers.value_vectors import KINDS, RecordingEncoder, vectors
 from likewise import Embedder
 from likewise.engines.description import read_description
-from likewise.engines.numpy.poolings import array_pooling
+from likewise.engines.numpy.poolings_and_heads import array_pooling
 from likewise.evaluate.task import Evidence, Result, Score, Task
 from tests.tiny import TEXTS
 

@@ -12,9 +12,8 @@ from safetensors.torch import save_file
 from likewise import Reranker
 from likewise.arrays.activations import sigmoid, softmax
 from likewise.encoders.families import FAMILIES
+from likewise.engines.array_cross_encoder import NativeCrossEncoder, NumpyCrossEncoder
 from likewise.engines.description import DESCRIPTIONS
-from likewise.engines.native.native_cross_encoder import NativeCrossEncoder
-from likewise.engines.numpy.numpy_cross_encoder import NumpyCrossEncoder
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
 from likewise.heads import ACTIVATIONS as TORCH_ACTIVATIONS
 from likewise.reranker import CrossEncoder, PolyEncoder

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-import likewise.engines.numpy.poolings as numpy_poolings
+import likewise.engines.numpy.poolings_and_heads as numpy_poolings
 import likewise.pooling as torch_poolings
 from likewise import Embedder
 from likewise.arrays.activations import ACTIVATIONS as OF_HEADS

@@ -200,7 +200,7 @@ def test_equal_pairs_are_computed_once_and_every_text_is_tokenised_once(fresh, m
 
 def test_windows_of_pairs_are_joined(small, monkeypatch):
     wanted = small.score(PAIRS)
-    monkeypatch.setattr("likewise.reranker.text_pairs.TEXTS", 3)
+    monkeypatch.setattr("likewise.reranker.text_pairs.CHUNK_TEXTS", 3)
     _close(small.score(PAIRS), wanted)
 
 

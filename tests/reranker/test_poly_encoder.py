@@ -101,7 +101,7 @@ def test_company_batches_windows_and_chunks_change_nothing(polys, monkeypatch):
     np.testing.assert_allclose([reranker.score([pair])[0] for pair in PAIRS], wanted, rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(reranker.score(PAIRS, batch_tokens=20), wanted, rtol=1e-5, atol=1e-4)
     matrix = reranker.match(reranker.encode_contexts(TEXTS), reranker.encode_candidates(TEXTS))
-    monkeypatch.setattr("likewise.reranker.text_pairs.TEXTS", 2)
+    monkeypatch.setattr("likewise.reranker.text_pairs.CHUNK_TEXTS", 2)
     monkeypatch.setattr(poly_encoder, "NUMBERS", 400)
     np.testing.assert_allclose(reranker.score(PAIRS), wanted, rtol=1e-5, atol=1e-4)
     again = reranker.match(reranker.encode_contexts(TEXTS), reranker.encode_candidates(TEXTS))

@@ -9,7 +9,7 @@ if find_spec("starlette") is None:
 else:
     from starlette.testclient import TestClient
 
-    from likewise.engines.numpy.numpy_cross_encoder import NumpyCrossEncoder
+    from likewise.engines.array_cross_encoder import NumpyCrossEncoder
     from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
     from likewise.search.texts.text_index import TextIndex
     from likewise.serve import ServeSettings, create_app

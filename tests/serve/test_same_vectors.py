@@ -17,7 +17,7 @@ from likewise.errors import TooLong
 from likewise.heads import Dense
 from likewise.pooling import Dissection, Fusion, Reduce, Stack
 from likewise.search.texts.text_index import TextIndex
-from likewise.text.windows import TextWindow
+from likewise.text.inputs import TextWindow
 from tests.native_library import needs_native
 from tests.tiny import LONG, model_folder
 

@@ -82,8 +82,8 @@ def test_an_error_shows_little_of_a_large_value():
 
 
 def test_a_window_holds_few_texts_and_few_letters(monkeypatch):
-    monkeypatch.setattr(inputs, "TEXTS", 3)
-    monkeypatch.setattr(inputs, "CHARACTERS", 10)
+    monkeypatch.setattr(inputs, "CHUNK_TEXTS", 3)
+    monkeypatch.setattr(inputs, "CHUNK_CHARACTERS", 10)
     given = ["a"] * 7 + ["b" * 9, "c", "d" * 50, "e"]
     result = list(text_chunks(given))
     assert [t for window in result for t in window] == given

@@ -7,8 +7,8 @@ import pytest
 
 from likewise import Embedder
 from likewise.errors import BadInput
+from likewise.text.inputs import TextWindow, TokenizedTexts, mean_of_windows
 from likewise.text.tokenizer import Tokenizer
-from likewise.text.windows import TextWindow, TokenizedTexts, mean_of_windows
 from tests.native_library import NATIVE
 from tests.tiny import LONG, TEXTS, model_folder, wordpieces
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from likewise.inference import plan_batches
 from likewise.model_files import read_manifest
-from likewise.text.packing import plan_batches
 from likewise.text.tokenizer import Tokenizer
 
 from ..spec import Spec

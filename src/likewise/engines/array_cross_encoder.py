@@ -1,12 +1,15 @@
-"""ArrayCrossEncoder: what the cross-encoders without torch share: an engine's encoder, and a head in NumPy."""
+"""Cross-encoders without torch: an engine's encoder, and a classification head in NumPy."""
 
 import json
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
+from ..embedder import warn_of_readers
 from ..encoders.config import Config, in_eight_bits, read_config
 from ..encoders.families import model_type
 from ..engine_registry import LoadOptions
@@ -14,7 +17,8 @@ from ..errors import BadModel
 from ..inference import WindowBatches
 from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
 from ..model_files.folder import check_same
-from ..reranker.classification_heads import check_head, head_of
+from ..native.threads import thread_count
+from ..reranker.classification_heads import ClassificationHead, HeadShape, check_head, head_of
 from ..reranker.joint_reranker import JointReranker, TokenIdPair
 from ..runtime.atomic_files import target_folder
 from ..runtime.lazy_imports import torch_hint
@@ -22,10 +26,12 @@ from ..text.tokenizer import Tokenizer, max_input_length
 from .array_embedder import ArrayEmbedder, none_if_memory_runs_out
 from .array_encoder import ArrayEncoder
 from .description import check_described, read_description, tensors
-from .numpy.numpy_classifier import NumpyClassifier, stored_head
-from .readability import warn_of_readers
+from .native.native_embedder import NativeEmbedder
+from .numpy.encoders import ACTIVATION_FUNCTIONS, layer_norm
+from .numpy.numpy_embedder import NumpyEmbedder
 from .stored_weights import (
     StoredTensor,
+    StoredWeights,
     array_fingerprint,
     check_unchanged,
     file_states,
@@ -44,7 +50,7 @@ class ArrayCrossEncoder(JointReranker):
     encoder: ArrayEncoder
     device = "cpu"
 
-    def __init__(self, tokenizer: Tokenizer, encoder: ArrayEncoder, head: NumpyClassifier, manifest: PairManifest):
+    def __init__(self, tokenizer: Tokenizer, encoder: ArrayEncoder, head: "NumpyClassifier", manifest: PairManifest):
         self.tokenizer, self.encoder, self.head, self.manifest = tokenizer, encoder, head, manifest
         tokenizer.check(encoder.vocabulary)
         self._files = file_states(manifest.encoder)
@@ -151,3 +157,54 @@ class ArrayCrossEncoder(JointReranker):
             lambda batch: none_if_memory_runs_out(lambda: logits(batch)),
             np.empty((len(contents), len(self.labels)), np.float32),
         )
+
+
+class NativeCrossEncoder(ArrayCrossEncoder):
+    """A cross-encoder whose encoder the compiled library computes, in fp32 (the default), bf16 or int8.
+
+    A pair's score has the same bits whatever pairs it is scored with, in whatever order, batches and number of threads.
+    """
+
+    ENGINE = NativeEmbedder
+
+    @property
+    def batch_threads(self) -> int:
+        """Threads that share the pairs of a batch."""
+        return thread_count()
+
+
+class NumpyCrossEncoder(ArrayCrossEncoder):
+    """A cross-encoder that NumPy computes."""
+
+    ENGINE = NumpyEmbedder
+
+
+def stored_head(folder: Path, config: Config, head: ClassificationHead) -> dict[str, StoredTensor]:
+    """The tensors of the classification head of a model folder, as they are stored, by our names.
+
+    Raises:
+        BadModel: a tensor is missing, of another shape than the config's, or not finite.
+    """
+    with ExitStack() as stack:
+        stored = StoredWeights(folder, stack)
+        shapes = head.shape(config).tensors
+        return {ours: stored.read(head.file_name(ours), *sizes) for ours, sizes in shapes.items()}
+
+
+class NumpyClassifier:
+    """Pooled vectors to logits: out(norm(activation(dense(x)))), in fp32."""
+
+    def __init__(self, shape: HeadShape, tensors: Mapping[str, StoredTensor]) -> None:
+        self.shape, self.activation = shape, ACTIVATION_FUNCTIONS[shape.activation]
+        self.weights = {name: tensor.fp32() for name, tensor in tensors.items()}
+
+    def __call__(self, pooled: Float[Array, "N D"]) -> Float[Array, "N C"]:
+        x = self.activation(self._linear("dense", pooled))
+        if self.shape.norm is not None:
+            x = layer_norm(x, (self.weights["norm.weight"], self.weights.get("norm.bias", 0.0)), self.shape.norm)
+        return self._linear("out", x)
+
+    def _linear(self, layer: str, x: Float[Array, "N D"]) -> Float[Array, "N E"]:
+        """Row by row, since the bits of a product of matrices depend on how many rows there are."""
+        weight, bias = self.weights[f"{layer}.weight"], self.weights.get(f"{layer}.bias", 0.0)
+        return np.asarray((x[:, None] @ weight.T)[:, 0] + bias, np.float32)

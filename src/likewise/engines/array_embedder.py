@@ -4,6 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from safetensors.numpy import save_file
 
-from ..embedder import Embedder, HeadWeights
+from ..embedder import Embedder, HeadWeights, warn_of_readers
 from ..encoders.config import in_eight_bits, read_config
 from ..encoders.families import model_type
 from ..engine_registry import LoadOptions
@@ -22,13 +23,11 @@ from ..model_files.folder import check_same
 from ..model_files.provenance import readable_provenance, write_provenance
 from ..runtime.atomic_files import target_folder
 from ..runtime.weight_files import WeightFormat
+from ..text.inputs import TextWindow
 from ..text.tokenizer import Tokenizer, max_input_length
-from ..text.windows import TextWindow
 from .array_encoder import ArrayEncoder
 from .description import Description, check_described, read_description, tensors
-from .numpy.heads import NumpyHead, heads_of, truncated
-from .numpy.poolings import ArrayPooling, array_pooling
-from .readability import parts_only_here, warn_of_readers
+from .numpy.poolings_and_heads import ArrayPooling, NumpyHead, array_pooling, heads_of, truncated
 from .stored_weights import (
     StoredTensor,
     array_fingerprint,
@@ -61,7 +60,8 @@ class ArrayEmbedder(Embedder):
         self.tokenizer, self.encoder, self.pooling = tokenizer, encoder, pooling
         self.heads, self.manifest = tuple(heads), manifest
         tokenizer.check(encoder.vocabulary)
-        self._width = heads[-1].width if heads else pooling.width(encoder.width)
+        self._pooled_width = pooling.width(encoder.width)
+        self._width = heads[-1].width if heads else self._pooled_width
         self._files = file_states(manifest.encoder)
 
     @classmethod
@@ -208,11 +208,6 @@ class ArrayEmbedder(Embedder):
         write_tensors(folder / "model.safetensors", weights)
         check_same(read_manifest(folder), manifest)
 
-    def only_here(self, *, weights: WeightFormat | None = None) -> list[str]:
-        """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
-        folder = self.manifest.encoder
-        return parts_only_here(self.pooling.spec, model_type(read_config(folder), folder), weights)
-
     def _manifest(self) -> Manifest:
         """What the model is composed of, to be written."""
         return replace(
@@ -231,16 +226,20 @@ class ArrayEmbedder(Embedder):
 
     def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[Array, "P W"]:
         """The pooled vector of each window, before the heads."""
+        sequences = list(map(attrgetter("ids"), windows))
 
-        def pooled(batch: list[int]) -> Array:  # a shape here would be made again at every call, in 30 µs
-            hidden = [windows[i].hidden for i in batch]
-            return self.pooling(self.encoder, [windows[i].ids for i in batch], hidden if any(hidden) else None)
+        def attempt(batch: list[int]) -> Array | None:  # a shape here would be made again at every call, in 30 µs
+            ids, hidden = [], []
+            for i in batch:
+                ids.append(sequences[i])
+                hidden.append(windows[i].hidden)
+            try:
+                return self.pooling(self.encoder, ids, hidden if any(hidden) else None)
+            except MemoryError:
+                return None
 
-        return batches.run(
-            [len(window.ids) for window in windows],
-            lambda batch: none_if_memory_runs_out(lambda: pooled(batch)),
-            np.empty((len(windows), self.pooling.width(self.encoder.width)), np.float32),
-        )
+        results = np.empty((len(windows), self._pooled_width), np.float32)
+        return batches.run(list(map(len, sequences)), attempt, results)
 
     def _layers(self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
         """Every layer of every sequence of ids, or the last one alone."""

@@ -23,8 +23,8 @@ from ..arrays.dissection import (
 )
 from ..embedder import Embedder
 from ..errors import BadInput
+from ..inference import plan_batches
 from ..text.inputs import text_chunks
-from ..text.packing import plan_batches
 
 MAX_TOKENS = 2048  # tokens of one batch; their vectors at all layers are in memory at once
 MIN_TEXTS = 20  # with fewer, idf is meaningless

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ..engine_registry import engine_of
-from ..text.prompts import resolve_prompt
+from ..text.inputs import resolve_prompt
 
 if TYPE_CHECKING:
     from ..embedder import Embedder

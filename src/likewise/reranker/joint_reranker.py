@@ -13,10 +13,9 @@ from jaxtyping import Float
 
 from ..encoders.config import Config
 from ..errors import BadModel
-from ..inference import Rows, WindowBatches, infer
+from ..inference import Rows, WindowBatches, check_finite, infer
 from ..model_files import PairManifest
 from ..module_registry import ACTIVATIONS
-from ..runtime.memory import check_finite
 from ..runtime.progress import Progress
 from ..text.tokenizer import SETTINGS, Tokenizer, truncate_longest_first
 from ..text.truncation import TruncationCounter, longest_words

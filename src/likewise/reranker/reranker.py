@@ -19,7 +19,7 @@ from ..inference import InferenceRun, inference_run
 from ..model_files import PairManifest, locate, read_pair_manifest
 from ..runtime.lazy_imports import require_torch
 from ..runtime.progress import Progress
-from ..text.prompts import resolve_prompt
+from ..text.inputs import resolve_prompt
 from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter
 from .text_pairs import TextPairs, checked_texts

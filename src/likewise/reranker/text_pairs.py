@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ..errors import BadInput
-from ..text.inputs import TEXTS, describe_value, is_list_of_rows
+from ..text.inputs import CHUNK_TEXTS, describe_value, is_list_of_rows
 
 T = TypeVar("T", bound=Hashable)
 TextPairs = Iterable[Any]
@@ -32,7 +32,7 @@ def checked_texts(texts: Iterable[Any], what: str) -> list[str]:
 
 def in_windows(items: Sequence[T], largest: int | None = None) -> Iterator[Sequence[T]]:
     """The items, some at a time; at most `largest`, where that is given."""
-    size = min(TEXTS, largest or TEXTS)
+    size = min(CHUNK_TEXTS, largest or CHUNK_TEXTS)
     return (items[start : start + size] for start in range(0, len(items), size))
 
 

@@ -1,6 +1,7 @@
 """Device and precision of a model, and detection of running out of memory."""
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
@@ -9,7 +10,6 @@ from torch import nn
 
 from ..errors import BadInput
 from .arguments import known_name
-from .memory import is_out_of_memory_error
 
 T = TypeVar("T")
 Module = TypeVar("Module", bound=nn.Module)
@@ -59,6 +59,29 @@ def _moved(move: Callable[..., T], *args: Any, **kwargs: Any) -> T:
 def precision_name(dtype: torch.dtype) -> str:
     """The name of the precision with this data type."""
     return next(name for name, known in PRECISIONS.items() if known == dtype)
+
+
+OUT_OF_MEMORY = re.compile(
+    "|".join(
+        (
+            "out of memory",  # CUDA's, MPS's, and the operating system's "Out of memory"
+            "not enough memory",  # torch's allocator on Windows
+            "allocate memory",  # torch's allocator elsewhere: "DefaultCPUAllocator: can't allocate memory"
+            "unable to allocate",  # NumPy's, inside the message of another error
+            r"std::bad_alloc|bad allocation",  # C++'s own
+            r"could not (create|execute) a primitive(?! desc)",  # oneDNN's; for a descriptor the cause is another
+            "could not create a memory object",  # oneDNN's
+            r"CU(BLAS|DNN|SOLVER|SPARSE)_STATUS_ALLOC_FAILED",  # CUDA's libraries
+        )
+    ),
+    re.IGNORECASE,
+)
+"""Matches the messages of plain RuntimeErrors that are raised when memory runs out."""
+
+
+def is_out_of_memory_error(error: BaseException) -> bool:
+    """Whether an error reports a failed memory allocation, by its type or its message."""
+    return isinstance(error, MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
 
 
 def none_if_out_of_memory(make: Callable[[], T]) -> T | None:

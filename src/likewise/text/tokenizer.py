@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import tokenizers
 from ..errors import BadInput, BadModel
 from ..runtime.untrusted_files import bad_setting, boolean_setting, read_object, read_text, regular_file_exists
 from .token_spans import Spans, spans_in_original
-from .tokenizer_checks import check_steps, library_errors
+from .tokenizer_checks import check_steps, library_errors, raise_library_error
 from .unknown_words import FILE, UnknownWords
 
 SETTINGS = "tokenizer_config.json"
@@ -98,26 +99,25 @@ class Tokenizer:
         if why:
             raise BadModel(f"the tokenizer of this model cannot be saved: {why}")
 
-    @property
+    @cached_property
     def max_content_length(self) -> int:
         """Maximum number of tokens of text, special tokens not counted."""
         return self.max_length - len(self.prefix) - len(self.suffix)
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each whole text, without special tokens."""
-        cleaned = [self._clean(text) for text in texts]
-        with library_errors("the model's tokenizer failed on these texts"):
-            return self._encoded(cleaned)
-
-    def _encoded(self, cleaned: list[str]) -> list[list[int]]:
-        if self.unknown is not None and self.unknown.buckets:
-            encoded = self.backend.encode_batch(cleaned, add_special_tokens=False)
-            return [self._with_ngrams(text, e, self.unknown) for text, e in zip(cleaned, encoded, strict=True)]
-        contents: list[list[int]] = [e.ids for e in self.backend.encode_batch_fast(cleaned, add_special_tokens=False)]
+        cleaned = [self._clean(text) for text in texts] if self.lowercase or not "".join(texts).isascii() else texts
+        try:
+            if self.unknown is not None and self.unknown.buckets:
+                encoded = self.backend.encode_batch(cleaned, add_special_tokens=False)
+                return [self._with_ngrams(text, e, self.unknown) for text, e in zip(cleaned, encoded, strict=True)]
+            ids = list(map(attrgetter("ids"), self.backend.encode_batch_fast(cleaned, add_special_tokens=False)))
+        except BaseException as error:  # the library's panics are no Exceptions
+            raise_library_error(error, "the model's tokenizer failed on these texts")
         if self.unknown is None:
-            return contents
+            return ids
         skipped = self.unknown.id
-        return [[i for i in ids if i != skipped] for ids in contents]
+        return [[i for i in content if i != skipped] for content in ids]
 
     def ids_and_spans(self, text: str) -> tuple[list[int], Spans]:
         """The ids of a whole text as `token_ids` gives them, and the characters that each was read from.
@@ -154,8 +154,11 @@ class Tokenizer:
         if self.longest_word is None:
             return {}
         unknown, limit = self.backend.token_to_id(self.backend.model.unk_token), self.longest_word
-        checked = ((i, self._long_words(texts[i], unknown, limit)) for i, ids in enumerate(contents) if unknown in ids)
-        return {i: words for i, words in checked if words}
+        found = {}
+        for i, ids in enumerate(contents):
+            if unknown in ids and (words := self._long_words(texts[i], unknown, limit)):
+                found[i] = words
+        return found
 
     def _long_words(self, text: str, unknown: int | None, limit: int) -> list[tuple[int, int]]:
         """Position and length of each word with more than `limit` characters, as the tokenizer splits words."""
@@ -210,10 +213,9 @@ class Tokenizer:
 
     def first_out_of_vocabulary(self, contents: Sequence[Sequence[int]], vocabulary: int) -> tuple[int, str] | None:
         """Index and token of the first text with an id beyond an encoder's vocabulary size; None if there is none."""
-        if self.vocabulary > vocabulary:  # only some tokenizers can give such an id at all
-            for i, content in enumerate(contents):
-                if content and max(content) >= vocabulary:
-                    return i, self.backend.id_to_token(max(content)) or ""
+        for i, content in enumerate(contents if self.vocabulary > vocabulary else ()):
+            if content and max(content) >= vocabulary:
+                return i, self.backend.id_to_token(max(content)) or ""
         return None
 
     def tokens(self, content: Sequence[int]) -> list[str]:

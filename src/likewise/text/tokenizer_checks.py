@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import tokenizers
 
@@ -32,12 +32,15 @@ def library_errors(what: str) -> Iterator[None]:
     """Turn whatever the tokenizers library raises into a `BadModel`; a panic of its Rust code is a BaseException."""
     try:
         yield
-    except BadModel:
-        raise
     except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise  # ctrl-C, say
-        raise BadModel(f"{what}: {error!s:.300}") from error
+        raise_library_error(error, what)
+
+
+def raise_library_error(error: BaseException, what: str) -> NoReturn:
+    """Raise the `BadModel` for what the library raised; ctrl-C, for example, is raised as it is."""
+    if isinstance(error, BadModel) or (not isinstance(error, Exception) and type(error).__name__ != "PanicException"):
+        raise error
+    raise BadModel(f"{what}: {error!s:.300}") from error
 
 
 def check_steps(backend: tokenizers.Tokenizer, what: str) -> None:

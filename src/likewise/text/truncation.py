@@ -61,7 +61,7 @@ class TruncationCounter:
     longest_word: int = 0
 
     def __post_init__(self) -> None:
-        choices = [choice for choice in get_args(Overflow) if choice != "mean" or self.windows]
+        choices = get_args(Overflow) if self.windows else get_args(Overflow)[:-1]  # "mean" is the last
         if self.overflow not in choices:
             raise BadInput(f"overflow={self.overflow!r} is not possible here; expected one of {', '.join(choices)}")
 

@@ -5,7 +5,7 @@ import torch
 
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import OutOfMemory
-from likewise.text.packing import plan_batches
+from likewise.inference import plan_batches
 from likewise.train.objectives import Classification, Contrastive, Regression
 from likewise.train.step import embedder_step, memory
 from likewise.train.step.embedder_step import embedder_backward, packed_forward, tokenized_batch

@@ -12,9 +12,9 @@ from likewise.arrays.ragged import Ragged
 from likewise.encoders.layers import without_dropout
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, OutOfMemory
+from likewise.inference import plan_batches
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.reranker.poly_encoder import score_candidates
-from likewise.text.packing import plan_batches
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.evaluators import AccuracyEvaluator, SpearmanEvaluator

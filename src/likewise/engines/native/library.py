@@ -194,29 +194,43 @@ class Model:
         Layer 0 is the embeddings. If layers are requested, reductions are of the last one requested, and no further
         layer is computed. `skips` holds, for each sentence, the number of first tokens that reductions leave out.
         """
-        named = (("ids", ids), ("segments", segments), ("lengths", lengths), ("skips", skips))
-        arrays = [_whole(array, name) for name, array in named]
-        tokens, sentences = len(arrays[0]), len(arrays[2])
-        sizes = [len(array) for array in (arrays[1], arrays[3]) if array is not None]
-        if sizes != [size for array, size in ((segments, tokens), (skips, sentences)) if array is not None]:
+        tokens, sentences = len(ids), len(lengths)
+        expected = len(ids if segments is None else segments), len(lengths if skips is None else skips)
+        if expected != (tokens, sentences):
             raise BadInput(
                 f"{tokens} ids in {sentences} sentences want a segment for each id and a skip for each sentence"
             )
         first, last = layers or (self.depth, self.depth)
         if not 0 <= first <= last <= self.depth:
             raise BadInput(f"layers {first} to {last} were asked for; this model has 0 to {self.depth}")
-        states = np.empty((last - first + 1, tokens, self.width), np.float32) if layers else None
-        mask, count = _reductions(reductions)
-        pooled = np.empty((sentences, count * self.width), np.float32) if count else None
-        seconds = np.zeros(len(KINDS))
-        outputs = [_address(x) for x in (states, pooled, seconds if execution.measure else None)]
-        numbers = (tokens, sentences, execution.threads, execution.chunk_tokens, first, last, mask)
-        request = _Request(*(_address(x) for x in arrays), *numbers, *outputs)
-        message = ctypes.create_string_buffer(MESSAGE)
-        check_code(self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE), message)
-        return NativeOutput(
-            states, pooled, dict(zip(KINDS, seconds.tolist(), strict=True)) if execution.measure else {}
+        if not {*reductions} <= {*REDUCTIONS} or len({*reductions}) != len(reductions):
+            raise BadInput(f"the reductions {reductions} are not among {', '.join(REDUCTIONS)}, each once")
+        arrays: dict[str, Array | None] = {"ids": ids, "segments": segments, "lengths": lengths, "skips": skips}
+        for name, array in arrays.items():
+            if array is not None:
+                arrays[name] = _whole(array, name)
+        arrays["layers"] = np.empty((last - first + 1, tokens, self.width), np.float32) if layers else None
+        size = (sentences, len(reductions) * self.width)
+        arrays["pooled"] = np.empty(size, np.float32) if reductions else None
+        arrays["seconds"] = np.zeros(len(KINDS)) if execution.measure else None
+        request = _Request(
+            tokens=tokens,
+            sentences=sentences,
+            threads=execution.threads,
+            chunk_tokens=execution.chunk_tokens,
+            first_layer=first,
+            last_layer=last,
+            reductions=sum(map(REDUCTIONS.__getitem__, reductions)),
         )
+        for name, array in arrays.items():
+            if array is not None:
+                setattr(request, name, array.ctypes.data)
+        message = ctypes.create_string_buffer(MESSAGE)
+        if code := self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE):
+            check_code(code, message)
+        seconds = arrays["seconds"]
+        measured = {} if seconds is None else dict(zip(KINDS, seconds.tolist(), strict=True))
+        return NativeOutput(arrays["layers"], arrays["pooled"], measured)
 
 
 @cache
@@ -229,21 +243,12 @@ def load() -> Library:
     return Library(library_path())
 
 
-def _reductions(names: Sequence[str]) -> tuple[int, int]:
-    """The library's bit mask for reductions given by name, and how many they are."""
-    if not {*names} <= {*REDUCTIONS} or len({*names}) != len(names):
-        raise BadInput(f"the reductions {names} are not among {', '.join(REDUCTIONS)}, each once")
-    return sum(REDUCTIONS[name] for name in names), len(names)
-
-
 def _floats(x: Array) -> Array:
     return np.ascontiguousarray(x, np.float32)
 
 
-def _whole(x: Array | None, name: str) -> Any:
+def _whole(x: Array, name: str) -> Array:
     """Ids or lengths as 32-bit integers; a number that does not fit raises BadInput instead of wrapping around."""
-    if x is None:
-        return None
     array = np.asarray(x)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise BadInput(f"{name} are {array.dtype} of shape {array.shape}; wanted a row of whole numbers")

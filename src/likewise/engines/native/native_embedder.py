@@ -38,26 +38,29 @@ class NativeEncoder:
 
         `segments` says which text each token of a pair is from; without it all are of the first.
         """
-        lengths = _lengths(ids)
+        lengths = np.fromiter(map(len, ids), np.int32, len(ids))
         if not {*names} <= {*REDUCTIONS}:  # one that is new in Python
             (x,) = self.layers(ids, self.depth, self.depth, segments)
             return reduce_sentences(x, lengths, names, skips)
         found = self.model.run(
-            _flat(ids),
+            np.fromiter(chain.from_iterable(ids), np.int32),
             lengths,
             reductions=names,
-            segments=None if segments is None else _flat(segments),
+            segments=None if segments is None else np.fromiter(chain.from_iterable(segments), np.int32),
             skips=None if skips is None else np.minimum(np.asarray(skips, np.int32), np.maximum(lengths - 1, 0)),
-            execution=_execution(),
+            execution=Execution(threads=thread_count()),
         ).pooled
         assert found is not None  # reductions were asked for
         return found
 
     def layers(self, ids: Ids, first: int, last: int, segments: Ids | None = None) -> Float[Array, "L T D"]:
         """The layers `first` to `last` of these sentences; none above is computed."""
-        kinds = None if segments is None else _flat(segments)
         found = self.model.run(
-            _flat(ids), _lengths(ids), layers=(first, last), segments=kinds, execution=_execution()
+            np.fromiter(chain.from_iterable(ids), np.int32),
+            np.fromiter(map(len, ids), np.int32, len(ids)),
+            layers=(first, last),
+            segments=None if segments is None else np.fromiter(chain.from_iterable(segments), np.int32),
+            execution=Execution(threads=thread_count()),
         ).layers
         assert found is not None  # layers were asked for
         return found
@@ -104,15 +107,3 @@ class NativeEmbedder(ArrayEmbedder):
     def instructions(self) -> str:
         """The instruction set whose kernels it runs; `LIKEWISE_ISA` in the environment chooses another."""
         return self.encoder.model.instructions
-
-
-def _execution() -> Execution:
-    return Execution(threads=thread_count())
-
-
-def _lengths(ids: Ids) -> Array:
-    return np.fromiter((len(sentence) for sentence in ids), np.int32, len(ids))
-
-
-def _flat(ids: Ids) -> Array:
-    return np.fromiter(chain.from_iterable(ids), np.int32)

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ...arrays.ragged import Ragged
-from ...embedder import Embedder, HeadWeights
+from ...embedder import Embedder, HeadWeights, warn_of_readers
 from ...encoders.checkpoint import check_writable, load_encoder, save_encoder
 from ...encoders.encoder import Encoder
 from ...encoders.fingerprint import fingerprint
@@ -36,9 +36,8 @@ from ...pooling.reductions import last
 from ...runtime.atomic_files import target_folder
 from ...runtime.devices import MovableModule, device_and_dtype, none_if_out_of_memory, precision_name
 from ...runtime.weight_files import WeightFormat
+from ...text.inputs import TextWindow
 from ...text.tokenizer import Tokenizer, max_input_length
-from ...text.windows import TextWindow
-from ..readability import parts_only_here, warn_of_readers
 
 
 class TorchEmbedder(MovableModule, Embedder):
@@ -156,10 +155,6 @@ class TorchEmbedder(MovableModule, Embedder):
                 save_file(tensors, partial / name / "model.safetensors", {"format": "pt"})
             save_encoder(self.encoder, partial, weights=weights)
             check_same(read_manifest(partial), manifest)
-
-    def only_here(self, *, weights: WeightFormat | None = None) -> list[str]:
-        """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
-        return parts_only_here(self.pooling.spec, self.encoder.config.get("model_type", ""), weights)
 
     def _manifest(
         self,

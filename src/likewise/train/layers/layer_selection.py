@@ -25,10 +25,10 @@ from ...arrays.reductions import reduce_sentences, reduction_names
 from ...arrays.similarity import unit
 from ...embedder import Embedder
 from ...errors import BadInput, BadModel
+from ...inference import plan_batches
 from ...runtime.arguments import whole_number
 from ...runtime.progress import Progress, show_progress
 from ...text.inputs import text_chunks
-from ...text.packing import plan_batches
 
 LEFT_OUT = 0.2  # of a text's tokens
 MIN_TOKENS = 4  # of a text, without special ones; of fewer nothing can be left out that does not change what it says

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import OutOfMemory
+from ...inference import plan_batches
 from ...runtime.devices import none_if_out_of_memory
-from ...text.packing import plan_batches
 from . import seeding
 from .processes import SINGLE_PROCESS, Processes
 

@@ -1,11 +1,11 @@
-"""Which sentences share a batch."""
+"""Batches: which sentences share one, how many tokens it has, and what happens where memory runs out."""
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from likewise.errors import OutOfMemory
-from likewise.text.packing import in_batches, plan_batches
+from likewise.errors import BadInput, OutOfMemory
+from likewise.inference import TOKENS_PER_BATCH, batch_token_budget, in_batches, plan_batches
 
 lengths = st.lists(st.integers(0, 50), max_size=60)
 budgets = st.integers(1, 120)
@@ -48,15 +48,15 @@ def test_memory_that_runs_out_costs_smaller_batches_and_loses_no_sentence(length
         return None if size > memory else [lengths[i] for i in batch]
 
     result = list(in_batches(lengths, budget, attempt))
-    assert sorted(i for batch, _ in result for i in batch) == list(range(len(lengths)))
-    assert all(built == [lengths[i] for i in batch] for batch, built in result)
+    assert sorted(i for batch, _, _ in result for i in batch) == list(range(len(lengths)))
+    assert all(built == [lengths[i] for i in batch] for batch, _, built in result)
     failed = [size for size, _ in tried if size > memory]
     assert failed == sorted(set(failed), reverse=True), "a batch as large as one that failed was tried again"
 
 
 def test_without_trouble_the_batches_are_those_of_the_plan():
     lengths = [3, 9, 1, 4, 4]
-    assert [batch for batch, _ in in_batches(lengths, 8, tuple)] == plan_batches(lengths, 8)
+    assert [batch for batch, _, _ in in_batches(lengths, 8, tuple)] == plan_batches(lengths, 8)
 
 
 def test_one_sentence_that_never_fits_says_how_long_it_is():
@@ -68,4 +68,24 @@ def test_what_failed_once_is_not_tried_again_at_its_size():
     """Memory for one text of eight, which come in pairs: the first pair fails, and no other is tried."""
     failed = []
     built = list(in_batches([4] * 8, 8, lambda batch: failed.append(batch) if len(batch) > 1 else batch))
-    assert failed == [[0, 1]] and [batch for batch, _ in built] == [[i] for i in range(8)]
+    assert failed == [[0, 1]] and [batch for batch, _, _ in built] == [[i] for i in range(8)]
+
+
+@pytest.mark.parametrize("device", TOKENS_PER_BATCH)
+def test_a_batch_has_the_device_s_number_of_tokens_for_each_thread_that_shares_it(device):
+    assert batch_token_budget(None, device) == TOKENS_PER_BATCH[device]
+    assert batch_token_budget(None, device, 3) == 3 * TOKENS_PER_BATCH[device]
+
+
+def test_a_device_without_a_number_has_the_cpu_s():
+    assert batch_token_budget(None, "xpu") == TOKENS_PER_BATCH["cpu"]
+
+
+def test_a_number_that_is_given_is_the_batch_s_however_many_threads_share_it():
+    assert batch_token_budget(1, "cpu", 3) == 1
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True])
+def test_a_number_below_one_or_not_whole_is_refused(wrong):
+    with pytest.raises(BadInput, match="batch_tokens is .*; expected a whole number above 0"):
+        batch_token_budget(wrong, "cpu")
