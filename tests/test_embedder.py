@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import likewise
 from likewise import Embedder, LikewiseError
+from likewise.arrays.reductions import REDUCTIONS
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
-from likewise.pooling.reductions import REDUCTIONS
 from likewise.runtime.devices import PRECISIONS
 from likewise.text import inputs
 from likewise.text.truncation import Overflow

@@ -9,13 +9,11 @@ from likewise.arrays.ragged import Ragged
 from likewise.arrays.reductions import REDUCTIONS, reduction_names
 from likewise.engines.numpy import poolings_and_heads as numpy_heads
 from likewise.errors import BadModel
-from likewise.module_registry import ACTIVATIONS, HEADS
+from likewise.module_registry import HEADS
 from likewise.pooling import reductions
 
 
 def test_both_engines_implement_every_row():
-    assert list(reductions.REDUCTIONS) == list(REDUCTIONS)
-    assert list(heads.ACTIVATIONS) == list(numpy_heads.ACTIVATIONS) == list(ACTIVATIONS)
     assert set(heads.KINDS) == set(numpy_heads.HEADS) == set(HEADS)
 
 
@@ -25,7 +23,7 @@ def test_torchs_reduction_is_the_reference(name):
     x = np.random.default_rng(0).normal(size=(8, 5)).astype(np.float32)
     position = np.concatenate([np.arange(n) for n in lengths])
     packed = Ragged.of([[0] * n for n in lengths], torch.device("cpu"))
-    ours = reductions.REDUCTIONS[name](torch.from_numpy(x), packed).numpy()
+    ours = reductions.reduction(name)(torch.from_numpy(x), packed).numpy()
     np.testing.assert_allclose(ours, REDUCTIONS[name].compute(x, lengths, position), rtol=1e-5, atol=1e-6)
 
 

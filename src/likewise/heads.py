@@ -10,17 +10,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from .arrays.activations import HEAD_ACTIVATIONS
 from .errors import BadModel
 from .module_registry import check_truncation, head_shapes
 from .runtime.weight_files import read_tensors
-
-ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
-    "Identity": nn.Identity,
-    "Tanh": nn.Tanh,
-    "ReLU": nn.ReLU,
-    "GELU": nn.GELU,
-    "Sigmoid": nn.Sigmoid,
-}
 
 
 class Dense(nn.Module):
@@ -28,12 +21,12 @@ class Dense(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, bias: bool = True, activation: str = "Tanh") -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
+        if activation not in HEAD_ACTIVATIONS:
             raise BadModel(
-                f"a dense head has the unknown activation {activation!r}; there are {', '.join(ACTIVATIONS)}"
+                f"a dense head has the unknown activation {activation!r}; there are {', '.join(HEAD_ACTIVATIONS)}"
             )
         self.linear = nn.Linear(inputs, outputs, bias=bias)
-        self.activation = ACTIVATIONS[activation]()
+        self.activation = getattr(nn, activation)()
 
     def forward(self, x: Float[Tensor, "N E"]) -> Float[Tensor, "N F"]:
         out: Tensor = self.activation(self.linear(x))

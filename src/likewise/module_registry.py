@@ -1,4 +1,4 @@
-"""HEADS and ACTIVATIONS: what can follow a pooling, a row each, read from a model folder before any weight is.
+"""HEADS: what can follow a pooling, a row each, read from a model folder before any weight is.
 
 Every engine implements them by these names (torch: likewise/heads.py). A learned fusion, a pooling with weights, is
 read in the same way. Nothing here needs torch.
@@ -12,8 +12,6 @@ from typing import Any
 from .errors import BadInput, BadModel
 from .runtime.untrusted_files import bad_setting, boolean_setting, whole_number_setting
 
-ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
-"""Of dense heads, by the names of torch's classes."""
 LARGEST_WIDTH = 10**6  # dimensions of a vector
 HeadShapes = tuple[dict[str, tuple[int, ...]], str]
 
@@ -115,12 +113,14 @@ def _dense(config: Mapping[str, Any], folder: Path) -> HeadShapes:
 
 def _activation(config: Mapping[str, Any], folder: Path) -> str:
     """The short name of a dense head's activation, which is one of torch's own."""
+    from .arrays.activations import HEAD_ACTIVATIONS  # here, so that --help loads no NumPy
+
     named = config.get("activation_function", "torch.nn.modules.activation.Tanh")
     package, _, name = str(named).rpartition(".")
-    if name not in ACTIVATIONS or (package and package.partition(".")[0] != "torch"):
+    if name not in HEAD_ACTIVATIONS or (package and package.partition(".")[0] != "torch"):
         raise BadModel(
             f"the Dense head in {folder} asks for the activation {named!r:.100}; there are torch's "
-            f"{', '.join(ACTIVATIONS)}"
+            f"{', '.join(HEAD_ACTIVATIONS)}"
         )
     return name
 

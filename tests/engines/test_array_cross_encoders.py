@@ -10,12 +10,11 @@ import torch
 from safetensors.torch import save_file
 
 from likewise import Reranker
-from likewise.arrays.activations import sigmoid, softmax
+from likewise.arrays.activations import HEAD_ACTIVATIONS, sigmoid, softmax
 from likewise.encoders.families import FAMILIES
 from likewise.engines.array_cross_encoder import NativeCrossEncoder, NumpyCrossEncoder
 from likewise.engines.description import DESCRIPTIONS
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
-from likewise.heads import ACTIVATIONS as TORCH_ACTIVATIONS
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.reranker.classification_heads import CLASSIFIERS
 from likewise.reranker.joint_reranker import torch_name
@@ -128,9 +127,9 @@ def test_scores_ranks_and_probabilities_are_those_of_torch(classifier, fresh, li
     assert ours.labels == theirs.labels and (ours.kind, str(ours.device)) == ("cross-encoder", "cpu")
 
 
-@pytest.mark.parametrize("activation", TORCH_ACTIVATIONS)
+@pytest.mark.parametrize("activation", HEAD_ACTIVATIONS)
 def test_every_activation_of_scores_is_that_of_torch(fresh, activation, light):
-    kind = type(TORCH_ACTIVATIONS[activation]())
+    kind = type(getattr(torch.nn, activation)())
     assert torch_name(activation) == f"{kind.__module__}.{kind.__name__}"
     amend(fresh / "config.json", sentence_transformers={"activation_fn": torch_name(activation)})
     np.testing.assert_allclose(light.load(fresh).score(PAIRS), CrossEncoder.load(fresh).score(PAIRS), atol=1e-5)

@@ -17,21 +17,18 @@ from torch import nn
 import likewise.engines.numpy.poolings_and_heads as numpy_poolings
 import likewise.pooling as torch_poolings
 from likewise import Embedder
-from likewise.arrays.activations import ACTIVATIONS as OF_HEADS
-from likewise.arrays.activations import erf, gelu
-from likewise.encoders.config import ENCODER_ACTIVATIONS
+from likewise.arrays.activations import ENCODER_ACTIVATIONS, erf, gelu
+from likewise.arrays.activations import HEAD_ACTIVATIONS as OF_HEADS
+from likewise.arrays.reductions import REDUCTIONS as OURS
 from likewise.encoders.families import FAMILIES
-from likewise.encoders.layers import ACTIVATION_FUNCTIONS as TORCH_FUNCTIONS
 from likewise.engines.description import DESCRIPTIONS
-from likewise.engines.native import library
 from likewise.engines.native.native_embedder import NativeEmbedder
-from likewise.engines.numpy.encoders import ACTIVATION_FUNCTIONS, attention
+from likewise.engines.numpy.encoders import attention
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
 from likewise.heads import Dense, Norm, Normalize
 from likewise.pooling import Dissection, Fusion, LayerMean, Reduce, Stack
-from likewise.pooling.reductions import REDUCTIONS as OURS
 from tests.encoders.test_config_defaults import REQUIRED
 from tests.native_library import needs_native
 from tests.tiny import CONFIGS, TEXTS, amend, reweigh, write
@@ -83,15 +80,6 @@ def test_what_a_config_leaves_out_is_what_torch_takes_it_for(own, family, alike,
 
 def test_what_keeps_norms_from_dividing_by_nothing_is_where_torch_has_it(own, alike):
     alike(own(changes={"layer_norm_eps": 0.1}))
-
-
-def test_every_engine_has_the_functions_that_configs_name():
-    assert (
-        set(ACTIVATION_FUNCTIONS)
-        == set(TORCH_FUNCTIONS)
-        == set(ENCODER_ACTIVATIONS.values())
-        == set(library.ACTIVATIONS)
-    )
 
 
 @pytest.mark.parametrize("activation", ENCODER_ACTIVATIONS)

@@ -13,18 +13,18 @@ import torch
 from torch import nn
 
 from likewise import Embedder, Reranker
-from likewise.arrays.reductions import POOLING_FLAGS
+from likewise.arrays.activations import HEAD_ACTIVATIONS
+from likewise.arrays.reductions import POOLING_FLAGS, REDUCTIONS
 from likewise.encoders.families import FAMILIES
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
-from likewise.heads import ACTIVATIONS, KINDS, Dense, Norm, Normalize, Truncate
+from likewise.heads import KINDS, Dense, Norm, Normalize, Truncate
 from likewise.model_files.companions import is_model_file
 from likewise.model_files.folder import read_manifest
 from likewise.model_files.saving import SAVING_MARK, atomic_folder
 from likewise.module_registry import HEADS
 from likewise.pooling import OWN_POOLINGS, Dissection, Fusion, LayerMean, Reduce, Stack
-from likewise.pooling.reductions import REDUCTIONS
 from likewise.reranker import PolyEncoder
 from likewise.runtime.atomic_files import target_folder
 from likewise.train.layers.multi_layer import multi_layer_embedder
@@ -33,7 +33,7 @@ from tests.tiny import TEXTS, classifier_folder, model_folder, write
 WIDTH = 32
 WORDS = [text for text in TEXTS if text]
 GOOD_HEADS = {
-    **{f"dense {name}": (lambda name=name: [Dense(WIDTH, 8, activation=name)]) for name in ACTIVATIONS},
+    **{f"dense {name}": (lambda name=name: [Dense(WIDTH, 8, activation=name)]) for name in HEAD_ACTIVATIONS},
     "dense without bias": lambda: [Dense(WIDTH, 8, bias=False)],
     "norm": lambda: [Norm(WIDTH)],
     "normalize": lambda: [Normalize()],

@@ -1,21 +1,24 @@
 """Whole models in C++ against torch's, in every family, precision and instruction set; the same bits in any company."""
 
+import re
 import time
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from likewise import Embedder, Ragged
-from likewise.arrays import reductions
-from likewise.encoders import layers
+from likewise.arrays.activations import ACTIVATIONS
+from likewise.arrays.reductions import REDUCTIONS
 from likewise.engines.native import library as native
 from likewise.engines.native.library import Execution, Library, Model
 from tests.native.descriptions import described
 from tests.tiny import CONFIGS, TRANSFORMERS, config_of, random_encoder
 
+NATIVE, HEADER = Path(__file__).parents[2] / "native", "likewise_native.h"
 FAMILIES = [*TRANSFORMERS, "words"]
 LENGTHS = (5, 1, 17, 30, 2, 16, 9, 33, 60, 4)
 
@@ -51,9 +54,23 @@ def test_no_family_is_forgotten() -> None:
     assert {*FAMILIES} == {*CONFIGS} - {"bilstm", "dan"}  # which are not transformers, and have kernels of their own
 
 
-def test_names_are_those_of_the_other_engines() -> None:
-    assert tuple(native.REDUCTIONS) == tuple(reductions.REDUCTIONS)
-    assert {*native.ACTIVATIONS} >= {*layers.ACTIVATION_FUNCTIONS}
+def _enum(file: str, name: str) -> list[tuple[str, int]]:
+    """The names of an enum of C++, in upper case and without their prefix, and their numbers."""
+    (found,) = re.findall(rf"enum (?:class )?{name} {{(.*?)}}", (NATIVE / file).read_text("utf-8"), re.DOTALL)
+    rows = [row.split("=") for row in found.split(",")]
+    return [(row[0].strip().upper().removeprefix("LW_"), int(row[-1]) if row[1:] else i) for i, row in enumerate(rows)]
+
+
+def test_the_numbers_of_activations_and_reductions_are_those_of_the_c_interface() -> None:
+    activations = [(name.upper(), row.number) for name, row in ACTIVATIONS.items() if row.number is not None]
+    assert activations == _enum(HEADER, "lw_activation")
+    assert activations == _enum("kernels.h", "Activation")[: len(activations)]  # behind them: what int8 has in place
+    bits = [(name.upper().replace("-", "_"), row.bit) for name, row in REDUCTIONS.items() if row.bit]
+    assert bits == [(name.replace("LAST", "LAST_TOKEN"), bit) for name, bit in _enum(HEADER, "lw_reduction")]
+
+
+def test_every_activation_of_encoders_has_a_number() -> None:
+    assert all((row.number is not None) == bool(row.configs) for row in ACTIVATIONS.values())
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -120,7 +137,7 @@ def test_reductions_are_those_of_a_plain_loop(skipped: bool, library: Library) -
     ids, lengths = sentences()
     skips = np.arange(len(lengths)) % 4 * 3 if skipped else np.zeros_like(lengths)
     result = model_of(library, "bert").run(
-        ids, lengths, reductions=list(native.REDUCTIONS), layers=(3, 3), skips=skips if skipped else None
+        ids, lengths, reductions=list(native.BITS), layers=(3, 3), skips=skips if skipped else None
     )
     parts = np.split(result.layers[0].astype(float), np.cumsum(lengths)[:-1])
     wanted = np.stack([slow_reductions(rows, skip) for rows, skip in zip(parts, skips, strict=True)])

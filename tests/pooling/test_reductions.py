@@ -6,9 +6,10 @@ from itertools import combinations
 import pytest
 import torch
 
+from likewise.arrays.reductions import REDUCTIONS
 from likewise.errors import BadModel
 from likewise.pooling import Pooling, pooling_of
-from likewise.pooling.reductions import REDUCTIONS, Reduce
+from likewise.pooling.reductions import Reduce
 from tests.tiny import packed
 
 LENGTHS = [4, 4, 1, 7, 2]

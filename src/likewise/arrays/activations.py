@@ -1,6 +1,7 @@
-"""Activations of heads and of rerankers' scores in NumPy, and what they are computed of."""
+"""ACTIVATIONS: a row each, with the NumPy function and the names in model folders, for every engine."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -39,15 +40,39 @@ def softmax(x: Float[Array, "N C"]) -> Float[Array, "N C"]:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def _same(x: Float[Array, "..."]) -> Float[Array, "..."]:
+def _gelu_tanh(x: Array) -> Array:
+    inside = np.float32((2 / np.pi) ** 0.5) * (x + np.float32(0.044715) * x**3)
+    return np.asarray(np.float32(0.5) * x * (1 + np.tanh(inside)))
+
+
+def _same(x: Array) -> Array:
     return x
 
 
-ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "Identity": _same,
-    "Tanh": np.tanh,
-    "ReLU": relu,
-    "GELU": gelu,
-    "Sigmoid": sigmoid,
+class Activation(NamedTuple):
+    """One activation: its NumPy function, and what it is called elsewhere."""
+
+    compute: Callable[[Array], Array]
+    configs: tuple[str, ...] = ()
+    """Its names in the config.json of encoders."""
+    head: str = ""
+    """The name of torch's class, by which heads and rerankers name it; empty: they have it not."""
+    number: int | None = None
+    """In `lw_activation` of native/likewise_native.h; None: no encoder has it."""
+
+
+ACTIVATIONS = {
+    "gelu": Activation(gelu, ("gelu", "gelu_python"), "GELU", 0),
+    "gelu_tanh": Activation(_gelu_tanh, ("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), number=1),
+    "relu": Activation(relu, ("relu",), "ReLU", 2),
+    "silu": Activation(lambda x: x * sigmoid(x), ("silu", "swish"), number=3),
+    "tanh": Activation(np.tanh, ("tanh",), "Tanh", 4),
+    "quick_gelu": Activation(lambda x: x * sigmoid(np.float32(1.702) * x), ("quick_gelu",), number=5),
+    "mish": Activation(lambda x: np.asarray(x * np.tanh(np.logaddexp(x, np.float32(0)))), ("mish",), number=6),
+    "identity": Activation(_same, head="Identity"),
+    "sigmoid": Activation(sigmoid, head="Sigmoid"),
 }
-"""In NumPy, by the names of `likewise.module_registry.ACTIVATIONS`."""
+ENCODER_ACTIVATIONS = {name: ours for ours, row in ACTIVATIONS.items() for name in row.configs}
+"""From the names in config.json to the rows."""
+HEAD_ACTIVATIONS = {row.head: row.compute for row in ACTIVATIONS.values() if row.head}
+"""NumPy functions by the names of torch's classes."""

@@ -1,11 +1,11 @@
 """REDUCTIONS: ways to pool the token vectors of a sentence; a row holds the NumPy function and names in model folders.
 
-The functions here are the reference and are used by the NumPy engine; torch's are in `likewise.pooling.reductions`,
-under the same names. Sentences are packed: `lengths` holds the number of rows of `x` in each sentence.
+The functions here are the reference and are used by the NumPy engine; torch's are those of the same names in
+`likewise.pooling.reductions`. Sentences are packed: `lengths` holds the number of rows of `x` in each sentence.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -15,48 +15,45 @@ from ..errors import BadModel
 Array = np.ndarray
 
 
-@dataclass(frozen=True)
-class Reduction:
-    """One way to pool: its function of `(x, lengths, position)` and its names in a folder's 1_Pooling/config.json.
-
-    Args:
-        compute: maps packed token vectors, tokens per sentence and each token's position in its sentence to (N, D).
-        flag: the key that is true in the config, in the older format, which is the one written.
-        newer: its name in sentence-transformers' newer format; None if sentence-transformers does not have it.
-    """
+class Reduction(NamedTuple):
+    """One way to pool: its function of `(x, lengths, position)`, to (N, D), and its names elsewhere."""
 
     compute: Callable[[Array, Array, Array], Array]
     flag: str
+    """The key that is true in a folder's 1_Pooling/config.json, in the older format, which is the one written."""
     newer: str | None = None
+    """Its name in sentence-transformers' newer format; None if sentence-transformers does not have it."""
+    bit: int = 0
+    """In `lw_reduction` of native/likewise_native.h; 0: the compiled library leaves it to NumPy."""
 
 
-def numpy_cls(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def cls(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The first token's vector."""
     return np.asarray(x[_starts(lengths)])
 
 
-def numpy_maximum(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def maximum(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The largest value of each dimension over the tokens (MAX)."""
     return np.asarray(np.maximum.reduceat(x, _starts(lengths), axis=0))
 
 
-def numpy_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The mean over all tokens, special ones included (Reimers and Gurevych 2019, MEAN)."""
     return np.asarray(_total(x, lengths) / lengths[:, None].astype(np.float32))
 
 
-def numpy_mean_sqrt_len(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def mean_sqrt_len(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The sum divided by the square root of the length."""
     return np.asarray(_total(x, lengths) / np.sqrt(lengths[:, None].astype(np.float32)))
 
 
-def numpy_weighted_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:
+def weighted_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:
     """The mean with weights 1, 2, 3 …: later tokens count more (Muennighoff 2022)."""
     weights = position[:, None] + np.float32(1)
     return np.asarray(_total(x * weights, lengths) / _total(weights, lengths))
 
 
-def numpy_last_token(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def last_token(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The last token's vector."""
     return np.asarray(x[np.cumsum(lengths) - 1])
 
@@ -90,15 +87,15 @@ def _starts(lengths: Array) -> Array:
     return np.asarray(np.cumsum(lengths) - lengths)
 
 
-REDUCTIONS: dict[str, Reduction] = {
-    "cls": Reduction(numpy_cls, "pooling_mode_cls_token", "cls"),
-    "max": Reduction(numpy_maximum, "pooling_mode_max_tokens", "max"),
-    "mean": Reduction(numpy_mean, "pooling_mode_mean_tokens", "mean"),
-    "mean-sqrt-len": Reduction(numpy_mean_sqrt_len, "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"),
-    "weighted-mean": Reduction(numpy_weighted_mean, "pooling_mode_weightedmean_tokens", "weightedmean"),
-    "last-token": Reduction(numpy_last_token, "pooling_mode_lasttoken", "lasttoken"),
+REDUCTIONS = {
+    "cls": Reduction(cls, "pooling_mode_cls_token", "cls", 1),
+    "max": Reduction(maximum, "pooling_mode_max_tokens", "max", 2),
+    "mean": Reduction(mean, "pooling_mode_mean_tokens", "mean", 4),
+    "mean-sqrt-len": Reduction(mean_sqrt_len, "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", 8),
+    "weighted-mean": Reduction(weighted_mean, "pooling_mode_weightedmean_tokens", "weightedmean", 16),
+    "last-token": Reduction(last_token, "pooling_mode_lasttoken", "lasttoken", 32),
 }
-"""In the order in which reductions are concatenated (`"cls+mean"`); each also has a function in torch."""
+"""In the order in which reductions are concatenated (`"cls+mean"`)."""
 
 
 POOLING_FLAGS = {reduction.flag: name for name, reduction in REDUCTIONS.items()}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..arrays.activations import ENCODER_ACTIVATIONS
 from ..errors import BadModel
 from ..runtime.untrusted_files import require_object
 
@@ -11,25 +12,6 @@ Config = Mapping[str, Any]
 
 MAX_SIZE = 10**8  # far above any size in a real encoder; a config with more is broken or hostile
 MAX_DEPTH = 200
-
-
-ENCODER_ACTIVATIONS: dict[str, str] = {
-    "gelu": "gelu",
-    "gelu_python": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "quick_gelu": "quick_gelu",
-    "mish": "mish",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-    "tanh": "tanh",
-}
-"""Activation functions: from their names in config.json to the name of the function.
-
-Each engine has a table of implementations with exactly these functions as keys.
-"""
 
 EIGHT_BITS = "likewise-int8"
 """The `model_type` in config.json where weights are in our int8 format, so that no other library misreads them; the
@@ -92,11 +74,7 @@ def boolean(config: Config, key: str, default: bool) -> bool:
 
 
 def activation(config: Config, key: str, default: str) -> str:
-    """The activation in the config, as a name in `ENCODER_ACTIVATIONS`.
-
-    Raises:
-        BadModel: the activation is unknown.
-    """
+    """The activation in the config, as a name in `arrays.activations.ACTIVATIONS`."""
     name = config.get(key, default)
     if not isinstance(name, str) or name not in ENCODER_ACTIVATIONS:
         known = ", ".join(ENCODER_ACTIVATIONS)

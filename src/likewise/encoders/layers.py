@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from ..arrays.activations import ACTIVATIONS
 from .torch_internals import (
     HAS_PACKED_LINEAR,
     NotifiedOfMoves,
@@ -31,16 +32,16 @@ def gelu_low_memory(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return F.gelu(x) if torch.is_grad_enabled() else gelu_in_place(x)
 
 
-ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+_OWN_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": gelu_low_memory,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
-    "mish": F.mish,
-    "relu": F.relu,
-    "silu": F.silu,
     "tanh": torch.tanh,
 }
-"""The functions that `config.ENCODER_ACTIVATIONS` names, in torch."""
+ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    name: _OWN_FUNCTIONS.get(name) or getattr(F, name) for name, row in ACTIVATIONS.items() if row.configs
+}
+"""In torch, those of `arrays.activations.ACTIVATIONS` that encoders have."""
 
 
 class _OptimizerSteps:

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
+from ..arrays.activations import ACTIVATIONS
 from ..embedder import warn_of_readers
 from ..encoders.config import Config, in_eight_bits, read_config
 from ..encoders.families import model_type
@@ -27,7 +28,7 @@ from .array_embedder import ArrayEmbedder, none_if_memory_runs_out
 from .array_encoder import ArrayEncoder
 from .description import check_described, read_description, tensors
 from .native.native_embedder import NativeEmbedder
-from .numpy.encoders import ACTIVATION_FUNCTIONS, layer_norm
+from .numpy.encoders import layer_norm
 from .numpy.numpy_embedder import NumpyEmbedder
 from .stored_weights import (
     StoredTensor,
@@ -195,7 +196,7 @@ class NumpyClassifier:
     """Pooled vectors to logits: out(norm(activation(dense(x)))), in fp32."""
 
     def __init__(self, shape: HeadShape, tensors: Mapping[str, StoredTensor]) -> None:
-        self.shape, self.activation = shape, ACTIVATION_FUNCTIONS[shape.activation]
+        self.shape, self.activation = shape, ACTIVATIONS[shape.activation].compute
         self.weights = {name: tensor.fp32() for name, tensor in tensors.items()}
 
     def __call__(self, pooled: Float[Array, "N D"]) -> Float[Array, "N C"]:

@@ -13,8 +13,7 @@ from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
 from .dissection import Dissection
 from .fusion import Fusion, Stack
-from .layer_means import LayerMean
-from .reductions import Reduce
+from .reductions import LayerMean, Reduce
 
 
 @runtime_checkable

@@ -1,15 +1,17 @@
-"""The poolings that read only the last layer: cls, mean, max and others, alone or concatenated."""
+"""Poolings that reduce tokens: cls, mean, max and others, alone or joined, of the last layer or a mean of some."""
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ..arrays.layer_means import LayerMeanSettings
 from ..arrays.ragged import Layers, Ragged
-from ..arrays.reductions import reduction_names
+from ..arrays.reductions import REDUCTIONS, reduction_names
 
 Reduction = Callable[[Float[Tensor, "T D"], Ragged], Float[Tensor, "N D"]]
 
@@ -65,15 +67,10 @@ def maximum(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
     return x.new_full((len(tokens), x.shape[1]), -torch.inf).scatter_reduce(0, index, x, "amax")
 
 
-REDUCTIONS: dict[str, Reduction] = {
-    "cls": cls,
-    "max": maximum,
-    "mean": mean,
-    "mean-sqrt-len": mean_sqrt_len,
-    "weighted-mean": weighted_mean,
-    "last-token": last_token,
-}
-"""In torch, by the names of `likewise.arrays.reductions.REDUCTIONS`, in their order."""
+def reduction(name: str) -> Reduction:
+    """The function here that has the name of NumPy's."""
+    function: Reduction = globals()[REDUCTIONS[name].compute.__name__]
+    return function
 
 
 @dataclass(frozen=True)
@@ -96,4 +93,18 @@ class Reduce:
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N E"]:
         x = last(layers)
         exact = torch.promote_types(x.dtype, torch.float32)
-        return torch.cat([REDUCTIONS[name](x, tokens).to(exact) for name in self.names], dim=1)
+        return torch.cat([reduction(name)(x, tokens).to(exact) for name in self.names], dim=1)
+
+
+@dataclass(frozen=True)
+class LayerMean(LayerMeanSettings):
+    """A reduction of the mean of some layers, `"mean:layers=0+6"`; blocks above the last of them are not run."""
+
+    def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N E"]:
+        total: Tensor | None = None
+        for number, x in enumerate(islice(layers, self.layers[-1] + 1)):
+            if number in self.layers:
+                exact = x.to(torch.promote_types(x.dtype, torch.float32))
+                total = exact if total is None else total + exact
+        assert total is not None  # there is a layer (`__post_init__`), and the encoder has it (`check`)
+        return Reduce(self.reduce)(iter([total / len(self.layers)]), tokens)

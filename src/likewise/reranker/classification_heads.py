@@ -1,7 +1,7 @@
 """CLASSIFIERS: the classification head of every family, and the names of its tensors in files; no torch here.
 
 Each is a dense layer on the first token, an activation and a linear map to one number per label. What the families
-differ in is a field of `HeadShape` or of their row. Engines compute it (torch: torch_classifier.py).
+differ in is a field of `HeadShape` or of their row. Engines compute it (torch: cross_encoder.py).
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ class ClassificationHead:
 
     def build(self, config: Config) -> Any:
         """The head of this config, a torch module whose weights are not initialized; imports torch."""
-        return import_module(f"{__package__}.torch_classifier").Classifier(self.shape(config))
+        return import_module(f"{__package__}.cross_encoder").Classifier(self.shape(config))
 
     def file_name(self, ours: str) -> str:
         """The name in files of a tensor of `HeadShape.tensors`."""

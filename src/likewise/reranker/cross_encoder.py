@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from ..arrays.ragged import Ragged
+from ..arrays.activations import HEAD_ACTIVATIONS
+from ..arrays.ragged import Layers, Ragged
 from ..encoders.checkpoint import (
     check_same_form,
     check_writable,
@@ -26,26 +27,25 @@ from ..encoders.checkpoint import (
 from ..encoders.config import read_config
 from ..encoders.encoder import Encoder
 from ..encoders.families import model_type
-from ..encoders.layers import initialize_weights
+from ..encoders.layers import ACTIVATION_FUNCTIONS, LayerNorm, Linear, initialize_weights
 from ..errors import BadInput, BadModel
 from ..inference import WindowBatches
 from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
 from ..model_files.folder import check_same
-from ..module_registry import ACTIVATIONS
+from ..pooling.reductions import Reduce
 from ..runtime.atomic_files import target_folder
 from ..runtime.devices import none_if_out_of_memory
 from ..text.tokenizer import Tokenizer
-from .classification_heads import CLASSIFIERS, ClassificationHead, check_head, head_of, labels_of
+from .classification_heads import CLASSIFIERS, ClassificationHead, HeadShape, check_head, head_of, labels_of
 from .joint_reranker import JointReranker, TokenIdPair, torch_name
 from .text_pairs import TextPairs
-from .torch_classifier import Classifier
 from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
 
 
 class CrossEncoder(TorchReranker, JointReranker):
     """Tokenizer, encoder, classification head."""
 
-    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, head: Classifier, manifest: PairManifest):
+    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, head: "Classifier", manifest: PairManifest):
         super().__init__(tokenizer, encoder, manifest)
         self.head = head
         self._read_settings(encoder.config, getattr(getattr(encoder, "shape", None), "segments", 0))
@@ -138,8 +138,10 @@ class CrossEncoder(TorchReranker, JointReranker):
         with torch.device("meta"):
             built = head.build(self.encoder.config)
         check_same_form(built, self.head, "a classification head of this config")
-        if self.activation not in ACTIVATIONS:
-            raise BadModel(f"the activation {self.activation!r} cannot be saved; known are {', '.join(ACTIVATIONS)}")
+        if self.activation not in HEAD_ACTIVATIONS:
+            raise BadModel(
+                f"the activation {self.activation!r} cannot be saved; known are {', '.join(HEAD_ACTIVATIONS)}"
+            )
         again = labels_of(self.encoder.config)
         if list(self.labels) != list(again):
             raise BadModel(
@@ -172,3 +174,23 @@ def _names(labels: int | Sequence[str]) -> list[str]:
     if listed and len(set(labels)) == len(labels):  # type: ignore[arg-type]
         return list(labels)  # type: ignore[arg-type]
     raise BadInput(f"labels is {labels!r}; expected how many, 1 or more, or their names, all different")
+
+
+class Classifier(nn.Module):
+    """Layers to logits: out(norm(activation(dense(pooled last layer))))."""
+
+    def __init__(self, shape: HeadShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.reduce = Reduce.parse(shape.pooling)
+        self.dense = Linear(shape.width, shape.width, bias=shape.bias)
+        self.norm = nn.Identity() if shape.norm is None else LayerNorm(shape.width, shape.norm, shape.norm_bias)
+        self.out = Linear(shape.width, shape.labels)
+        self.activation = ACTIVATION_FUNCTIONS[shape.activation]
+        self.drop = nn.Dropout(shape.dropout)
+
+    def forward(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N C"]:
+        x = self.reduce(layers, tokens).to(self.dense.weight.dtype)
+        x = self.dense(self.drop(x) if self.shape.drops_first else x)
+        logits: Tensor = self.out(self.drop(self.norm(self.activation(x))))
+        return logits

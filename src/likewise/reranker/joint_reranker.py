@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
+from ..arrays.activations import HEAD_ACTIVATIONS
 from ..encoders.config import Config
 from ..errors import BadModel
 from ..inference import Rows, WindowBatches, check_finite, infer
 from ..model_files import PairManifest
-from ..module_registry import ACTIVATIONS
 from ..runtime.progress import Progress
 from ..text.tokenizer import SETTINGS, Tokenizer, truncate_longest_first
 from ..text.truncation import TruncationCounter, longest_words
@@ -173,8 +173,10 @@ def _activation(named: str | None, labels: int) -> str:
     if named is None:
         return "Sigmoid" if labels == 1 else "Identity"
     short = named.rpartition(".")[2]
-    if short not in ACTIVATIONS or not named.startswith("torch."):
-        raise BadModel(f"the scores have the unknown activation {named!r}; known are torch's {', '.join(ACTIVATIONS)}")
+    if short not in HEAD_ACTIVATIONS or not named.startswith("torch."):
+        raise BadModel(
+            f"the scores have the unknown activation {named!r}; known are torch's {', '.join(HEAD_ACTIVATIONS)}"
+        )
     return short
 
 

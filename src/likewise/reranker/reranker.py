@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays.activations import ACTIVATIONS, softmax
+from ..arrays.activations import HEAD_ACTIVATIONS, softmax
 from ..engine_registry import LoadOptions, load_with_engine
 from ..errors import BadInput
 from ..inference import InferenceRun, inference_run
@@ -56,7 +56,7 @@ class Reranker(ABC):
     labels: Sequence[str]
     """The names of the labels: C of them; a single one is plain scoring."""
     activation: str
-    """What turns logits into scores, where there is one label: a name in `likewise.module_registry.ACTIVATIONS`."""
+    """What turns logits into scores if there is one label: a name in `arrays.activations.HEAD_ACTIVATIONS`."""
 
     @classmethod
     def load(
@@ -158,7 +158,7 @@ class Reranker(ABC):
     def activated(self, logits: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]:
         """Logits through the model's activation, as `probabilities` has them."""
         several = len(self.labels) > 1 and self.activation == "Identity"
-        return np.asarray(softmax(logits) if several else ACTIVATIONS[self.activation](logits), np.float32)
+        return np.asarray(softmax(logits) if several else HEAD_ACTIVATIONS[self.activation](logits), np.float32)
 
     def score(
         self,

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from ...arrays.activations import ACTIVATIONS, ENCODER_ACTIVATIONS
+from ...arrays.reductions import REDUCTIONS
 from ...errors import BadInput, BadModel
 from ...native.library import MESSAGE, VERSION, CompiledLibrary, check_code, library_path
 from ..description import Description, LinearWeights
@@ -22,10 +24,8 @@ from ..stored_weights import StoredTensor
 Array = np.ndarray
 
 PRECISIONS = {"fp32": 0, "bf16": 1, "int8": 2}
-ACTIVATIONS = {"gelu": 0, "gelu_tanh": 1, "relu": 2, "silu": 3, "tanh": 4, "quick_gelu": 5, "mish": 6}
-"""Numbers of the activation functions, by the names in `encoders.config.ENCODER_ACTIVATIONS`."""
-REDUCTIONS = {"cls": 1, "max": 2, "mean": 4, "mean-sqrt-len": 8, "weighted-mean": 16, "last-token": 32}
-"""Bits of the reductions, concatenated in this order, which is that of `arrays.reductions.REDUCTIONS`."""
+BITS = {name: row.bit for name, row in REDUCTIONS.items() if row.bit}
+"""Of the reductions that the library computes."""
 KINDS = ("embeddings", "products", "attention", "activations", "norms", "rounding", "rest")
 """The kinds of work whose seconds `Model.run` measures."""
 
@@ -203,8 +203,8 @@ class Model:
         first, last = layers or (self.depth, self.depth)
         if not 0 <= first <= last <= self.depth:
             raise BadInput(f"layers {first} to {last} were asked for; this model has 0 to {self.depth}")
-        if not {*reductions} <= {*REDUCTIONS} or len({*reductions}) != len(reductions):
-            raise BadInput(f"the reductions {reductions} are not among {', '.join(REDUCTIONS)}, each once")
+        if not {*reductions} <= {*BITS} or len({*reductions}) != len(reductions):
+            raise BadInput(f"the reductions {reductions} are not among {', '.join(BITS)}, each once")
         arrays: dict[str, Array | None] = {"ids": ids, "segments": segments, "lengths": lengths, "skips": skips}
         for name, array in arrays.items():
             if array is not None:
@@ -220,7 +220,7 @@ class Model:
             chunk_tokens=execution.chunk_tokens,
             first_layer=first,
             last_layer=last,
-            reductions=sum(map(REDUCTIONS.__getitem__, reductions)),
+            reductions=sum(map(BITS.__getitem__, reductions)),
         )
         for name, array in arrays.items():
             if array is not None:
@@ -301,11 +301,10 @@ def _linear(layer: LinearWeights | None, precision: str, alive: list[Any]) -> _L
 def _description(d: Description, precision: str, alive: list[Any]) -> _Description:
     if d.order is not None and len(d.order) != d.depth:
         raise BadModel(f"{len(d.order)} layers are in order, and the model has {d.depth}")
-    if d.activation not in ACTIVATIONS:
-        raise BadModel(f"the activation {d.activation!r} is unknown; there are {', '.join(ACTIVATIONS)}")
-    structure = _Description(
-        version=VERSION, precision=PRECISIONS[precision], activation=ACTIVATIONS[d.activation], eps=d.eps
-    )
+    activation = ACTIVATIONS[d.activation].number if d.activation in ACTIVATIONS else None
+    if activation is None:
+        raise BadModel(f"the activation {d.activation!r} is unknown; there are {', '.join(ENCODER_ACTIVATIONS)}")
+    structure = _Description(version=VERSION, precision=PRECISIONS[precision], activation=activation, eps=d.eps)
     for size in _SIZES:
         setattr(structure, size, getattr(d, size))
     structure.word_width = d.word_width or d.width

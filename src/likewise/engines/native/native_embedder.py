@@ -17,7 +17,7 @@ from ...runtime.lazy_imports import torch_hint
 from ..array_embedder import ArrayEmbedder
 from ..array_encoder import Ids
 from ..description import Description, parameter_count
-from .library import PRECISIONS, REDUCTIONS, Execution, Model, load
+from .library import BITS, PRECISIONS, Execution, Model, load
 
 Array = np.ndarray
 
@@ -39,7 +39,7 @@ class NativeEncoder:
         `segments` says which text each token of a pair is from; without it all are of the first.
         """
         lengths = np.fromiter(map(len, ids), np.int32, len(ids))
-        if not {*names} <= {*REDUCTIONS}:  # one that is new in Python
+        if not {*names} <= {*BITS}:  # one that is new in Python
             (x,) = self.layers(ids, self.depth, self.depth, segments)
             return reduce_sentences(x, lengths, names, skips)
         found = self.model.run(

@@ -12,7 +12,7 @@ from itertools import chain, groupby, islice
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays.activations import gelu, relu, sigmoid
+from ...arrays.activations import ACTIVATIONS
 from ...arrays.reductions import reduce_sentences
 from ..array_encoder import Ids, token_counts
 from ..description import BlockWeights, Description, LinearWeights, parameter_count
@@ -48,7 +48,7 @@ class NumpyEncoder:
         self.order = list(d.order if d.order is not None else range(d.depth))
         self.vocabulary, self.width, self.depth, self.longest = d.vocabulary, d.width, d.depth, d.longest
         self.parameters = parameter_count(d)
-        self.eps, self.activation = d.eps, ACTIVATION_FUNCTIONS[d.activation]
+        self.eps, self.activation = d.eps, ACTIVATIONS[d.activation].compute
         self.words, self.blocks = d.words.fp32(), [_Block(block, d.pre_norm) for block in d.blocks]
         self.positions = None if d.positions is None else d.positions.fp32()
         self.segments = None if d.segments is None else d.segments.fp32()
@@ -173,28 +173,6 @@ def relative_bucket(offset: Array, buckets: int) -> Array:
 
 def _flat(ids: Ids) -> Array:
     return np.fromiter(chain.from_iterable(ids), np.int64)
-
-
-def gelu_tanh(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Its approximation by tanh."""
-    inside = np.float32((2 / np.pi) ** 0.5) * (x + np.float32(0.044715) * x**3)
-    return np.asarray(np.float32(0.5) * x * (1 + np.tanh(inside)))
-
-
-def _mish(x: Array) -> Array:
-    return np.asarray(x * np.tanh(np.logaddexp(x, np.float32(0))))
-
-
-ACTIVATION_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "gelu": gelu,
-    "gelu_tanh": gelu_tanh,
-    "quick_gelu": lambda x: x * sigmoid(np.float32(1.702) * x),
-    "mish": _mish,
-    "relu": relu,
-    "silu": lambda x: x * sigmoid(x),
-    "tanh": np.tanh,
-}
-"""The functions that `encoders.config.ENCODER_ACTIVATIONS` names, in NumPy."""
 
 
 def _linear(layer: LinearWeights | None) -> Linear | None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays.activations import ACTIVATIONS
+from ...arrays.activations import HEAD_ACTIVATIONS
 from ...arrays.dissection import NAME, DissectionSettings, dissected_sums
 from ...arrays.layer_means import LayerMeanSettings, is_layer_mean
 from ...arrays.reductions import reduce_sentences, reduction_names, without_first
@@ -218,7 +218,7 @@ def _head(part: ModulePart, width: int) -> NumpyHead:
 
 
 HEADS: dict[str, Callable[[str], Callable[..., Array]]] = {
-    "Dense": lambda activation: partial(_dense, ACTIVATIONS[activation]),
+    "Dense": lambda activation: partial(_dense, HEAD_ACTIVATIONS[activation]),
     "LayerNorm": lambda _: _norm,
     "Normalize": lambda _: _normalised,
 }

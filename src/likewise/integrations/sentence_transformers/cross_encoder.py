@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays.activations import ACTIVATIONS, softmax
+from ...arrays.activations import HEAD_ACTIVATIONS, softmax
 from ...errors import BadInput
 from ...reranker import Reranker
 from ...runtime.arguments import whole_number
@@ -218,10 +218,10 @@ def _activated(logits: Float[np.ndarray, "N C"], activation: Activation) -> Floa
     if callable(activation):
         return np.asarray(as_array(activation(as_tensor(logits) if has_torch() else logits)), np.float32)
     name = str(activation).rpartition(".")[2]
-    known = {name.lower(): name for name in ACTIVATIONS}
+    known = {name.lower(): name for name in HEAD_ACTIVATIONS}
     if name.lower() in known:
-        return np.asarray(ACTIVATIONS[known[name.lower()]](logits), np.float32)
+        return np.asarray(HEAD_ACTIVATIONS[known[name.lower()]](logits), np.float32)
     if str(activation).startswith("torch.") and hasattr(import_module("torch").nn, name):
         require_torch(f"activation_fn={activation!r}")
         return _activated(logits, getattr(import_module("torch").nn, name)())
-    raise BadInput(f"activation_fn is {activation!r}; expected a function or one of {', '.join(ACTIVATIONS)}")
+    raise BadInput(f"activation_fn is {activation!r}; expected a function or one of {', '.join(HEAD_ACTIVATIONS)}")
