@@ -17,8 +17,8 @@ import torch
 from likewise import __version__
 from likewise.evaluate.cache import json_digest
 from likewise.runtime.atomic_files import naming_full_disk
-from likewise.runtime.durability.syncing import sync
-from likewise.runtime.durability.writer_lock import WriterLock
+from likewise.runtime.syncing import sync
+from likewise.runtime.writer_lock import WriterLock
 from likewise.train.output.record import machine_description
 
 from .paper_table import Experiment, ExperimentResult, Measured

@@ -17,7 +17,7 @@ UNIX_NAMES = {
 CHECKED_ELSEWHERE = {
     "serve/workers.py": "cli/serve refuses --workers where there is no fork",
     "runtime/temporary_files.py": "what uses these returns at once where fcntl is None",
-    "runtime/durability/writer_lock.py": "what uses these returns at once where fcntl is None",
+    "runtime/writer_lock.py": "what uses these returns at once where fcntl is None",
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 from likewise.distribute.encode import in_this_process
 from likewise.errors import BadInput
 from likewise.files.vector_origin import VectorOrigin
-from likewise.runtime.durability.writer_lock import WriterLock
+from likewise.runtime.writer_lock import WriterLock
 
 from .outputs import content, encoded, jsonl, numbered, rows_of, sentence, settings
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from likewise.arrays.ragged import Ragged
 from likewise.encoders import attention
-from likewise.encoders.architectures.mpnet import RelativeBias, bucket
+from likewise.encoders.architectures.bert import RelativeBias, bucket
 from likewise.encoders.attention import BLOCK, SHORT_LENGTH, TINY_LENGTH, _by_length, _padded, attend
 from tests.tiny import packed
 

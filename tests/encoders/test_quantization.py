@@ -11,9 +11,9 @@ from hypothesis.extra.numpy import arrays
 from safetensors.torch import load_file, save_file
 
 from likewise import Embedder
+from likewise.encoders.checkpoint import LARGEST_INT8, dequantized, quantize_rows, quantized_tensors
 from likewise.encoders.config import EIGHT_BITS
 from likewise.encoders.families import FAMILIES
-from likewise.encoders.quantization import LARGEST_INT8, dequantized, quantize_rows, quantized_tensors
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadModel

@@ -293,8 +293,8 @@ def _names(folder):
 def test_weights_in_eight_bits_are_read_and_stay_in_eight_bits(fresh, tmp_path, light, alike):
     from safetensors.torch import load_file
 
+    from likewise.encoders.checkpoint import quantized_tensors
     from likewise.encoders.config import in_eight_bits
-    from likewise.encoders.quantization import quantized_tensors
 
     save_file(quantized_tensors(load_file(fresh / WEIGHTS)), fresh / WEIGHTS)
     write(fresh / "config.json", in_eight_bits(json.loads((fresh / "config.json").read_text())))

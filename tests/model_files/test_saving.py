@@ -20,9 +20,8 @@ from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.heads import KINDS, Dense, Norm, Normalize, Truncate
-from likewise.model_files.companions import is_model_file
 from likewise.model_files.folder import read_manifest
-from likewise.model_files.saving import SAVING_MARK, atomic_folder
+from likewise.model_files.saving import SAVING_MARK, atomic_folder, is_model_file
 from likewise.module_registry import HEADS
 from likewise.pooling import OWN_POOLINGS, Dissection, Fusion, LayerMean, Reduce, Stack
 from likewise.reranker import PolyEncoder

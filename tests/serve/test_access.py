@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from likewise.errors import BadInput
-from likewise.runtime.durability.writer_lock import WriterLock
+from likewise.runtime.writer_lock import WriterLock
 from likewise.serve import ServeSettings
 from likewise.serve.access import api_keys
 from likewise.serve.access.api_keys import KeyRing, add_key, read_keys, remove_key

@@ -9,7 +9,7 @@ from likewise.cli import main
 from likewise.data.column_names import ColumnNames
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
-from likewise.runtime.durability.writer_lock import WriterLock
+from likewise.runtime.writer_lock import WriterLock
 from likewise.train import TrainSettings, load_data, train
 from likewise.train.evaluators import load_evaluator
 from likewise.train.output.log import TIMING_FIELDS, read_log

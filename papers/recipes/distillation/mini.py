@@ -14,10 +14,10 @@ from torch.nn.functional import layer_norm
 
 from likewise.encoders.architectures.bert import Bert, Embeddings
 from likewise.encoders.families import FAMILIES
-from likewise.encoders.prune_inner_units import prune_inner_units
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.model_files.names import RECOMMENDED_MODEL
+from papers.recipes.distillation.prune_inner_units import prune_inner_units
 
 from ..flags import flags
 from ..recipe import backbone, start

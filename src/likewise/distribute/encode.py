@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from ..errors import BadInput
 from ..files.vector_origin import VectorOrigin
 from ..runtime.atomic_files import check_writable_folder
-from ..runtime.durability.writer_lock import WriterLock
 from ..runtime.progress import Advance, Progress, show_progress
 from ..runtime.temporary_files import temporary_folder
+from ..runtime.writer_lock import WriterLock
 from .output_folder import MANIFEST, OWN_FILES, OutputFolder, remove_output
 from .plan import EncodePlan, EncodeSettings, Rejected, make_plan
 from .shards import EncodeJob, ShardRecord, encode_shard

@@ -18,7 +18,7 @@ from typing import Any
 from ..errors import BadInput
 from ..files.vector_origin import VectorOrigin
 from ..runtime.atomic_files import atomic_file, naming_full_disk
-from ..runtime.durability.syncing import sync, sync_folder
+from ..runtime.syncing import sync, sync_folder
 from ..runtime.temporary_files import remove_abandoned
 from .plan import EncodeSettings, plan_from_json, plan_to_json
 from .shards import SHARDS_FOLDER, EncodeJob, ShardRecord, file_digest, record_to_json

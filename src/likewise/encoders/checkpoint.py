@@ -4,6 +4,7 @@ Nothing is unpickled and no code from the folder runs. The shapes that the confi
 header of the weights before any memory is allocated, so a broken or hostile folder fails at once.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -11,13 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from jaxtyping import Float, Int8
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..errors import BadInput, BadModel
 from ..runtime.installation import missing_extra
-from ..runtime.weight_files import ROW_STEP_SUFFIX, WeightFormat, WeightReader
-from . import quantization
+from ..runtime.weight_files import COLUMN_SCALE_SUFFIX, LARGEST_INT8, ROW_STEP_SUFFIX, WeightFormat, WeightReader
 from .config import in_eight_bits, is_in_eight_bits, read_config
 from .encoder import Encoder
 from .families import FAMILIES, Names, file_names, model_type
@@ -75,7 +76,7 @@ def save_encoder(
         return
     tensors = {prefix + name: tensor for name, tensor in tensors_by_file_name(module, family.names).items()}
     if weights == "int8":
-        config, tensors = in_eight_bits(config), quantization.quantized_tensors(tensors)
+        config, tensors = in_eight_bits(config), quantized_tensors(tensors)
     (folder / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
     save_file(tensors | dict(head or {}), folder / "model.safetensors", {"format": "pt"})
 
@@ -132,9 +133,9 @@ def read_tensor(weights: WeightReader, name: str, dtype: torch.dtype) -> Tensor:
     """A tensor of a file as `dtype`, dequantized if it is stored as int8, and checked to be finite."""
     tensor: Tensor = weights.tensor(name)
     if tensor.dtype == torch.int8:
-        columns = weights.column_scales(name)
-        tensor = quantization.dequantized(tensor, weights.tensor(name + ROW_STEP_SUFFIX))
-        tensor = tensor if columns is None else tensor * weights.tensor(columns).float()
+        tensor = dequantized(tensor, weights.tensor(name + ROW_STEP_SUFFIX))
+        columns = name + COLUMN_SCALE_SUFFIX
+        tensor = tensor * weights.tensor(columns).float() if columns in weights.home else tensor
     tensor = tensor.to(dtype)
     if not torch.isfinite(tensor.sum(dtype=torch.float32)):
         raise weights.not_finite(name)
@@ -159,3 +160,36 @@ def _through_transformers(folder: Path, config: dict[str, Any], dtype: torch.dty
         why = f"{folder} holds a {kind!r} encoder; those known here are {known}, and any other one"
         raise missing_extra("transformers", "transformers", why) from None
     return AutoEncoder(folder, config, shapes, dtype)
+
+
+# Int8 is for files: a quarter of fp32's size. A number is off by at most half a step, 1/254 of the largest of its row.
+def quantized_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights by name, with each matrix replaced by two tensors: int8 numbers and steps."""
+    found: dict[str, Tensor] = {}
+    for name, tensor in weights.items():
+        if tensor.dim() == 2:
+            found[name], found[name + ROW_STEP_SUFFIX] = quantize_rows(tensor.float())
+        else:
+            found[name] = tensor.float()
+    return found
+
+
+def quantize_rows(matrix: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, " R"]]:
+    """Quantize a matrix to int8, with one step per row; a row of zeros has the step 0."""
+    step = matrix.abs().amax(1) / LARGEST_INT8
+    whole = torch.where(step[:, None] > 0, matrix / step[:, None], 0.0).round().clamp(-LARGEST_INT8, LARGEST_INT8)
+    return whole.to(torch.int8), step
+
+
+def dequantized(whole: Int8[Tensor, "R C"], step: Float[Tensor, " R"]) -> Float[Tensor, "R C"]:
+    """The dequantized matrix, exact to within half a step."""
+    return whole.float() * step.float()[:, None]
+
+
+def fingerprint(words: Any, weights: Mapping[str, Tensor]) -> str:
+    """32 hexadecimal digits that differ where settings (anything that JSON can represent) or weights do."""
+    digest = hashlib.sha256(json.dumps(words).encode())
+    for name, tensor in sorted(weights.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:32]

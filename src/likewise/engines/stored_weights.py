@@ -50,7 +50,7 @@ class StoredTensor:
 
 
 def in_int8(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
-    """The tensors with each matrix in int8, one step a row, and everything else in fp32; as `encoders.quantization`."""
+    """The tensors with each matrix in int8, one step a row, and everything else in fp32; as `encoders.checkpoint`."""
     return {name: int8_rows(tensor) if tensor.values.ndim == 2 else replace(tensor, values=tensor.fp32())
             for name, tensor in tensors.items()}  # fmt: skip
 
@@ -133,13 +133,9 @@ class StoredWeights(WeightReader):
         self.check(found, shape)
         if self.kinds[found].type != "I8":
             return StoredTensor(self._floats(found), name=name)
-        columns = self.column_scales(found)
-        scales = None if columns is None else self._scales(columns)
-        return StoredTensor(self.tensor(found), self._scales(found + ROW_STEP_SUFFIX), name, scales)
-
-    def _scales(self, name: str) -> Array:
-        """Steps of rows, or scales of columns, in fp32."""
-        return StoredTensor(self._floats(name)).fp32()
+        steps, columns = found + ROW_STEP_SUFFIX, found + COLUMN_SCALE_SUFFIX
+        scales = [StoredTensor(self._floats(part)).fp32() for part in (steps, columns) if part in self.home]
+        return StoredTensor(self.tensor(found), scales[0], name, scales[1] if scales[1:] else None)
 
     def _floats(self, name: str) -> Array:
         """A tensor of floats, checked to be finite; bfloat16 as 16-bit integers, fp64 in fp32."""
@@ -148,7 +144,7 @@ class StoredWeights(WeightReader):
             values = self._bfloat16(name, shape)
             finite = not np.any((values & EXPONENT) == EXPONENT)
         else:
-            values = self.tensor(name)
+            values = self.files[self.home[name]].get_tensor(name)
             values = values.astype(np.float32) if kind == "F64" else values
             finite = bool(np.isfinite(values.sum(dtype=np.float32)))
         if not finite:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import BadInput
-from ..runtime.durability.syncing import sync_folder
-from ..runtime.durability.writer_lock import WriterLock
 from ..runtime.progress import Progress
+from ..runtime.syncing import sync_folder
+from ..runtime.writer_lock import WriterLock
 from ..search.collection import Collection
 from ..search.collection.storage import journal
 from ..search.index import ModelIdentity

@@ -19,8 +19,7 @@ from ..runtime.untrusted_files import (
     regular_file_exists,
     require_object,
 )
-from .companions import LENGTH_FILES
-from .saving import check_saved
+from .saving import LENGTH_FILES, check_saved
 
 POOLING_FOLDER = "1_Pooling"
 MAX_MODULES = 100

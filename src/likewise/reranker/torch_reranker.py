@@ -8,9 +8,8 @@ from typing import Any, Protocol, cast, runtime_checkable
 import torch
 from torch import nn
 
-from ..encoders.checkpoint import load_encoder
+from ..encoders.checkpoint import fingerprint, load_encoder
 from ..encoders.encoder import Encoder
-from ..encoders.fingerprint import fingerprint
 from ..engine_registry import LoadOptions
 from ..errors import BadInput, BadModel
 from ..model_files import OWN_RERANKER, Manifest, PairManifest, locate, read_manifest

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ..errors import BadInput
-from .durability.syncing import sync_file, sync_folder
+from .syncing import sync_file, sync_folder
 from .home_folder import expanded
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # full disk, user's quota, the process's file size limit

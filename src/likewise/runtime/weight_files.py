@@ -66,11 +66,6 @@ class WeightReader:
             raise BadModel(f"{self.folder} lacks the tensor {name}; its weights hold {len(self.home)} others")
         return found
 
-    def column_scales(self, name: str) -> str | None:
-        """The name of an int8 matrix's column scales, if it has any."""
-        found = name + COLUMN_SCALE_SUFFIX
-        return found if found in self.home else None
-
     def check(self, name: str, expected: tuple[int, ...]) -> None:
         """Refuses a tensor that is stored in another shape than the config's, or in a type that is not read."""
         kind = self.kinds[name]

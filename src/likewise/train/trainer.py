@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from ..encoders import torch_internals
-from ..encoders.fingerprint import fingerprint
+from ..encoders.checkpoint import fingerprint
 from ..errors import BadInput, LikewiseError
 from ..runtime.atomic_files import atomic_file
 from .data.batch import Batch, TrainingRows

@@ -4,10 +4,12 @@ Devlin et al. 2019. The fields of `BertShape` hold the differences between them:
 segments, the width of word vectors, whether blocks share weights, whether positions are also relative.
 """
 
+import math
 from collections.abc import Iterator
+from functools import cache
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ...arrays.ragged import Ragged
@@ -15,7 +17,8 @@ from ..attention import Bias, attend
 from ..encoder import Encoder
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
 from ..shapes import BertShape
-from .mpnet import RelativeBias
+
+FAR = 128  # distances from here on share the last bucket of relative positions
 
 
 class Embeddings(nn.Module):
@@ -97,3 +100,33 @@ class Bert(Encoder):
         if self.relative is None or (self.recomputes and torch.is_grad_enabled()):
             return self.relative
         return self.relative.cached()
+
+
+class RelativeBias(nn.Module):
+    """MPNet's relative positions (Song et al. 2020, as in T5), shared by all blocks.
+
+    `table[bucket(j − i), head]` is added to the score of token i attending to token j.
+    """
+
+    def __init__(self, buckets: int, heads: int) -> None:
+        super().__init__()
+        self.table = Embedding(buckets, heads)
+
+    def forward(self, length: int) -> Float[Tensor, "H t t"]:
+        at = torch.arange(length, device=self.table.weight.device)
+        bias: Tensor = self.table(bucket(at[None] - at[:, None], self.table.num_embeddings))
+        return bias.permute(2, 0, 1).contiguous()
+
+    def cached(self) -> Bias:
+        """The same bias, cached by length for the blocks of one forward pass."""
+        return cache(self.forward)
+
+
+def bucket(offset: Int[Tensor, "t t"], buckets: int) -> Int[Tensor, "t t"]:
+    """The bucket of each offset: half of them per direction, one for each near distance, logarithmic for far ones."""
+    half = buckets // 2
+    near = half // 2
+    distance = offset.abs()
+    scale = (half - near) / math.log(FAR / near)
+    far = near + ((distance.clamp(min=1).float() / near).log() * scale).long()
+    return (offset > 0).long() * half + torch.where(distance < near, distance, far.clamp(max=half - 1))

@@ -13,9 +13,8 @@ from torch import Tensor, nn
 
 from ...arrays.ragged import Ragged
 from ...embedder import Embedder, HeadWeights, warn_of_readers
-from ...encoders.checkpoint import check_writable, load_encoder, save_encoder
+from ...encoders.checkpoint import check_writable, fingerprint, load_encoder, save_encoder
 from ...encoders.encoder import Encoder
-from ...encoders.fingerprint import fingerprint
 from ...engine_registry import LoadOptions
 from ...errors import BadInput, BadModel
 from ...heads import Normalize, head_settings, heads_in_order, out_width, read_head, with_truncation

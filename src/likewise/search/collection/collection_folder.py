@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadInput
+from ...runtime import writer_lock
 from ...runtime.arguments import known_name
 from ...runtime.atomic_files import naming_full_disk, unwritable
-from ...runtime.durability import writer_lock
-from ...runtime.durability.syncing import sync_folder
-from ...runtime.durability.writer_lock import WriterLock
+from ...runtime.syncing import sync_folder
+from ...runtime.writer_lock import WriterLock
 from ..index import ModelIdentity
 from .storage import derived_files, journal, segments
 from .storage.journal import Journal

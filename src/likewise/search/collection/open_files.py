@@ -7,7 +7,7 @@ from sqlite3 import Connection
 
 from ...errors import BadInput
 from ...runtime.cancellation import cancellable_sql
-from ...runtime.durability.writer_lock import WriterLock
+from ...runtime.writer_lock import WriterLock
 from .collection_folder import FORMAT, CollectionSettings, make_folder, read_settings, upgraded
 from .storage import journal as journal_file
 from .storage.journal import Journal

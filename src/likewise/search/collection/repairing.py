@@ -11,8 +11,8 @@ from typing import Any
 
 from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file
-from ...runtime.durability.syncing import sync
 from ...runtime.progress import Progress
+from ...runtime.syncing import sync
 from .compaction import rewrite_segments
 from .open_files import OpenFiles
 from .storage.record_table import OF_KEYS

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from ...errors import BadInput, LikewiseError
 from ...runtime.atomic_files import atomic_file, followed
-from ...runtime.durability.writer_lock import WriterLock
 from ...runtime.home_folder import expanded
 from ...runtime.untrusted_files import read_object
+from ...runtime.writer_lock import WriterLock
 
 PREFIX = "lw-"
 BYTES = 32

@@ -14,9 +14,9 @@ from typing import Any
 from ...errors import BadInput, MissingExtra
 from ...model_files.provenance import UNKNOWN_PROVENANCE, Provenance, write_provenance
 from ...runtime.atomic_files import atomic_file
-from ...runtime.durability.writer_lock import WriterLock
 from ...runtime.installation import install_command
 from ...runtime.untrusted_files import read_object
+from ...runtime.writer_lock import WriterLock
 from ..data.schedule import DataSource
 from ..evaluators import final_scores
 from ..settings import TrainSettings

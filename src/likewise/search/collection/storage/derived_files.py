@@ -19,7 +19,7 @@ import numpy as np
 
 from ....errors import BadInput
 from ....runtime.atomic_files import atomic_file
-from ....runtime.durability.syncing import sync
+from ....runtime.syncing import sync
 
 FOLDER = "derived"
 MAGIC = b"derived2"

@@ -12,7 +12,7 @@ from jaxtyping import Shaped
 
 from ....errors import BadInput
 from ....runtime.atomic_files import naming_full_disk
-from ....runtime.durability.syncing import sync, sync_folder
+from ....runtime.syncing import sync, sync_folder
 
 SEGMENT_ROWS = 1 << 16
 HEADER_BYTES = 64

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from weakref import WeakSet
 
-from ...errors import BadInput
+from ..errors import BadInput
 
 try:
     import fcntl

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from likewise.encoders.prune_inner_units import prune_inner_units
 from likewise.errors import BadInput
+from papers.recipes.distillation.prune_inner_units import prune_inner_units
 from tests.encoders.test_prune_layers import TOKENS, whole
 
 

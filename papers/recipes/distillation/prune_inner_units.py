@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor
 
-from ..errors import BadInput
-from .architectures.bert import Bert
-from .encoder import Encoder
-from .families import FAMILIES
+from likewise.encoders.architectures.bert import Bert
+from likewise.encoders.encoder import Encoder
+from likewise.encoders.families import FAMILIES
+from likewise.errors import BadInput
 
 CONFIG_KEY = "intermediate_size"
 
