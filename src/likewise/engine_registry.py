@@ -62,11 +62,7 @@ class Engine:
         return self.requires is None or find_spec(self.requires) is not None
 
     def model_class(self, kind: ModelKind) -> Any:
-        """The subclass of `Embedder` or `Reranker`; imports the engine.
-
-        Raises:
-            MissingExtra: the package that it needs is not installed.
-        """
+        """The subclass of `Embedder` or `Reranker`; imports the engine."""
         if not self.installed:
             raise missing_extra(str(self.requires), str(self.requires), f"engine={self.requires!r}")
         module, _, name = {"embedder": self.embedder, "reranker": self.reranker}[kind].partition(":")
@@ -109,11 +105,6 @@ def load_with_engine(
     """The model of a manifest, by the engine of this name, by this class of models, or by the best that supports it.
 
     An engine is imported, and the manifest read, when it is its turn.
-
-    Raises:
-        BadInput: there is no engine of this name, or no engine supports the options.
-        BadModel: no engine supports the model.
-        MissingExtra: the engine named needs a package that is not installed.
     """
     if options.precision is not None:
         known_name("precision", options.precision, PRECISIONS)

@@ -93,9 +93,6 @@ def head_settings(heads: nn.Module, width: int) -> list[tuple[str, Mapping[str, 
     """Kind, settings and weights of each head, in sentence-transformers' words.
 
     It has no truncation head, which is therefore written as a Dense that keeps the first dimensions.
-
-    Raises:
-        BadModel: a head is of a kind that a model folder cannot name, so that it would be loaded again as another one.
     """
     settings_of_heads: list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]] = []
     for head in heads_in_order(heads):

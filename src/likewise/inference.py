@@ -161,9 +161,6 @@ def in_batches(
 
     `attempt` returns None where memory ran out; the batch is then halved and tried again, and no later batch is as
     large as the one that failed.
-
-    Raises:
-        OutOfMemory: a single text does not fit.
     """
     pending = plan_batches(lengths, budget)[::-1]
     limit = budget

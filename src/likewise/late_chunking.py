@@ -144,11 +144,7 @@ class ChunkPooling:
 
 
 def late_reductions(spec: str) -> tuple[str, ...]:
-    """The reductions of a pooling, if any set of tokens has them.
-
-    Raises:
-        BadInput: it is another pooling.
-    """
+    """The reductions of a pooling, if any set of tokens has them."""
     try:
         names = reduction_names(spec)
     except BadModel:  # SBERT-WK, a fusion of layers
@@ -198,11 +194,7 @@ def _grouped(documents: Iterable[TokenizedDocument]) -> Iterator[list[TokenizedD
 def document_chunks(
     text: str, given: Sequence[tuple[int, int]] | None, tokenizer: Tokenizer, settings: ChunkSettings | None
 ) -> list[Chunk]:
-    """The chunks given as spans of a text, checked; or those that the settings give.
-
-    Raises:
-        BadInput: a span is empty or does not lie in the text.
-    """
+    """The chunks given as spans of a text, checked; or those that the settings give."""
     if given is None:
         settings = settings or ChunkSettings(min(ChunkSettings.size, tokenizer.max_content_length))
         return split_document(text, lambda texts: [len(ids) for ids in tokenizer.token_ids(texts)], settings)

@@ -41,11 +41,7 @@ class FusionShape:
 
     @classmethod
     def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "FusionShape":
-        """The fusion that the folder of a model of `depth` blocks describes.
-
-        Raises:
-            BadModel: a setting is missing or impossible.
-        """
+        """The fusion that the folder of a model of `depth` blocks describes."""
         from .arrays.reductions import reduction_names  # here, so that --help loads no NumPy
 
         try:
@@ -93,11 +89,7 @@ def check_truncation(width: object, available: int) -> None:
 
 
 def head_shapes(kind: str, config: Mapping[str, Any], folder: Path) -> HeadShapes:
-    """The shape of each of a head's tensors by name, and the activation, which only a dense head has.
-
-    Raises:
-        BadModel: a size is impossible, or the kind or the activation is unknown.
-    """
+    """The shape of each of a head's tensors by name, and the activation, which only a dense head has."""
     if kind not in HEADS:
         raise BadModel(f"{folder} holds a head {kind!r}; those known here are {', '.join(HEADS)}")
     return HEADS[kind](config, folder)

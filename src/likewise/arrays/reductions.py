@@ -105,11 +105,7 @@ NEWER_NAMES = {row.newer: name for name, row in REDUCTIONS.items() if row.newer 
 
 
 def reduction_names(spec: str) -> tuple[str, ...]:
-    """The reductions in a specification such as `"mean"` or `"cls+mean"`, in the order of the table.
-
-    Raises:
-        BadModel: a name is unknown, or given twice.
-    """
+    """The reductions in a specification such as `"mean"` or `"cls+mean"`, in the order of the table."""
     names = spec.split("+")
     if len({*names}) != len(names) or not {*names} <= {*REDUCTIONS}:
         raise BadModel(

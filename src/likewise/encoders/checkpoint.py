@@ -82,12 +82,7 @@ def save_encoder(
 
 
 def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None:
-    """Check, before anything is written, that the saved encoder would be loaded as the same encoder.
-
-    Raises:
-        BadInput: `weights` is unknown, or not supported for this kind of encoder.
-        BadModel: the encoder does not match its config.
-    """
+    """Check, before anything is written, that the saved encoder would be loaded as the same encoder."""
     if weights not in (None, "int8"):
         raise BadInput(f'weights is {weights!r}; expected "int8", or None: as they are')
     kind = module.config.get("model_type", "")

@@ -18,9 +18,6 @@ def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
     With the first blocks, the layers equal those of the full encoder; in ModernBERT the last one is also normalised,
     as in every ModernBERT (see `Encoder.nested`). Blocks that were not adjacent do not fit each other yet, so train
     such an encoder, for example by distillation.
-
-    Raises:
-        BadInput: a block does not exist, or would compute something else at another depth (ALBERT, ModernBERT).
     """
     kept = depth if isinstance(depth, Sequence) else None
     family = FAMILIES.get(encoder.config.get("model_type", ""))

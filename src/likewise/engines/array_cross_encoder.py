@@ -99,9 +99,6 @@ class ArrayCrossEncoder(JointReranker):
         """32 hexadecimal digits that change with anything that changes scores; not those of another engine.
 
         The weights are read again from the folder.
-
-        Raises:
-            BadModel: the folder is no longer what it was when the model was loaded.
         """
         t, m = self.tokenizer, self.manifest
         words: list[object] = [
@@ -118,10 +115,6 @@ class ArrayCrossEncoder(JointReranker):
     def save(self, folder: str | Path) -> None:
         """A folder that `load`, transformers and sentence-transformers read, the weights as the model's own folder has
         them; as `Embedder.save`.
-
-        Raises:
-            BadInput: the folder cannot be written to.
-            BadModel: the model's own folder is no longer what it was when the model was loaded.
         """
         manifest, config = self._written_manifest(), read_config(self.manifest.encoder)
         stored = self._stored_tensors(config)
@@ -181,11 +174,7 @@ class NumpyCrossEncoder(ArrayCrossEncoder):
 
 
 def stored_head(folder: Path, config: Config, head: ClassificationHead) -> dict[str, StoredTensor]:
-    """The tensors of the classification head of a model folder, as they are stored, by our names.
-
-    Raises:
-        BadModel: a tensor is missing, of another shape than the config's, or not finite.
-    """
+    """The tensors of the classification head of a model folder, as they are stored, by our names."""
     with ExitStack() as stack:
         stored = StoredWeights(folder, stack)
         shapes = head.shape(config).tensors

@@ -76,7 +76,6 @@ class ArrayEmbedder(Embedder):
 
     @classmethod
     def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> "ArrayEmbedder":
-        """The model that a folder describes."""
         description = read_description(manifest.encoder)
         limit = max_input_length(options.max_length, manifest.max_length, description.longest)
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
@@ -98,12 +97,10 @@ class ArrayEmbedder(Embedder):
 
     @property
     def width(self) -> int:
-        """Dimensions of a vector: E."""
         return self._width
 
     @property
     def is_unit(self) -> bool:
-        """Whether the model itself scales its vectors to length 1."""
         return bool(self.heads) and self.heads[-1].kind == "Normalize"
 
     @property
@@ -142,7 +139,6 @@ class ArrayEmbedder(Embedder):
         return found
 
     def describe(self) -> dict[str, Any]:
-        """Its encoder's kind, layers, width and number of parameters, its pooling and its heads, as plain values."""
         return {
             "encoder": model_type(read_config(self.manifest.encoder), self.manifest.encoder),
             "layers": self.encoder.depth,
@@ -157,11 +153,6 @@ class ArrayEmbedder(Embedder):
         return [HeadWeights(head.kind, head.activation, head.arrays) for head in self.heads]
 
     def with_pooling(self, pooling: str) -> "ArrayEmbedder":
-        """The same encoder and heads under another pooling, by its name; weights are shared.
-
-        Raises:
-            BadModel: the pooling is unknown, or does not fit the encoder or the heads.
-        """
         chosen = array_pooling(pooling, self.encoder.depth)
         before, after = (one.width(self.encoder.width) for one in (self.pooling, chosen))
         if self.heads and before != after:
@@ -219,13 +210,11 @@ class ArrayEmbedder(Embedder):
         )
 
     def _through_heads(self, pooled: Float[Array, "n W"]) -> Float[Array, "n E"]:
-        """Pooled vectors through the heads."""
         for head in self.heads:
             pooled = head(pooled)
         return np.ascontiguousarray(pooled, np.float32)
 
     def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[Array, "P W"]:
-        """The pooled vector of each window, before the heads."""
         sequences = list(map(attrgetter("ids"), windows))
 
         def attempt(batch: list[int]) -> Array | None:  # a shape here would be made again at every call, in 30 µs
@@ -242,8 +231,6 @@ class ArrayEmbedder(Embedder):
         return batches.run(list(map(len, sequences)), attempt, results)
 
     def _layers(self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
-        """Every layer of every sequence of ids, or the last one alone."""
-
         def layers(batch: list[int]) -> list[Float[Array, "L t D"]]:
             sequences = [ids[i] for i in batch]
             ends = np.cumsum([len(sequence) for sequence in sequences])[:-1]

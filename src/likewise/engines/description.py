@@ -97,11 +97,7 @@ def parameter_count(description: Description) -> int:
 
 
 def check_described(folder: Path, config: Config) -> Family:
-    """The family of a folder's encoder, if it can be described.
-
-    Raises:
-        BadModel: only torch computes it; the message names the families that need no torch.
-    """
+    """The family of a folder's encoder, if it can be described."""
     kind = model_type(config, folder)
     family = FAMILIES.get(kind)
     if family is None or family.architecture not in DESCRIPTIONS:
@@ -116,11 +112,7 @@ def check_described(folder: Path, config: Config) -> Family:
 
 
 def read_description(folder: Path) -> Description:
-    """The encoder of a model folder, its weights as they are stored.
-
-    Raises:
-        BadModel: the folder is broken, or its encoder is of a kind that only torch computes.
-    """
+    """The encoder of a model folder, its weights as they are stored."""
     config = read_config(folder)
     family = check_described(folder, config)
     with ExitStack() as stack:

@@ -102,11 +102,7 @@ def array_fingerprint(settings: Any, arrays: Iterable[Array]) -> str:
 
 
 def check_unchanged(folder: Path, before: list[FileState]) -> None:
-    """Refuses a folder whose encoder's files are not those that were there before.
-
-    Raises:
-        BadModel: one of them has changed.
-    """
+    """Refuses a folder whose encoder's files are not those that were there before."""
     if file_states(folder) != before:
         raise BadModel(f"the weights in {folder} have changed since this model was loaded; load it again")
 
@@ -124,11 +120,7 @@ class StoredWeights(WeightReader):
         super().__init__(folder, stack, "numpy")
 
     def read(self, name: str, *shape: int) -> StoredTensor:
-        """The tensor of this name and shape, whatever prefix the file puts before the name.
-
-        Raises:
-            BadModel: there is none, it has another shape, or it is not finite.
-        """
+        """The tensor of this name and shape, whatever prefix the file puts before the name."""
         found = self.find(name)
         self.check(found, shape)
         if self.kinds[found].type != "I8":

@@ -101,11 +101,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_same(found: Any, expected: Any) -> None:
-    """Check that a folder's manifest, read back, equals the one that was written.
-
-    Raises:
-        BadModel: it does not; the message names what differs.
-    """
+    """Check that a folder's manifest, read back, equals the one that was written."""
     before, after = (_plain_values(manifest) for manifest in (expected, found))
     different = [name for name in before if before[name] != after[name]]
     if different:
@@ -178,11 +174,7 @@ def _plain(folder: Path) -> Manifest:
 
 
 def module_rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
-    """The rows of modules.json, checked to be a list of modules.
-
-    Raises:
-        BadModel: it is not a list of modules, or has too many.
-    """
+    """The rows of modules.json, checked to be a list of modules."""
     if not isinstance(modules, list) or not all(
         isinstance(m, dict) and isinstance(m.get("path"), str) and isinstance(m.get("type"), str) for m in modules
     ):

@@ -40,11 +40,7 @@ all-MiniLM-L6-v2 lists 1.17 billion pairs, with Flickr30k, SNLI and MultiNLI, an
 
 
 def provenance(model: Any) -> Provenance:
-    """The provenance of an embedder; `UNKNOWN_PROVENANCE` for anything else, or without information in folder or card.
-
-    Raises:
-        BadModel: likewise.json in the folder has another form.
-    """
+    """The provenance of an embedder, from its folder or card; `UNKNOWN_PROVENANCE` for anything else."""
     folder = getattr(getattr(model, "manifest", None), "encoder", None)
     if not isinstance(folder, Path):
         return UNKNOWN_PROVENANCE

@@ -53,11 +53,7 @@ class PairManifest:
 
 
 def read_pair_manifest(folder: Path) -> PairManifest:
-    """The manifest of a reranker's folder.
-
-    Raises:
-        BadModel: the folder holds something else, such as an embedding model.
-    """
+    """The manifest of a reranker's folder."""
     check_saved(folder)
     modules = read_json(folder / "modules.json")
     if modules is None and not regular_file_exists(folder / "config.json"):

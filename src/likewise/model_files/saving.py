@@ -53,9 +53,6 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     A new folder appears complete, by a single rename. Into an existing folder, files are moved one by one; if they form
     a model, all files of the old model are removed (`companions`), and meanwhile the folder is marked as one that must
     not be loaded (`saving.check_saved`). Other files are kept.
-
-    Raises:
-        BadInput: the folder cannot be written to.
     """
     whole = followed(folder)
     check_is_folder(folder)
@@ -75,11 +72,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def check_saved(folder: Path) -> None:
-    """Check that no model is being saved into the folder, and that no save was interrupted (it may mix two models).
-
-    Raises:
-        BadModel: saving is in progress or was interrupted.
-    """
+    """Check that no model is being saved into the folder, and that no save was interrupted (it may mix two models)."""
     if os.path.lexists(folder / SAVING_MARK):  # without permissions this is false; reading fails later
         raise BadModel(
             f"{folder} holds files of a model whose saving was cut short, or is going on just now, beside those of the "

@@ -55,11 +55,7 @@ def folder() -> Path:
 
 
 def library_path() -> Path:
-    """The library of this installation, or the file given by LIKEWISE_NATIVE_LIBRARY.
-
-    Raises:
-        NativeUnavailable: it does not exist.
-    """
+    """The library of this installation, or the file given by LIKEWISE_NATIVE_LIBRARY."""
     path = Path(os.environ.get("LIKEWISE_NATIVE_LIBRARY") or folder() / FILE)
     if not path.is_file():
         raise NativeUnavailable(
@@ -71,11 +67,7 @@ def library_path() -> Path:
 
 @cache
 def load_library() -> CompiledLibrary:
-    """Load the library of `library_path`.
-
-    Raises:
-        NativeUnavailable: it does not exist, or has another version.
-    """
+    """Load the library of `library_path`."""
     return CompiledLibrary(library_path())
 
 

@@ -100,9 +100,6 @@ class Scan:
         """The k rows of greatest score for each query, best first; of equal scores the earlier.
 
         A query is compared only with the rows listed for it, if any are.
-
-        Raises:
-            BadInput: a row holds a number that is NaN or infinite, or a score overflows.
         """
         listed = None if listed is None else np.sort(listed, axis=1).astype(np.int64, copy=False)
         size = (len(self.queries), min(k, len(self.corpus) if listed is None else listed.shape[1]))
@@ -126,9 +123,6 @@ class Scan:
         """All rows whose score is at least the threshold, by query and row; None if there are more than `room`.
 
         `later_than` is a row number: query i has only the rows after `later_than + i`.
-
-        Raises:
-            BadInput: as `best`.
         """
         found = RowsAbove(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.float32))
         addresses = (x.ctypes.data for x in found)

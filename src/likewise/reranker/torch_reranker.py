@@ -69,7 +69,6 @@ class TorchReranker(MovableModule, Reranker):
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes scores: weights, tokenizer, head, prompts."""
         t, m, shape = self.tokenizer, self.manifest, getattr(self.encoder, "shape", self.encoder.config)
         words = [t.max_length, t.lowercase, t.backend.to_str(), dict(m.prompts), m.default_prompt, str(shape)]
         return fingerprint([self.MODULE_TYPE, *words, *self._settings], self.state_dict())
@@ -107,11 +106,7 @@ def _class_of(manifest: PairManifest) -> type[TorchReranker]:
 
 
 def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:
-    """Tokenizer, encoder and manifest of an embedder or a reranker, or of the model of a name.
-
-    Raises:
-        BadInput: it was loaded with an engine that does not train.
-    """
+    """Tokenizer, encoder and manifest of an embedder or a reranker, or of the model of a name."""
     if isinstance(source, str | Path):
         manifest = read_manifest(locate(source))
         loaded = load_encoder(manifest.encoder)

@@ -24,9 +24,6 @@ def atomic_file(
     If `path` is a symbolic link, its target is written and the link is kept. If `durable`, the file survives a loss of
     power once the block has ended. Nobody else may read a `private` file. It is written in a temporary folder in
     `parent`, by default beside `path`.
-
-    Raises:
-        BadInput: the file cannot be written to, for example because the disk is full.
     """
     from .temporary_files import temporary_folder  # imported here, since checks need no temporary files
 
@@ -79,11 +76,7 @@ def followed(path: Path) -> Path:
 
 
 def check_ending(path: Path, known: Iterable[str]) -> None:
-    """Check that a file's name ends as one of the formats that can be written.
-
-    Raises:
-        BadInput: it does not, or is "-", which elsewhere means standard output.
-    """
+    """Check that a file's name ends as one of the formats that can be written."""
     _check_named(path)
     if path.suffix.lower() not in known:
         raise BadInput(f"{path} ends in {path.suffix!r}; expected an output that ends in {', '.join(known)}")
@@ -98,11 +91,7 @@ def _check_named(path: Path) -> None:
 
 
 def check_writable_file(path: Path) -> None:
-    """Check, before a long computation, that its output file can be written; the check leaves nothing behind.
-
-    Raises:
-        BadInput: it cannot be written; the message gives the reason.
-    """
+    """Check, before a long computation, that its output file can be written; the check leaves nothing behind."""
     _check_named(path)
     followed(path)
     _check_replaceable(path)
@@ -110,11 +99,7 @@ def check_writable_file(path: Path) -> None:
 
 
 def check_writable_folder(folder: Path) -> None:
-    """Check, before a long computation, that its output folder can be written to; the folder is not created.
-
-    Raises:
-        BadInput: it cannot be written to; the message gives the reason.
-    """
+    """Check, before a long computation, that its output folder can be written to; the folder is not created."""
     _check_named(folder)
     place = followed(folder)
     check_is_folder(folder)
@@ -122,11 +107,7 @@ def check_writable_folder(folder: Path) -> None:
 
 
 def check_not_input(output: Path, inputs: Iterable[Path]) -> None:
-    """Check that an output is not also an input, even under another name such as a link's.
-
-    Raises:
-        BadInput: it is one of the inputs.
-    """
+    """Check that an output is not also an input, even under another name such as a link's."""
     for path in inputs:
         if output.exists() and path.exists() and output.samefile(path):
             raise BadInput(
@@ -162,11 +143,7 @@ def apply_umask(path: Path, folder: Path) -> None:
 
 
 def target_folder(folder: str | Path) -> Path:
-    """The folder to save into, as given by a user; in a str, `~` is the home folder, as in the names of models to load.
-
-    Raises:
-        BadInput: it is not a valid folder name; an empty one, which would mean the working directory, is rejected.
-    """
+    """The folder to save into, as given by a user; in a str, `~` is the home folder."""
     if not isinstance(folder, str | Path) or str(folder) == "" or "\0" in str(folder):
         raise BadInput(f"the folder to save into is {folder!r}; expected its name ('.' is the working directory)")
     return expanded(folder) if isinstance(folder, str) else folder

@@ -22,9 +22,6 @@ def device_and_dtype(device: str | torch.device | None, precision: str | None) -
     """The device and data type to compute with; default: the first GPU, if any, with bf16 on CUDA and fp32 elsewhere.
 
     Under torchrun, each process gets its own GPU.
-
-    Raises:
-        BadInput: the device is not available, or the precision is unknown.
     """
     place = _device(device) if device is not None else _best_device()
     if place.type == "cuda" and place.index is None and "LOCAL_RANK" in os.environ:

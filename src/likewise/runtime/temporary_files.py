@@ -29,9 +29,6 @@ def temporary_folder(target: Path, parent: Path | None = None) -> Iterator[Path]
     """A hidden folder in `parent` (default: beside `target`), removed when the block ends unless it was renamed.
 
     First, temporary folders for this target that ended processes left behind are removed.
-
-    Raises:
-        OSError: it cannot be created.
     """
     parent = target.parent if parent is None else parent
     parent.mkdir(parents=True, exist_ok=True)

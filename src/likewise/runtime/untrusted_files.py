@@ -18,11 +18,7 @@ MAX_JSON_BYTES = 1 << 24
 
 
 def regular_file_exists(path: Path, most: int | None = None) -> bool:
-    """Whether the file exists.
-
-    Raises:
-        BadModel: it exists but is not a regular file of at most `most` bytes.
-    """
+    """Whether the file exists."""
     try:
         found = path.stat()
     except (OSError, ValueError) as error:

@@ -20,11 +20,7 @@ CHUNK_CHARACTERS = 1 << 24  # of one chunk, so that long texts do not pile up
 
 
 def text_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts in order, in lists of bounded size.
-
-    Raises:
-        BadInput: the input is not a list, column or iterator of texts; the error names the index of a wrong item.
-    """
+    """The texts in order, in lists of bounded size."""
     chunk: list[str] = []
     characters = 0
     for i, text in enumerate(_iterable(texts)):
@@ -86,11 +82,7 @@ def describe_value(value: Any) -> str:
 
 
 def resolve_prompt(text: str | None, name: str | None, prompts: Mapping[str, str], default: str | None) -> str:
-    """The prompt to prepend: the text passed, the model's prompt of this name, or its default prompt, if it has one.
-
-    Raises:
-        BadInput: both are passed, the model has no prompt of this name, or one of them is not a str.
-    """
+    """The prompt to prepend: the text passed, the model's prompt of this name, or its default prompt, if it has one."""
     known = ", ".join(map(repr, prompts)) or "(none)"
     if text is not None and name is not None:
         raise BadInput(f"prompt={text!r} and prompt_name={name!r} were both passed; expected one of them, or neither")
@@ -147,11 +139,7 @@ class TokenizedTexts:
     def of(
         cls, tokenizer: Tokenizer, inputs: Sequence[TextOrIds], prompt: str, name: TextName = TEXTS
     ) -> "TokenizedTexts":
-        """The ids of each text behind the prompt; ids that are given get the prompt's ids before them.
-
-        Raises:
-            BadInput: a given id is not one of the tokenizer's.
-        """
+        """The ids of each text behind the prompt; ids that are given get the prompt's ids before them."""
         texts, given = [], []
         for i, one in enumerate(inputs):
             texts.append(prompt + one if isinstance(one, str) else "")
@@ -221,11 +209,7 @@ def _given_content(tokenizer: Tokenizer, ids: Sequence[int], name: str) -> list[
 
 
 def check_readable(inputs: Sequence[Sequence[int]], tokenizer: Tokenizer, vocabulary: int, name: TextName) -> None:
-    """Check that an encoder with this vocabulary size can read its inputs, special tokens included.
-
-    Raises:
-        BadInput: one has no tokens at all, or one that the encoder has no vector for.
-    """
+    """Check that an encoder with this vocabulary size can read its inputs, special tokens included."""
     if not all(inputs):
         empty = name(next(i for i, ids in enumerate(inputs) if not ids))
         raise BadInput(f"{empty} has no tokens, and this model puts no special ones around a text")

@@ -88,11 +88,7 @@ class Tokenizer:
         return {"tokenizer_class": "PreTrainedTokenizerFast", **({"pad_token": pad} if pad else {})}
 
     def _check_saved(self, folder: Path) -> None:
-        """Refuses a tokenizer that a folder would give back as another: of two tokens of one id, only one is written.
-
-        Raises:
-            BadModel: it is one.
-        """
+        """Refuse a tokenizer that a folder would give back as another: of two tokens of one id, one is written."""
         try:
             again = Tokenizer.load(folder, self.max_length, self.lowercase)
             same = again.backend.get_vocab() == self.backend.get_vocab()
@@ -123,11 +119,7 @@ class Tokenizer:
         return [[i for i in content if i != skipped] for content in ids]
 
     def ids_and_spans(self, text: str) -> tuple[list[int], Spans]:
-        """The ids of a whole text as `token_ids` gives them, and the characters that each was read from.
-
-        Raises:
-            BadInput: the model replaces unknown words by n-grams, which have no place of their own.
-        """
+        """The ids of a whole text as `token_ids` gives them, and the characters that each was read from."""
         if self.unknown is not None and self.unknown.buckets:
             raise BadInput("this model spells unknown words by n-grams, and these have no offsets into the text")
         cleaned = self._clean(text)
@@ -197,11 +189,7 @@ class Tokenizer:
         return PairFrame.of(self.backend)
 
     def check(self, vocabulary: int) -> None:
-        """Check that an encoder with this vocabulary size has vectors for special tokens and unknown words.
-
-        Raises:
-            BadModel: it does not.
-        """
+        """Check that an encoder with this vocabulary size has vectors for special tokens and unknown words."""
         specials = (*self.prefix, *self.suffix)
         if max(specials, default=0) >= vocabulary:
             raise BadModel(

@@ -44,11 +44,7 @@ def raise_library_error(error: BaseException, what: str) -> NoReturn:
 
 
 def check_steps(backend: tokenizers.Tokenizer, what: str) -> None:
-    """Reject a tokenizer that could make a text grow or search it without bound, or that is random.
-
-    Raises:
-        BadModel: it could; the message begins with `what`.
-    """
+    """Reject a tokenizer that could make a text grow or search it without bound, or that is random."""
     steps = [step for part in (backend.normalizer, backend.pre_tokenizer) for step in _steps(_described(part))]
     if len(steps) > MAX_STEPS:
         raise BadModel(f"{what} changes a text in {len(steps):,} steps; expected at most {MAX_STEPS}")

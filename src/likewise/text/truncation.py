@@ -71,9 +71,6 @@ class TruncationCounter:
         """Count texts with these numbers of tokens.
 
         `long_words` is the length of the longest over-long word of a text, by its index among these texts.
-
-        Raises:
-            TooLong: a text loses tokens, and `overflow` is "error".
         """
         counted = np.asarray(lengths, dtype=np.int64)
         over = np.flatnonzero(counted > self.limit)

@@ -235,11 +235,7 @@ class Model:
 
 @cache
 def load() -> Library:
-    """Load the library of `library_path`, with the functions of models.
-
-    Raises:
-        NativeUnavailable: it does not exist, or has another version.
-    """
+    """Load the library of `library_path`, with the functions of models."""
     return Library(library_path())
 
 

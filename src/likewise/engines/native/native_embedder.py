@@ -80,12 +80,7 @@ class NativeEmbedder(ArrayEmbedder):
 
     @classmethod
     def check_options(cls, options: LoadOptions) -> None:
-        """Refuses other devices and precisions, and loads the library.
-
-        Raises:
-            BadInput: an option is another engine's.
-            NativeUnavailable: there is no compiled library in this installation.
-        """
+        """Refuses other devices and precisions, and loads the library."""
         if options.device not in (None, "cpu"):
             raise BadInput(f"device is {options.device!r}; the native engine computes on the CPU only. {torch_hint()}")
         if options.precision not in (None, *PRECISIONS):

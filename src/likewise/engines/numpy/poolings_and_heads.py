@@ -140,11 +140,7 @@ class ArrayFusion:
 
 
 def array_pooling(described: str | ModulePart, depth: int) -> ArrayPooling:
-    """The pooling of this name, or the one that a model folder describes, for an encoder of `depth` blocks.
-
-    Raises:
-        BadModel: it is unknown, or does not fit an encoder of that depth.
-    """
+    """The pooling of this name, or the one that a model folder describes, for an encoder of `depth` blocks."""
     if isinstance(described, str):
         if described.partition(":")[0] == NAME:
             return ArrayDissection.parse(described, depth)
@@ -190,11 +186,7 @@ class NumpyHead:
 
 
 def heads_of(parts: Sequence[ModulePart], width: int) -> list[NumpyHead]:
-    """The heads that a model folder describes, for pooled vectors of this width.
-
-    Raises:
-        BadModel: their weights are not those that their settings ask for, or they do not fit each other.
-    """
+    """The heads that a model folder describes, for pooled vectors of this width."""
     heads: list[NumpyHead] = []
     for part in parts:
         head = _head(part, width)

@@ -114,11 +114,6 @@ class TorchEmbedder(MovableModule, Embedder):
         return [HeadWeights(kind, head_shapes(kind, config, Path(kind))[1], _arrays(w)) for kind, config, w in found]
 
     def with_pooling(self, pooling: str) -> "TorchEmbedder":
-        """The same encoder and heads under another pooling, by its name; weights are shared.
-
-        Raises:
-            BadModel: the pooling is unknown, or does not fit the encoder or the heads.
-        """
         chosen = pooling_of(pooling, self.encoder.depth)
         return TorchEmbedder(self.tokenizer, self.encoder, chosen, self.heads, self.manifest).eval()
 
@@ -187,7 +182,6 @@ class TorchEmbedder(MovableModule, Embedder):
 
     @property
     def is_unit(self) -> bool:
-        """Whether the model itself scales its vectors to length 1."""
         return any(isinstance(head, Normalize) for head in heads_in_order(self.heads)[-1:])
 
     def describe(self) -> dict[str, Any]:
@@ -211,7 +205,6 @@ class TorchEmbedder(MovableModule, Embedder):
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes vectors: weights, tokenizer, pooling, heads."""
         m = self.manifest
         settings = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
         settings += [self.tokenizer.max_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
@@ -221,8 +214,6 @@ class TorchEmbedder(MovableModule, Embedder):
 
     @torch.inference_mode()
     def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "P W"]:
-        """The pooled vector of each window, before the heads."""
-
         def pooled(batch: list[int]) -> Tensor:
             hidden = [windows[i].hidden for i in batch]
             tokens = Ragged.of([windows[i].ids for i in batch], self.device)
@@ -237,7 +228,6 @@ class TorchEmbedder(MovableModule, Embedder):
 
     @torch.inference_mode()
     def _through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
-        """Pooled vectors through the heads."""
         headed: Tensor = self.heads(torch.from_numpy(pooled).to(self.device))
         return np.asarray(headed.float().cpu().numpy())
 
@@ -245,7 +235,6 @@ class TorchEmbedder(MovableModule, Embedder):
     def _layers(
         self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches
     ) -> list[Float[np.ndarray, "L t D"]]:
-        """Every layer of every sequence of ids, or the last one alone."""
         return batches.run(
             [len(sequence) for sequence in ids],
             lambda batch: none_if_out_of_memory(lambda: self._block([ids[i] for i in batch], only_last)),

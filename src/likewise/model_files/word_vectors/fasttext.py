@@ -26,9 +26,6 @@ def read_fasttext(path: Path) -> WordVectors:
     """Read the vectors of a .bin: for each word the mean of its row and those of its n-grams, then the buckets' rows.
 
     This takes about a minute for a million words, and memory for all rows twice.
-
-    Raises:
-        BadModel: it is not a fastText file, is a quantised one, or was cut short.
     """
     with path.open("rb") as file:
         try:

@@ -27,9 +27,6 @@ def read_text_vectors(path: Path) -> WordVectors:
 
     Words may contain spaces, as some of GloVe's do. Of equal words the first is kept, and a warning reports how many
     were skipped.
-
-    Raises:
-        BadModel: a line is invalid (its number is given), or there are not as many lines as the first one announces.
     """
     with path.open("rb") as file:
         first = file.readline()
