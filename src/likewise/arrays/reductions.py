@@ -1,7 +1,7 @@
 """REDUCTIONS: ways to pool the token vectors of a sentence; a row holds the NumPy function and names in model folders.
 
-The functions here are the reference and are used by the NumPy engine; torch's are those of the same names in
-`likewise.pooling.reductions`. Sentences are packed: `lengths` holds the number of rows of `x` in each sentence.
+The functions here are the reference and are used by the NumPy engine; torch's are in `likewise.pooling.reductions`,
+under the same names without `numpy_`. Sentences are packed: `lengths` holds the number of rows of `x` in each sentence.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,33 +27,33 @@ class Reduction(NamedTuple):
     """In `lw_reduction` of native/likewise_native.h; 0: the compiled library leaves it to NumPy."""
 
 
-def cls(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def numpy_cls(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The first token's vector."""
     return np.asarray(x[_starts(lengths)])
 
 
-def maximum(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def numpy_maximum(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The largest value of each dimension over the tokens (MAX)."""
     return np.asarray(np.maximum.reduceat(x, _starts(lengths), axis=0))
 
 
-def mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def numpy_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The mean over all tokens, special ones included (Reimers and Gurevych 2019, MEAN)."""
     return np.asarray(_total(x, lengths) / lengths[:, None].astype(np.float32))
 
 
-def mean_sqrt_len(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def numpy_mean_sqrt_len(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The sum divided by the square root of the length."""
     return np.asarray(_total(x, lengths) / np.sqrt(lengths[:, None].astype(np.float32)))
 
 
-def weighted_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:
+def numpy_weighted_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:
     """The mean with weights 1, 2, 3 …: later tokens count more (Muennighoff 2022)."""
     weights = position[:, None] + np.float32(1)
     return np.asarray(_total(x * weights, lengths) / _total(weights, lengths))
 
 
-def last_token(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def numpy_last_token(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The last token's vector."""
     return np.asarray(x[np.cumsum(lengths) - 1])
 
@@ -88,12 +88,12 @@ def _starts(lengths: Array) -> Array:
 
 
 REDUCTIONS = {
-    "cls": Reduction(cls, "pooling_mode_cls_token", "cls", 1),
-    "max": Reduction(maximum, "pooling_mode_max_tokens", "max", 2),
-    "mean": Reduction(mean, "pooling_mode_mean_tokens", "mean", 4),
-    "mean-sqrt-len": Reduction(mean_sqrt_len, "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", 8),
-    "weighted-mean": Reduction(weighted_mean, "pooling_mode_weightedmean_tokens", "weightedmean", 16),
-    "last-token": Reduction(last_token, "pooling_mode_lasttoken", "lasttoken", 32),
+    "cls": Reduction(numpy_cls, "pooling_mode_cls_token", "cls", 1),
+    "max": Reduction(numpy_maximum, "pooling_mode_max_tokens", "max", 2),
+    "mean": Reduction(numpy_mean, "pooling_mode_mean_tokens", "mean", 4),
+    "mean-sqrt-len": Reduction(numpy_mean_sqrt_len, "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", 8),
+    "weighted-mean": Reduction(numpy_weighted_mean, "pooling_mode_weightedmean_tokens", "weightedmean", 16),
+    "last-token": Reduction(numpy_last_token, "pooling_mode_lasttoken", "lasttoken", 32),
 }
 """In the order in which reductions are concatenated (`"cls+mean"`)."""
 

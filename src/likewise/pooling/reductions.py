@@ -68,8 +68,8 @@ def maximum(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
 
 
 def reduction(name: str) -> Reduction:
-    """The function here that has the name of NumPy's."""
-    function: Reduction = globals()[REDUCTIONS[name].compute.__name__]
+    """The function here that has the name of NumPy's, `numpy_mean` say."""
+    function: Reduction = globals()[REDUCTIONS[name].compute.__name__.removeprefix("numpy_")]
     return function
 
 
