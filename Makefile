@@ -28,14 +28,14 @@ help:
 	@echo "make parity  our numbers beside the reference libraries'"
 	@echo "make integration  every index against real servers, and other libraries' clients against ours; installed for it"
 	@echo "make papers  the papers' tables, measured here beside the papers' figures; make papers TABLE=sbert-1 for one"
-	@echo "make stats   the shape of the source: functions, cycles, rooms, names"
+	@echo "make stats   the shape of the source: functions, cycles, names"
 	@echo "make attack  over ten thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
 	@echo "make docs    the documentation as a site in build/site, its links checked"
 	@echo "make native  the compiled library by itself: its tests, and its own checks in C++"
 	@echo "make sanitized  the same checks in C++ under address and undefined-behaviour sanitizers"
 	@echo "make wheels  wheels for Linux (x86_64, aarch64; glibc 2.17 or newer), checked by auditwheel, in dist/"
-	@echo "make dist    source distribution, wheel and bills of materials (CycloneDX) into dist/, which is emptied first"
+	@echo "make dist    source distribution, wheel and bill of materials (CycloneDX) into dist/, which is emptied first"
 	@echo "make release  the same, then each installed into new environments and tried (about five minutes, so not in CI)"
 	@echo "make bench   measurements into benchmarks/results, and README's table from them"
 	@echo "make bench-peers  our engines and other libraries in turn (docs/speed.md); ARENA=--quick: does it all work?"
@@ -166,21 +166,25 @@ docs: build/venv-docs/made
 
 build/venv-dist/made:
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --upgrade pip build
+	$(@D)/bin/pip install --quiet --upgrade pip build cyclonedx-bom
 	@touch $@
 
 # the wheel is built from the source distribution, as by anyone who has no checkout
 dist: setup build/venv-dist/made
 	rm -rf dist
 	LIKEWISE_NATIVE=1 build/venv-dist/bin/python -m build --outdir dist .
-	$(BIN)/python -m release.sbom dist/*.whl --site "$$($(BIN)/python -c 'import numpy; print(*numpy.__path__)')/.."
+	rm -rf build/venv-sbom && $(PYTHON) -m venv --without-pip build/venv-sbom
+	build/venv-dist/bin/pip --python build/venv-sbom/bin/python install --quiet dist/*.whl
+	build/venv-dist/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible \
+	  --output-file dist/likewise.cdx.json build/venv-sbom/bin/python
 
 # LIKEWISE_RELEASE_TORCH: what pip is asked for as torch, if not the version of `make setup`
 release: dist
 	$(BIN)/python -m pytest -q --confcutdir tests/release tests/release
 
 bench: .venv/parity
-	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.memory
+	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.pages
 
 # One package after the other, so that one that cannot be installed leaves out its contenders only. torchvision comes with

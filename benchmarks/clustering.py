@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import scipy.cluster.hierarchy
 from scipy.spatial.distance import pdist, squareform
 
@@ -22,10 +23,17 @@ from likewise.arrays.similarity import unit
 from likewise.cluster import linkage
 from likewise.cluster.hierarchical import LINKAGES, linkage_in_place
 
-from .closest_pair import COUNT, sentences
-from .record import in_turn, ratio, save
+from .record import data, in_turn, ratio, save
 
+COUNT = 10_000
 METRICS = {"average": "cosine", "complete": "cosine", "ward": "euclidean"}
+
+
+def sentences(count: int) -> list[str]:
+    """Distinct sentences of STS-B's training set."""
+    table = pq.read_table(data("stsb", "train.parquet")).to_pydict()
+    texts = dict.fromkeys(" ".join(text.split()) for text in table["sentence1"] + table["sentence2"])
+    return list(texts)[:count]
 
 
 def contenders(vectors: np.ndarray, method: str, condensed: np.ndarray) -> dict[str, Callable[[], np.ndarray]]:

@@ -13,12 +13,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from likewise import Embedder
 from likewise.native.threads import thread_count
 
 from .pages import PageTables, draw
-from .record import RESULTS, in_turn, save
-from .throughput import abstracts, sts_sentences
+from .record import RESULTS, data, in_turn, save
 
 CONTENDERS = {
     "likewise-static": ("likewise-static", "fp32"),
@@ -36,7 +37,10 @@ ROUNDS = 3
 
 def measure() -> None:
     """Texts a second by every contender, in turn, with as many threads as there are cores."""
-    texts = {"sentences": sts_sentences()[: KINDS["sentences"]], "paragraphs": abstracts(KINDS["paragraphs"])}
+    sts = pq.read_table(data("stsb", "test.parquet")).to_pydict()
+    sentences = list(dict.fromkeys(sts["sentence1"] + sts["sentence2"]))
+    abstracts = pq.read_table(data("scifact", "corpus.parquet"))["text"].to_pylist()
+    texts = {"sentences": sentences[: KINDS["sentences"]], "paragraphs": abstracts[: KINDS["paragraphs"]]}
     embedders = {name: Embedder.load(model, precision=precision) for name, (model, precision) in CONTENDERS.items()}
     rates: dict[str, dict[str, float]] = {name: {} for name in CONTENDERS}
     for kind, some in texts.items():

@@ -1,15 +1,13 @@
 """The shape of the source, measured from its syntax trees: `make stats`, and a check that fails beyond the limits.
 
-python -m benchmarks.stats            the table of ARCHITECTURE.md
-python -m benchmarks.stats --check    the same; exit 1 and the places where a limit is exceeded
-python -m benchmarks.stats --json     the figures and the places
+python -m benchmarks.stats            each figure beside its limit
+python -m benchmarks.stats --check    the same; exit 1 and the places that exceed a limit
 """
 
 import argparse
 import ast
-import json
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +15,6 @@ from statistics import median, quantiles
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "likewise"
-BEGIN, END = "<!-- stats: drawn by benchmarks/stats.py -->", "<!-- end of stats -->"
 LIMITS = {
     "function lines, median": 6,
     "function lines, 90th percentile": 16,
@@ -183,43 +180,15 @@ def _where(module: Module, function: Function, value: int) -> str:
     return f"{module.path.relative_to(SOURCE)}:{function.lineno} {function.name} ({value})"
 
 
-def figures_table(figures: Mapping[str, float]) -> str:
-    """Each figure beside its limit, as Markdown."""
-    rows = [f"| {name} | {figures[name]:g} | {limit} |" for name, limit in LIMITS.items()]
-    return "\n".join(["| what | measured | limit |", "|---|---|---|", *rows])
-
-
-def rooms_table(known: Mapping[str, Module]) -> str:
-    """Files and lines of each room, as Markdown."""
-    files, lines = Counter[str](), Counter[str]()
-    for module in known.values():
-        room = str(module.path.relative_to(SOURCE).parent)
-        files[room] += module.path.name != "__init__.py"
-        lines[room] += len(module.path.read_text("utf-8").splitlines())
-    rows = [f"| {'likewise' if room == '.' else room} | {files[room]} | {lines[room]:,} |" for room in sorted(lines)]
-    return "\n".join(["| room | files | lines |", "|---|---|---|", *rows])
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the figures; with --check, 1 if one is beyond its limit."""
+    """Prints the figures; with --check, 1 if one exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="exit 1 where a limit is exceeded, naming the places")
-    parser.add_argument("--json", action="store_true", help="the figures and the places as JSON")
-    parser.add_argument("--write", action="store_true", help="draw the tables of ARCHITECTURE.md")
-    parser.add_argument("--rooms", action="store_true", help="also a table of rooms with their files and lines")
+    parser.add_argument("--check", action="store_true", help="exit 1 if a limit is exceeded, and name the places")
     options = parser.parse_args(argv)
-    known = modules()
-    figures, places = measure(known)
+    figures, places = measure(modules())
     exceeded = [name for name, limit in LIMITS.items() if figures[name] > limit]
-    if options.json:
-        print(json.dumps({"figures": figures, "limits": LIMITS, "places": places}, indent=2))
-        return 1 if options.check and exceeded else 0
-    table = figures_table(figures) + (f"\n\n{rooms_table(known)}" if options.rooms or options.write else "")
-    print(table)
-    if options.write:
-        page = ROOT / "ARCHITECTURE.md"
-        before, _, rest = page.read_text("utf-8").partition(BEGIN)
-        page.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}", "utf-8")
+    for name, limit in LIMITS.items():
+        print(f"{name:40} {figures[name]:>5g}   limit {limit}")
     for name in exceeded:
         for place in places.get(name, ()):
             print(f"{name}: {place}", file=sys.stderr)

@@ -23,9 +23,8 @@ from likewise.model_files.names import RECOMMENDED_MODEL
 from ..pages import PageTables, draw
 from ..record import RESULTS, machine
 from .process import ROOT
-from .report import markdown, tables
+from .report import tables
 from .run import PARTS, run
-from .targets import targets
 from .texts import FULL, QUICK
 
 RESULT = RESULTS / "peers.json"
@@ -114,13 +113,8 @@ def measure(args: argparse.Namespace, out: Path) -> dict[str, Any]:
 
 
 def show(found: Mapping[str, Any]) -> None:
-    """The tables, and the promises of the native engine if it was measured."""
+    """Print the tables."""
     print("\n".join(tables(found)))
-    lines = [target for target in targets(found) if target.measured is not None]
-    if any(name.startswith("likewise native") for name in found["contenders"]) and lines:
-        marks = {True: "met", False: "missed"}
-        rows = [[t.what, t.wanted, str(t.measured), marks[bool(t.met)]] for t in lines]
-        print("\n" + "\n".join(markdown(["target", "wanted", "measured", ""], rows)))
 
 
 def draw_figure(found: Mapping[str, Any], figure: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tables of measurements are those that their scripts draw from the results, and sentences tell the same figures."""
+"""Tables of measurements are those that their scripts draw from the results."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,6 @@ from statistics import mean, stdev
 import pytest
 
 from benchmarks import objectives_page, training_table
-from benchmarks.page_sentences import SENTENCES
 from benchmarks.pages import ROOT, all_tables, filled
 from papers.reporting.run_lines import read_runs
 
@@ -40,11 +39,6 @@ def test_whole_pages_are_drawn_from_the_results():
     runs = read_runs(training_table.LINES)
     assert training_table.PAGE.read_text("utf-8") == "\n".join(training_table.drawn(runs)) + "\n"
     assert objectives_page.PAGE.read_text("utf-8") == objectives_page.page()
-
-
-@pytest.mark.parametrize(("page", "sentence"), [(page, s) for page, some in SENTENCES.items() for s in some()])
-def test_a_sentence_tells_the_figures_of_the_results(page, sentence):
-    assert " ".join(sentence.split()) in " ".join((ROOT / page).read_text("utf-8").split())
 
 
 def test_the_steps_from_a_raw_backbone_are_recorded_runs():

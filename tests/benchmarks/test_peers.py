@@ -7,7 +7,7 @@ from statistics import median
 import numpy as np
 import pytest
 
-from benchmarks.peers import installed, report, summary, targets
+from benchmarks.peers import installed, report, summary
 from benchmarks.peers.__main__ import with_figure
 from benchmarks.peers.contenders import PRECISIONS, REFERENCE, chosen, contenders
 from benchmarks.peers.failures import FailureNote
@@ -151,17 +151,6 @@ def test_contenders_are_chosen_by_parts_of_their_names():
     assert chosen(ROWS, []) == ROWS
     with pytest.raises(SystemExit, match="nobody: no contender has such a name"):
         chosen(ROWS, ["numpy", "nobody"])
-
-
-def test_a_target_that_was_not_measured_is_neither_met_nor_missed():
-    found_ = found()
-    assert {t.met for t in targets.targets(found_)} == {None}
-    native = dict(found_["contenders"][OURS], query={"p50_ms": 0.9, "p99_ms": 2.7})
-    found_["contenders"]["likewise native int8"] = native
-    lines = {t.what: (t.measured, t.met) for t in targets.targets(found_)}
-    assert lines["int8, one query, p50 ms"] == ("0.9", True)
-    assert lines["int8, one query, p99 × p50"] == ("3", False)
-    assert lines["int8, sentences, × sentence-transformers fp32"] == ("4", False)
 
 
 def spec(backend, **more):
