@@ -73,7 +73,7 @@ def drawn() -> list[str]:
     """Speed, memory, size and training."""
     contenders = read("peers")["contenders"]
     others = [
-        f"{times:.1f} × {name.removesuffix(' ' + precision)} in {precision}"
+        f"{times:.1f} × as fast as {name.removesuffix(' ' + precision)} ({precision})"
         for precision in ("int8", "fp32")
         for name, times in [fastest_other(contenders, precision)]
     ]
@@ -83,20 +83,20 @@ def drawn() -> list[str]:
         *encoding(contenders),
         each(contenders, "one query", lambda c: f"{c['query']['p50_ms']:.1f} ms"),
         each(contenders, "first vector of a new process", lambda c: f"{c['cold']['wall_s']:.1f} s"),
-        each(contenders, "most memory", lambda c: f"{c['memory']['peak_mb']:.0f} MB"),
+        each(contenders, "peak memory", lambda c: f"{c['memory']['peak_mb']:.0f} MB"),
         each(contenders, "installed", lambda c: f"{c['installed']['mb']:,.0f} MB"),
         "",
-        f"{machine('peers')}. Of the fastest other library on sentences it is {' and '.join(others)}. "
-        "[Speed beside other libraries](docs/speed.md) has all contenders, quality, and the targets missed.",
+        f"{machine('peers')}. On sentences likewise is {' and '.join(others)}, the next fastest in each precision. "
+        "[Speed beside other libraries](docs/speed.md) has all contenders and their quality.",
         "",
         "| training, two threads | sentence-transformers 6.2 | likewise |",
         "|---|---|---|",
         *training(),
         "",
         f"An untuned model of the same shape; {machine('training')}. "
-        f"Encoding {read('memory')['results']['texts']:,} texts to .npy took "
-        f"{read('memory')['results']['added_mb']:.0f} MB beyond the model. Contenders ran in turn, figures are "
-        "medians; scripts and raw figures are in [benchmarks/](benchmarks/).",
+        f"Encoding {read('memory')['results']['texts']:,} texts into a .npy file took "
+        f"{read('memory')['results']['added_mb']:.0f} MB beyond the model. Contenders took turns; figures are "
+        "medians. Scripts and raw figures are in [benchmarks/](benchmarks/).",
     ]
 
 
