@@ -141,9 +141,11 @@ def coverage() -> str:
     held = {kind: f"{100 * found[kind]['covered']:.1f} %" for kind in ("score", "difference")}
     half = {kind: f"{100 * found[kind]['mean half width']:.1f}" for kind in held}
     return (
-        f"Of the {found['samples']} intervals of {found['models'][0]}'s score, {held['score']} hold the truth; they "
-        f"reach {half['score']} points to either side. Of the intervals of its *difference* to {found['models'][1]} on "
-        f"the same samples, {held['difference']} hold the true difference, and they reach {half['difference']} points. "
+        f"{held['score']} of the {found['samples']} intervals of {found['models'][0]}'s score contain the true "
+        f"score; they "
+        f"reach {half['score']} points to either side. {held['difference']} of the intervals of its *difference* from "
+        f"{found['models'][1]} on the same samples contain the true difference; they reach {half['difference']} "
+        f"points. "
         f"([interval_coverage.json](../../benchmarks/results/interval_coverage.json), {where['cpu']}, {where['date']}, "
         f"commit {where['commit']})"
     )

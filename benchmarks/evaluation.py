@@ -160,7 +160,7 @@ def time_table(seconds: dict[str, float]) -> list[str]:
 
 
 def shared_table(record: dict[str, Any]) -> list[str]:
-    lines = ["| test set | distinct pairs | of these in STS-B's training split |", "|---|---|---|"]
+    lines = ["| test set | distinct pairs | also in STS-B's training split |", "|---|---|---|"]
     lines += [f"| {name} | {of:,} | {count:,} |" for name, (count, of) in record["pairs"].items()]
     return [*lines, "", "Argument pairs, ten folds: " + "; ".join(record["folds"]) + "."]
 

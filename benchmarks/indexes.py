@@ -120,7 +120,8 @@ def table() -> list[str]:
             for row in [found["indexes"][name]]
         ),
         "",
-        f"{found['rows']:,} questions of `qqp_subset` by likewise-static ({found['width']} numbers), {BLOCK:,} a call; "
+        f"{found['rows']:,} questions of `qqp_subset` by likewise-static ({found['width']} dimensions), {BLOCK:,} "
+        f"per call; "
         f"{found['queries']} queries, one after the other, medians of rounds in turn; filter `{found['filter']}`. "
         f"{machine['cpu']}, {machine['cores']} cores, {machine['date']}, commit {machine['commit']}.",
     ]

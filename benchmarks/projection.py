@@ -65,7 +65,7 @@ def encoding_rows(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def storage_rows() -> Iterator[str]:
-    """Bytes of vectors of 384 numbers."""
+    """Bytes of 384-dimensional vectors."""
     for name, size in BYTES.items():
         yield f"| {name} | {size:,} B | {' | '.join(human_bytes(size * texts) for texts in SIZES)} |"
 
@@ -108,17 +108,17 @@ def drawn() -> str:
     rule = "|---" * (len(SIZES) + 2) + "|"
     return "\n".join(
         [
-            f"**Encoding**: measured texts a second on {rates['results']['threads']} threads together, a core each "
+            f"**Encoding**: measured texts per second on {rates['results']['threads']} threads, one per core "
             f"({where['cpu']}, {where['date']}, commit {where['commit']}; medians of {ROUNDS} rounds), and projected "
-            f"core hours, at ${CORE_HOUR} a core hour.",
+            f"core hours, at ${CORE_HOUR} per core hour.",
             "",
             f"| model, texts | measured, texts/s | {head} |",
             rule,
             *encoding_rows(rates["results"]),
             "",
-            f"**Vectors** of {WIDTH} numbers, without ids and texts.",
+            f"**Vectors** of {WIDTH} dimensions, without ids and texts.",
             "",
-            f"| kept as | a vector | {head} |",
+            f"| stored as | per vector | {head} |",
             rule,
             *storage_rows(),
             "",

@@ -69,9 +69,9 @@ def overload_rows() -> Iterator[str]:
         is_well = found["alive"] and not unanswered and {*s} <= OVERLOAD_KINDS and growth <= ASKED_GROWTH
         low, high = found["capacity"]
         figures = f"beside other work: {low:,} to {high:,} requests/s, measured each minute; {s['200']:,} answers, "
-        figures += f"{s['429']:,} refused by 429, {unanswered} unanswered; "
+        figures += f"{s['429']:,} rejected with 429, {unanswered} unanswered; "
         if s.get("not sent"):
-            figures += f"{s['not sent']:,} not sent, the client having {MOST_CONNECTIONS:,} connections open; "
+            figures += f"{s['not sent']:,} not sent, because the client had {MOST_CONNECTIONS:,} connections open;  "
         figures += f"{memory[0]:.0f} MB after the first minute, {memory[-1]:.0f} MB at the end ({100 * growth:+.1f} %)"
         yield f"| {model}, {len(found['parts'])} minutes at 1.5 × its capacity | {figures}{verdict(is_well)} | ≤ 5 % |"
 
@@ -112,7 +112,7 @@ SECTIONS = {
 
 def drawn() -> str:
     """All that stands between the marks."""
-    lines = ["| | measured, int8, one thread | asked for |", "|---|---|---|"]
+    lines = ["| | measured, int8, one thread | target |", "|---|---|---|"]
     lines += [row for rows in SECTIONS.values() for row in rows()]
     places = [f"{name}: {machine(f'serve_{name}')}" for name in SECTIONS]
     return "\n".join([*lines, "", "The client ran on the same two cores. " + "; ".join(places) + "."])

@@ -56,18 +56,20 @@ def drawn(runs: Sequence[Line]) -> Iterator[str]:
     """The page, line by line."""
     yield "# What was trained\n"
     yield (
-        "Spearman × 100 of cosine, all pairs of a year at once; avg is the plain mean of the seven. Mean ± standard "
-        "deviation over seeds where there are several. Rows in *italics* are the figures that Reimers and Gurevych "
-        "(2019) print of **their own models**, on other backbones and more data than ours: they stand here to compare "
-        "with, and were not measured by us. Each run is a line of "
+        "Spearman × 100 of cosines, over all pairs of a year; avg is the unweighted mean of the seven sets. With "
+        "several "
+        "seeds, figures are mean ± standard deviation. Rows in *italics* are published figures of Reimers and Gurevych "
+        "(2019) for **their own models**, which have other backbones and more data; we did not measure them. Each "
+        "run is a line of "
         "[training.jsonl](../benchmarks/results/training.jsonl), with machine and commit; the recipes are in "
-        "[recipes](recipes.md). Bundled models stand here before they are put in eight bits; their cards "
-        "have the scores of what ships.\n"
+        "[recipes](recipes.md). Bundled models are listed before quantization to eight bits; their cards have the "
+        "scores of "
+        "the shipped weights.\n"
     )
     plain = [line for line in runs if not line["recipe"].startswith("ablation")]
-    yield from _section("On all the data at hand", [line for line in plain if _whole(line)], papers=True)
+    yield from _section("On all available data", [line for line in plain if _whole(line)], papers=True)
     yield from _ablation([line for line in runs if line["recipe"].startswith("ablation")])
-    yield from _section("On a part of the data, or on other data", [line for line in plain if not _whole(line)])
+    yield from _section("On part of the data, or on other data", [line for line in plain if not _whole(line)])
     yield from _claims(runs)
 
 
@@ -85,7 +87,7 @@ def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator
             theirs = "sbert-nli" if model.startswith("SBERT-NLI") else recipe
             yield _cells([f"*{theirs}*", f"*{model}*", "*the paper's*", "", "", *(f"*{x:.2f}*" for x in row)])
     if any(line["stsb_train"] for line in runs):
-        yield "\n† trained on STS-B, whose training split shares many pairs with STS12–16: those are no fair figures."
+        yield "\n† trained on STS-B, whose training split shares many pairs with STS12–16, so they are not fair."
     yield ""
     yield from _alone(runs, papers)
 

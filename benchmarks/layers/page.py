@@ -33,21 +33,22 @@ TOP = f"""# Poolings that read several layers
 
 ```
 likewise model select-layers all-MiniLM-L6-v2 --texts sentences.txt       # which layers to average, without labels
-likewise encode texts.txt -o v.npy --pooling mean:layers=0+6        # a mean of layers, by its name
+likewise encode texts.txt -o v.npy --pooling mean:layers=0+6        # a mean of layers, by name
 ```
 
-Six poolings of the same encoders: **mean** of the last layer; **SBERT-WK** with the boundary of its authors' code, and
-the *symmetric* one; **{SELECTED}**, a mean of up to three layers chosen by `likewise model select-layers` from 500
-plain premises of inference data; and the trained map over all layers of `likewise model fuse`, **{FUSED_NLI}** from
-{TRIPLETS:,} triplets, **{FUSED_STSB}** from STS-B's training split (not scored on STS12–16, which share hundreds of
-pairs with it). [What is in a layer](what-is-in-a-layer.md) explains SBERT-WK and the fusion.
+This page compares six poolings of the same encoders: the **mean** of the last layer; **SBERT-WK** with the boundary
+rule of its authors' code, and a *symmetric* variant; **{SELECTED}**, a mean of up to three layers that `likewise
+model select-layers` chooses from 500 unlabelled premises of inference data; and the trained map over all layers of
+`likewise model fuse`, **{FUSED_NLI}** from {TRIPLETS:,} triplets and **{FUSED_STSB}** from STS-B's training split
+(not scored on STS12–16, which share hundreds of pairs with it). [What is in a layer](what-is-in-a-layer.md) explains
+SBERT-WK and fusion.
 
 This page is drawn by `python -m benchmarks.layers.page` from measurements of `python -m benchmarks.layers.measure`.
-Differences are to mean pooling on the same items, with the 95 % interval of a paired bootstrap. ▲ is better than mean
-pooling and ▼ worse at p < {ALPHA}, after Holm's correction over the measured tasks of a model, pooling and protocol;
-what has no mark is not distinguishable from it. All scores are × 100. SentEval's classifiers have a hidden layer of 50
-units, as SBERT-WK's. Its probing tasks are not here, as their data is not. A handful of the premises and of the
-triplets' sentences occur in the tests as well, one by one and without their scores.
+Differences are from mean pooling on the same items, with the 95 % interval of a paired bootstrap. ▲ means better and
+▼ worse than mean pooling at p < {ALPHA}, after Holm's correction over the measured tasks of a model, pooling and
+protocol; no mark means no significant difference. All scores are × 100. SentEval's classifiers have a hidden layer of
+50 units, like SBERT-WK's. Its probing tasks are missing because we do not have their data. A few of the premises and
+of the triplets' sentences also occur in the tests, as single sentences without scores.
 """
 
 
@@ -63,25 +64,25 @@ def page() -> str:
     return "\n".join(parts) + "\n"
 
 
-SELECTION = f"""Hosseini et al. (2023, "BERT Has More to Offer") report that a mean of certain layers beats the last one
-by far, which layers depending on the model and the data. To choose them without labels, a criterion must stand in for
-people. Those tried see 400 plain premises of inference data, each whole and changed. *Separation* is how far the
-cosines of a text with its own changed copy lie above those of different texts, in units of their spread; *contrast* is
-InfoNCE; *agreement* the rank correlation of similarities before and after. Each cell: Spearman × 100 on STS-B's
-**development** split of the layers that the criterion prefers among all sets, and those layers.
+SELECTION = f"""Hosseini et al. (2023, "BERT Has More to Offer") report that a mean of certain layers is far better than the last one,
+and that the best layers depend on the model and the data. To choose them without labels, we need a criterion that
+replaces human scores. We tried criteria on 400 unlabelled premises of inference data, each with an altered copy.
+*Separation* measures how far the cosine of a text with its own copy lies above the cosines of different texts, in
+units of their spread; *contrast* is InfoNCE; *agreement* is the rank correlation of similarities before and after the
+change. Each cell shows the layers that the criterion prefers among all sets, and their Spearman × 100 on STS-B's
+**development** split.
 
-The criterion was chosen here, on four models, before the test score of any such mean was computed; so these figures are
-optimistic, and those of the tests below are not. About as many others were tried in throw-away scripts, and none was
-better: words left out in place of tokens, every other word, agreement with tf-idf. It is `{CHOSEN}`: near the best for
-every model, and leaving out words is more plausible as keeping the meaning than shuffling them. On bert-tiny-splade the
-choice is close, and texts of another kind decide it otherwise: Python's documentation prefers 0+1, which the table has
-below the last layer. So `select-layers` asks for texts of the kind that will be encoded, and labelled pairs decide
-where there are some.
+We chose `{CHOSEN}` from this table, on four models, before computing any test score of a layer mean. So the figures
+here are optimistic, but the test figures below are not. It is near the best for every model, and dropping words
+preserves the meaning more plausibly than shuffling them. We tried about as many other criteria in throw-away scripts
+(dropping words instead of tokens, every other word, agreement with tf-idf), and none was better. On bert-tiny-splade
+the choice is close, and other texts change it: with Python's documentation the criterion prefers 0+1, which scores
+below the last layer in the table. So give `select-layers` texts of the kind that you will encode; XX
 """
-VALUES = """Zhang et al. (2026, "LLM-based Embeddings: Attention Values Encode Sentence Semantics Better Than Hidden
-States") report that in decoders the value vectors of attention are the better sentence vectors. Here the same is asked
-of encoders, on STS-B's development split: Spearman × 100 of means over tokens. *Best layer* is chosen with the labels,
-in favour of each kind.
+VALUES = """Zhang et al. (2026, "LLM-based Embeddings: Attention Values Encode Sentence Semantics Better Than Hidden States")
+report that in decoders the value vectors of attention are better sentence vectors than hidden states. This table asks
+the same about encoders: Spearman × 100 of means over tokens on STS-B's development split. *Best layer* is chosen with
+the labels, which favours every kind equally.
 """
 
 
@@ -129,7 +130,7 @@ def findings(models: Mapping[str, Any], cells: Mapping[Any, Any]) -> Iterator[st
     for pooling in (WK, SELECTED, FUSED_NLI):
         yield ""
         yield (
-            f"**{pooling[0].upper()}{pooling[1:]}** beside mean pooling, {next(iter(PROTOCOLS))}: "
+            f"**{pooling[0].upper()}{pooling[1:]}**  compared with mean pooling, {next(iter(PROTOCOLS))}:  "
             + "; ".join(_finding(model, pooling, cells) for model in models)
             + "."
         )
