@@ -64,7 +64,8 @@ def page() -> str:
     return "\n".join(parts) + "\n"
 
 
-SELECTION = f"""Hosseini et al. (2023, "BERT Has More to Offer") report that a mean of certain layers is far better than the last one,
+SELECTION = f"""\
+Hosseini et al. (2023, "BERT Has More to Offer") report that a mean of certain layers is far better than the last one,
 and that the best layers depend on the model and the data. To choose them without labels, we need a criterion that
 replaces human scores. We tried criteria on 400 unlabelled premises of inference data, each with an altered copy.
 *Separation* measures how far the cosine of a text with its own copy lies above the cosines of different texts, in
@@ -77,9 +78,11 @@ here are optimistic, but the test figures below are not. It is near the best for
 preserves the meaning more plausibly than shuffling them. We tried about as many other criteria in throw-away scripts
 (dropping words instead of tokens, every other word, agreement with tf-idf), and none was better. On bert-tiny-splade
 the choice is close, and other texts change it: with Python's documentation the criterion prefers 0+1, which scores
-below the last layer in the table. So give `select-layers` texts of the kind that you will encode; XX
+below the last layer in the table. So give `select-layers` texts of the kind that you will encode, and if
+you have labelled pairs, compare on them with `likewise evaluate`.
 """
-VALUES = """Zhang et al. (2026, "LLM-based Embeddings: Attention Values Encode Sentence Semantics Better Than Hidden States")
+VALUES = """\
+Zhang et al. (2026, "LLM-based Embeddings: Attention Values Encode Sentence Semantics Better Than Hidden States")
 report that in decoders the value vectors of attention are better sentence vectors than hidden states. This table asks
 the same about encoders: Spearman × 100 of means over tokens on STS-B's development split. *Best layer* is chosen with
 the labels, which favours every kind equally.
