@@ -27,9 +27,9 @@ TOP = """# A drop-in for sentence-transformers
 from likewise.integrations.sentence_transformers import SentenceTransformer, CrossEncoder, util
 ```
 
-With this line in place of theirs an application runs on this library's engines: the signatures are those of
-sentence-transformers 6.2, results agree within 2e-6 in fp32 and have the same types, and neither transformers nor torch
-is needed until a tensor is asked for. `make parity` compares both. Where torch is not installed, `util` and
+Change this one import, and an application runs on likewise's engines. The signatures are those of
+sentence-transformers 6.2, results agree within 2e-6 in fp32 and have the same types, and neither transformers nor
+torch is needed unless you ask for tensors. `make parity` compares both libraries. Without torch, `util` and
 `similarity` take and return NumPy arrays.
 
 A library that imports sentence-transformers itself gets the drop-in after
@@ -40,21 +40,21 @@ from likewise.integrations.sentence_transformers import stand_in
 stand_in()
 ```
 
-BERTopic, KeyBERT and LangChain's `HuggingFaceEmbeddings` run unchanged on it (`make integration`). An engine or a
-precision is chosen by passing a model as it is:
-`SentenceTransformer(Embedder.load(name, engine="native", precision="int8"))`.
+BERTopic, KeyBERT and LangChain's `HuggingFaceEmbeddings` run unchanged on it (`make integration`). To choose an
+engine or a precision, pass a loaded model: `SentenceTransformer(Embedder.load(name, engine="native",
+precision="int8"))`.
 
-What differs: `batch_size` and `chunk_size` are checked and not used, as no result depends on them; a pool has no
-processes, as every core computes in this one; distances between near vectors are exact, where theirs lose digits; of
-equal scores the earlier row comes first; a row that is NaN or infinite is an error. This page is written by
-`python -m benchmarks.drop_in_page`.
+These things differ. `batch_size` and `chunk_size` are validated but not used, because no result depends on them. A
+pool starts no processes, because all cores already compute in this one. Distances between similar vectors are exact,
+while theirs lose digits. If scores are equal, the earlier row comes first. A row that is NaN or infinite is an error.
+`python -m benchmarks.drop_in_page` writes this page.
 """
 TESTS = """## Their own tests of inference
 
-Of the {total} tests in these files that pass with sentence-transformers itself on the same machine (without the hub:
-models that cannot be downloaded are replaced by a local one of the same shape), **{passed} pass with the drop-in**,
-{refused} need what is listed below, and {otherwise} end otherwise. Their tests are read from their repository at
-{commit}, and none is copied: `python -m benchmarks.peer_tests`, {date}, {machine}.
+{total} tests in these files pass with sentence-transformers itself on the same machine (without the hub; models that
+cannot be downloaded are replaced by a local one of the same shape). **{passed} of them pass with the drop-in**,
+{refused} hit something unsupported that is listed below, and {otherwise} differ for the reasons given. `python -m
+benchmarks.peer_tests` reads the tests from their repository at {commit} and copies none; {date}, {machine}.
 
 | file | pass | refused | otherwise |
 |---|---|---|---|

@@ -110,7 +110,7 @@ def with_former(
 def shipped(records: Mapping[str, Any]) -> list[str]:
     """The bundled models beside what was wanted of them, their earlier weights, and the reference."""
     rows = records["quality"]["results"]
-    lines = [f"| | wanted | former weights | these | {REFERENCE} |", "|---|---|---|---|---|"]
+    lines = [f"| | target | earlier weights | these | {REFERENCE} |", "|---|---|---|---|---|"]
     for name, goals in WANTED.items():
         for score, goal in goals.items():
             former = ", ".join(f"{_score(row, score):.2f}" for row in records["former"][name])

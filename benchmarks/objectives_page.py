@@ -15,9 +15,9 @@ likewise train MODEL --data faq.csv --objective contrastive:temperature=0.02,sym
 likewise train --list-objectives
 ```
 
-Options follow the name after a colon, separated by commas; an option without a value is true, and a list is joined by +. In Python
-the same options are arguments: `Contrastive(temperature=0.02, symmetric=True)`. A column in brackets is optional, and … stands for
-any number of further columns of texts. `--columns` renames columns, and `--columns score=similarity/5` scales one.
+Options follow the name after a colon, separated by commas. An option without a value is true, and list items are joined by +. In
+Python the same options are arguments: `Contrastive(temperature=0.02, symmetric=True)`. A column in brackets is optional, and …
+stands for any number of further text columns. `--columns` renames columns, and `--columns score=similarity/5` scales one.
 
 This page is written by `python -m benchmarks.objectives_page`.
 

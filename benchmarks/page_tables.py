@@ -179,15 +179,15 @@ def shards() -> list[str]:
     overhead = "-m benchmarks.encode_overhead"
     body = (
         (
-            f"{alone['kills']} kills by SIGKILL at random moments, one process",
+            f"{alone['kills']} SIGKILLs at random moments, one process",
             "`python benchmarks/encode_kills.py`",
-            f"{alone['outputs completed']} outputs completed, all byte for byte the uninterrupted one; every shard "
-            "whole after each kill",
+            f"{alone['outputs completed']} outputs completed, all identical to the uninterrupted one; every shard "
+            "complete after each kill",
         ),
         (
             f"{workers['kills']} kills of commands with two workers, or of a worker",
             f"`python benchmarks/encode_kills.py --workers 2 --kills {workers['kills']}`",
-            "the same; no worker outlives its command",
+            "the same, and no worker outlives its command",
         ),
         (
             "peak memory of 200,000 and of 2,000,000 short texts, likewise-static, ids checked",
@@ -195,22 +195,22 @@ def shards() -> list[str]:
             f"{small} and {large}, {growth:+.1%}".replace("%", " %"),
         ),
         (
-            "a folder of shards in place of vectors in memory, likewise-mini, one thread",
+            "a folder of shards instead of vectors in memory, likewise-mini, one thread",
             f"`OMP_NUM_THREADS=1 python {overhead} --count 12000`",
             f"{one:+.1%}".replace("%", " %"),
         ),
         (
-            "the same on two threads, where encoding takes half the time",
+            "the same on two threads, on which encoding takes half the time",
             f"`OMP_NUM_THREADS=2 python {overhead} --count 16000`",
             f"{two:+.1%}".replace("%", " %"),
         ),
         (
-            "two workers in place of one, likewise-mini, one thread each",
+            "two workers instead of one, likewise-mini, one thread each",
             f"`python {overhead} --workers --count 12000 --shard-rows 500`",
-            f"{pair['times_without_start']:.2f} ×; {pair['times']:.2f} × with their start",
+            f"{pair['times_without_start']:.2f} ×; {pair['times']:.2f} × including their start",
         ),
         (
-            "two actors of Ray in place of two workers, after the start",
+            "two Ray actors instead of two workers, after the start",
             f"`python {overhead} --ray --count 12000 --shard-rows 500`",
             f"{ray['times_workers']:.2f} ×",
         ),

@@ -26,7 +26,7 @@ def encoding(contenders: Mapping[str, Any]) -> list[str]:
         for name in (OURS_FP32, OURS):
             speed = contenders[name]["speed"][corpus]["1"]
             cells.append(f"{speed['texts_per_s']:,.0f} (**{speed['times_reference']:.1f} ×**)")
-        rows.append(f"| {words}, a second | {' | '.join(cells)} |")
+        rows.append(f"| {words} per second | {' | '.join(cells)} |")
     return rows
 
 

@@ -137,11 +137,11 @@ def _claims(runs: Sequence[Line]) -> Iterator[str]:
         return
     yield "## The papers' claims, tested on these runs\n"
     yield (
-        "Differences × 100 between runs of one seed that are alike in all else: their mean, and its 95 % interval by "
-        "Student's t over the seeds that both have. A backbone as it is has no seed and stands against all. A claim "
-        "holds where the interval lies above 0; the intervals are not widened for being many. Where a claim leaves the "
-        "rate free and there are runs at several, each side has the one that is best on STS-B's development split, "
-        "of those with the most seeds.\n"
+        "Each difference (× 100) is between runs with the same seed that are otherwise equal: the mean, with its 95 % "
+        "interval by Student's t over the seeds that both have. An untrained backbone has no seed and is compared with "
+        "every seed. A claim holds if the interval lies above 0; intervals are not corrected for multiple claims. If a "
+        "claim allows any learning rate and there are runs at several, each side uses the rate that is best on STS-B's "
+        "development split, among those with the most seeds.\n"
     )
     yield from _table(
         ("claim", "backbone", "rows", "rates", "measure", "seeds", "first", "second", "difference", "holds?")
