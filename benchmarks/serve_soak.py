@@ -28,9 +28,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.serve.requests_by_route import GOOD, path_of
-
 from likewise.serve.serve_settings import ServeSettings
+from tests.serve.requests_by_route import GOOD, path_of
 
 from .attack.attempt import Failed
 from .attack.bombs import QUERIES, ROUTES, requests_of

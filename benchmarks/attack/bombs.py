@@ -4,12 +4,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.serve.requests_by_route import GOOD, path_of
-
 from likewise.serve.routes.route_table import api_routes
 from likewise.serve.serve_settings import ServeSettings
 from likewise.serve.web.endpoint import ApiRoute
 from likewise.serve.web.schemas import Alternatives, Choice, Flag, ListOf, ObjectOf, Schema, Text, Whole
+from tests.serve.requests_by_route import GOOD, path_of
 
 from .attempt import Failed
 

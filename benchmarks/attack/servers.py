@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from tests.serve.requests_by_route import GOOD, path_of
 
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.search.collection import Collection
 from likewise.search.records import Records
 from likewise.search.texts.text_index import TextIndex, identity_of_embedder
 from likewise.serve.web.endpoint import ApiRoute
+from tests.serve.requests_by_route import GOOD, path_of
 
 from ..serve_fuzz import sent, spoilt
 from .attempt import Attempt, Setup, expect

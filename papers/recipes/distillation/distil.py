@@ -26,7 +26,6 @@ from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Distillation
 from likewise.train.settings import TrainSettings
-from papers.recipes.distillation.prune_inner_units import prune_inner_units
 
 from ..flags import count_from, flags, paper_settings
 from ..recipe import Recipe, backbone, named_shortly, picked_rows, sample_rows, start

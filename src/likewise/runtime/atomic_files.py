@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ..errors import BadInput
-from .syncing import sync_file, sync_folder
 from .home_folder import expanded
+from .syncing import sync_file, sync_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # full disk, user's quota, the process's file size limit
 
