@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from likewise.arrays.quantization import quantize_bits, quantize_int8
 from likewise.arrays.similarity import SIMILARITIES
 from likewise.errors import BadInput
-from likewise.search import blocks, exact, search
+from likewise.native import scanning
+from likewise.search import exact, search
 from tests.native_library import needs_native
 
 Array = np.ndarray
@@ -20,7 +21,7 @@ Array = np.ndarray
 def engine(request, monkeypatch):
     """Every test runs by NumPy, and by the compiled library where it is there."""
     if request.param == "numpy":
-        monkeypatch.setattr(blocks, "available", lambda: False)
+        monkeypatch.setattr(scanning, "available", lambda: False)
     return request.param
 
 
@@ -90,7 +91,7 @@ def test_many_equal_scores_keep_the_order_of_the_corpus_where_only_a_stable_sort
 
 
 def test_blocks_of_queries_change_nothing_and_bound_the_scores(monkeypatch):
-    monkeypatch.setattr(blocks, "available", lambda: False)
+    monkeypatch.setattr(scanning, "available", lambda: False)
     draw = np.random.default_rng(3)
     queries, corpus = draw.normal(size=(25, 4)).astype(np.float32), draw.normal(size=(30, 4)).astype(np.float32)
     whole = search(queries, corpus, k=4)
@@ -111,7 +112,7 @@ def test_blocks_of_queries_change_nothing_and_bound_the_scores(monkeypatch):
 
 
 def test_the_corpus_is_normalised_once(monkeypatch):
-    monkeypatch.setattr(blocks, "available", lambda: False)
+    monkeypatch.setattr(scanning, "available", lambda: False)
     rows = []
     monkeypatch.setattr(exact, "BLOCK", 2)
     monkeypatch.setattr(exact, "QUERIES", 2)
@@ -225,8 +226,8 @@ def test_a_corpus_in_a_file_is_searched_in_blocks_and_gives_what_memory_gives(tm
     mapped = np.load(tmp_path / "corpus.npy", mmap_mode="r")
     mask = np.arange(700) % 3 > 0
     whole = search(corpus[:5], corpus, k=20, mask=mask)
-    monkeypatch.setattr(blocks, "STREAMED", 64 * 40)
-    monkeypatch.setattr(blocks, "QUERIES", 2)
+    monkeypatch.setattr(scanning, "STREAMED", 64 * 40)
+    monkeypatch.setattr(scanning, "QUERIES", 2)
     monkeypatch.setattr(exact, "BLOCK", 64)
     in_blocks = search(corpus[:5], mapped, k=20, mask=mask)
     assert np.array_equal(in_blocks.indices, whole.indices)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from likewise.arrays.similarity import cosine
 from likewise.errors import BadInput
-from likewise.search import blocks, closest_pairs
+from likewise.native import scanning
+from likewise.search import closest_pairs
 from likewise.search.pairs import nearest_others, pairs_above
 from tests.native_library import needs_native
 
@@ -133,7 +134,7 @@ def test_one_vector_fills_no_tile_and_the_last_of_equals_is_kept_by_its_row(monk
 def engine(request, monkeypatch):
     """By NumPy, and by the compiled library where it is there."""
     if request.param == "numpy":
-        monkeypatch.setattr(blocks, "available", lambda: False)
+        monkeypatch.setattr(scanning, "available", lambda: False)
     return request.param
 
 
@@ -165,8 +166,8 @@ def test_blocks_of_rows_and_threads_change_no_pair(monkeypatch, tmp_path):
     assert len(whole) > 500 and (3, 7, 1.0) in whole and (7, 250, 1.0) in whole
     np.save(tmp_path / "vectors.npy", vectors)
     monkeypatch.setattr("likewise.search.pairs.BLOCK", 32)
-    monkeypatch.setattr(blocks, "STREAMED", 2000)
-    monkeypatch.setattr(blocks, "ROOM", 10)
+    monkeypatch.setattr(scanning, "STREAMED", 2000)
+    monkeypatch.setattr(scanning, "ROOM", 10)
     found = all_pairs(np.load(tmp_path / "vectors.npy", mmap_mode="r"), 0.5, threads=2)
     assert [pair[:2] for pair in found] == [pair[:2] for pair in whole]
     assert [pair[2] for pair in found] == pytest.approx([pair[2] for pair in whole], abs=1e-6)
@@ -177,8 +178,8 @@ def test_the_library_gives_the_same_bits_in_any_blocks(monkeypatch):
     vectors = np.random.default_rng(1).normal(size=(300, 8)).astype(np.float32)
     whole = all_pairs(vectors, 0.5, threads=1)
     monkeypatch.setattr("likewise.search.pairs.BLOCK", 47)
-    monkeypatch.setattr(blocks, "STREAMED", 2000)
-    monkeypatch.setattr(blocks, "ROOM", 10)
+    monkeypatch.setattr(scanning, "STREAMED", 2000)
+    monkeypatch.setattr(scanning, "ROOM", 10)
     assert all_pairs(vectors, 0.5, threads=3) == whole
 
 

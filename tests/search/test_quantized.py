@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from likewise.arrays.quantization import int8_products, quantize_bits, quantize_int8, sign_agreement
 from likewise.errors import BadInput
-from likewise.search import blocks, search, search_quantized
+from likewise.native import scanning
+from likewise.search import search, search_quantized
 from tests.native_library import needs_native
 
 KINDS = {"int8": (quantize_int8, int8_products), "bits": (quantize_bits, sign_agreement)}
@@ -18,7 +19,7 @@ KINDS = {"int8": (quantize_int8, int8_products), "bits": (quantize_bits, sign_ag
 @pytest.fixture(params=["numpy", pytest.param("library", marks=needs_native)], autouse=True)
 def engine(request, monkeypatch):
     if request.param == "numpy":
-        monkeypatch.setattr(blocks, "available", lambda: False)
+        monkeypatch.setattr(scanning, "available", lambda: False)
     return request.param
 
 
@@ -69,8 +70,8 @@ def test_threads_and_blocks_change_no_bit(kind, monkeypatch):
     vectors = np.random.default_rng(1).normal(size=(3000, 70)).astype(np.float32)
     quantized = KINDS[kind][0](vectors)
     one = search_quantized(vectors[:9], quantized, 6, vectors=vectors, threads=1)
-    monkeypatch.setattr(blocks, "STREAMED", 1000)
-    monkeypatch.setattr(blocks, "QUERIES", 4)
+    monkeypatch.setattr(scanning, "STREAMED", 1000)
+    monkeypatch.setattr(scanning, "QUERIES", 4)
     more = search_quantized(vectors[:9], quantized, 6, vectors=vectors, threads=3)
     assert np.array_equal(more.indices, one.indices) and np.array_equal(more.scores, one.scores)
 

@@ -1,12 +1,13 @@
 """Scans by the compiled library: queries against every row of a corpus, in float32, float16, int8 or bits.
 
-A score has the same bits whatever else is in the call, on one thread or many, and the best rows are those of a full
-sort by score and row.
+The corpus is in memory or in a file, and scanned a block at a time. A score has the same bits whatever else is in the
+call, on one thread or many, and the best rows are those of a full sort by score and row.
 """
 
 import ctypes
+from collections.abc import Iterable, Iterator
 from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_size_t, c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -21,6 +22,12 @@ TYPES = {"float32": 0, "float16": 1, "int8": 3, "uint8": 4}
 """Numbers of what vectors are stored in, by NumPy's names; rows of uint8 hold eight signs a byte."""
 NEAR = 64.0
 """In rounding errors of float32, or the width if that is more: cosines that near 1 are computed from differences."""
+
+
+STREAMED = 1 << 28  # bytes of a corpus in one call: between calls an interrupt is noticed
+QUERIES = 4096  # in one call
+KEPT = 1 << 21  # hits kept in one call, of all queries: 32 MB a thread
+ROOM = 1 << 21  # pairs in one call, or as many as a query can have
 
 
 class _Scan(ctypes.Structure):
@@ -50,6 +57,25 @@ class _Above(ctypes.Structure):
         *((name, c_void_p) for name in ("query_numbers", "rows", "scores")),
         ("found", c_int64),
     )
+
+
+class Hits(NamedTuple):
+    """The k nearest of each query, best first: rows of the corpus and their similarities."""
+
+    indices: Int[np.ndarray, "Q k"]
+    scores: Float[np.ndarray, "Q k"]
+
+
+def no_hits(queries: int) -> Hits:
+    """The hits of `queries` queries in an empty corpus: none."""
+    return Hits(np.empty((queries, 0), np.int64), np.empty((queries, 0), np.float32))
+
+
+def merged(parts: Iterable[Hits], k: int) -> Hits:
+    """The k best of all, best first; of equal scores those of earlier parts."""
+    indices, scores = (np.concatenate(columns, axis=1) for columns in zip(*parts, strict=True))
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return Hits(np.take_along_axis(indices, order, 1), np.take_along_axis(scores, order, 1))
 
 
 class BestRows(NamedTuple):
@@ -107,7 +133,8 @@ class Scan:
         if 0 in size:
             return found
         lists = (None, 0) if listed is None else (listed.ctypes.data, listed.shape[1])
-        request = _Best(*lists, size[1], *(x.ctypes.data for x in found))
+        counts, rows, scores = found
+        request = _Best(*lists, size[1], counts.ctypes.data, rows.ctypes.data, scores.ctypes.data)
         self._run("lw_scan_best", request, library, instructions)
         return found
 
@@ -183,3 +210,78 @@ def _declared(library: CompiledLibrary) -> Any:
     c.lw_scan_best.argtypes = [c_char_p, POINTER(_Scan), POINTER(_Best), c_char_p, c_size_t]
     c.lw_scan_above.argtypes = [c_char_p, POINTER(_Scan), POINTER(_Above), c_char_p, c_size_t]
     return c
+
+
+def best_rows(scan: Scan, k: int) -> Hits:
+    """The k best rows for each query, best first, equal scores in the order of the rows; fewer where there are fewer.
+
+    Raises:
+        BadInput: a row holds a number that is NaN or infinite, or a score overflows.
+    """
+    step = max(1, min(QUERIES, KEPT // k))
+    if 0 < len(scan.queries) <= step and 0 < scan.corpus.nbytes <= STREAMED:
+        return _best_of(scan, k)
+    starts = range(0, len(scan.queries), step)
+    best = [no_hits(len(scan.queries[start : start + step])) for start in starts]
+    for rows in row_blocks(scan):
+        part = _rows_of(scan, rows)
+        for i, start in enumerate(starts):
+            hits = _best_of(_queries_of(part, slice(start, start + step)), k)
+            best[i] = merged((best[i], Hits(hits.indices + rows.start, hits.scores)), k)
+    return Hits(*(np.concatenate(columns) for columns in zip(*best, strict=True))) if best else no_hits(0)
+
+
+def _best_of(scan: Scan, k: int) -> Hits:
+    counts, rows, scores = scan.best(k)
+    width = int(counts[0])  # every query is compared with the same rows
+    return Hits(rows[:, :width], scores[:, :width])
+
+
+def best_listed(scan: Scan, listed: Int[np.ndarray, "Q C"], k: int) -> Hits:
+    """As `best_rows`, where each query is compared with the rows that are listed for it, and no others."""
+    found = scan.best(k, listed)
+    return Hits(found.rows, found.scores)
+
+
+def later_rows_above(
+    rows: Float[np.ndarray, "n D"], corpus: Shaped[np.ndarray, "N D"], start: int, threshold: float, threads: int
+) -> RowsAbove:
+    """Pairs of these rows of length 1, which begin at row `start` of the corpus, with all later rows that near.
+
+    Both are numbered as in the corpus, and come by row.
+    """
+    found: list[RowsAbove] = []
+    whole = Scan(rows, corpus[start:], corpus.shape[1], cosine=True, threads=threads)
+    for block in row_blocks(whole):
+        found.extend(_above(_rows_of(whole, block), 0, threshold, block.start))
+    queries, later, scores = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    order = np.lexsort((later, queries))
+    return RowsAbove(queries[order] + start, later[order] + start, scores[order])
+
+
+def _above(scan: Scan, first: int, threshold: float, begin: int) -> Iterator[RowsAbove]:
+    """Pairs of all queries, numbered from `first` on; where they are too many, of half of the queries at a time."""
+    found = scan.above(threshold, later_than=first - begin, room=max(ROOM, len(scan.corpus)))
+    if found is not None:
+        yield RowsAbove(found.queries + first, found.rows + begin, found.scores)
+    else:
+        half = len(scan.queries) // 2
+        yield from _above(_queries_of(scan, slice(0, half)), first, threshold, begin)
+        yield from _above(_queries_of(scan, slice(half, None)), first + half, threshold, begin)
+
+
+def row_blocks(scan: Scan) -> Iterator[slice]:
+    """Blocks of rows of bounded size; without a corpus there are none."""
+    step = max(1, STREAMED // max(1, scan.corpus[:1].nbytes)) // 8 * 8 or 8
+    for start in range(0, len(scan.corpus), step):
+        yield slice(start, min(start + step, len(scan.corpus)))
+
+
+def _rows_of(scan: Scan, rows: slice) -> Scan:
+    scales, mask = (None if x is None else x[rows] for x in (scan.scales, scan.mask))
+    return replace(scan, corpus=scan.corpus[rows], scales=scales, mask=mask)
+
+
+def _queries_of(scan: Scan, some: slice) -> Scan:
+    scales = None if scan.query_scales is None else scan.query_scales[some]
+    return replace(scan, queries=scan.queries[some], query_scales=scales)

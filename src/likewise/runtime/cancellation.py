@@ -9,7 +9,7 @@ from ..errors import LikewiseError
 
 STEPS = 1_000
 """Steps of SQLite's virtual machine between two questions: about a tenth of a millisecond."""
-_is_cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("is_cancelled", default=None)
+is_cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("is_cancelled", default=None)
 
 
 class Cancelled(LikewiseError):
@@ -17,8 +17,8 @@ class Cancelled(LikewiseError):
 
 
 @contextmanager
-def cancellable(is_cancelled: Callable[[], bool]) -> Iterator[None]:
-    """Let what runs in this block, on this thread, stop with `Cancelled` once `is_cancelled` returns True.
+def cancellable(ask: Callable[[], bool]) -> Iterator[None]:
+    """Let what runs in this block, on this thread, stop with `Cancelled` once `ask` returns True.
 
     Searches of a collection stop within milliseconds. To give one a second:
 
@@ -26,11 +26,11 @@ def cancellable(is_cancelled: Callable[[], bool]) -> Iterator[None]:
         with cancellable(lambda: time.monotonic() > end):
             index.search(query, hybrid=True)
     """
-    before = _is_cancelled.set(is_cancelled)
+    before = is_cancelled.set(ask)
     try:
         yield
     finally:
-        _is_cancelled.reset(before)
+        is_cancelled.reset(before)
 
 
 def check_cancelled() -> None:
@@ -39,8 +39,8 @@ def check_cancelled() -> None:
     Raises:
         Cancelled: it was.
     """
-    is_cancelled = _is_cancelled.get()
-    if is_cancelled is not None and is_cancelled():
+    ask = is_cancelled.get()
+    if ask is not None and ask():
         raise Cancelled("the computation was cancelled")
 
 
@@ -51,11 +51,11 @@ def cancellable_sql(db: sqlite3.Connection) -> Iterator[None]:
     Raises:
         Cancelled: it was.
     """
-    is_cancelled = _is_cancelled.get()
-    if is_cancelled is None:
+    ask = is_cancelled.get()
+    if ask is None:
         yield
         return
-    db.set_progress_handler(is_cancelled, STEPS)
+    db.set_progress_handler(ask, STEPS)
     try:
         yield
     except sqlite3.OperationalError as error:

@@ -1,8 +1,8 @@
 """Finding the nearest vectors, and the nearest pairs."""
 
+from ..native.scanning import Hits
 from .bitext import mine_bitext
 from .exact import search
-from .hits import Hits
 from .pairs import ScoredPair, closest_pairs, nearest_others, pairs_above
 from .quantized import search_quantized
 

@@ -10,9 +10,9 @@ from jaxtyping import Float, Int, Shaped
 
 from ..arrays.similarity import unit
 from ..errors import BadInput
+from ..native.scanning import Hits
 from ..runtime.arguments import real_number, whole_number
 from .exact import search
-from .hits import Hits
 from .pairs import ScoredPair, checked_vectors
 
 NEIGHBOURS = 4  # k of Artetxe and Schwenk

@@ -7,24 +7,23 @@ elsewhere. A corpus may be a `numpy.memmap` larger than memory.
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Float32, Float64, Shaped
 
 from ..arrays.quantization import BitVectors, Int8Vectors
 from ..arrays.similarity import SIMILARITIES, check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput
-from ..native.scanning import Scan
+from ..native import scanning
+from ..native.scanning import Hits, Scan, merged, no_hits
 from ..native.threads import thread_count
 from ..runtime.arguments import known_name, whole_number
-from . import blocks
-from .hits import Hits, merged, no_hits
 
 BLOCK = 8192  # rows of the corpus in one product
 QUERIES = 1024  # rows of queries in one product: 32 MB of scores in float32
-SCANNED = {"cosine", "dot"}
-"""The metrics that the compiled library computes."""
+UNIT_ROWS = 1024  # rows scaled to length 1 at a time, which stay in the cache
+SCANNED = {"cosine", "dot"}  # by the compiled library
 LONGEST = 1e15
 """The length of a query below which the compiled library's sums cannot overflow, or it refuses the row."""
 
@@ -65,19 +64,37 @@ def search(
         raise BadInput(f"expected queries (Q, D) and a corpus (N, D) of one width; got {shapes[0]} and {shapes[1]}")
     check_finite_rows(queries, "queries")
     mask = checked_mask(mask, len(corpus))
-    if metric in SCANNED and is_scannable(queries, corpus) and (metric == "cosine" or _are_short(queries)):
-        with suppress(BadInput):  # NumPy names the row that is not finite, or computes what may overflow
-            return _scanned(queries, corpus, k, metric, mask, checked_threads(threads))
-    _check_finite(corpus, mask)
     if metric == "cosine":
-        return nearest(unit(queries), corpus, k, unit_cosine, prepare=unit, mask=mask)
+        return nearest_units(unit(queries), corpus, k, mask, threads)
+    if metric in SCANNED and is_scannable(queries, corpus) and _are_short(queries):
+        with suppress(BadInput):  # NumPy names the row that is not finite, or computes what may overflow
+            queries = queries.astype(np.float32, copy=False)
+            scan = Scan(queries, corpus, corpus.shape[1], mask=mask, threads=checked_threads(threads))
+            return scanning.best_rows(scan, k)
+    _check_finite(corpus, mask)
     return nearest(queries, corpus, k, SIMILARITIES[metric], mask=mask)
+
+
+def nearest_units(
+    queries: Float[np.ndarray, "Q D"],
+    corpus: Shaped[np.ndarray, "N D"],
+    k: int,
+    mask: Mask | None = None,
+    threads: int | None = None,
+) -> Hits:
+    """As `search` by cosine, of queries that have length 1 and arguments that were checked."""
+    if is_scannable(queries, corpus):
+        with suppress(BadInput):  # NumPy names the row that is not finite
+            scan = Scan(queries, corpus, corpus.shape[1], cosine=True, mask=mask, threads=checked_threads(threads))
+            return scanning.best_rows(scan, k)
+    _check_finite(corpus, mask)
+    return nearest(queries, corpus, k, unit_cosine, prepare=unit, mask=mask)
 
 
 def is_scannable(queries: np.ndarray, corpus: np.ndarray) -> bool:
     """Whether the compiled library is there, and has what these are stored in; float64 is not rounded."""
     floats = corpus.dtype in (np.float32, np.float16) and queries.dtype in (np.float32, np.float16)
-    return floats and corpus.shape[1] > 0 and blocks.available()
+    return floats and corpus.shape[1] > 0 and scanning.available()
 
 
 def _are_short(queries: np.ndarray) -> bool:
@@ -113,13 +130,6 @@ def checked_mask(mask: object, rows: int) -> Mask | None:
 def checked_threads(threads: int | None) -> int:
     """The number of threads, by default that of the environment."""
     return thread_count() if threads is None else whole_number("threads", threads)
-
-
-def _scanned(queries: np.ndarray, corpus: np.ndarray, k: int, metric: str, mask: Mask | None, threads: int) -> Hits:
-    cosine = metric == "cosine"
-    prepared = unit(queries) if cosine else queries.astype(np.float32, copy=False)
-    scan = Scan(prepared, corpus, corpus.shape[1], cosine=cosine, mask=mask, threads=threads)
-    return blocks.best_rows(scan, k)
 
 
 def nearest(
@@ -161,3 +171,37 @@ def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
     level[tied] &= level[tied].cumsum(1) <= expected[tied]
     indices = np.nonzero(above | level)[1].reshape(-1, k)
     return Hits(indices, np.take_along_axis(scores, indices, 1))
+
+
+class UnitRows(NamedTuple):
+    """N rows of length 1, or zero, and the lengths that they had. A zero row has the cosine 0 with everything."""
+
+    rows: Float[np.ndarray, "N E"]
+    lengths: Float64[np.ndarray, " N"]
+
+    @classmethod
+    def of(cls, vectors: Float32[np.ndarray, "N E"], dtype: str = "float32") -> "UnitRows":
+        """Scale rows to length 1; they are rounded to `dtype`, a block at a time, which stays in the cache."""
+        rows, lengths = np.empty(vectors.shape, dtype), np.empty(len(vectors))
+        for start in range(0, len(vectors), UNIT_ROWS):
+            block = vectors[start : start + UNIT_ROWS]
+            rows[start : start + UNIT_ROWS] = unit(block)
+            lengths[start : start + UNIT_ROWS] = np.sqrt(np.einsum("ne,ne->n", block, block, dtype=np.float64))
+        return cls(rows, lengths)
+
+    def original(self) -> Float32[np.ndarray, "N E"]:
+        """The rows as they were, but for rounding."""
+        return np.asarray(self.rows.astype(np.float32) * self.lengths[:, None], np.float32)
+
+
+def checked_queries(queries: Shaped[np.ndarray, "Q E"], width: int) -> Float32[np.ndarray, "Q E"]:
+    """The queries at length 1.
+
+    Raises:
+        BadInput: they are no table of finite numbers of this width.
+    """
+    table = number_table(queries, "queries")
+    if table.ndim != 2 or table.shape[1] != width:
+        raise BadInput(f"expected queries of shape (Q, {width}), the width of this index; got {table.shape}")
+    check_finite_rows(table, "queries")
+    return unit(table).astype(np.float32, copy=False)  # of length 1, so that every float64 fits

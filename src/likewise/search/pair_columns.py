@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from .hits import Hits
+from ..native.scanning import Hits
 
 
 class PairColumns(NamedTuple):

@@ -8,11 +8,11 @@ from jaxtyping import Bool, Float, Shaped
 
 from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput
+from ..native import scanning
+from ..native.scanning import Hits
 from ..runtime.arguments import real_number, whole_number
 from ..runtime.progress import Progress, show_progress
-from . import blocks
 from .exact import checked_threads, is_scannable, search
-from .hits import Hits
 from .pair_columns import PairColumns
 
 BLOCK = 2048  # rows and columns of one tile of the matrix: 16 MB of scores in float32
@@ -81,7 +81,7 @@ def _pairs_above(
         for start in range(0, len(vectors), BLOCK):
             rows = unit(vectors[start : start + BLOCK])
             if compiled:
-                yield PairColumns(*blocks.later_rows_above(rows, vectors, start, threshold, threads))
+                yield PairColumns(*scanning.later_rows_above(rows, vectors, start, threshold, threads))
             else:
                 yield _tiles_above(rows, vectors, start, threshold)
             advance(len(rows), 0)

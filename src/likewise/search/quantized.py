@@ -11,11 +11,10 @@ from jaxtyping import Shaped
 from ..arrays.quantization import BitVectors, Int8Vectors, int8_products, sign_agreement
 from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput
-from ..native.scanning import Scan
+from ..native import scanning
+from ..native.scanning import Hits, Scan
 from ..runtime.arguments import whole_number
-from . import blocks
 from .exact import Mask, checked_mask, checked_threads, is_scannable, nearest
-from .hits import Hits
 
 CANDIDATES = {Int8Vectors: 2, BitVectors: 20}
 """Candidates for each row wanted, whose full vectors are compared (benchmarks/search.py measures the recall)."""
@@ -74,7 +73,7 @@ def rescored(
     listed = np.sort(candidates.indices, axis=1)
     if is_scannable(queries, vectors):
         scan = Scan(unit(queries), vectors, vectors.shape[1], cosine=True, threads=checked_threads(threads))
-        return blocks.best_listed(scan, listed, k)
+        return scanning.best_listed(scan, listed, k)
     parts = [nearest(unit(queries[[i]]), vectors[rows], k, unit_cosine, prepare=unit) for i, rows in enumerate(listed)]
     indices = [rows[part.indices[0]] for rows, part in zip(listed, parts, strict=True)]
     shape = len(queries), min(k, listed.shape[1])
@@ -86,11 +85,11 @@ def _scanned(
     queries: Shaped[np.ndarray, "Q D"], quantized: Int8Vectors | BitVectors, k: int, mask: Mask | None, threads: int
 ) -> Hits:
     coded = quantized.encode(queries)
-    if not blocks.available():
+    if not scanning.available():
         compare = int8_products if isinstance(quantized, Int8Vectors) else sign_agreement
         return nearest(coded, quantized, k, compare, mask=mask)
     scan = Scan(coded.codes, quantized.codes, quantized.width, mask=mask, threads=threads)
     if isinstance(coded, Int8Vectors) and isinstance(quantized, Int8Vectors):
-        return blocks.best_rows(replace(scan, scales=quantized.scales, query_scales=coded.scales), k)
-    found = blocks.best_rows(scan, k)
+        return scanning.best_rows(replace(scan, scales=quantized.scales, query_scales=coded.scales), k)
+    found = scanning.best_rows(scan, k)
     return Hits(found.indices, found.scores / np.float32(quantized.width))

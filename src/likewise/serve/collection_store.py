@@ -16,8 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadInput, BadModel, LikewiseError, ModelNotFound
-from ..search.collection import Collection
-from ..search.collection.storage import journal
+from ..search.collection import Collection, journal
 from ..search.texts.text_index import TextIndex, named_model
 from .batching.model_store import ModelStore, ServedModel, embedder_loader
 from .collection_thread import CollectionThread

@@ -12,9 +12,8 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.native.scanning import available
-from likewise.search.collection import Collection
-from likewise.search.collection.quantized_segments import SCANS
-from likewise.search.collection.storage import segments
+from likewise.search.collection import Collection, segments
+from likewise.search.collection.snapshot import SCANS
 from likewise.search.records import Records
 from tests.search.conformance import FILTERS, WIDTH, as_dict, assert_finds, assert_holds, some_records
 

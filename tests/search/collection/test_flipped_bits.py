@@ -10,7 +10,7 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.search.collection import Collection
-from likewise.search.collection.storage.derived_files import HEADER_BYTES, is_intact, map_arrays, write_arrays
+from likewise.search.collection.derived_files import HEADER_BYTES, is_intact, map_arrays, write_arrays
 from tests.search.conformance import WIDTH, some_records
 
 pytestmark = pytest.mark.usefixtures("unchecked")

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.search.collection import Collection
-from likewise.search.collection.storage import record_table
-from likewise.search.collection.storage.journal import Journal
-from likewise.search.collection.storage.record_table import rows_as_json
+from likewise.search.collection import Collection, record_table
+from likewise.search.collection.journal import Journal
+from likewise.search.collection.record_table import rows_as_json
 from tests.search.conformance import WIDTH, as_dict, assert_holds, some_records
 
 VALUES = st.text(max_size=6) | st.sampled_from(["},\n{", '"},\n{"', ",\n"]) | st.integers() | st.none() | st.booleans()

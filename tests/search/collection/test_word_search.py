@@ -8,7 +8,7 @@ import pytest
 from likewise.errors import BadInput
 from likewise.runtime.cancellation import STEPS, Cancelled, cancellable
 from likewise.search.collection import Collection
-from likewise.search.collection.word_search import MOST_WORDS, WORDS_AT_ONCE
+from likewise.search.collection.record_table import MOST_WORDS, WORDS_AT_ONCE
 from likewise.search.records import Records
 
 ROWS, VOCABULARY = 300, 200

@@ -14,11 +14,10 @@ from jaxtyping import Float32, Shaped
 from ...arrays.similarity import unit, unit_cosine
 from ...errors import BadInput
 from ...runtime.arguments import whole_number
-from ..exact import nearest
+from ..exact import checked_queries, nearest
 from ..filters import matches, named_columns, parse_filter
 from ..index import Index, Match, ModelIdentity
 from ..records import Records, Value, check_ids, checked_records
-from ..unit_rows import checked_queries
 
 SCHEME = "memory:"
 

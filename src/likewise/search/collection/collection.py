@@ -11,21 +11,15 @@ from ...runtime.arguments import known_name, whole_number
 from ...runtime.atomic_files import target_folder
 from ...runtime.progress import Progress
 from ..backends.memory_index import unknown_column
+from ..exact import UnitRows, checked_queries
 from ..filters import Condition, named_columns, parse_filter
 from ..index import Index, Match, ModelIdentity
 from ..records import Records, check_ids, checked_records
-from ..unit_rows import UnitRows, checked_queries
-from .collection_folder import CollectionSettings
+from .collection_folder import CollectionSettings, OpenFiles
 from .compaction import compact_collection
-from .nearest_rows import nearest_rows
-from .open_files import OpenFiles
-from .quantized_segments import SCANS, QuantizedSegments
-from .repairing import RepairReport, repair_collection
-from .row_masks import RowMasks
-from .storage.appending import append_rows
-from .storage.derived_files import remove_derived
-from .storage.journal import Journal
-from .storage.record_table import (
+from .derived_files import remove_derived
+from .journal import Journal
+from .record_table import (
     StoredRow,
     all_ids,
     column_counts,
@@ -33,14 +27,15 @@ from .storage.record_table import (
     ids_of_rows,
     insert,
     keys_of,
+    nearest_by_words,
     remove,
     stored_after,
     stored_of_ids,
 )
-from .storage.segments import row_checksums
-from .storage.snapshot import Snapshot
+from .repairing import RepairReport, repair_collection
+from .segments import append_rows, row_checksums
+from .snapshot import SCANS, SegmentIndex, Snapshot
 from .verification import CollectionReport, verify_collection
-from .word_search import nearest_by_words
 
 
 class Collection(Index):
@@ -56,8 +51,7 @@ class Collection(Index):
         self._forget()
 
     def _forget(self) -> None:
-        self._masks = RowMasks(self._files.folder)
-        self._quantized = QuantizedSegments(self._files.folder, self._scan)
+        self._derived = SegmentIndex(self._files.folder, self._scan)
         self._files.snapshot = Snapshot()
 
     @classmethod
@@ -135,8 +129,8 @@ class Collection(Index):
         """The nearest by cosine with the vectors as they are stored, among those that pass the filter."""
         k, queries = whole_number("k", k), checked_queries(queries, self.width)
         with self._files.reading() as (db, snapshot):
-            masks = self._masks.passing(self._condition(db, where), db, snapshot)
-            hits = nearest_rows(queries, snapshot, masks, k, self._quantized)
+            masks = self._derived.passing(self._condition(db, where), db, snapshot)
+            hits = self._derived.nearest(queries, snapshot, masks, k)
             ids = ids_of_rows(db, hits.indices)
         pairs = zip(hits.indices.tolist(), hits.scores.tolist(), strict=True)
         return [[Match(ids[row], score) for row, score in zip(*pair, strict=True)] for pair in pairs]
@@ -189,7 +183,7 @@ class Collection(Index):
         with self._files.reading() as (db, snapshot):
             if where is None:
                 return snapshot.count
-            masks = self._masks.passing(self._condition(db, where), db, snapshot)
+            masks = self._derived.passing(self._condition(db, where), db, snapshot)
             return sum(int(mask.sum()) for mask in masks)
 
     def version(self) -> int:

@@ -14,11 +14,10 @@ from jaxtyping import Int64
 
 from ...errors import BadInput
 from ...runtime.progress import Progress, show_progress
-from .open_files import OpenFiles
-from .storage.appending import new_segment
-from .storage.derived_files import remove_derived
-from .storage.segments import SEGMENT_ROWS, row_checksums, segment_path, write_segment_rows
-from .storage.snapshot import SegmentRows
+from .collection_folder import OpenFiles
+from .derived_files import remove_derived
+from .segments import SEGMENT_ROWS, new_segment, row_checksums, segment_path, write_segment_rows
+from .snapshot import SegmentRows
 
 BLOCK = 4096  # rows copied at a time
 MERGE_PAGES = 500  # of full text merged in one transaction

@@ -12,12 +12,11 @@ from typing import Any
 from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file
 from ...runtime.progress import Progress
-from ...runtime.syncing import sync
+from .collection_folder import OpenFiles
 from .compaction import rewrite_segments
-from .open_files import OpenFiles
-from .storage.record_table import OF_KEYS
-from .storage.segments import SEGMENT_ROWS
-from .storage.snapshot import Snapshot
+from .record_table import OF_KEYS
+from .segments import SEGMENT_ROWS
+from .snapshot import Snapshot
 from .verification import CollectionReport, readable_part, verify_collection
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from ....arrays.similarity import check_finite_rows
 from ....cluster.community_detection import communities
+from ....native.scanning import Hits
 from ....runtime.arguments import whole_number
 from ....search.exact import nearest, search
-from ....search.hits import Hits
 from ....search.pair_columns import PairColumns, of_neighbours
 from ....search.pairs import BLOCK, without_own
 from .similarity_functions import Compare, cos_sim, metric_of

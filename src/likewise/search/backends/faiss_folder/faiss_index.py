@@ -12,9 +12,9 @@ from jaxtyping import Int64, Shaped
 
 from ....runtime.arguments import whole_number
 from ....runtime.installation import missing_extra
+from ...exact import checked_queries
 from ...index import Index, Match, ModelIdentity
 from ...records import Records, check_ids, checked_records
-from ...unit_rows import checked_queries
 from ..conversions import as_matches
 from ..refusals import id_list
 from .faiss_records import FaissRecords

@@ -13,10 +13,10 @@ from jaxtyping import Float32, Int64
 
 from ....errors import BadInput
 from ....runtime.atomic_files import target_folder
+from ...exact import UnitRows
 from ...filters import named_columns, parse_filter, sqlite_where
 from ...index import ModelIdentity
 from ...records import Records
-from ...unit_rows import UnitRows
 from ..conversions import metadata_json
 from ..refusals import check_new, check_not_read_only, found_in_order, unknown_filter_column
 

@@ -23,9 +23,9 @@ from ....runtime.arguments import whole_number
 from ....runtime.atomic_files import atomic_file
 from ....runtime.installation import missing_extra
 from ....runtime.progress import Progress, show_progress
+from ...exact import UnitRows, checked_queries
 from ...index import Index, Match
 from ...records import Records
-from ...unit_rows import UnitRows, checked_queries
 from ..conversions import as_matches
 
 try:

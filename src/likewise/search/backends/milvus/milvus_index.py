@@ -14,10 +14,10 @@ from jaxtyping import Shaped
 
 from ....errors import BadInput
 from ....runtime.arguments import whole_number
+from ...exact import checked_queries
 from ...filters import named_columns, parse_filter
 from ...index import Index, Match, ModelIdentity
 from ...records import Records, check_ids, checked_records
-from ...unit_rows import checked_queries
 from ..conversions import as_matches
 from ..refusals import check_new, check_not_read_only, found_in_order, id_list, unknown_filter_column
 from ..server_address import ServerAddress

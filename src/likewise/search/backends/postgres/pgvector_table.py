@@ -11,8 +11,8 @@ import numpy as np
 
 from ....errors import BadInput
 from ....runtime.arguments import whole_number
+from ...exact import UnitRows
 from ...records import Records
-from ...unit_rows import UnitRows
 from ..conversions import metadata_json
 from ..server_address import ServerAddress
 from .postgres_transactions import SQL, Composed, Cursor, Identifier, Jsonb, Literal

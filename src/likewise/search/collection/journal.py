@@ -4,13 +4,15 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
+from typing import NoReturn
 
-from ....errors import BadInput
-from ....text.words import fold
+from ...errors import BadInput
+from ...runtime.cancellation import cancellable_sql, is_cancelled
+from ...text.words import fold
 
 FILE = "collection.sqlite"
 WAIT = 60.0  # seconds for another process's transaction to end
@@ -74,8 +76,8 @@ class Journal:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path, self.read_only = path, read_only
-        self._lock = RLock()
-        self._depth, self._process = 0, os.getpid()
+        self.lock = RLock()
+        self.depth, self._process = 0, os.getpid()
         self._unlocked: FileState | None = None
         """What the file was when it was opened without locks, by `_connect_reader`."""
         with self.naming_errors():
@@ -138,18 +140,24 @@ class Journal:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees one state, whatever others write meanwhile; inside another it is part of that."""
-        with self._lock, self.naming_errors():
-            if self._depth:
+        """A transaction that sees one state, whatever others write meanwhile; inside another it is part of that.
+
+        Raises:
+            Cancelled: the computation was, perhaps in the middle of a statement.
+        """
+        with self.lock:
+            if self.depth:
                 yield self.db
                 return
             if self._unlocked and (self._file_state() != self._unlocked or self._log_bytes()):
                 self.db.close()
-                self._connect_reader()
+                with self.naming_errors():
+                    self._connect_reader()
             try:
                 with self._transaction("BEGIN"):
                     self._take_snapshot()
-                    yield self.db
+                    with nullcontext() if is_cancelled.get() is None else cancellable_sql(self.db):
+                        yield self.db
             except Exception:
                 self.check_unchanged()
                 raise
@@ -204,20 +212,18 @@ class Journal:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that is on the disk when the block has ended; if the block fails, nothing has happened."""
-        with self._lock, self.naming_errors(), self._transaction("BEGIN IMMEDIATE"):
+        with self.checking():
             yield self.db
             self.db.execute("UPDATE state SET version = version + 1")
 
-    @contextmanager
-    def checking(self) -> Iterator[sqlite3.Connection]:
+    def checking(self) -> AbstractContextManager[sqlite3.Connection]:
         """A transaction for checks that SQLite allows to writers alone; it changes nothing that readers see."""
-        with self._lock, self.naming_errors(), self._transaction("BEGIN IMMEDIATE"):
-            yield self.db
+        return self._transaction("BEGIN IMMEDIATE")
 
     @contextmanager
     def any_text(self) -> Iterator[None]:
         """Read text that is not UTF-8, with U+FFFD for what is damaged, instead of failing."""
-        with self._lock:
+        with self.lock:
             self.db.text_factory = lambda raw: raw.decode("utf-8", "replace")
             try:
                 yield
@@ -238,7 +244,7 @@ class Journal:
 
     def use_log(self) -> None:
         """Write ahead into a log, as new files do, where `leave_log` has ended that."""
-        with self._lock, self.naming_errors():
+        with self.lock, self.naming_errors():
             self.db.execute("PRAGMA journal_mode = WAL").fetchall()
 
     def leave_log(self) -> None:
@@ -249,7 +255,7 @@ class Journal:
         Raises:
             BadInput: the file is open elsewhere.
         """
-        with self._lock, self.naming_errors():
+        with self.lock, self.naming_errors():
             self.db.execute("PRAGMA busy_timeout = 0")
             try:
                 self.db.execute("PRAGMA journal_mode = DELETE").fetchall()
@@ -262,7 +268,7 @@ class Journal:
 
     def return_space(self) -> None:
         """Return unused pages to the disk, and empty the write-ahead log unless a reader still needs it."""
-        with self._lock, self.naming_errors():
+        with self.lock, self.naming_errors():
             self.db.execute("PRAGMA incremental_vacuum").fetchall()
             self.db.execute("PRAGMA busy_timeout = 0")
             try:
@@ -271,19 +277,23 @@ class Journal:
                 self.db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         if os.getpid() != self._process:
             raise BadInput(f"{self.path.parent} was opened by the process {self._process}, which forked; open it again")
-        self.db.execute(begin)
-        self._depth += 1
-        try:
-            yield
-            self.db.execute("COMMIT")
-        finally:
-            self._depth -= 1
-            if self.db.in_transaction:
-                with suppress(sqlite3.Error):
-                    self.db.execute("ROLLBACK")
+        with self.lock:
+            try:
+                self.db.execute(begin)
+                self.depth += 1
+                try:
+                    yield self.db
+                    self.db.execute("COMMIT")
+                finally:
+                    self.depth -= 1
+                    if self.db.in_transaction:
+                        with suppress(sqlite3.Error):
+                            self.db.execute("ROLLBACK")
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                self._raise_meaning(error)
 
     @contextmanager
     def naming_errors(self) -> Iterator[None]:
@@ -291,17 +301,20 @@ class Journal:
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter: of SQLite's own messages
-            if "no such module: fts5" in str(error):
-                raise BadInput("the SQLite of this Python has no full text (FTS5), which a collection needs") from None
-            undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
-            name = "SQLITE_CORRUPT" if undecodable else getattr(error, "sqlite_errorname", None) or ""
-            meaning = next((text for beginning, text in MEANINGS.items() if name.startswith(beginning)), None)
-            if meaning is None:
-                raise
-            raise BadInput(f"{self.path}: {meaning} ({name}: {error})") from None
+            self._raise_meaning(error)
+
+    def _raise_meaning(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> NoReturn:
+        if "no such module: fts5" in str(error):
+            raise BadInput("the SQLite of this Python has no full text (FTS5), which a collection needs") from None
+        undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
+        name = "SQLITE_CORRUPT" if undecodable else getattr(error, "sqlite_errorname", None) or ""
+        meaning = next((text for beginning, text in MEANINGS.items() if name.startswith(beginning)), None)
+        if meaning is None:
+            raise error
+        raise BadInput(f"{self.path}: {meaning} ({name}: {error})") from None
 
     def close(self) -> None:
         """Close the connection, unless it is that of a process that forked."""
         if os.getpid() == self._process:
-            with self._lock:
+            with self.lock:
                 self.db.close()

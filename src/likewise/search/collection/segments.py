@@ -5,14 +5,15 @@ import zlib
 from collections.abc import Iterable
 from io import FileIO
 from pathlib import Path
+from sqlite3 import Connection
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int64, Shaped
 
-from ....errors import BadInput
-from ....runtime.atomic_files import naming_full_disk
-from ....runtime.syncing import sync, sync_folder
+from ...errors import BadInput
+from ...runtime.atomic_files import naming_full_disk
+from ...runtime.syncing import sync, sync_folder
 
 SEGMENT_ROWS = 1 << 16
 HEADER_BYTES = 64
@@ -123,3 +124,29 @@ def cut_tails(folder: Path, committed: Iterable[tuple[int, int]], layout: RowFor
             path.unlink()
         elif path in sizes and path.stat().st_size > sizes[path]:
             os.truncate(path, sizes[path])
+
+
+def append_rows(db: Connection, folder: Path, rows: Shaped[np.ndarray, "N E"]) -> Int64[np.ndarray, " N"]:
+    """Write rows behind the last ones, in new segments where one is full, and return their numbers."""
+    numbers = [np.empty(0, np.int64)]
+    start = 0
+    while start < len(rows):
+        number, first = _last_segment(db)
+        if first == SEGMENT_ROWS:
+            number, first = new_segment(db), 0
+        part = rows[start : start + SEGMENT_ROWS - first]
+        write_segment_rows(segment_path(folder, number), number, first, part)
+        db.execute("UPDATE segments SET rows = ? WHERE number = ?", [first + len(part), number])
+        numbers.append(number * SEGMENT_ROWS + np.arange(first, first + len(part)))
+        start += len(part)
+    return np.concatenate(numbers)
+
+
+def new_segment(db: Connection) -> int:
+    """A new segment without rows; no number is used twice."""
+    return int(db.execute("INSERT INTO segments (rows) VALUES (0)").lastrowid or 0)
+
+
+def _last_segment(db: Connection) -> tuple[int, int]:
+    """Number and rows; a full one where there is none."""
+    return db.execute("SELECT number, rows FROM segments ORDER BY number DESC LIMIT 1").fetchone() or (0, SEGMENT_ROWS)

@@ -17,9 +17,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ....errors import BadInput
-from ....runtime.atomic_files import atomic_file
-from ....runtime.syncing import sync
+from ...errors import BadInput
+from ...runtime.atomic_files import atomic_file
+from ...runtime.syncing import sync
 
 FOLDER = "derived"
 MAGIC = b"derived2"

@@ -1,0 +1,222 @@
+"""Snapshot: which rows there are after some transaction, mapped into memory; which are alive, pass, and are nearest."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float32, Int64, Shaped
+
+from ...arrays.quantization import BitVectors, Int8Vectors, quantize_bits, quantize_int8
+from ...errors import BadInput
+from ...native.scanning import Hits, available, merged, no_hits
+from ...runtime.cancellation import check_cancelled
+from ..exact import nearest_units
+from ..filters import Condition
+from ..quantized import search_quantized
+from ..records import Value
+from .derived_files import derived_path, map_arrays, write_arrays
+from .metadata_columns import MetadataColumns, as_arrays, coded, from_arrays, joined
+from .record_table import stored_between
+from .segments import SEGMENT_ROWS, DamagedSegment, RowFormat, map_rows, segment_path
+
+SCANS = ("int8", "bits", "exact")
+"""What is scanned: the vectors in int8 or one bit a number, of which the best are compared in full; or in full all."""
+
+
+@dataclass(frozen=True)
+class SegmentRows:
+    """The committed rows of a segment, and which of them are alive; `error`: why its vectors cannot be read."""
+
+    number: int
+    rows: int
+    alive: Bool[np.ndarray, " n"]
+    mapped: Shaped[np.ndarray, "n E"] | None
+    error: str = ""
+    missing: bool = False
+    """The segment's file is missing: lost, or removed by a compaction after the transaction began."""
+
+    @property
+    def first(self) -> int:
+        """The number of its first row."""
+        return self.number * SEGMENT_ROWS
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more rows will be added."""
+        return self.rows == SEGMENT_ROWS
+
+    @cached_property
+    def living(self) -> int:
+        """How many rows are alive."""
+        return int(self.alive.sum())
+
+    @property
+    def vectors(self) -> Shaped[np.ndarray, "n E"]:
+        """Its vectors.
+
+        Raises:
+            BadInput: the file is damaged.
+        """
+        if self.mapped is None:
+            raise BadInput(self.error)
+        return self.mapped
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The segments after a transaction, in order; `tombstone` is the last that is known."""
+
+    version: int = -1
+    tombstone: int = 0
+    segments: tuple[SegmentRows, ...] = ()
+
+    @cached_property
+    def missing(self) -> bool:
+        """Whether the file of a segment is."""
+        return any(segment.missing for segment in self.segments)
+
+    @cached_property
+    def count(self) -> int:
+        """How many records there are."""
+        return sum(segment.living for segment in self.segments)
+
+    def vectors_of(self, rows: Int64[np.ndarray, " N"], layout: RowFormat) -> Shaped[np.ndarray, "N E"]:
+        """The vectors in these rows."""
+        result = np.empty((len(rows), layout.width), layout.dtype)
+        numbers = rows // SEGMENT_ROWS
+        for segment in self.segments:
+            here = np.flatnonzero(numbers == segment.number)
+            if len(here):
+                result[here] = segment.vectors[rows[here] - segment.first]
+        return result
+
+
+def refreshed(snapshot: Snapshot, db: sqlite3.Connection, folder: Path, layout: RowFormat) -> Snapshot:
+    """The snapshot of the transaction that `db` is in; what has not changed since the earlier one is kept."""
+    version = int(db.execute("SELECT version FROM state").fetchone()[0])
+    if version == snapshot.version:
+        return snapshot
+    dead = _dead_rows(db, snapshot.tombstone)
+    known = {segment.number: segment for segment in snapshot.segments}
+    found = db.execute("SELECT number, rows FROM segments ORDER BY number").fetchall()
+    segments = tuple(
+        _segment(known.get(number), number, rows, dead.get(number, []), folder, layout) for number, rows in found
+    )
+    last = db.execute("SELECT coalesce(max(position), 0) FROM tombstones").fetchone()[0]
+    return Snapshot(version, max(last, snapshot.tombstone), segments)
+
+
+def _dead_rows(db: sqlite3.Connection, after: int) -> dict[int, Any]:
+    """Places of new tombstones, by segment."""
+    found = db.execute("SELECT row FROM tombstones WHERE position > ?", [after]).fetchall()
+    rows = np.array(found, np.int64).reshape(-1)
+    numbers = rows // SEGMENT_ROWS
+    return {int(number): rows[numbers == number] % SEGMENT_ROWS for number in np.unique(numbers)}
+
+
+def _segment(
+    known: SegmentRows | None, number: int, rows: int, dead: Any, folder: Path, layout: RowFormat
+) -> SegmentRows:
+    if known is not None and known.rows == rows and not len(dead) and not known.error:
+        return known
+    alive = np.ones(rows, bool)
+    if known is not None:
+        alive[: known.rows] = known.alive
+    alive[dead] = False
+    if known is not None and known.rows == rows and known.mapped is not None:
+        return SegmentRows(number, rows, alive, known.mapped)
+    try:
+        return SegmentRows(number, rows, alive, map_rows(segment_path(folder, number), number, rows, layout))
+    except (DamagedSegment, OSError) as error:
+        return SegmentRows(number, rows, alive, None, str(error), isinstance(error, FileNotFoundError))
+
+
+class SegmentIndex:
+    """What is derived from segments when it is first needed: columns of metadata, and vectors in int8 or bits.
+
+    Those of a full segment are kept in files. Without the compiled library no vectors are quantized: NumPy is no
+    faster for it.
+    """
+
+    def __init__(self, folder: Path, scan: str) -> None:
+        self.folder, self.scan = folder, scan
+        self._columns: dict[int, MetadataColumns] = {}
+        self._quantized: dict[int, Int8Vectors | BitVectors] = {}
+
+    def passing(
+        self, condition: Condition | None, db: sqlite3.Connection, snapshot: Snapshot
+    ) -> list[Bool[np.ndarray, " n"]]:
+        """For each segment, which rows are alive and pass; `db` is in the transaction of the snapshot."""
+        if condition is None:
+            return [segment.alive for segment in snapshot.segments]
+        self._columns = {s.number: self._columns_of(s, db) for s in snapshot.segments}
+        return [s.alive & self._columns[s.number].passing(condition) for s in snapshot.segments]
+
+    def nearest(
+        self, queries: Float32[np.ndarray, "Q E"], snapshot: Snapshot, masks: Sequence[Bool[np.ndarray, "..."]], k: int
+    ) -> Hits:
+        """The k rows of greatest cosine among those that the masks pass, best first; ties: the earlier row."""
+        if len(self._quantized) > len(snapshot.segments):  # some were compacted away
+            self._quantized = {
+                s.number: self._quantized[s.number] for s in snapshot.segments if s.number in self._quantized
+            }
+        parts = [no_hits(len(queries))]
+        for segment, mask in zip(snapshot.segments, masks, strict=True):
+            if mask.any():
+                check_cancelled()
+                passing = None if mask.all() else mask
+                parts.append(self._nearest_of(queries, segment, passing, k))
+        return merged(parts, k)
+
+    def _nearest_of(self, queries: np.ndarray, segment: SegmentRows, mask: np.ndarray | None, k: int) -> Hits:
+        quantized = self._quantized_of(segment) if self.scan != "exact" and segment.is_full and available() else None
+        if quantized is None:
+            hits = nearest_units(queries, segment.vectors, k, mask)
+        else:
+            hits = search_quantized(queries, quantized, k, vectors=segment.vectors, mask=mask)
+        return Hits(hits.indices + segment.first, hits.scores)
+
+    def _quantized_of(self, segment: SegmentRows) -> Int8Vectors | BitVectors:
+        known = self._quantized.get(segment.number)
+        if known is None:
+            path = derived_path(self.folder, segment.number, self.scan)
+            known = self._quantized[segment.number] = self._kept(path, segment) or self._made(path, segment)
+        return known
+
+    def _kept(self, path: Path, segment: SegmentRows) -> Int8Vectors | BitVectors | None:
+        arrays = map_arrays(path)
+        if arrays is None or len(arrays["codes"]) != segment.rows:
+            return None
+        if self.scan == "bits":
+            return BitVectors(np.asarray(arrays["codes"]), segment.vectors.shape[1])
+        return Int8Vectors(np.asarray(arrays["codes"]), np.asarray(arrays["scales"]))
+
+    def _made(self, path: Path, segment: SegmentRows) -> Int8Vectors | BitVectors:
+        made = quantize_bits(segment.vectors) if self.scan == "bits" else quantize_int8(segment.vectors)
+        scales = {"scales": made.scales} if isinstance(made, Int8Vectors) else {}
+        write_arrays(path, {"codes": made.codes, **scales})
+        return made
+
+    def _columns_of(self, segment: SegmentRows, db: sqlite3.Connection) -> MetadataColumns:
+        path = derived_path(self.folder, segment.number, "columns")
+        known = self._columns.get(segment.number)
+        if known is None and segment.is_full and (arrays := map_arrays(path)) is not None:
+            known = from_arrays(arrays)
+        if known is None or known.rows > segment.rows:
+            known = MetadataColumns(0, {})
+        if known.rows == segment.rows:
+            return known
+        new = coded(segment.rows - known.rows, _metadata(db, segment.first + known.rows, segment.first + segment.rows))
+        known = joined(known, new)
+        if segment.is_full:
+            write_arrays(path, as_arrays(known))
+        return known
+
+
+def _metadata(db: sqlite3.Connection, first: int, end: int) -> Iterator[tuple[int, dict[str, Value]]]:
+    """Places behind `first` and metadata, of the records that have any; dead rows have none, and are never asked."""
+    return ((row.row - first, row.values()) for row in stored_between(db, first, end) if row.metadata)

@@ -1,1 +1,0 @@
-"""What a collection has on the disk: the journal, segments of rows, derived files, the lock; and a snapshot of it."""
