@@ -23,8 +23,8 @@ from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.model_names import load_named_embedder
 from likewise.search import search
 from likewise.search.bm25 import BM25Index
-from likewise.search.texts.fusion import reciprocal_rank_fusion
 from likewise.search.texts.reranking import rerank
+from likewise.search.texts.text_index import reciprocal_rank_fusion
 
 from .record import save
 

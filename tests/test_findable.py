@@ -66,7 +66,7 @@ WORDS = {
     "prune layers": "encoders/prune_layers.py",
     "quantization": "engines/int8/quantize.py",
     "ragged": "arrays/ragged.py",
-    "reciprocal rank fusion": "search/texts/fusion.py",
+    "reciprocal rank fusion": "search/texts/text_index.py",
     "reranker": "reranker",
     "retrieval": "evaluate/tasks/retrieval.py",
     "SentEval": "evaluate/tasks/senteval.py",

@@ -64,7 +64,7 @@ class Migration:
             new: the index that is filled; it holds records of this migration only.
             encode: texts to the new model's vectors, as records are encoded.
             query_map: from the new model's vectors to the old model's; without it there is no `search` before the end.
-            embedded: what of a record is encoded; `likewise.search.texts.headings.embedded_text` for an index whose
+            embedded: what of a record is encoded; `likewise.search.texts.passages.embedded_text` for an index whose
                 `model.headings` says so.
 
         Raises:

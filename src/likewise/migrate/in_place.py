@@ -16,7 +16,7 @@ from ..runtime.progress import Progress
 from ..search.collection import Collection, journal
 from ..search.index import ModelIdentity
 from ..search.indexes import open_index, opened_or_created
-from ..search.texts.headings import embedded_text
+from ..search.texts.passages import embedded_text
 from .background import EncodeRecords, Migration, MigrationReport, text_alone
 
 BESIDE, REPLACED = ".migrating", ".before-migration"

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -99,6 +100,18 @@ class Index(ABC):
             BadInput: queries of another width or not finite; a filter that cannot be read, or names a column that no
                 record has (`likewise.search.filters` has the language).
         """
+
+    def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:  # noqa: ARG002
+        """The k records that match the words of a query best, where an index can find them by words.
+
+        Raises:
+            BadInput: it cannot.
+        """
+        raise BadInput(f"{self.location} has no search by words, which hybrid search needs; a collection has")
+
+    def one_state(self) -> AbstractContextManager[Any]:
+        """A block whose searches and reads see one state, whatever others write meanwhile, where an index can."""
+        return nullcontext()
 
     @abstractmethod
     def get(self, ids: Sequence[str]) -> Records:

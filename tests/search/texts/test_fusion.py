@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
-from likewise.search.texts.fusion import reciprocal_rank_fusion
+from likewise.search.texts.text_index import reciprocal_rank_fusion
 
 RANKINGS = st.lists(st.lists(st.integers(0, 9), unique=True), max_size=4)
 

@@ -8,7 +8,7 @@ from likewise.errors import BadInput
 from likewise.files.documents import Document, read_documents
 from likewise.search.backends.memory_index import MemoryIndex
 from likewise.search.index import ModelIdentity
-from likewise.search.texts.headings import embedded_text
+from likewise.search.texts.passages import embedded_text
 
 PAGE = "# Pets\n\nAll of them.\n\n## Cats\n\nThey sleep.\n\n## Dogs\n\nThey bark.\n"
 

@@ -1,7 +1,9 @@
 """Collection: the index in a folder: what each call does to the journal and the segments."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from sqlite3 import Connection, IntegrityError
+from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
@@ -15,7 +17,7 @@ from ..exact import UnitRows, checked_queries
 from ..filters import Condition, named_columns, parse_filter
 from ..index import Index, Match, ModelIdentity
 from ..records import Records, check_ids, checked_records
-from .collection_folder import CollectionSettings, OpenFiles
+from .collection_folder import CollectionSettings
 from .compaction import compact_collection
 from .derived_files import remove_derived
 from .journal import Journal
@@ -34,7 +36,7 @@ from .record_table import (
 )
 from .repairing import RepairReport, repair_collection
 from .segments import append_rows, row_checksums
-from .snapshot import SCANS, SegmentIndex, Snapshot
+from .snapshot import SCANS, OpenFiles, SegmentIndex, Snapshot
 from .verification import CollectionReport, verify_collection
 
 
@@ -129,11 +131,15 @@ class Collection(Index):
         """The nearest by cosine with the vectors as they are stored, among those that pass the filter."""
         k, queries = whole_number("k", k), checked_queries(queries, self.width)
         with self._files.reading() as (db, snapshot):
-            masks = self._derived.passing(self._condition(db, where), db, snapshot)
+            masks = self._derived.passing(None if where is None else self._condition(db, where), db, snapshot)
             hits = self._derived.nearest(queries, snapshot, masks, k)
             ids = ids_of_rows(db, hits.indices)
-        pairs = zip(hits.indices.tolist(), hits.scores.tolist(), strict=True)
-        return [[Match(ids[row], score) for row, score in zip(*pair, strict=True)] for pair in pairs]
+        rows = [map(ids.__getitem__, row) for row in hits.indices.tolist()]
+        return [[*map(Match, *pair)] for pair in zip(rows, hits.scores.tolist(), strict=True)]
+
+    def one_state(self) -> AbstractContextManager[Any]:
+        """A block in one transaction of the journal; other threads wait until it ends."""
+        return self._files.reading()
 
     def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:
         """The records that share words with the query, of greatest BM25 first; scores are no cosines.
@@ -144,7 +150,7 @@ class Collection(Index):
         k = whole_number("k", k)
         self._files.check_words()
         with self._files.reading() as (db, _):
-            return nearest_by_words(db, query, k, self._condition(db, where))
+            return nearest_by_words(db, query, k, None if where is None else self._condition(db, where))
 
     def get(self, ids: Sequence[str]) -> Records:
         """The records with these ids."""
@@ -219,10 +225,8 @@ class Collection(Index):
         self._files.close()
         self._forget()
 
-    def _condition(self, db: Connection, where: str | None) -> Condition | None:
+    def _condition(self, db: Connection, where: str) -> Condition:
         """The filter, if all its columns are there."""
-        if where is None:
-            return None
         condition, columns = parse_filter(where), column_counts(db)
         for name in named_columns(condition):
             if name not in columns:

@@ -14,10 +14,9 @@ from jaxtyping import Int64
 
 from ...errors import BadInput
 from ...runtime.progress import Progress, show_progress
-from .collection_folder import OpenFiles
 from .derived_files import remove_derived
 from .segments import SEGMENT_ROWS, new_segment, row_checksums, segment_path, write_segment_rows
-from .snapshot import SegmentRows
+from .snapshot import OpenFiles, SegmentRows
 
 BLOCK = 4096  # rows copied at a time
 MERGE_PAGES = 500  # of full text merged in one transaction

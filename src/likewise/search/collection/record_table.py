@@ -6,7 +6,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,8 +209,13 @@ def nearest_by_words(db: sqlite3.Connection, query: str, k: int, condition: Cond
     Raises:
         BadInput: the query has more than MOST_WORDS different words.
     """
-    words = distinct_words(query)
-    parts = [words[start : start + WORDS_AT_ONCE] for start in range(0, len(words), WORDS_AT_ONCE)]
+    words = list(dict.fromkeys(folded_words(query)))
+    if len(words) > MOST_WORDS:
+        raise BadInput(
+            f"the query has {len(words):,} different words, and a search by words takes {MOST_WORDS:,} at most; "
+            "shorten the query, or search by meaning alone, without hybrid"
+        )
+    parts = ['"' + '" OR "'.join(words[i : i + WORDS_AT_ONCE]) + '"' for i in range(0, len(words), WORDS_AT_ONCE)]
     expression, values = ("", []) if condition is None else sqlite_where(condition, "records.metadata")
     passing = expression and f"HAVING EXISTS (SELECT 1 FROM records WHERE key = words.rowid AND {expression})"
     found = db.execute(
@@ -218,21 +223,6 @@ def nearest_by_words(db: sqlite3.Connection, query: str, k: int, condition: Cond
             SELECT words.rowid AS key, -sum(rank) AS score FROM json_each(?) AS part CROSS JOIN words
             WHERE words MATCH part.value GROUP BY words.rowid {passing} ORDER BY score DESC, words.rowid LIMIT ?)
         SELECT id, score FROM best JOIN records USING (key) ORDER BY score DESC, key""",
-        [json.dumps([" OR ".join(f'"{word}"' for word in part) for part in parts]), *values, k],
+        [json.dumps(parts), *values, k],
     )
-    return [Match(name, score) for name, score in found]
-
-
-def distinct_words(query: str) -> list[str]:
-    """The different words of a query.
-
-    Raises:
-        BadInput: there are more than MOST_WORDS.
-    """
-    words = list(dict.fromkeys(folded_words(query)))
-    if len(words) > MOST_WORDS:
-        raise BadInput(
-            f"the query has {len(words):,} different words, and a search by words takes {MOST_WORDS:,} at most; "
-            "shorten the query, or search by meaning alone, without hybrid"
-        )
-    return words
+    return [*starmap(Match, found)]

@@ -12,11 +12,10 @@ from typing import Any
 from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file
 from ...runtime.progress import Progress
-from .collection_folder import OpenFiles
 from .compaction import rewrite_segments
 from .record_table import OF_KEYS
 from .segments import SEGMENT_ROWS
-from .snapshot import Snapshot
+from .snapshot import OpenFiles, Snapshot
 from .verification import CollectionReport, readable_part, verify_collection
 
 

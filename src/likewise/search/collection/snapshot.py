@@ -1,7 +1,8 @@
-"""Snapshot: which rows there are after some transaction, mapped into memory; which are alive, pass, and are nearest."""
+"""The open files of a collection, and snapshots of its rows: which are alive after a transaction, pass, are nearest."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,15 +14,19 @@ from jaxtyping import Bool, Float32, Int64, Shaped
 from ...arrays.quantization import BitVectors, Int8Vectors, quantize_bits, quantize_int8
 from ...errors import BadInput
 from ...native.scanning import Hits, available, merged, no_hits
-from ...runtime.cancellation import check_cancelled
+from ...runtime.cancellation import check_cancelled, is_cancelled
+from ...runtime.durability.writer_lock import WriterLock
 from ..exact import nearest_units
 from ..filters import Condition
 from ..quantized import search_quantized
 from ..records import Value
+from .collection_folder import FORMAT, CollectionSettings, make_folder, read_settings, upgraded
 from .derived_files import derived_path, map_arrays, write_arrays
+from .journal import FILE as JOURNAL
+from .journal import Journal
 from .metadata_columns import MetadataColumns, as_arrays, coded, from_arrays, joined
 from .record_table import stored_between
-from .segments import SEGMENT_ROWS, DamagedSegment, RowFormat, map_rows, segment_path
+from .segments import SEGMENT_ROWS, DamagedSegment, RowFormat, cut_tails, map_rows, segment_path
 
 SCANS = ("int8", "bits", "exact")
 """What is scanned: the vectors in int8 or one bit a number, of which the best are compared in full; or in full all."""
@@ -167,7 +172,8 @@ class SegmentIndex:
         parts = [no_hits(len(queries))]
         for segment, mask in zip(snapshot.segments, masks, strict=True):
             if mask.any():
-                check_cancelled()
+                if is_cancelled.get() is not None:
+                    check_cancelled()
                 passing = None if mask.all() else mask
                 parts.append(self._nearest_of(queries, segment, passing, k))
         return merged(parts, k)
@@ -220,3 +226,117 @@ class SegmentIndex:
 def _metadata(db: sqlite3.Connection, first: int, end: int) -> Iterator[tuple[int, dict[str, Value]]]:
     """Places behind `first` and metadata, of the records that have any; dead rows have none, and are never asked."""
     return ((row.row - first, row.values()) for row in stored_between(db, first, end) if row.metadata)
+
+
+class OpenFiles:
+    """Transactions on the files of a collection; without a lock, for reading only."""
+
+    def __init__(self, folder: Path, journal: Journal, settings: CollectionSettings, lock: WriterLock | None) -> None:
+        self.folder, self.journal, self.settings, self.lock = folder, journal, settings, lock
+        self.snapshot = Snapshot()
+        self._reading: tuple[sqlite3.Connection, Snapshot] | None = None
+
+    @classmethod
+    def create(cls, folder: Path, settings: CollectionSettings) -> "OpenFiles":
+        """Make the folder."""
+        opened, lock = make_folder(folder, settings)
+        return cls(folder, opened, settings, lock)
+
+    @classmethod
+    def open(cls, folder: Path, *, read_only: bool) -> "OpenFiles":
+        """Open the folder; a writer removes what a killed one wrote and did not commit."""
+        path = folder / JOURNAL
+        if not path.is_file():
+            raise BadInput(f"{folder} is no collection; expected a folder with the file {path.name}")
+        lock = None if read_only else WriterLock(folder)
+        try:
+            found = Journal(path, read_only=read_only)
+            opened = cls(folder, found, read_settings(folder, found), lock)
+            if not read_only:
+                found.use_log()
+                opened.settings = upgraded(found, opened.settings)
+                opened.cut_tails()
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            raise
+        return opened
+
+    @contextmanager
+    def reading(self, own: Journal | None = None) -> Iterator[tuple[sqlite3.Connection, Snapshot]]:
+        """A transaction and its snapshot, by the journal's connection or an own one; inside another it is part of that.
+
+        Where the file of a segment is gone, another process may have compacted it away since the transaction began:
+        then there is a later state to read. What is read in a transaction can be cancelled.
+        """
+        if own is None:
+            with self.journal.lock:  # so that `_reading` is this thread's
+                if self._reading is not None:
+                    yield self._reading
+                    return
+        version = None
+        while True:
+            with (own or self.journal).reading() as db:
+                snapshot = refreshed(self.snapshot, db, self.folder, self.settings.layout)
+                if not snapshot.missing or snapshot.version == version:
+                    self.snapshot = snapshot
+                    if own is not None:
+                        yield db, snapshot
+                        return
+                    self._reading = db, snapshot
+                    try:
+                        yield self._reading
+                    finally:
+                        self._reading = None
+                    return
+                version = snapshot.version
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction; if it fails, the rows that were written for it are cut off, as far as that can be done."""
+        self.check_writable()
+        try:
+            with self.journal.writing() as db:
+                yield db
+        except BaseException:
+            with suppress(BadInput, OSError):
+                self.cut_tails()
+            raise
+
+    def check_words(self) -> None:
+        """Refuse to search words that were folded by an earlier rule.
+
+        Raises:
+            BadInput: they were, and nothing may be written here.
+        """
+        if self.settings.format != FORMAT:  # when it was opened
+            self.settings = read_settings(self.folder, self.journal)
+        if self.settings.format != FORMAT:
+            raise BadInput(
+                f"the full text of {self.folder} was made by an earlier version, whose words cannot be compared with "
+                f"those of this one; open it once for writing (likewise index compact {self.folder}), which makes it "
+                "again"
+            )
+
+    def check_writable(self) -> None:
+        """Refuse to write what was opened for reading.
+
+        Raises:
+            BadInput: it was.
+        """
+        if self.lock is None:
+            raise BadInput(f"{self.folder} was opened read-only; open it without read_only to write")
+
+    def cut_tails(self) -> None:
+        """Remove rows that were written and not committed."""
+        with self.journal.reading() as db:
+            committed = db.execute("SELECT number, rows FROM segments").fetchall()
+        cut_tails(self.folder, committed, self.settings.layout)
+
+    def close(self) -> None:
+        """Close the files, and let another process write."""
+        self.journal.close()
+        self.snapshot = Snapshot()
+        if self.lock is not None:
+            self.journal.keep_log_files()
+            self.lock.release()

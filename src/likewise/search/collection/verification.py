@@ -12,12 +12,11 @@ import numpy as np
 
 from ...runtime.progress import Advance, Progress, show_progress
 from . import derived_files
-from .collection_folder import OpenFiles
 from .derived_files import is_intact
 from .journal import SCHEMA
 from .record_table import StoredRow, column_counts, stored_between
 from .segments import FOLDER, SEGMENT_ROWS, RowFormat, map_rows, row_checksums, rows_there, segment_path
-from .snapshot import SegmentRows
+from .snapshot import OpenFiles, SegmentRows
 
 OUTSIDE = """SELECT key, id FROM records WHERE NOT EXISTS
     (SELECT 1 FROM segments WHERE records.row >= number * ? AND records.row < number * ? + rows)"""

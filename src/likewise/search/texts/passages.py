@@ -3,19 +3,21 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ...files.documents import Document
-from ...text.chunking import Chunk, ChunkSettings, CountTokens, split_document
+from ...text.chunking import Chunk, ChunkSettings, CountTokens, document_sections, split_document
 from ...text.sentences import trim
 from ..records import Value
-from .headings import BETWEEN, embedded_text
 
 HASH = 20
 """Hexadecimal digits of a text's hash in a key: 80 bits, so that among 10⁹ texts no two share one by chance."""
 BEFORE_HASH = "#"
 """What stands in a key between the text's id and the hash."""
+BETWEEN = " > "
+"""What stands between headings, in metadata and before passages."""
 RANKED_BY = ("reranked", "fused", "cosine", "words")
 """Names of scores; a passage is ranked by the first of them that it has."""
 
@@ -108,3 +110,26 @@ def _metadata(document: Document, chunk: Chunk, located: bool) -> Mapping[str, V
     if located:
         found |= {"start": chunk.start, "stop": chunk.stop}
     return found
+
+
+def embedded_text(text: str, metadata: Mapping[str, Value]) -> str:
+    """`title > heading: text`, without what the text itself begins with; the text alone where there is nothing else.
+
+    >>> embedded_text("They sleep a lot.", {"title": "Pets", "headings": "Cats > Sleep"})
+    'Pets > Cats > Sleep: They sleep a lot.'
+    """
+    if "title" not in metadata and "headings" not in metadata:
+        return text
+    own = document_sections(text)[0].headings if "headings" in metadata else ()
+    context = [name for name in dict.fromkeys(_names(metadata)) if name not in own]
+    return f"{BETWEEN.join(context)}: {text}" if context else text
+
+
+def _names(metadata: Mapping[str, Value]) -> Iterator[str]:
+    """The title, unless it is only the name of the file, and the headings, the outermost first."""
+    title, headings = metadata.get("title"), metadata.get("headings")
+    named_by_file = "row" not in metadata and Path(str(metadata.get("file") or "")).stem == title
+    if isinstance(title, str) and title.strip() and not named_by_file:
+        yield title.strip()
+    if isinstance(headings, str):
+        yield from headings.split(BETWEEN)

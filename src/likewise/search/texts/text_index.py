@@ -6,11 +6,13 @@
 >>> index.search("how long do cats sleep", hybrid=True)                     # doctest: +SKIP
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -28,24 +30,14 @@ from ..index import Index, Match, ModelIdentity
 from ..indexes import create_index, open_index
 from ..records import Records, Value
 from .adding import AddReport, PassageWriter
-from .fusion import reciprocal_rank_fusion
 from .given_texts import GivenText, given_documents, without_repeats
-from .headings import embedded_text
-from .passages import Passage, PassageReader
+from .passages import Passage, PassageReader, embedded_text
 from .reranking import PairScorer, rerank
 from .stored_texts import delete_passages, keys_passing, passage_keys, stored_texts
 
+Ranked = TypeVar("Ranked", bound=Hashable)
 CANDIDATES = 100
 """How many passages each ranking of a hybrid search has, and how many a reranker is given at most."""
-
-
-@runtime_checkable
-class WordSearch(Protocol):
-    """An index that also finds records by the words of their texts."""
-
-    def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:
-        """The k records that match the words best."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -225,17 +217,14 @@ class TextIndex:
         if budget is not None and reranker is None:
             raise BadInput("budget is the reranker's time, and there is no reranker; expected both, or neither")
         depth = max(k, CANDIDATES) if hybrid or reranker is not None else k
-        passages = self._passages(self._rankings(query, depth, where, hybrid))
-        if reranker is None:
-            return SearchResult(passages[:k])
-        candidates = passages[:depth]
-        found = rerank(query, [passage.text for passage in candidates], reranker, budget)
-        ordered = [candidates[i] for i in found.order]
-        scored = [
-            passage._replace(scores={**passage.scores, "reranked": float(score)})
-            for passage, score in zip(ordered, found.scores, strict=False)
-        ]
-        return SearchResult([*scored, *ordered[found.scored :]][:k], found.scored)
+        vectors = self.query_vectors([query])
+        with self.index.one_state():
+            [nearest] = self.index.search(vectors, depth, where)
+            rankings = {"cosine": nearest}
+            if hybrid:
+                rankings["words"] = self.index.search_words(query, depth, where)
+            passages = self._passages(rankings, k if reranker is None else depth)
+        return SearchResult(passages) if reranker is None else _reranked(query, passages, k, reranker, budget)
 
     def close(self) -> None:
         """Close the index."""
@@ -255,28 +244,22 @@ class TextIndex:
         """The vectors that questions are searched by; a server computes them elsewhere."""
         return self.embedder.encode_query(queries, progress=False)
 
-    def _rankings(self, query: str, depth: int, where: str | None, hybrid: bool) -> dict[str, list[Match]]:
-        """The rankings by name, each best first."""
-        [nearest] = self.index.search(self.query_vectors([query]), depth, where)
-        if not hybrid:
-            return {"cosine": nearest}
-        if not isinstance(self.index, WordSearch):
-            raise BadInput(f"{self.index.location} has no search by words, which hybrid search needs; a collection has")
-        return {"cosine": nearest, "words": self.index.search_words(query, depth, where)}
-
-    def _passages(self, rankings: dict[str, list[Match]]) -> list[Passage]:
-        """The passages of all rankings, in their fused order where there are several."""
-        scores: dict[str, dict[str, float]] = {}
+    def _passages(self, rankings: dict[str, list[Match]], count: int) -> list[Passage]:
+        """The best passages of all rankings, in their fused order where there are several."""
+        scores: dict[str, dict[str, float]] = defaultdict(dict)
         for name, ranking in rankings.items():
-            for match in ranking:
-                scores.setdefault(match.id, {})[name] = match.score
+            for key, score in ranking:
+                scores[key][name] = score
+        keys = [*scores]
         if len(rankings) > 1:
-            fused = reciprocal_rank_fusion([[match.id for match in ranking] for ranking in rankings.values()])
-            scores = {name: {**scores[name], "fused": score} for name, score in fused}
-        found = self.index.get([*scores])
+            keys = []
+            for key, score in reciprocal_rank_fusion([[key for key, _ in one] for one in rankings.values()]):
+                scores[key]["fused"] = score
+                keys.append(key)
+        found = self.index.get(keys[:count])
         texts, metadata = found.texts or [None] * len(found), found.metadata or [{}] * len(found)
-        columns = zip(scores.items(), texts, metadata, strict=True)
-        return [Passage(name, text or "", row, own) for (name, own), text, row in columns]
+        columns = zip(keys[:count], texts, metadata, strict=True)
+        return [Passage(key, text or "", row, scores[key]) for key, text, row in columns]
 
     def _vectors(self, passages: Sequence[Passage]) -> Records:
         """With headings, a passage may have more tokens than the model reads: then it is read in windows."""
@@ -287,6 +270,35 @@ class TextIndex:
 
     def _count_tokens(self, texts: list[str]) -> list[int]:
         return [len(ids) for ids in self.embedder.tokenizer.token_ids(texts)]
+
+
+def reciprocal_rank_fusion(rankings: Iterable[Sequence[Ranked]], k: int = 60) -> list[tuple[Ranked, float]]:
+    """Everything that is in a ranking with the sum of 1 / (k + rank) over the rankings, ranks from 1, best first.
+
+    Cormack, Clarke and Buettcher 2009, whose k is 60. Of equal scores the one that a ranking named first comes first.
+
+    Raises:
+        BadInput: a ranking names a thing twice.
+    """
+    scores: dict[Ranked, float] = defaultdict(float)
+    for ranking in rankings:
+        if len({*ranking}) < len(ranking):
+            raise BadInput(f"a ranking of {len(ranking):,} names only {len({*ranking}):,} different things")
+        for rank, name in enumerate(ranking, 1):
+            scores[name] += 1 / (k + rank)
+    return sorted(scores.items(), key=itemgetter(1), reverse=True)
+
+
+def _reranked(
+    query: str, candidates: list[Passage], k: int, reranker: PairScorer, budget: float | None
+) -> SearchResult:
+    found = rerank(query, [passage.text for passage in candidates], reranker, budget)
+    ordered = [candidates[i] for i in found.order]
+    scored = [
+        passage._replace(scores={**passage.scores, "reranked": float(score)})
+        for passage, score in zip(ordered, found.scores, strict=False)
+    ]
+    return SearchResult([*scored, *ordered[found.scored :]][:k], found.scored)
 
 
 def _recorded_headings(index: Index, asked: bool | None) -> bool:
