@@ -22,9 +22,9 @@ FILES = "package"
 ROOMS = sorted(path.name for path in PACKAGE.iterdir() if any(path.rglob("*.py")))
 AREAS = (FILES, *ROOMS, native.AREA)
 ELSEWHERE = {
-    "likewise/search/backends/faiss_folder/hnsw_sidecar.py": ("test_hnsw_sidecar.py",),
-    "likewise/search/backends/milvus/": ("test_indexes.py", "test_filters.py", "test_servers_away.py"),
-    "likewise/search/backends/postgres/": ("test_pgvector.py", "test_indexes.py", "test_servers_away.py"),
+    "likewise/search/backends/hnsw_sidecar.py": ("test_hnsw_sidecar.py",),
+    "likewise/search/backends/milvus.py": ("test_indexes.py", "test_filters.py", "test_servers_away.py"),
+    "likewise/search/backends/pgvector.py": ("test_pgvector.py", "test_indexes.py", "test_servers_away.py"),
     **{
         f"likewise/integrations/{path.name}": (
             "test_frameworks.py",

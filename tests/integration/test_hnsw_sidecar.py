@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.search.backends.faiss_folder.faiss_index import FaissIndex
-from likewise.search.backends.faiss_folder.hnsw_sidecar import GRAPH, NAMES, build_sidecar, open_sidecar
+from likewise.search.backends.faiss_index import FaissIndex
+from likewise.search.backends.hnsw_sidecar import GRAPH, NAMES, build_sidecar, open_sidecar
 from likewise.search.records import Records
 
 WIDTH = 32

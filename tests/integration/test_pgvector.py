@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from likewise.errors import BadInput, ServerUnavailable
-from likewise.search.backends.postgres import pgvector_table
-from likewise.search.backends.postgres.pgvector_index import HNSW_SETTINGS, PgvectorIndex
+from likewise.search.backends import pgvector as pgvector_table
+from likewise.search.backends.pgvector import HNSW_SETTINGS, PgvectorIndex
 from likewise.search.records import Records
 from tests.search.conformance import as_dict, assert_holds, some_records
 from tests.search.index_process import WIDTH

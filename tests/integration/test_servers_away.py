@@ -6,10 +6,10 @@ import time
 import pytest
 
 from likewise.errors import ServerUnavailable
-from likewise.search.backends.milvus import milvus_calls
-from likewise.search.backends.milvus.milvus_index import MilvusIndex
-from likewise.search.backends.postgres import postgres_transactions
-from likewise.search.backends.postgres.pgvector_index import PgvectorIndex
+from likewise.search.backends import milvus as milvus_calls
+from likewise.search.backends import pgvector as postgres_transactions
+from likewise.search.backends.milvus import MilvusIndex
+from likewise.search.backends.pgvector import PgvectorIndex
 from likewise.search.indexes import kind_of_location
 from tests.integration.conftest import running
 from tests.integration.servers import Milvus, Postgres

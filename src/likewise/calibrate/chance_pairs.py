@@ -23,9 +23,6 @@ def chance_cosines(
     """The cosines of `count` chance pairs of these distinct texts, or of chance pairs of a query and a text.
 
     Pairs are drawn with replacement. Where there are no more pairs than that, each is taken once.
-
-    Raises:
-        BadInput: there are fewer than 100 texts.
     """
     if len(vectors) < LEAST_TEXTS:
         raise BadInput(

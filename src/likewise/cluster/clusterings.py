@@ -92,11 +92,7 @@ def cluster_with_options(vectors: Float[np.ndarray, "N D"], method: str, options
 
 
 def checked_options(method: str, k: int | None, threshold: float | None, min_size: int | None) -> ClusterOptions:
-    """The options with the method's defaults, before any work.
-
-    Raises:
-        BadInput: one is out of bounds, not one of this method, or missing.
-    """
+    """The options with the method's defaults, before any work."""
     row = CLUSTERINGS[known_name("method", method, CLUSTERINGS)]
     given = {name: value for name, value in (("k", k), ("threshold", threshold)) if value is not None}
     wrong = [name for name in given if name not in row.by]
@@ -115,11 +111,7 @@ def checked_options(method: str, k: int | None, threshold: float | None, min_siz
 
 
 def check_count(method: str, count: int, options: ClusterOptions) -> None:
-    """Refuse, before vectors are computed, more clusters than there are vectors, or distances beyond the memory.
-
-    Raises:
-        BadInput: this many vectors cannot be clustered so.
-    """
+    """Refuse, before vectors are computed, more clusters than there are vectors, or distances beyond the memory."""
     if options.k is not None and options.k > count:
         raise BadInput(f"k is {options.k}; expected at most the number of vectors, {count:,}")
     if method in LINKAGES:

@@ -90,11 +90,7 @@ def linkage(
 def linkage_in_place(
     distances: Float[np.ndarray, "N N"], method: str, *, progress: Progress = None
 ) -> Float[np.ndarray, "M 4"]:
-    """The same of a symmetric matrix of distances, which is overwritten; its diagonal is not read.
-
-    Raises:
-        BadInput: the matrix is not square, or a distance is NaN or infinite.
-    """
+    """The same of a symmetric matrix of distances, which is overwritten; its diagonal is not read."""
     update = LINKAGES[known_name("method", method, LINKAGES)].update
     if distances.ndim != 2 or len(set(distances.shape)) != 1 or distances.dtype != np.float64:
         raise BadInput(f"expected a square matrix of float64; got {distances.dtype} of shape {distances.shape}")

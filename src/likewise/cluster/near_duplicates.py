@@ -18,9 +18,6 @@ def near_duplicates(
     In the order given, a row joins the nearest of the earlier representatives if their cosine is at least `threshold`,
     and else becomes a representative itself. So every row is within the threshold of the row that stays for it (no
     chains of neighbours), and no two representatives are within it. `threshold=1` finds exact copies.
-
-    Raises:
-        BadInput: a row holds a number that is NaN or infinite, or the threshold is out of bounds.
     """
     if not -1 <= threshold <= 1:
         raise BadInput(f"expected a threshold from -1 to 1; got {threshold}")

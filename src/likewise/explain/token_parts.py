@@ -41,9 +41,6 @@ def token_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) ->
     """The parts that a text's tokens have in its vector, given their vectors at every layer.
 
     The first `skip` tokens are those that the pooling leaves out, a prompt's.
-
-    Raises:
-        BadInput: the pooling is no weighted sum of tokens, or a head is not linear.
     """
     exact = layers.astype(np.float64)
     left_out = min(skip, exact.shape[1] - 1)

@@ -27,17 +27,7 @@ def document_paths(
     why_not: Callable[[str], str] = lambda ending: "not a format that is read here",  # noqa: ARG005
     skip: Skip = refuse_errors,
 ) -> list[Path]:
-    """The files behind these names, each once, in the order of the names and sorted within a folder or pattern.
-
-    Args:
-        names: files, folders or patterns; `~` is the home folder.
-        known: the endings of files that can be read.
-        why_not: says why files of another ending are not read, and what to do.
-        skip: receives each file in a folder or behind a pattern that is not read, and each hidden or linked folder.
-
-    Raises:
-        BadInput: a file is missing or of another kind; a folder or a pattern has no file of a known kind.
-    """
+    """The files behind these names, each once, in the order of the names and sorted within a folder or pattern."""
     endings = tuple(known)
     found = dict.fromkeys(path for name in names for path in _behind(name, endings, why_not, skip))
     return list(found)

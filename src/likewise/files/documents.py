@@ -70,18 +70,7 @@ class Document(NamedTuple):
 def read_documents(
     names: Iterable[str], column: str | None = None, *, whole: bool = False, skip: Skip = refuse_errors
 ) -> Iterator[Document]:
-    """The documents in files, folders and patterns, in order.
-
-    Args:
-        names: as `document_paths` takes them.
-        column: the column with the texts, in files that have columns.
-        whole: whether a .txt is one document; else each of its lines is a text, as everywhere else.
-        skip: receives what is not read: files of other formats, and files that are one document and are broken,
-            encrypted or without text. By default broken ones raise BadInput, and of the others there is a warning.
-
-    Raises:
-        BadInput: a file with rows cannot be read; the message names it, and the line.
-    """
+    """The documents in files, folders and patterns, in order."""
     for path in _paths(names, skip):
         yield from _documents(path, column, whole, skip)
 
@@ -236,11 +225,7 @@ def _decoded_file(path: Path) -> str:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """All of a file.
-
-    Raises:
-        BadInput: it has more bytes, decompressed, than a document may have.
-    """
+    """All of a file."""
     with open_bytes(path) as file:
         data: bytes = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

@@ -64,11 +64,7 @@ class HtmlText(HTMLParser):
         self.deadline = time.perf_counter() + SECONDS
 
     def updatepos(self, i: int, j: int) -> int:  # noqa: ARG002
-        """Called after each step; lines and columns are not needed, but time is bounded here.
-
-        Raises:
-            TimeoutError: the page takes too long.
-        """
+        """Called after each step; lines and columns are not needed, but time is bounded here."""
         if time.perf_counter() > self.deadline:
             raise TimeoutError(f"not read within {SECONDS} s")
         return j
@@ -122,11 +118,7 @@ def _is_dropped(tag: str, attributes: dict[str, str | None]) -> bool:
 
 
 def html_text(page: str) -> tuple[str, str]:
-    """The text of a page, with Markdown's headings, and its title; an empty title where it has none.
-
-    Raises:
-        TimeoutError: it takes longer than any real page.
-    """
+    """The text of a page, with Markdown's headings, and its title; an empty title where it has none."""
     parser = HtmlText()
     parser.feed(page)
     parser.close()

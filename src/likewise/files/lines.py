@@ -27,11 +27,7 @@ BEGINNING = LinePlace(0, 0)
 
 
 def refuse_row(message: str) -> None:
-    """What to do with a row that cannot be read: the default, an error.
-
-    Raises:
-        BadInput: always.
-    """
+    """What to do with a row that cannot be read: the default, an error."""
     raise BadInput(message)
 
 

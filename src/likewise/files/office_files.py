@@ -13,11 +13,7 @@ SECONDS = 120
 
 
 def office_text(path: Path) -> tuple[str, str]:
-    """The text of a file, and its title; empty ones if it has none.
-
-    Raises:
-        BadInput: it is broken, encrypted, or takes more time or memory than any real file.
-    """
+    """The text of a file, and its title; empty ones if it has none."""
     command = [sys.executable, "-P", str(PROGRAM), str(path.absolute())]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False)

@@ -23,11 +23,7 @@ def write_origin(path: Path, origin: VectorOrigin) -> None:
 
 
 def read_origin(path: Path) -> VectorOrigin | None:
-    """The origin of the vectors in a file, or in a folder of shards; None where none is recorded.
-
-    Raises:
-        BadInput: what is recorded is damaged, or is of another file that had this name.
-    """
+    """The origin of the vectors in a file, or in a folder of shards; None where none is recorded."""
     try:
         if path.suffix.lower() == ".parquet" and path.is_file():
             return _in_parquet(path)
@@ -47,11 +43,7 @@ def read_origin(path: Path) -> VectorOrigin | None:
 
 
 def check_same_origin(paths: Iterable[Path]) -> None:
-    """Refuses vectors that cannot be compared; what has no recorded origin is taken as it is.
-
-    Raises:
-        BadInput: two are of different models, or were computed in different ways; both are named.
-    """
+    """Refuses vectors that cannot be compared; what has no recorded origin is taken as it is."""
     first: tuple[Path, VectorOrigin] | None = None
     for path in paths:
         origin = read_origin(path)

@@ -161,12 +161,7 @@ def _row_groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
 
 
 def open_parquet(path: Path) -> Any:
-    """The file, with its schema and its metadata.
-
-    Raises:
-        BadInput: it is none, or damaged.
-        MissingExtra: pyarrow is not installed.
-    """
+    """The file, with its schema and its metadata."""
     try:
         import pyarrow.parquet as pq
     except ImportError:

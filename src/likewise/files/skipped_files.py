@@ -37,11 +37,7 @@ Skip = Callable[[SkippedFile], None]
 
 
 def refuse_errors(file: SkippedFile) -> None:
-    """Warn of a file that is not read: once for each kind, as Python shows equal warnings.
-
-    Raises:
-        BadInput: reading it failed.
-    """
+    """Warn of a file that is not read: once for each kind, as Python shows equal warnings."""
     if file.is_error:
         raise BadInput(file.reason)
     warnings.warn(f"{file.kind} is skipped: {file.reason}", stacklevel=2)

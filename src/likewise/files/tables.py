@@ -14,11 +14,7 @@ Values = Mapping[str, Sequence[Any]]
 
 
 def write_table(path: Path, columns: Values) -> None:
-    """Write columns of equal length, by name.
-
-    Raises:
-        BadInput: the file format is not supported, or cannot represent a text (one with half of a surrogate pair).
-    """
+    """Write columns of equal length, by name."""
     check_table(path)
     sizes = {name: len(values) for name, values in columns.items()}
     if len(set(sizes.values())) != 1:

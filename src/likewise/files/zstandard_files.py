@@ -17,11 +17,7 @@ ZSTANDARD_ERRORS = (ZstandardDamaged,)
 
 
 def open_zstandard(path: Path) -> io.BufferedReader:
-    """The decompressed content as a stream of bytes; it cannot seek.
-
-    Raises:
-        MissingExtra: neither Python nor a package here can decompress it.
-    """
+    """The decompressed content as a stream of bytes; it cannot seek."""
     return io.BufferedReader(_Decompressed(path), READ_BYTES)
 
 

@@ -85,12 +85,7 @@ def migrate_into(
 
 
 def _is_migrated(folder: Path, model: ModelIdentity, replaced: Path) -> bool:
-    """Whether a call that was killed did all but remove the old collection.
-
-    Raises:
-        BadInput: the collection is the new model's and nothing is to be removed; or something else has the name that
-            the old collection will have.
-    """
+    """Whether a call that was killed did all but remove the old collection."""
     with Collection.open(str(folder), read_only=True) as collection:
         found = collection.model
     same = found is not None and found.fingerprint == model.fingerprint

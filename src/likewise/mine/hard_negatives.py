@@ -138,11 +138,7 @@ def _report(search: NegativeSearch, state: SearchState, texts: int) -> MiningRep
 def _result(
     rows: Rows, candidates: list[str], search: NegativeSearch, state: SearchState, report: MiningReport
 ) -> MiningResult:
-    """The rows that have k negatives.
-
-    Raises:
-        BadInput: there are none, or fewer than required.
-    """
+    """The rows that have k negatives."""
     which = np.flatnonzero(state.complete)
     missing: Missing = search.settings.missing
     if not len(which) or (missing == "error" and len(which) < report.rows):

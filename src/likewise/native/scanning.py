@@ -213,11 +213,7 @@ def _declared(library: CompiledLibrary) -> Any:
 
 
 def best_rows(scan: Scan, k: int) -> Hits:
-    """The k best rows for each query, best first, equal scores in the order of the rows; fewer where there are fewer.
-
-    Raises:
-        BadInput: a row holds a number that is NaN or infinite, or a score overflows.
-    """
+    """The k best rows for each query, best first, equal scores in the order of the rows."""
     step = max(1, min(QUERIES, KEPT // k))
     if 0 < len(scan.queries) <= step and 0 < scan.corpus.nbytes <= STREAMED:
         return _best_of(scan, k)

@@ -114,11 +114,7 @@ def _check_finite(corpus: np.ndarray, mask: Mask | None) -> None:
 
 
 def checked_mask(mask: object, rows: int) -> Mask | None:
-    """The mask, as an array of one boolean a row.
-
-    Raises:
-        BadInput: it is anything else.
-    """
+    """The mask, as an array of one boolean a row."""
     if mask is None:
         return None
     found = np.asarray(mask)
@@ -195,11 +191,7 @@ class UnitRows(NamedTuple):
 
 
 def checked_queries(queries: Shaped[np.ndarray, "Q E"], width: int) -> Float32[np.ndarray, "Q E"]:
-    """The queries at length 1.
-
-    Raises:
-        BadInput: they are no table of finite numbers of this width.
-    """
+    """The queries at length 1."""
     table = number_table(queries, "queries")
     if table.ndim != 2 or table.shape[1] != width:
         raise BadInput(f"expected queries of shape (Q, {width}), the width of this index; got {table.shape}")

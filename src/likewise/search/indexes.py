@@ -21,31 +21,23 @@ class IndexKind:
     durable: bool = True
 
     def index_class(self) -> type[Index]:
-        """The class; imports it.
-
-        Raises:
-            MissingExtra: a package that it needs is not installed.
-        """
+        """The class; imports it."""
         module, _, name = self.home.partition(":")
         return cast(type[Index], getattr(import_module(module), name))
 
 
 INDEXES: dict[str, IndexKind] = {
     "collection": IndexKind("likewise.search.collection:Collection", ""),
-    "faiss": IndexKind("likewise.search.backends.faiss_folder.faiss_index:FaissIndex", "faiss:"),
-    "pgvector": IndexKind("likewise.search.backends.postgres.pgvector_index:PgvectorIndex", "postgresql:"),
-    "milvus": IndexKind("likewise.search.backends.milvus.milvus_index:MilvusIndex", "milvus:"),
+    "faiss": IndexKind("likewise.search.backends.faiss_index:FaissIndex", "faiss:"),
+    "pgvector": IndexKind("likewise.search.backends.pgvector:PgvectorIndex", "postgresql:"),
+    "milvus": IndexKind("likewise.search.backends.milvus:MilvusIndex", "milvus:"),
     "memory": IndexKind("likewise.search.backends.memory_index:MemoryIndex", "memory:", durable=False),
 }
 """A new index is a subclass of `Index` and a row here: then it is tested as all are (tests/search/conformance.py)."""
 
 
 def kind_of_location(location: str) -> IndexKind:
-    """The row whose scheme the location begins with; the longest if there are several.
-
-    Raises:
-        BadInput: it begins as a location of no index does, such as `ftp://…`.
-    """
+    """The row whose scheme the location begins with; the longest if there are several."""
     found = max((row for row in INDEXES.values() if location.startswith(row.scheme)), key=lambda row: len(row.scheme))
     if not found.scheme and "://" in location:
         known = ", ".join(sorted(row.scheme for row in INDEXES.values() if row.scheme))
@@ -59,11 +51,7 @@ def create_index(location: str, width: int, model: ModelIdentity | None = None) 
 
 
 def opened_or_created(location: str, width: int, model: ModelIdentity | None) -> Index:
-    """The index at a location, for vectors of this model; a new one where there is none.
-
-    Raises:
-        BadInput: it has another width, another model's vectors, or the other setting of headings.
-    """
+    """The index at a location, for vectors of this model; a new one where there is none."""
     try:
         index = open_index(location)
     except BadInput as missing:

@@ -61,11 +61,7 @@ def nearest_others(
 
 
 def checked_vectors(vectors: object, what: str = "vectors") -> Shaped[np.ndarray, "N D"]:
-    """The table, if its rows can be compared.
-
-    Raises:
-        BadInput: it is no table, or a row holds a number that is NaN or infinite.
-    """
+    """The table, if its rows can be compared."""
     table = number_table(vectors, what)
     if table.ndim != 2:
         raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {table.shape}")

@@ -46,13 +46,7 @@ class Records:
 
 
 def checked_records(records: Records, width: int) -> Records:
-    """The records, with vectors in float32, if every index can hold them.
-
-    Raises:
-        BadInput: ids are empty, not strings or not distinct; columns differ in length; vectors have another width or a
-            number that is NaN, infinite or beyond float32's range; metadata has a value of a type that an index cannot
-            hold.
-    """
+    """The records, with vectors in float32, if every index can hold them."""
     vectors = number_table(records.vectors, "vectors")
     if vectors.ndim != 2 or vectors.shape[1] != width:
         raise BadInput(f"expected vectors of shape (N, {width}), the width of this index; got {vectors.shape}")
@@ -73,11 +67,7 @@ def checked_records(records: Records, width: int) -> Records:
 
 
 def check_ids(ids: Sequence[Any]) -> None:
-    """Refuses ids that are no strings, are empty, or occur twice.
-
-    Raises:
-        BadInput: the first such id is named.
-    """
+    """Refuses ids that are no strings, are empty, or occur twice."""
     if isinstance(ids, str):
         raise BadInput(f"expected a list of ids; got the one string {ids!r}")
     if are_storable(ids) and all(ids) and len({*ids}) == len(ids):
@@ -129,11 +119,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def check_storable(text: str, what: str) -> None:
-    """Refuses a text that some index could not keep as it is: with a null character, or half of a surrogate pair.
-
-    Raises:
-        BadInput: names it by `what`.
-    """
+    """Refuses a text that some index could not keep as it is: with a null character, or half of a surrogate pair."""
     if "\0" in text:
         raise BadInput(f"{what} has a null character, at {text.index(chr(0)):,}; expected a text without any")
     try:
@@ -151,11 +137,7 @@ def _check_text(text: Any, i: int) -> None:
 
 
 def check_metadata(row: Any, i: int) -> None:
-    """Refuses metadata that some index could not keep.
-
-    Raises:
-        BadInput: names the row and the column.
-    """
+    """Refuses metadata that some index could not keep."""
     if not isinstance(row, Mapping):
         raise BadInput(f"metadata[{i}] is a {type(row).__name__}; expected a mapping of names to values")
     for name, value in row.items():

@@ -3,7 +3,7 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from likewise.search.backends.conversions import as_matches, json_value, metadata_json
+from likewise.search.backends.common import as_matches, json_value, metadata_json
 
 VALUES = st.text() | st.integers(-(1 << 63), (1 << 63) - 1) | st.floats(allow_nan=False, allow_infinity=False)
 

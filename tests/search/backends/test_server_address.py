@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
-from likewise.search.backends.server_address import ServerAddress
+from likewise.search.backends.common import ServerAddress
 
 OPTIONS = {"index": ("exact", "hnsw")}
 

@@ -58,11 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_files(index: "Index", files: list[str]) -> Iterator[str]:
-    """The keys of the files' passages.
-
-    Raises:
-        BadInput: a file has none.
-    """
+    """The keys of the files' passages."""
     from ...search.texts.stored_texts import passage_keys
 
     wanted = {os.path.abspath(os.path.expanduser(file)): file for file in files}  # noqa: PTH100, PTH111, as they are kept
@@ -73,11 +69,7 @@ def _of_files(index: "Index", files: list[str]) -> Iterator[str]:
 
 
 def _of_ids(index: "Index", ids: list[str]) -> Iterator[str]:
-    """The keys of the passages of these texts, or with these keys.
-
-    Raises:
-        BadInput: there is none.
-    """
+    """The keys of the passages of these texts, or with these keys."""
     from ...search.texts.stored_texts import passage_keys
 
     for name, keys in passage_keys(index, ids).items():

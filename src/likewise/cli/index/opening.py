@@ -66,11 +66,7 @@ def recorded_name(args: argparse.Namespace) -> str:
 
 
 def opened_collection(location: str, *, read_only: bool, purpose: str) -> "Collection":
-    """The collection in a folder; other indexes are refused.
-
-    Raises:
-        BadInput: it is another index, or none.
-    """
+    """The collection in a folder; other indexes are refused."""
     from ...search.collection import Collection
     from ...search.indexes import open_index
 

@@ -52,7 +52,6 @@ class MemoryIndex(Index):
 
     @classmethod
     def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "MemoryIndex":
-        """Make a new index under a name, `memory:NAME`."""
         if not location.startswith(SCHEME):
             raise BadInput(f"the location of an index in memory is {location!r}; expected {SCHEME}NAME")
         kept = MemoryRecords(whole_number("width", width), model)
@@ -62,7 +61,6 @@ class MemoryIndex(Index):
 
     @classmethod
     def open(cls, location: str, *, read_only: bool = False) -> "MemoryIndex":
-        """Open what `create` made in this process."""
         if location not in _KEPT:
             raise BadInput(f"there is no {location} in this process; known are: {', '.join(_KEPT) or 'none'}")
         return cls(location, _KEPT[location], read_only=read_only)
@@ -73,7 +71,6 @@ class MemoryIndex(Index):
         _KEPT.pop(location, None)
 
     def add(self, records: Records) -> None:
-        """Store new records."""
         checked = checked_records(records, self.width)
 
         def added(known: dict[str, MemoryRecord]) -> None:
@@ -85,12 +82,10 @@ class MemoryIndex(Index):
         self._change(added)
 
     def upsert(self, records: Records) -> None:
-        """Store records, replacing those of the same ids."""
         checked = checked_records(records, self.width)
         self._change(lambda known: known.update(_rows(checked)))
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Delete by id."""
         check_ids(ids)
         return int(self._change(lambda known: sum(known.pop(name, None) is not None for name in ids)))
 
@@ -117,7 +112,6 @@ class MemoryIndex(Index):
         ]
 
     def get(self, ids: Sequence[str]) -> Records:
-        """The records with these ids."""
         if isinstance(ids, str):
             raise BadInput(f"expected a list of ids; got the one string {ids!r}")
         known = self._kept.records
@@ -127,7 +121,6 @@ class MemoryIndex(Index):
         return self._block({name: known[name] for name in ids}, ids)
 
     def records(self, block: int = 1000) -> Iterator[Records]:
-        """All records, in the order of their addition."""
         known = self._kept.records
         yield from (self._block(known, list(known)).blocks(whole_number("block", block)) if known else ())
 

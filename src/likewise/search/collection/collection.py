@@ -66,29 +66,16 @@ class Collection(Index):
         dtype: str = "float16",
         scan: str = "int8",
     ) -> "Collection":
-        """Make the folder, which must be new or empty; `dtype` is float16 or float32, and `scan` as in `open`."""
         known_name("scan", scan, SCANS)
         settings = CollectionSettings.of(whole_number("width", width), dtype, model)
         return cls(OpenFiles.create(target_folder(location), settings), scan)
 
     @classmethod
     def open(cls, location: str, *, read_only: bool = False, scan: str = "int8") -> "Collection":
-        """Open a folder; a writer removes what a killed one wrote and did not commit.
-
-        Args:
-            location: the folder.
-            read_only: several processes may read; one writes.
-            scan: int8 (of full segments of 65,536 rows, twice k candidates each are compared in full), bits (less to
-                read, and twenty times k candidates), or exact. Scores are those of the stored vectors in any case.
-
-        Raises:
-            BadInput: there is no collection, or another process is writing to it.
-        """
         known_name("scan", scan, SCANS)
         return cls(OpenFiles.open(target_folder(location), read_only=read_only), scan)
 
     def add(self, records: Records) -> None:
-        """Store new records."""
         checked = checked_records(records, self.width)
         try:
             self._store(checked, replace=False)
@@ -99,7 +86,6 @@ class Collection(Index):
             raise BadInput(f"the id {name!r} is in {self.location} already; upsert replaces it") from None
 
     def upsert(self, records: Records) -> None:
-        """Store records, replacing those of the same ids."""
         self._store(checked_records(records, self.width), replace=True)
 
     def _store(self, records: Records, *, replace: bool) -> None:
@@ -119,7 +105,6 @@ class Collection(Index):
                 insert(db, records, rows, units.lengths, checksums)
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Delete by id; the space is returned by `compact`."""
         check_ids(ids)
         with self._files.writing() as db:
             known = keys_of(db, ids)
@@ -142,25 +127,19 @@ class Collection(Index):
         return self._files.reading()
 
     def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:
-        """The records that share words with the query, of greatest BM25 first; scores are no cosines.
-
-        Raises:
-            BadInput: the query has more than 1,024 different words.
-        """
+        """The records that share words with the query, of greatest BM25 first; scores are no cosines."""
         k = whole_number("k", k)
         self._files.check_words()
         with self._files.reading() as (db, _):
             return nearest_by_words(db, query, k, None if where is None else self._condition(db, where))
 
     def get(self, ids: Sequence[str]) -> Records:
-        """The records with these ids."""
         if isinstance(ids, str):
             raise BadInput(f"expected a list of ids; got the one string {ids!r}")
         with self._files.reading() as (db, snapshot):
             return self._records(stored_of_ids(db, ids, self.location), snapshot)
 
     def records(self, block: int = 1000) -> Iterator[Records]:
-        """All records of one state, whatever is written meanwhile, in the order in which they were added."""
         block, key = whole_number("block", block), 0
         journal = Journal(self._files.journal.path, read_only=True)
         try:
@@ -221,7 +200,6 @@ class Collection(Index):
         self._forget()
 
     def close(self) -> None:
-        """Close the files, and let another process write."""
         self._files.close()
         self._forget()
 

@@ -60,11 +60,7 @@ class CollectionSettings:
 
 
 def make_folder(folder: Path, settings: CollectionSettings) -> tuple[Journal, WriterLock]:
-    """Make a collection in a folder that is new, empty, or left by a `create` that was killed; it is on the disk then.
-
-    Raises:
-        BadInput: there is something else.
-    """
+    """Make a collection, on the disk, in a folder that is new, empty, or left by a `create` that was killed."""
     _check_new(folder)
     try:
         for part in (segments.FOLDER, derived_files.FOLDER):
@@ -104,11 +100,7 @@ def _with_tables(folder: Path, settings: CollectionSettings) -> Journal:
 
 
 def read_settings(folder: Path, opened: Journal) -> CollectionSettings:
-    """The settings of a collection.
-
-    Raises:
-        BadInput: there are none, or they are of a later version.
-    """
+    """The settings of a collection."""
     if not opened.has_tables():
         raise BadInput(f"{folder} is no collection: making it was not finished; make it again")
     try:

@@ -55,11 +55,7 @@ def _worth_rewriting(group: list[SegmentRows]) -> Iterator[list[SegmentRows]]:
 
 
 def rewrite_segments(files: OpenFiles, group: list[SegmentRows]) -> int:
-    """Copy the living rows of a group into one new segment, drop the old ones, and return how many rows died.
-
-    Raises:
-        BadInput: a row that is copied has not the checksum that it had when it was added.
-    """
+    """Copy the living rows of a group into one new segment, drop the old ones, and return how many rows died."""
     with files.writing() as db:
         number = new_segment(db)
         copied = 0

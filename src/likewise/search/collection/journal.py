@@ -140,11 +140,7 @@ class Journal:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees one state, whatever others write meanwhile; inside another it is part of that.
-
-        Raises:
-            Cancelled: the computation was, perhaps in the middle of a statement.
-        """
+        """A transaction that sees one state, whatever others write meanwhile; inside another it is part of that."""
         with self.lock:
             if self.depth:
                 yield self.db
@@ -176,11 +172,7 @@ class Journal:
             sleep(0.01)
 
     def check_unchanged(self) -> None:
-        """Refuse what was read while another process wrote, where this one could not lock anything.
-
-        Raises:
-            BadInput: the file has changed since it was opened without locks.
-        """
+        """Refuse what was read while another process wrote, where this one could not lock anything."""
         if self._unlocked and self._file_state() != self._unlocked:
             raise BadInput(
                 f"{self.path.parent} was written by another process while it was read, and without the files "
@@ -251,9 +243,6 @@ class Journal:
         """Copy the write-ahead log into the file and remove it, so that the file may get another name.
 
         SQLite finds the log by its name: under another it would not belong to the file any more.
-
-        Raises:
-            BadInput: the file is open elsewhere.
         """
         with self.lock, self.naming_errors():
             self.db.execute("PRAGMA busy_timeout = 0")

@@ -46,11 +46,7 @@ class StoredRow(NamedTuple):
         return record_checksum(self.id, self.text, self.metadata, self.length) == self.checksum
 
     def values(self) -> dict[str, Value]:
-        """Its metadata.
-
-        Raises:
-            BadInput: they are damaged.
-        """
+        """Its metadata."""
         try:
             found = json.loads(self.metadata) if self.metadata else {}
         except (ValueError, TypeError):
@@ -75,11 +71,7 @@ def insert(
     lengths: Float64[np.ndarray, " N"],
     checksums: Sequence[int],
 ) -> None:
-    """Insert records whose vectors lie in these rows.
-
-    Raises:
-        sqlite3.IntegrityError: an id is there already.
-    """
+    """Insert records whose vectors lie in these rows."""
     first = db.execute("SELECT coalesce(max(key), 0) + 1 FROM records").fetchone()[0]
     texts = records.texts or [None] * len(records)
     metadata = [*rows_as_json(records.metadata or [{}] * len(records))]
@@ -143,11 +135,7 @@ def keys_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
 
 
 def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str], location: str) -> list[StoredRow]:
-    """The records with these ids, in their order.
-
-    Raises:
-        BadInput: an id is not there.
-    """
+    """The records with these ids, in their order."""
     found = {
         row[2]: StoredRow(*row) for row in db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(list(ids))])
     }
@@ -158,11 +146,7 @@ def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str], location: str) -> 
 
 
 def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[int, str]:
-    """The id of each row.
-
-    Raises:
-        BadInput: a row has no record.
-    """
+    """The id of each row."""
     sought = np.unique(rows).tolist()
     found = dict(db.execute(f"SELECT row, id FROM records WHERE {OF_ROWS}", [json.dumps(sought)]))
     if found.keys() != set(sought):
@@ -205,9 +189,6 @@ def nearest_by_words(db: sqlite3.Connection, query: str, k: int, condition: Cond
     """The k records that share a word with the query and pass, of greatest BM25 (k₁ = 1.2, b = 0.75), best first.
 
     Each word stands in quotes, so that none is read as FTS5's syntax; ties: the record that was added first.
-
-    Raises:
-        BadInput: the query has more than MOST_WORDS different words.
     """
     words = list(dict.fromkeys(folded_words(query)))
     if len(words) > MOST_WORDS:

@@ -67,11 +67,7 @@ def _rewrite_short_segments(files: OpenFiles) -> None:
 
 
 def _check_repaired(files: OpenFiles) -> None:
-    """Refuse to call good what is still damaged.
-
-    Raises:
-        BadInput: something is.
-    """
+    """Refuse to call good what is still damaged."""
     left = verify_collection(files, False)
     if not left.is_clean:
         raise _beyond_repair(files.folder, [*left.problems, *left.damaged][0])

@@ -57,11 +57,7 @@ def row_checksums(rows: Shaped[np.ndarray, "N E"]) -> list[int]:
 
 
 def write_segment_rows(path: Path, number: int, first: int, rows: Shaped[np.ndarray, "N E"]) -> None:
-    """Write rows from place `first` on, over whatever was left there, and sync them; `first` 0 makes the file.
-
-    Raises:
-        BadInput: the disk is full.
-    """
+    """Write rows from place `first` on, over whatever was left there, and sync them; `first` 0 makes the file."""
     layout = RowFormat(rows.shape[1], rows.dtype)
     with naming_full_disk(path):
         with FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b") as file:
@@ -82,12 +78,7 @@ def _write(file: FileIO, content: bytes | memoryview, place: int) -> None:
 
 
 def map_rows(path: Path, number: int, rows: int, layout: RowFormat) -> Shaped[np.ndarray, "N E"]:
-    """The first rows of a segment, mapped into memory; they are read when they are used.
-
-    Raises:
-        DamagedSegment: they are not all there.
-        FileNotFoundError: there is no file.
-    """
+    """The first rows of a segment, mapped into memory; they are read when they are used."""
     with path.open("rb") as file:
         header, size = file.read(HEADER_BYTES), os.fstat(file.fileno()).st_size
         if header != layout.header(number):
@@ -111,13 +102,7 @@ def rows_there(path: Path, number: int, layout: RowFormat) -> int:
 
 
 def cut_tails(folder: Path, committed: Iterable[tuple[int, int]], layout: RowFormat) -> None:
-    """Remove what was written and never committed: the ends of segments, and segments that no transaction names.
-
-    Args:
-        folder: of the collection.
-        committed: number and rows of every segment.
-        layout: of their rows.
-    """
+    """Remove what was written and never committed: the ends of segments, and segments that no transaction names."""
     sizes = {segment_path(folder, number): layout.file_bytes(rows) for number, rows in committed}
     for path in (folder / FOLDER).iterdir():
         if path.suffix == ".rows" and path not in sizes:

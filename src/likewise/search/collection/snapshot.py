@@ -61,11 +61,7 @@ class SegmentRows:
 
     @property
     def vectors(self) -> Shaped[np.ndarray, "n E"]:
-        """Its vectors.
-
-        Raises:
-            BadInput: the file is damaged.
-        """
+        """Its vectors."""
         if self.mapped is None:
             raise BadInput(self.error)
         return self.mapped
@@ -304,11 +300,7 @@ class OpenFiles:
             raise
 
     def check_words(self) -> None:
-        """Refuse to search words that were folded by an earlier rule.
-
-        Raises:
-            BadInput: they were, and nothing may be written here.
-        """
+        """Refuse to search words that were folded by an earlier rule."""
         if self.settings.format != FORMAT:  # when it was opened
             self.settings = read_settings(self.folder, self.journal)
         if self.settings.format != FORMAT:
@@ -319,11 +311,7 @@ class OpenFiles:
             )
 
     def check_writable(self) -> None:
-        """Refuse to write what was opened for reading.
-
-        Raises:
-            BadInput: it was.
-        """
+        """Refuse to write what was opened for reading."""
         if self.lock is None:
             raise BadInput(f"{self.folder} was opened read-only; open it without read_only to write")
 

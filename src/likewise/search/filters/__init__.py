@@ -26,9 +26,8 @@ from .conditions import (
     pattern_parts,
     value_kind,
 )
-from .expressions import joined_leaves, with_parameters
 from .filter_parser import parse_filter
-from .sqlite_where import sqlite_where
+from .languages import sqlite_where
 
 __all__ = [
     "AllOf",
@@ -40,12 +39,10 @@ __all__ = [
     "Leaf",
     "MatchesPattern",
     "OneOf",
-    "joined_leaves",
     "matches",
     "named_columns",
     "parse_filter",
     "pattern_parts",
     "sqlite_where",
     "value_kind",
-    "with_parameters",
 ]

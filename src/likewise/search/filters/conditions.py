@@ -147,9 +147,6 @@ def pattern_parts(pattern: str) -> list[tuple[bool, str]]:
 
     >>> pattern_parts(r"50\%_%")
     [(False, '50%'), (True, '_'), (True, '%')]
-
-    Raises:
-        ValueError: a backslash stands before another character, or at the end.
     """
     parts: list[tuple[bool, str]] = []
     for found in re.finditer(r"(?s)\\(.?)|([%_])|([^\\%_]+)", pattern):

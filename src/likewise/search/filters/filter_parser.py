@@ -56,11 +56,7 @@ class FilterToken:
 
 
 def parse_filter(text: str) -> Condition:
-    """The conditions of a filter (the grammar is in `likewise.search.filters`).
-
-    Raises:
-        BadInput: it cannot be read; the message shows the place.
-    """
+    """The conditions of a filter (the grammar is in `likewise.search.filters`)."""
     if not isinstance(text, str):
         raise BadInput(f"the filter is a {type(text).__name__}; expected a string such as 'year >= 2020'")
     check_storable(text, "the filter")

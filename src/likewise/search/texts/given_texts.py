@@ -16,11 +16,7 @@ def given_documents(
     ids: Sequence[str] | None = None,
     metadata: Sequence[Mapping[str, Value]] | None = None,
 ) -> Iterable[Document]:
-    """The texts as documents: a list of them, all checked, unless they come from an iterator.
-
-    Raises:
-        BadInput: one is no text, or is blank, or its id or metadata cannot be kept; the message names its place.
-    """
+    """The texts as documents: a list of them, all checked, unless they come from an iterator."""
     if isinstance(texts, str | Mapping | Document):
         raise BadInput(f"expected a list of texts; got a single {type(texts).__name__}")
     if ids is None and metadata is None:
@@ -37,11 +33,7 @@ def given_documents(
 
 
 def without_repeats(documents: Iterable[Document], taken: Container[str] = ()) -> Iterable[Document]:
-    """The documents: all of a list, or one after another as they come.
-
-    Raises:
-        BadInput: a document's id has occurred before, or is taken.
-    """
+    """The documents: all of a list, or one after another as they come."""
     checked = _without_repeats(documents, taken)
     return [*checked] if isinstance(documents, list) else checked
 
@@ -73,11 +65,7 @@ def _document(
 
 
 def _checked(found: Mapping[str, Any], name: str | None, row: Mapping[str, Value] | None, place: int) -> Document:
-    """A dictionary as a document.
-
-    Raises:
-        BadInput: its text is blank; its id or metadata cannot be kept.
-    """
+    """A dictionary as a document."""
     if not found["text"].strip():
         raise BadInput(f"texts[{place}] is blank; expected a text, or leave it out")
     if name is not None and "id" in found:

@@ -47,17 +47,6 @@ def rerank(
 
     How long the next ones take is estimated from the slowest so far; the first `at_once` are scored in any case, so a
     budget that they alone exceed is exceeded.
-
-    Args:
-        query: what the candidates should answer.
-        candidates: texts, the most promising first.
-        score: what scores pairs.
-        budget: seconds; None: there is no limit.
-        at_once: how many pairs are scored in one call.
-        clock: the time in seconds.
-
-    Raises:
-        BadInput: the budget is not positive; `score` returned another number of scores, or one that is not finite.
     """
     at_once, limit = whole_number("at_once", at_once), _checked_budget(budget)
     began = before = clock()

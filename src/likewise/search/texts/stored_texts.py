@@ -46,11 +46,7 @@ def delete_passages(index: Index, keys: Iterable[str]) -> int:
 
 
 def stored_texts(index: Index, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """The texts with these ids, as dictionaries that can be added again.
-
-    Raises:
-        BadInput: an id is not there.
-    """
+    """The texts with these ids, as dictionaries that can be added again."""
     keys = passage_keys(index, ids)
     if missing := [name for name in ids if not keys[name]]:
         raise BadInput(f"the id {missing[0]!r} is not in {index.location}")

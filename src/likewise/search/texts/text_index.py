@@ -276,9 +276,6 @@ def reciprocal_rank_fusion(rankings: Iterable[Sequence[Ranked]], k: int = 60) ->
     """Everything that is in a ranking with the sum of 1 / (k + rank) over the rankings, ranks from 1, best first.
 
     Cormack, Clarke and Buettcher 2009, whose k is 60. Of equal scores the one that a ranking named first comes first.
-
-    Raises:
-        BadInput: a ranking names a thing twice.
     """
     scores: dict[Ranked, float] = defaultdict(float)
     for ranking in rankings:
@@ -302,11 +299,7 @@ def _reranked(
 
 
 def _recorded_headings(index: Index, asked: bool | None) -> bool:
-    """Whether the index's passages are embedded behind their headings.
-
-    Raises:
-        BadInput: the other was asked for.
-    """
+    """Whether the index's passages are embedded behind their headings."""
     recorded = index.model.headings if index.model is not None else bool(asked)
     if asked is not None and asked != recorded:
         ways = {True: "behind their titles and headings", False: "without their titles and headings"}
@@ -346,11 +339,7 @@ def _embedder(model: str | Embedder) -> Embedder:
 
 
 def named_model(index: Index) -> str:
-    """The name of the model that an index's vectors are from.
-
-    Raises:
-        BadInput: the index does not say.
-    """
+    """The name of the model that an index's vectors are from."""
     if index.model is None:
         raise BadInput(f"{index.location} does not say which model its vectors are from; name the model")
     return index.model.name

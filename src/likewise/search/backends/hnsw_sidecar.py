@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from ....runtime.arguments import whole_number
-from ....runtime.atomic_files import atomic_file
-from ....runtime.installation import missing_extra
-from ....runtime.progress import Progress, show_progress
-from ...exact import UnitRows, checked_queries
-from ...index import Index, Match
-from ...records import Records
-from ..conversions import as_matches
+from ...runtime.arguments import whole_number
+from ...runtime.atomic_files import atomic_file
+from ...runtime.installation import missing_extra
+from ...runtime.progress import Progress, show_progress
+from ..exact import UnitRows, checked_queries
+from ..index import Index, Match
+from ..records import Records
+from .common import as_matches
 
 try:
     import faiss
@@ -50,11 +50,7 @@ class HnswSidecar:
     def search(
         self, index: Index, queries: Shaped[np.ndarray, "Q E"], k: int = 10, *, ef: int = 100
     ) -> list[list[Match]]:
-        """About the k records of greatest cosine, best first, with exact scores; `ef` trades time for recall.
-
-        Raises:
-            BadInput: a record is gone: the index has changed, and the sidecar is stale.
-        """
+        """About the k records of greatest cosine, best first, with exact scores; `ef` trades time for recall."""
         rows, k = checked_queries(queries, index.width), whole_number("k", k)
         wanted = min(CANDIDATES * k, len(self.ids))
         if not wanted or not len(rows):

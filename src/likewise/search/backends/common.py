@@ -1,11 +1,61 @@
-"""ServerAddress: where a server's index is, as one URL: the server, the name of the table, and options."""
+"""What every backend refuses in the same words, stores in the same form, and reads of a server's address."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from ...errors import BadInput
 from ...runtime.arguments import known_name
+from ..filters.languages import json_value
+from ..index import Match
+from ..records import Value
+
+
+def metadata_json(metadata: Mapping[str, Value]) -> str:
+    """One flat JSON object; a float has a point, so that it is read as one again. SQLite finds no name with escapes."""
+    return "{" + ", ".join(f"{json_value(name)}: {json_value(value)}" for name, value in metadata.items()) + "}"
+
+
+def as_matches(pairs: Iterable[tuple[Any, Any]]) -> list[Match]:
+    """Ids and inner products of rows of length 1; rounding takes no cosine beyond 1."""
+    return [Match(str(name), min(1.0, max(-1.0, float(score)))) for name, score in pairs]
+
+
+T = TypeVar("T")
+
+
+def id_list(ids: Sequence[str]) -> list[str]:
+    """The ids as a list."""
+    if isinstance(ids, str):
+        raise BadInput(f"expected a list of ids; got the one string {ids!r}")
+    return list(ids)
+
+
+def found_in_order(ids: Sequence[str], found: Mapping[str, T], location: str) -> list[T]:
+    """What was found under each of the ids."""
+    for name in ids:
+        if name not in found:
+            raise BadInput(f"the id {name!r} is not in {location}")
+    return [found[name] for name in ids]
+
+
+def check_new(existing: Iterable[object], location: str) -> None:
+    """Refuse to add records whose ids exist; `existing` are those that do."""
+    for name in existing:
+        raise BadInput(f"the id {name!r} is in {location} already; upsert replaces it")
+
+
+def check_not_read_only(location: str, read_only: bool) -> None:
+    """Refuse to write to an index that was opened to be read."""
+    if read_only:
+        raise BadInput(f"{location} was opened read-only; open it without read_only to write")
+
+
+def unknown_filter_column(column: str, location: str) -> BadInput:
+    """The error for a filter over a column that no record has."""
+    return BadInput(f"no record of {location} has the column {column!r} of the filter")
+
 
 SECRETS = ("password", "sslpassword", "token")
 """Options that are left out of what is shown."""
@@ -25,11 +75,7 @@ class ServerAddress:
 
     @classmethod
     def parse(cls, location: str, scheme: str, options: Mapping[str, Sequence[str]]) -> "ServerAddress":
-        """Read a location; options that are not ours stay in `url`.
-
-        Raises:
-            BadInput: it is not such a URL, or names no table; the message does not repeat the password.
-        """
+        """Read a location; options that are not ours stay in `url`."""
         parts = _split(location, scheme)
         table = unquote(parts.fragment)
         _check_table(table, scheme)

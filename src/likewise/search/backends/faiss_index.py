@@ -1,4 +1,8 @@
-"""FaissRecords: the SQLite file of a FaissIndex: ids, texts, metadata and vectors; no position is used twice."""
+"""FaissIndex: exact search by faiss in memory, over a folder whose SQLite file is the truth [extra: faiss].
+
+`records.sqlite` holds everything, vectors included, in WAL mode, synced before a call returns. faiss holds the rows in
+memory, and catches up with the file before each search, whichever process wrote to it.
+"""
 
 import json
 import sqlite3
@@ -9,16 +13,25 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32, Int64, Shaped
 
-from ....errors import BadInput
-from ....runtime.atomic_files import target_folder
-from ...exact import UnitRows
-from ...filters import named_columns, parse_filter, sqlite_where
-from ...index import ModelIdentity
-from ...records import Records
-from ..conversions import metadata_json
-from ..refusals import check_new, check_not_read_only, found_in_order, unknown_filter_column
+from ...errors import BadInput
+from ...runtime.arguments import whole_number
+from ...runtime.atomic_files import target_folder
+from ...runtime.installation import missing_extra
+from ..exact import UnitRows, checked_queries
+from ..filters import named_columns, parse_filter, sqlite_where
+from ..index import Index, Match, ModelIdentity
+from ..records import Records, check_ids, checked_records
+from .common import (
+    as_matches,
+    check_new,
+    check_not_read_only,
+    found_in_order,
+    id_list,
+    metadata_json,
+    unknown_filter_column,
+)
 
 SCHEME = "faiss:"
 FILE = "records.sqlite"
@@ -94,11 +107,7 @@ class FaissRecords:
 
     @contextmanager
     def transaction(self, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
-        """The connection in a transaction: one writer at a time; readers see one state.
-
-        Raises:
-            BadInput: the file was opened read-only, is written to by another process, or the disk is full.
-        """
+        """The connection in a transaction: one writer at a time; readers see one state."""
         check_not_read_only(self.location, writing and self._read_only)
         with self._lock:
             try:
@@ -153,11 +162,7 @@ class FaissRecords:
             yield np.array([row[0] for row in rows], np.int64), vectors.reshape(len(rows), -1)
 
     def positions(self, where: str | None = None) -> Int64[np.ndarray, " n"]:
-        """Of all records, or of those that pass the filter, in order.
-
-        Raises:
-            BadInput: the filter cannot be read, or names a column that no record has.
-        """
+        """Of all records, or of those that pass the filter, in order."""
         expression, values = self._condition(where)
         found = self._file.execute(f"SELECT position FROM records WHERE {expression} ORDER BY position", values)
         return np.fromiter((row[0] for row in found), np.int64)
@@ -213,3 +218,96 @@ def _read(rows: Sequence[tuple[Any, ...]], width: int) -> Records:
     vectors = np.frombuffer(b"".join(row[4] for row in rows), np.float32).reshape(len(rows), width)
     original = UnitRows(vectors, np.array([row[3] for row in rows], np.float64)).original()
     return Records([row[0] for row in rows], original, [row[1] for row in rows], [json.loads(row[2]) for row in rows])
+
+
+try:
+    import faiss
+except ImportError:
+    raise missing_extra("faiss-cpu", "faiss", "an index of faiss") from None
+
+LOAD_BLOCK = 10_000  # rows read at a time when faiss catches up
+
+
+class FaissIndex(Index):
+    """An IndexFlatIP of rows of length 1, numbered by their positions in the SQLite file."""
+
+    def __init__(self, records: FaissRecords) -> None:
+        self._records, self.location = records, records.location
+        self.width, self.model = records.description()
+        self._rows: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(self.width))
+        self._positions = np.empty(0, np.int64)
+        self._version: int | None = None
+
+    @classmethod
+    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "FaissIndex":
+        return cls(FaissRecords.create(location, whole_number("width", width), model))
+
+    @classmethod
+    def open(cls, location: str, *, read_only: bool = False) -> "FaissIndex":
+        return cls(FaissRecords.open(location, read_only=read_only))
+
+    def add(self, records: Records) -> None:
+        self._version = None
+        self._records.insert(checked_records(records, self.width), replace=False)
+
+    def upsert(self, records: Records) -> None:
+        self._version = None
+        self._records.insert(checked_records(records, self.width), replace=True)
+
+    def delete(self, ids: Sequence[str]) -> int:
+        check_ids(ids)
+        self._version = None
+        return self._records.delete(ids)
+
+    def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
+        """The greatest inner products of rows of length 1; with a filter, of the rows that SQLite lets pass."""
+        rows, k = checked_queries(queries, self.width), whole_number("k", k)
+        with self._records.transaction():
+            self._catch_up()
+            passing = None if where is None else self._records.positions(where)
+            k = min(k, self._rows.ntotal if passing is None else len(passing))
+            if not k or not len(rows):
+                return [[] for _ in rows]
+            scores, positions = self._rows.search(rows, k, params=_only(passing))
+            names = self._records.ids(np.unique(positions))
+        ranked = (sorted(zip(-row, found, strict=True)) for row, found in zip(scores, positions, strict=True))
+        return [as_matches((names[int(position)], -loss) for loss, position in pairs) for pairs in ranked]
+
+    def get(self, ids: Sequence[str]) -> Records:
+        return self._records.get(id_list(ids))
+
+    def records(self, block: int = 1000) -> Iterator[Records]:
+        return self._records.blocks(whole_number("block", block))
+
+    def count(self, where: str | None = None) -> int:
+        """How many records the file has, or how many pass the filter."""
+        return self._records.count(where)
+
+    def close(self) -> None:
+        self._records.close()
+        self._rows.reset()
+
+    def _catch_up(self) -> None:
+        """Let faiss hold the file's rows: remove what is gone, and add what is behind the last position."""
+        version = self._records.version()
+        if version == self._version:
+            return
+        self._version = None  # should this be interrupted, the next search begins anew
+        if self._rows.ntotal != len(self._positions):
+            self._rows.reset()
+            self._positions = np.empty(0, np.int64)
+        current = self._records.positions()
+        gone = np.setdiff1d(self._positions, current, assume_unique=True)
+        if len(gone):
+            self._rows.remove_ids(faiss.IDSelectorBatch(gone))
+            self._positions = np.setdiff1d(self._positions, gone, assume_unique=True)
+        last = int(self._positions[-1]) if len(self._positions) else -1
+        for positions, rows in self._records.unit_blocks(LOAD_BLOCK, last):
+            self._rows.add_with_ids(rows, positions)
+            self._positions = np.concatenate([self._positions, positions])
+        self._version = version
+
+
+def _only(positions: Int64[np.ndarray, " n"] | None) -> Any:
+    """Parameters of a search among these positions alone; None: among all."""
+    return None if positions is None else faiss.SearchParameters(sel=faiss.IDSelectorBatch(positions))

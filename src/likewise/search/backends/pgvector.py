@@ -1,0 +1,375 @@
+"""PgvectorIndex: an index as a table of a PostgreSQL server with the extension pgvector [extra: pgvector].
+
+    PgvectorIndex.create("postgresql://user:password@host/database#passages", width=384)
+
+Exact by default; `?index=hnsw` before the # keeps an approximate index (HNSW), which returns most of the nearest in
+far less time. A call is one transaction. Rows are kept at length 1, with their lengths beside them, so that the cosine
+is an inner product, which is defined for a zero row, too.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import RLock
+from typing import Any, LiteralString, TypeAlias, cast
+
+import numpy as np
+from jaxtyping import Shaped
+
+from ...errors import BadInput, LikewiseError, ServerUnavailable
+from ...runtime.arguments import whole_number
+from ...runtime.installation import missing_extra
+from ..exact import UnitRows, checked_queries
+from ..filters import (
+    named_columns,
+    parse_filter,
+)
+from ..filters.languages import postgres_where
+from ..index import Index, Match, ModelIdentity
+from ..records import Records, check_ids, checked_records
+from .common import (
+    ServerAddress,
+    as_matches,
+    check_new,
+    check_not_read_only,
+    found_in_order,
+    id_list,
+    metadata_json,
+    unknown_filter_column,
+)
+
+try:
+    import psycopg
+    from pgvector.psycopg import register_vector
+    from psycopg.sql import SQL, Composed, Identifier, Literal
+    from psycopg.types.json import Jsonb
+except ImportError:
+    raise missing_extra("psycopg", "pgvector", "an index in PostgreSQL") from None
+
+PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+"""Seconds between attempts to connect: 6.3 in all."""
+STARTING = ("starting up", "shutting down", "recovery", "too many", "slots are reserved")
+"""Parts of a server's refusals that end by themselves; any other refusal, as of a password, is final."""
+
+Cursor: TypeAlias = psycopg.Cursor
+Connection: TypeAlias = psycopg.Connection
+
+
+class PostgresTransactions:
+    """One connection to a server, opened when a transaction needs it, and again after it was lost.
+
+    The threads of a process may share it; one at a time has a transaction.
+    """
+
+    def __init__(self, address: ServerAddress, *, read_only: bool) -> None:
+        self.address, self.read_only = address, read_only
+        self._connection: Connection | None = None
+        self._has_vectors = False
+        self._lock = RLock()
+
+    @contextmanager
+    def begin(self) -> Iterator[Cursor]:
+        """A cursor inside a transaction, committed when the block ends and rolled back when it fails."""
+        with self._lock:
+            yield from self._transaction()
+
+    def _transaction(self) -> Iterator[Cursor]:
+        connection = self._begun()
+        stage = "The transaction was not committed: nothing was stored"
+        try:
+            with connection.cursor() as cursor:
+                yield cursor
+            stage = "It was lost in the commit: whether this call's records are stored is not known until it is back"
+            connection.execute("ROLLBACK" if self.read_only else "COMMIT")
+        except psycopg.Error as error:
+            raise self._explained(error, connection, stage) from error
+        except BaseException:
+            self._roll_back(connection)
+            raise
+
+    def close(self) -> None:
+        """Close the connection; a later transaction opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(psycopg.Error):
+                connection.close()
+
+    def _begun(self) -> Connection:
+        """A connection on which a transaction has begun; a broken one is replaced, with pauses between attempts."""
+        for pause in (*PAUSES, None):
+            try:
+                connection = self._connection or self._connect()
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if self.read_only else "BEGIN")
+                self._register_vectors(connection)
+                return connection
+            except psycopg.OperationalError as error:
+                self.close()
+                if pause is None or _is_final(error):
+                    raise self._unreachable(error) from None
+                time.sleep(pause)
+            except psycopg.Error as error:
+                self.close()
+                raise BadInput(f"{self.address.shown} cannot be opened: {_one_line(error)}") from None
+        raise AssertionError("the last attempt returns or raises")
+
+    def _connect(self) -> Connection:
+        self._connection = psycopg.connect(self.address.url, autocommit=True, connect_timeout=10)
+        self._has_vectors = False
+        return self._connection
+
+    def _register_vectors(self, connection: Connection) -> None:
+        """Let NumPy rows be parameters, once the database has the type; `create` makes it."""
+        if not self._has_vectors:
+            with suppress(psycopg.ProgrammingError):  # the extension is not there yet
+                register_vector(connection)
+                self._has_vectors = True
+
+    def _roll_back(self, connection: Connection) -> None:
+        try:
+            connection.execute("ROLLBACK")
+        except psycopg.Error:  # the server rolls back what a lost connection began
+            self.close()
+
+    def _explained(self, error: psycopg.Error, connection: Connection, stage: str) -> LikewiseError:
+        if connection.broken or isinstance(error, psycopg.errors.AdminShutdown | psycopg.errors.CrashShutdown):
+            self.close()
+            return ServerUnavailable(f"the connection to {self.address.shown} was lost: {_one_line(error)}. {stage}")
+        self._roll_back(connection)
+        return BadInput(f"{self.address.shown}: the server refused: {_one_line(error)}")
+
+    def _unreachable(self, error: psycopg.Error) -> ServerUnavailable:
+        return ServerUnavailable(
+            f"{self.address.shown} cannot be reached: {_one_line(error)}. Nothing was stored; check that the server "
+            "runs and that the address, the database, the user and the password are right"
+        )
+
+
+def _is_final(error: psycopg.OperationalError) -> bool:
+    """Whether a server answered that it does not let us in, so that another attempt would only be slower."""
+    return "FATAL" in str(error) and not any(part in str(error) for part in STARTING)
+
+
+def _one_line(error: psycopg.Error) -> str:
+    return " ".join(str(error).split())
+
+
+COLUMNS = ("id", "text", "metadata", "length", "vector")
+TYPES = ("text", "text", "jsonb", "float8", "vector")
+MAX_WIDTHS = {"exact": 16_000, "hnsw": 2_000}
+"""The widest vectors that pgvector stores, and the widest that its HNSW takes."""
+
+CREATE = """CREATE TABLE {table} (
+    position bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+    id text COLLATE "C" PRIMARY KEY,
+    text text,
+    metadata jsonb NOT NULL,
+    length double precision NOT NULL,
+    vector vector({width}) NOT NULL
+)"""
+CREATE_INDEXES = """CREATE TABLE IF NOT EXISTS likewise_indexes (
+    name text COLLATE "C" PRIMARY KEY,
+    width integer NOT NULL,
+    kind text NOT NULL,
+    model jsonb
+)"""
+CREATE_INCOMING = """CREATE TEMPORARY TABLE likewise_incoming (
+    number serial, id text, text text, metadata jsonb, length double precision, vector vector({width})
+) ON COMMIT DROP"""
+REPLACE = """INSERT INTO {table} ({columns}) SELECT {columns} FROM likewise_incoming ORDER BY number
+    ON CONFLICT (id) DO UPDATE SET text = EXCLUDED.text, metadata = EXCLUDED.metadata,
+        length = EXCLUDED.length, vector = EXCLUDED.vector"""
+NEAREST = {
+    "exact": "SELECT id, -(vector <#> %s) FROM {table} WHERE {where} ORDER BY vector <#> %s, position LIMIT %s",
+    "hnsw": "SELECT id, -(vector <#> %s) FROM {table} WHERE {where} ORDER BY vector <#> %s LIMIT %s",
+}
+"""By kind; of equal scores the one added earlier comes first, but for HNSW, which has no such order."""
+NEXT_BLOCK = "SELECT {columns}, position FROM {table} WHERE position > %s ORDER BY position LIMIT %s"
+
+
+def pgvector_width(width: object, kind: str) -> int:
+    """The width, if pgvector can hold such vectors."""
+    width = whole_number("width", width)
+    if width > MAX_WIDTHS[kind]:
+        raise BadInput(f"width is {width:,}; pgvector takes at most {MAX_WIDTHS[kind]:,} with index={kind}")
+    return width
+
+
+def create_table(cursor: Cursor, address: ServerAddress, row: tuple[int, str, Any]) -> None:
+    """Make an index's table, and its row (width, kind, model) in `likewise_indexes`; one process at a time does so."""
+    cursor.execute(
+        "SELECT pg_advisory_xact_lock(hashtext('likewise_indexes')), getdatabaseencoding(), to_regclass(%s)",
+        [Identifier(address.table).as_string(cursor)],
+    )
+    _, encoding, existing = cursor.fetchone() or (None, None, None)
+    if encoding != "UTF8":
+        raise BadInput(f"{address.shown}: the database's encoding is {encoding}; expected UTF8")
+    if existing is not None:
+        raise BadInput(f"{address.shown} is there already; open it, or choose another name after #")
+    cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    cursor.execute(CREATE_INDEXES)
+    width, kind, model = row
+    cursor.execute(SQL(CREATE).format(table=Identifier(address.table), width=Literal(width)))
+    if kind == "hnsw":
+        cursor.execute(
+            SQL("CREATE INDEX ON {table} USING hnsw (vector vector_ip_ops)").format(table=Identifier(address.table))
+        )
+    cursor.execute(
+        "INSERT INTO likewise_indexes VALUES (%s, %s, %s, %s)",
+        [address.table, width, kind, None if model is None else json.dumps(model)],
+    )
+
+
+def index_row(cursor: Cursor, table: str) -> tuple[int, str, Any] | None:
+    """Width, kind and model of an index; None if there is none of this name."""
+    cursor.execute("SELECT to_regclass('likewise_indexes') IS NOT NULL")
+    if cursor.fetchone() != (True,):
+        return None
+    cursor.execute("SELECT width, kind, model FROM likewise_indexes WHERE name = %s", [table])
+    return cast("tuple[int, str, Any] | None", cursor.fetchone())
+
+
+def statement(text: LiteralString, table: str, where: Any = "true") -> Composed:
+    """The statement with a table's name, the columns and an expression of `postgres_where`."""
+    columns = SQL(", ").join(map(Identifier, COLUMNS))
+    return SQL(text).format(table=Identifier(table), columns=columns, where=SQL(where))
+
+
+def copy_rows(cursor: Cursor, table: str, records: Records) -> None:
+    """Send records by COPY, in PostgreSQL's binary form."""
+    stored = UnitRows.of(np.asarray(records.vectors))
+    with cursor.copy(statement("COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)", table)) as copy:
+        copy.set_types(TYPES)
+        for i, name in enumerate(records.ids):
+            text = None if records.texts is None else records.texts[i]
+            metadata = {} if records.metadata is None else records.metadata[i]
+            document = Jsonb(metadata, dumps=metadata_json)
+            copy.write_row((name, text, document, float(stored.lengths[i]), stored.rows[i]))
+
+
+def selected_records(rows: Sequence[tuple[Any, ...]], width: int) -> Records:
+    """Records of rows that were selected with `columns`."""
+    vectors = np.array([row[4].to_numpy() for row in rows], np.float32).reshape(len(rows), width)
+    original = UnitRows(vectors, np.array([row[3] for row in rows], np.float64)).original()
+    return Records([row[0] for row in rows], original, [row[1] for row in rows], [row[2] for row in rows])
+
+
+SCHEME = "postgresql"
+OPTIONS = {"index": ("exact", "hnsw")}
+EF_SEARCH = 100
+"""Candidates that HNSW keeps while it searches; 2k where that is more, and 1,000, pgvector's limit, at most."""
+HNSW_SETTINGS = "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true)"
+
+
+class PgvectorIndex(Index):
+    """A table of ids, vectors, texts and metadata, and a row of the table `likewise_indexes` that describes it."""
+
+    def __init__(self, address: ServerAddress, transactions: PostgresTransactions, row: tuple[int, str, Any]) -> None:
+        self.location, self._table, self._transactions = address.shown, address.table, transactions
+        self.width, self.kind = row[0], row[1]
+        self.model = None if row[2] is None else ModelIdentity.from_json(row[2])
+
+    @classmethod
+    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "PgvectorIndex":
+        address = ServerAddress.parse(location, SCHEME, OPTIONS)
+        kind = address.options.get("index", "exact")
+        row = (pgvector_width(width, kind), kind, None if model is None else model.as_json())
+        transactions = PostgresTransactions(address, read_only=False)
+        try:
+            with transactions.begin() as cursor:
+                create_table(cursor, address, row)
+        finally:
+            transactions.close()  # a connection opened from now on knows the type `vector`
+        return cls(address, transactions, row)
+
+    @classmethod
+    def open(cls, location: str, *, read_only: bool = False) -> "PgvectorIndex":
+        address = ServerAddress.parse(location, SCHEME, OPTIONS)
+        transactions = PostgresTransactions(address, read_only=read_only)
+        with transactions.begin() as cursor:
+            row = index_row(cursor, address.table)
+        if row is None or address.options.get("index", row[1]) != row[1]:
+            transactions.close()
+            found = "none there" if row is None else f"index={row[1]}"
+            raise BadInput(f"{address.shown}: expected an index that `create` made from this location; found {found}")
+        return cls(address, transactions, row)
+
+    def add(self, records: Records) -> None:
+        records = checked_records(records, self.width)
+        with self._writing() as cursor:
+            cursor.execute(self._sql("SELECT id FROM {table} WHERE id = ANY(%s) LIMIT 1"), [list(records.ids)])
+            check_new((row[0] for row in cursor.fetchall()), self.location)
+            copy_rows(cursor, self._table, records)
+
+    def upsert(self, records: Records) -> None:
+        records = checked_records(records, self.width)
+        with self._writing() as cursor:
+            cursor.execute(SQL(CREATE_INCOMING).format(width=Literal(self.width)))
+            copy_rows(cursor, "likewise_incoming", records)
+            cursor.execute(self._sql(REPLACE))
+
+    def delete(self, ids: Sequence[str]) -> int:
+        check_ids(ids)
+        with self._writing() as cursor:
+            cursor.execute(self._sql("DELETE FROM {table} WHERE id = ANY(%s)"), [list(ids)])
+            return int(cursor.rowcount)
+
+    def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
+        """The greatest inner products of rows of length 1, all queries on one state; ties: the one added earlier."""
+        rows, k = checked_queries(queries, self.width), whole_number("k", k)
+        with self._transactions.begin() as cursor:
+            condition, values = self._condition(cursor, where)
+            if self.kind == "hnsw":
+                cursor.execute(HNSW_SETTINGS, [str(min(max(EF_SEARCH, 2 * k), 1000))])
+            nearest = self._sql(NEAREST[self.kind], condition)
+            found = (cursor.execute(nearest, [row, *values, row, k]).fetchall() for row in rows)
+            return [as_matches(pairs) for pairs in found]
+
+    def get(self, ids: Sequence[str]) -> Records:
+        names = id_list(ids)
+        with self._transactions.begin() as cursor:
+            cursor.execute(self._sql("SELECT {columns} FROM {table} WHERE id = ANY(%s)"), [names])
+            rows: dict[Any, Any] = {row[0]: row for row in cursor}
+        return selected_records(found_in_order(names, rows, self.location), self.width)
+
+    def records(self, block: int = 1000) -> Iterator[Records]:
+        block, position = whole_number("block", block), -1
+        while True:
+            with self._transactions.begin() as cursor:
+                rows: Any = cursor.execute(self._sql(NEXT_BLOCK), [position, block]).fetchall()
+            if not rows:
+                return
+            position = rows[-1][-1]
+            yield selected_records(rows, self.width)
+
+    def count(self, where: str | None = None) -> int:
+        """How many rows the table has, or how many pass the filter."""
+        with self._transactions.begin() as cursor:
+            condition, values = self._condition(cursor, where)
+            cursor.execute(self._sql("SELECT count(*) FROM {table} WHERE {where}", condition), values)
+            return sum(int(row[0]) for row in cursor.fetchall())
+
+    def close(self) -> None:
+        self._transactions.close()
+
+    def _sql(self, text: LiteralString, where: str = "true") -> Composed:
+        return statement(text, self._table, where)
+
+    def _condition(self, cursor: Cursor, where: str | None) -> tuple[str, list[Any]]:
+        """The filter as SQL with its parameters."""
+        if where is None:
+            return "true", []
+        condition = parse_filter(where)
+        for name in named_columns(condition):
+            cursor.execute(self._sql("SELECT 1 FROM {table} WHERE metadata ? %s LIMIT 1"), [name])
+            if cursor.fetchone() is None:
+                raise unknown_filter_column(name, self.location)
+        return postgres_where(condition)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Cursor]:
+        """A transaction in which no other process writes to the table; others read what was there before."""
+        check_not_read_only(self.location, self._transactions.read_only)
+        with self._transactions.begin() as cursor:
+            cursor.execute(self._sql("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE"))
+            yield cursor

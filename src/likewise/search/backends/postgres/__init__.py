@@ -1,1 +1,0 @@
-"""PostgreSQL with pgvector: an index is a table [extra: pgvector]."""
