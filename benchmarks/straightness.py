@@ -92,8 +92,12 @@ async def _request(counter: CallCounter, embedder: Embedder) -> Counter[str]:
         "asgi": {"version": "3.0"}, "root_path": "",
     }  # fmt: skip
     sent: list[Any] = []
+    received: list[bool] = []
 
     async def receive() -> dict[str, Any]:
+        if received:  # the client stays; to answer at once again would keep the loop from anything else
+            await asyncio.Event().wait()
+        received.append(True)
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message: Any) -> None:
@@ -101,6 +105,7 @@ async def _request(counter: CallCounter, embedder: Embedder) -> Counter[str]:
 
     async def work() -> None:
         sent.clear()
+        received.clear()
         await app({**scope, "extensions": {}, "state": {}}, receive, send)
 
     async with app.router.lifespan_context(app):

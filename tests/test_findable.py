@@ -47,7 +47,7 @@ WORDS = {
     "inference": "inference.py",
     "isotonic": "calibrate/isotonic.py",
     "k-means": "arrays/kmeans.py",
-    "known positives": "mine/known_positives.py",
+    "known positives": "mine/rules.py",
     "late chunking": "late_chunking.py",
     "layer mean": "arrays/layer_means.py",
     "layer selection": "train/layers/layer_selection.py",

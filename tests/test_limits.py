@@ -13,13 +13,14 @@ from likewise.evaluate.classifiers import ridge as ridge_regression
 from likewise.evaluate.reports import plot, text_table
 from likewise.evaluate.statistics import bootstrap, t_distribution
 from likewise.evaluate.tasks import arguments, duplicates, probing, regressor, retrieval, sentence_pairs, triplets
-from likewise.files import documents, html_text, office_files, office_reader
+from likewise.files import documents, html_text, office_reader
 from likewise.mine import negative_search
 from likewise.mine import settings as mine_settings
 from likewise.model_files import folder, hub, names
 from likewise.model_files.word_vectors import fasttext, text_files, word_tables
+from likewise.native import scanning
 from likewise.pooling import dissection
-from likewise.search import bitext, blocks, exact, pairs, quantized
+from likewise.search import bitext, exact, pairs, quantized
 from likewise.text import inputs, tokenizer, tokenizer_checks
 from likewise.train.data import examples, grouping
 from likewise.train.layers import fusion_training
@@ -33,7 +34,7 @@ def test_what_is_done_at_once_fits_caches_and_memory_as_measured():
     assert dissection.CHUNK == {"cpu": 2**20, "cuda": 2**28} and numpy_dissection.CHUNK == 2**18
     assert (attention.SHORT_LENGTH, attention.TINY_LENGTH, attention.BLOCK) == (96, 16, 512)
     assert (exact.BLOCK, exact.QUERIES, pairs.BLOCK) == (8192, 1024, 2048)
-    assert (blocks.STREAMED, blocks.QUERIES, blocks.KEPT, blocks.ROOM) == (2**28, 4096, 2**21, 2**21)
+    assert (scanning.STREAMED, scanning.QUERIES, scanning.KEPT, scanning.ROOM) == (2**28, 4096, 2**21, 2**21)
     assert (quantization.BLOCK, quantization.STEPS, exact.LONGEST) == (8192, 127, 1e15)
     assert [*quantized.CANDIDATES.values()] == [2, 20]
     assert (negative_search.BLOCK, negative_search.MAX_BLOCK_CANDIDATES) == (1024, 2**22)
@@ -53,7 +54,7 @@ def test_what_is_larger_than_any_real_model_is_refused():
 
 
 def test_what_is_larger_than_any_real_document_is_refused():
-    assert (documents.MAX_BYTES, documents.DECLARED_IN, html_text.SECONDS, office_files.SECONDS) == (
+    assert (documents.MAX_BYTES, documents.DECLARED_IN, html_text.SECONDS, documents.SECONDS) == (
         2**28,
         1024,
         30,

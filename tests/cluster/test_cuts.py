@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from likewise.arrays.similarity import cosine
 from likewise.cluster import cut_at_cosine, cut_at_height, cut_into, linkage
-from likewise.cluster.cuts import by_size
+from likewise.cluster.hierarchical import by_size
 from likewise.errors import BadInput
 
 VECTORS = np.random.default_rng(0).normal(size=(60, 5))

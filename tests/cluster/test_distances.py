@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from likewise.arrays.similarity import unit
-from likewise.cluster import distances as module
-from likewise.cluster.distances import checked_vectors, cosine_distances, euclidean_distances
+from likewise.cluster import hierarchical as module
+from likewise.cluster.hierarchical import checked_vectors, cosine_distances, euclidean_distances
 from likewise.errors import BadInput
 
 VECTORS = np.random.default_rng(0).normal(size=(23, 40))

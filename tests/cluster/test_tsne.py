@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from likewise.cluster.principal_components import principal_components
-from likewise.cluster.tsne import FEWEST, neighbour_embedding
+from likewise.cluster.tsne import FEWEST, neighbour_embedding, principal_components
 
 
 def test_bundles_stay_apart_and_a_seed_repeats_them():

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from likewise.errors import BadInput
 from likewise.files import documents
 from likewise.files import html_text as html
-from likewise.files.document_paths import document_paths
+from likewise.files.document_paths import document_paths, skipped_as_json, skipped_lines
 from likewise.files.documents import ENDINGS, Document, column_keys, estimated_count, read_documents
 from likewise.files.html_text import html_text
-from likewise.files.skipped_files import skipped_as_json, skipped_lines
 from likewise.runtime.installation import install_command
 from likewise.search.records import Records, checked_records
 

@@ -8,9 +8,9 @@ import pypdf
 import pytest
 
 from likewise.errors import BadInput
-from likewise.files import office_files, office_reader
-from likewise.files.documents import read_documents
-from likewise.files.office_files import office_text
+from likewise.files import documents as office_files
+from likewise.files import office_reader
+from likewise.files.documents import office_text, read_documents
 
 
 def pdf(path, *pages, content=None, kids=None):

@@ -9,8 +9,7 @@ import pytest
 from likewise import Embedder
 from likewise.cli.main import main
 from likewise.errors import BadInput
-from likewise.files.origin_files import check_same_origin, read_origin
-from likewise.files.vector_origin import VectorOrigin
+from likewise.files.vector_origin import VectorOrigin, check_same_origin, read_origin
 
 NAMES = ("v.npy", "v.jsonl", "v.parquet", "v")
 

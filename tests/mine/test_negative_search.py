@@ -19,9 +19,8 @@ from likewise.mine import (
     negative_search,
 )
 from likewise.mine.candidate_space import CandidateSpace
-from likewise.mine.known_positives import KnownPositives
 from likewise.mine.negative_search import DEPTH_FACTOR, FIRST_DEPTH, NegativeSearch, SearchState
-from likewise.mine.reranker_filter import RerankerFilter
+from likewise.mine.rules import KnownPositives, RerankerFilter
 from tests.mine.slow_reference import Model, Reader
 
 

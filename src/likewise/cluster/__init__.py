@@ -2,8 +2,7 @@
 
 from .clusterings import CLUSTERINGS, cluster_vectors, members
 from .community_detection import communities
-from .cuts import cut_at_cosine, cut_at_height, cut_into
-from .hierarchical import linkage
+from .hierarchical import cut_at_cosine, cut_at_height, cut_into, linkage
 from .naming import ClusterSummary, c_tf_idf_words, describe_clusters
 
 __all__ = [

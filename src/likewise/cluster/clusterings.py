@@ -14,9 +14,7 @@ from ..runtime.installation import missing_extra
 from ..runtime.progress import Progress
 from ..search.pairs import checked_vectors
 from .community_detection import communities
-from .cuts import by_size, cut_at_cosine, cut_into
-from .distances import MEMORY, check_memory
-from .hierarchical import LINKAGES, linkage
+from .hierarchical import LINKAGES, MEMORY, by_size, check_memory, cut_at_cosine, cut_into, linkage
 
 DEFAULT_METHOD = "average"
 """Of the command line, of Python and of the map of a collection alike, with the method's own threshold."""

@@ -6,8 +6,7 @@ from jaxtyping import Float, Int
 from ..arrays.similarity import check_finite_rows, number_table
 from ..errors import BadInput
 from ..runtime.arguments import real_number, whole_number
-from ..search.pair_columns import best_first
-from ..search.pairs import pairs_above
+from ..search.pairs import best_first, pairs_above
 
 
 def communities(

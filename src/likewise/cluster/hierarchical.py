@@ -11,11 +11,99 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..arrays.connected_components import DisjointSets
-from ..arrays.similarity import check_finite_rows
+from ..arrays.similarity import check_finite_rows, unit, unit_cosine
 from ..errors import BadInput
-from ..runtime.arguments import known_name
+from ..runtime.arguments import known_name, real_number, whole_number
 from ..runtime.progress import Progress, show_progress
-from .distances import MEMORY, cosine_distances, euclidean_distances
+from ..search.pairs import checked_vectors
+
+MEMORY = 1 << 32
+"""Bytes of distances that are not exceeded unless asked for: those of 23,170 vectors."""
+BLOCK = 256  # rows and columns of one tile, which then stays in the cache while it is transposed
+
+
+def cosine_distances(
+    vectors: Float[np.ndarray, "N D"], *, memory: int = MEMORY, progress: Progress = None
+) -> Float[np.ndarray, "N N"]:
+    """1 − cosine of all pairs, exactly symmetric, 0 for copies; 8 N² bytes, 800 MB for 10,000 vectors."""
+    table = checked_vectors(vectors)
+    check_memory(len(table), memory)
+    rows = unit(table.astype(np.float64))
+    distances = np.empty((len(rows), len(rows)))
+    with show_progress(progress, len(rows)) as advance:
+        for top in range(0, len(rows), BLOCK):
+            below = slice(top, top + BLOCK)
+            for left in range(top, len(rows), BLOCK):
+                right = slice(left, left + BLOCK)
+                tile = unit_cosine(rows[below], rows[right])
+                np.subtract(1, tile, out=tile)
+                distances[below, right] = tile if left > top else np.triu(tile, 1) + np.triu(tile, 1).T
+                distances[right, below] = distances[below, right].T
+            advance(len(rows[below]), 0)
+    return distances
+
+
+def euclidean_distances(
+    vectors: Float[np.ndarray, "N D"], *, memory: int = MEMORY, progress: Progress = None
+) -> Float[np.ndarray, "N N"]:
+    """Euclidean distances of all pairs after rows were scaled to length 1: the square root of 2 (1 − cosine)."""
+    distances = cosine_distances(vectors, memory=memory, progress=progress)
+    distances *= 2
+    return np.asarray(np.sqrt(distances, out=distances))
+
+
+def check_memory(count: int, memory: int) -> None:
+    """Refuse a number of vectors whose distances take more than `memory` bytes."""
+    needed = 8 * count * count
+    if needed > memory:
+        raise BadInput(
+            f"distances of {count:,} vectors take {needed / 1e9:.1f} GB, more than the {memory / 1e9:.1f} GB allowed: "
+            "allow more (memory=, --max-memory), or cluster by kmeans or communities, which keep no matrix"
+        )
+
+
+ROUNDING = 1e-12  # of cosines: copies whose float32 vectors have other lengths still merge at a cosine of 1
+
+
+def cut_into(tree: Float[np.ndarray, "M 4"], k: int) -> Int[np.ndarray, " N"]:
+    """The cluster of each row when the last merges are undone until there are k clusters."""
+    count = len(tree) + 1
+    if whole_number("k", k) > count:
+        raise BadInput(f"k is {k}; expected at most the number of vectors, {count:,}")
+    return _after(tree, count - k)
+
+
+def cut_at_height(tree: Float[np.ndarray, "M 4"], height: float) -> Int[np.ndarray, " N"]:
+    """The cluster of each row when only merges at this distance or less are done."""
+    return _after(tree, int(np.searchsorted(tree[:, 2], real_number("height", height), side="right")))
+
+
+def cut_at_cosine(tree: Float[np.ndarray, "M 4"], cosine: float) -> Int[np.ndarray, " N"]:
+    """The same for a tree of cosine distances: only merges at this cosine or more are done, up to ROUNDING."""
+    return cut_at_height(tree, 1 - real_number("cosine", cosine) + ROUNDING)
+
+
+def _after(tree: Float[np.ndarray, "M 4"], merges: int) -> Int[np.ndarray, " N"]:
+    """The cluster of each row after the first merges."""
+    count, clusters = len(tree) + 1, DisjointSets[int]()
+    for i, (a, b) in enumerate(tree[:merges, :2].astype(int).tolist()):
+        clusters.join(count + i, a)
+        clusters.join(count + i, b)
+    return by_size(np.array([clusters.representative(row) for row in range(count)]))
+
+
+def by_size(labels: Int[np.ndarray, " N"], *, least: int = 1) -> Int[np.ndarray, " N"]:
+    """Renumber clusters by size, the largest 0, equal ones by their first row.
+
+    −1 is for rows in no cluster, those of a negative label, and for clusters of fewer rows than `least`.
+    """
+    _, first, cluster, sizes = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    taken = (labels[first] >= 0) & (sizes >= least)
+    order = np.lexsort((first, -sizes, ~taken))
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return np.asarray(np.where(taken, number, -1)[cluster])
+
 
 DENSE = 0.7  # when a smaller share of the rows is still in use, the others are removed
 Row = Float[np.ndarray, " n"]

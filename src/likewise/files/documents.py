@@ -5,6 +5,8 @@ import json
 import math
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
@@ -15,13 +17,11 @@ from typing import Any, NamedTuple
 from ..errors import BadInput
 from ..runtime.installation import install_command
 from ..text.chunking import document_sections
-from .document_paths import document_paths
+from .document_paths import NO_TEXT, NO_TEXT_IN_PDF, NOT_READ, Skip, SkippedFile, document_paths, refuse_errors
 from .front_matter import front_matter, number_in
 from .html_text import html_text
 from .lines import data_ending, open_bytes
-from .office_files import office_text
 from .read import READABLE_ENDINGS, Texts, choose_text_column, file_rows
-from .skipped_files import NO_TEXT, NO_TEXT_IN_PDF, NOT_READ, Skip, SkippedFile, refuse_errors
 
 Metadata = Mapping[str, str | int | float | bool | None]
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
@@ -269,3 +269,24 @@ NEEDED = {".pdf": "pypdf", ".docx": "docx"}
 """The modules that read some of them, of the extra `documents`."""
 ENDINGS = (*READABLE_ENDINGS, *WHOLE)
 """Of all files that documents are read from."""
+
+
+PROGRAM = Path(__file__).with_name("office_reader.py")
+SECONDS = 120
+"""Time for a file; a page takes about 0.03 s."""
+
+
+def office_text(path: Path) -> tuple[str, str]:
+    """The text of a file, and its title; empty ones if it has none."""
+    command = [sys.executable, "-P", str(PROGRAM), str(path.absolute())]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise BadInput(f"{path} was not read within {SECONDS} s; split it, or save it anew") from None
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise BadInput(f"{path} ended the process that read it (exit code {done.returncode}); save it anew") from None
+    if "error" in answer:
+        raise BadInput(f"{path} {answer['error']}")
+    return answer["text"], answer["title"]

@@ -7,9 +7,8 @@
 """
 
 from .background import Migration, MigrationReport
-from .fit_map import fit_map
+from .fit_map import fit_map, recall_kept
 from .in_place import migrate_in_place, migrate_into
-from .recall import recall_kept
 from .vector_map import VectorMap
 
 __all__ = ["Migration", "MigrationReport", "VectorMap", "fit_map", "migrate_in_place", "migrate_into", "recall_kept"]

@@ -14,8 +14,7 @@ from .rules import (
     Rule,
     ScoreBetween,
 )
-from .settings import DEFAULT_RATIO, MiningPrompts, MiningSettings
-from .strategies import STRATEGIES
+from .settings import DEFAULT_RATIO, STRATEGIES, MiningPrompts, MiningSettings
 
 __all__ = [
     "DEFAULT_RATIO",

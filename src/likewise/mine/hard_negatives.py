@@ -23,10 +23,9 @@ from .candidate_space import (
     first_occurrences,
     space_of_precomputed,
 )
-from .known_positives import KnownPositives
 from .negative_search import NegativeSearch, SearchState
-from .reranker_filter import RerankerFilter
 from .result import MiningReport, MiningResult, RuleStats
+from .rules import KnownPositives, RerankerFilter
 from .settings import MiningPrompts, MiningSettings, Missing
 
 DEFAULT_SETTINGS, NO_PROMPTS = MiningSettings(), MiningPrompts()

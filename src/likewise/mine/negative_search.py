@@ -6,11 +6,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from .candidate_space import CandidateSpace
-from .known_positives import KnownPositives
-from .reranker_filter import RerankerFilter
-from .rules import CandidateBlock, ExcludeKnownPositives
-from .settings import MiningSettings
-from .strategies import STRATEGIES
+from .rules import CandidateBlock, ExcludeKnownPositives, KnownPositives, RerankerFilter
+from .settings import STRATEGIES, MiningSettings
 
 BLOCK = 1024  # rows that are searched in one block
 MAX_BLOCK_CANDIDATES = 1 << 22  # candidates of a block, at most: about 100 MB of indices, scores and masks

@@ -7,15 +7,119 @@ nearer ones, never at farther ones, so that the depth of the search does not cha
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ..arrays.connected_components import connected_components
 from ..errors import BadInput
-from .known_positives import KnownPositives
-from .reranker_filter import RerankerFilter, ScoresPairs
+from ..text.normalization import normalized
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPositives:
+    """Normalized texts, numbered: those of the N rows and of the M candidates, F distinct forms in all."""
+
+    anchors: Int[np.ndarray, " N"]
+    positives: Int[np.ndarray, " N"]
+    candidates: Int[np.ndarray, " M"]
+    forms: tuple[str, ...]
+
+    @classmethod
+    def of(cls, anchors: Sequence[str], positives: Sequence[str], candidates: Iterable[str]) -> "KnownPositives":
+        """Number the texts of the rows and of the candidates."""
+        number: dict[str, int] = {}
+        columns = (
+            np.array([number.setdefault(normalized(text), len(number)) for text in column], np.int64)
+            for column in (anchors, positives, candidates)
+        )
+        anchor_numbers, positive_numbers, candidate_numbers = columns
+        return cls(anchor_numbers, positive_numbers, candidate_numbers, tuple(number))
+
+    @cached_property
+    def group(self) -> Int[np.ndarray, " F"]:
+        """A number for each form, equal where pairs connect them: a–b and b–c put a and c into one group."""
+        pairs = zip(self.anchors.tolist(), self.positives.tolist(), strict=True)
+        representative = {form: form for form in self.forms}
+        for group in connected_components((self.forms[a], self.forms[p]) for a, p in pairs):
+            representative.update(dict.fromkeys(group, group[0]))
+        number: dict[str, int] = {}
+        return np.array([number.setdefault(representative[form], len(number)) for form in self.forms], np.int64)
+
+    def connected(self, rows: Int[np.ndarray, " Q"], candidates: Int[np.ndarray, "Q d"]) -> Bool[np.ndarray, "Q d"]:
+        """Whether each candidate is the anchor's own text or in its group."""
+        return np.asarray(self.group[self.anchors[rows]][:, None] == self.group[self.candidates[candidates]])
+
+    def paired(self, rows: Int[np.ndarray, " Q"], candidates: Int[np.ndarray, "Q d"]) -> Bool[np.ndarray, "Q d"]:
+        """Whether each candidate is the anchor's own text or forms a pair with it in some row, in either order."""
+        anchor, candidate = self.anchors[rows][:, None], self.candidates[candidates]
+        codes = anchor * len(self.forms) + candidate
+        return np.asarray(np.isin(codes, self._pair_codes) | (anchor == candidate))
+
+    @cached_property
+    def _pair_codes(self) -> Int[np.ndarray, " P"]:
+        """A number for each pair, in either order."""
+        a, p = self.anchors, self.positives
+        return np.unique(np.concatenate([a * len(self.forms) + p, p * len(self.forms) + a]))
+
+    @property
+    def largest_group(self) -> int:
+        """Texts of the largest group."""
+        return int(np.bincount(self.group).max())
+
+
+@runtime_checkable
+class ScoresPairs(Protocol):
+    """A Reranker, or any object that scores pairs of texts."""
+
+    @property
+    def score(self) -> Callable[..., Float[np.ndarray, " N"]]: ...
+
+
+class RerankerFilter:
+    """Scores rows' anchors with candidates by rerankers, and caches the scores until `clear`."""
+
+    def __init__(self, anchors: Sequence[str], positives: Sequence[str], candidates: Sequence[str]) -> None:
+        self.anchors, self.positives, self.candidates = anchors, positives, candidates
+        self._cache: dict[tuple[int, object, str, str], float] = {}
+
+    def scores(
+        self,
+        reranker: ScoresPairs,
+        label: int | str | None,
+        rows: Int[np.ndarray, " Q"],
+        candidates: Int[np.ndarray, "Q d"],
+        selected: Bool[np.ndarray, "Q d"],
+    ) -> tuple[Float[np.ndarray, "Q d"], Float[np.ndarray, " Q"]]:
+        """Scores of the selected candidates (NaN elsewhere), and of each row's own positive."""
+        positions = np.nonzero(selected)
+        pairs = [(self.anchors[rows[q]], self.candidates[candidates[q, i]]) for q, i in zip(*positions, strict=True)]
+        own = [(self.anchors[row], self.positives[row]) for row in rows]
+        key = (id(reranker), label)
+        self._score_new(reranker, key, list(dict.fromkeys((*pairs, *own))))
+        scores = np.full(candidates.shape, np.nan, np.float32)
+        scores[positions] = [self._cache[(*key, *pair)] for pair in pairs]
+        return scores, np.array([self._cache[(*key, *pair)] for pair in own], np.float32)
+
+    def _score_new(
+        self, reranker: ScoresPairs, key: tuple[int, int | str | None], pairs: Sequence[tuple[str, str]]
+    ) -> None:
+        """Score the pairs that are not in the cache."""
+        new = [pair for pair in pairs if (*key, *pair) not in self._cache]
+        if not new:
+            return
+        scores = np.asarray(reranker.score(new, label=key[1]), np.float32)
+        if scores.shape != (len(new),) or not np.isfinite(scores).all():
+            raise BadInput(f"the reranker's scores of {len(new)} pairs are {scores}; expected a finite number for each")
+        self._cache.update(((*key, *pair), float(score)) for pair, score in zip(new, scores, strict=True))
+
+    def clear(self) -> None:
+        """Empty the cache."""
+        self._cache.clear()
 
 
 @dataclass(frozen=True, eq=False)

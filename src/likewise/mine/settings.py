@@ -1,15 +1,43 @@
 """What is mined: how many negatives, by which rules, chosen how; and the prompts under which texts are encoded."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Int
 
 from ..arrays.similarity import SIMILARITIES
 from ..errors import BadInput
 from ..runtime.arguments import known_name, whole_number
 from ..text.inputs import describe_value
 from .rules import BelowPositive, ExcludeKnownPositives, Rule
-from .strategies import STRATEGIES
+
+Positions = Int[np.ndarray, " _"]
+
+
+def hardest(positions: Positions, k: int, generator: np.random.Generator) -> Positions:  # noqa: ARG001
+    """The k nearest."""
+    return positions[:k]
+
+
+def random_choice(positions: Positions, k: int, generator: np.random.Generator) -> Positions:
+    """Any k, all equally likely."""
+    return positions[np.sort(generator.choice(len(positions), k, replace=False))]
+
+
+def evenly_spread(positions: Positions, k: int, generator: np.random.Generator) -> Positions:  # noqa: ARG001
+    """From hard to easy: the middle of each of k equal parts."""
+    return positions[((np.arange(k) + 0.5) * len(positions) / k).astype(np.int64)]
+
+
+STRATEGIES: dict[str, Callable[[Positions, int, np.random.Generator], Positions]] = {
+    "top": hardest,
+    "random": random_choice,
+    "spread": evenly_spread,
+}
+"""Positions of k or more candidates, nearest first, to k of them in the same order."""
+
 
 Missing = Literal["drop", "fill", "error"]
 DEFAULT_RATIO = 0.95  # of the positive's similarity (Moreira et al. 2024, NV-Retriever)

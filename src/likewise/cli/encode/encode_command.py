@@ -109,7 +109,7 @@ def _run_into_file(args: argparse.Namespace) -> int:
 def _encode_into_file(embedder: "Embedder", texts: Iterable[str], args: argparse.Namespace) -> int:
     """Write texts and vectors block by block; returns the number of rows."""
     from ...files import writer
-    from ...files.origin_files import write_origin
+    from ...files.vector_origin import write_origin
 
     rows, pending = 0, list[str]()  # texts whose vectors are still to come
     recorded = _recorded(texts, pending) if args.file == STDIN else _Recorded(texts, pending)

@@ -105,9 +105,8 @@ def run_into_folder(args: argparse.Namespace) -> int:
 
 def _sources(args: argparse.Namespace) -> list[Path]:
     from ...errors import BadInput
-    from ...files.document_paths import document_paths
+    from ...files.document_paths import SkippedFile, document_paths, skipped_lines
     from ...files.read import READABLE_ENDINGS
-    from ...files.skipped_files import SkippedFile, skipped_lines
     from ...runtime.atomic_files import check_not_input
 
     if STDIN in args.files:

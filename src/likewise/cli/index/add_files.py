@@ -76,8 +76,8 @@ def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Add the files."""
+    from ...files.document_paths import SkippedFile, skipped_as_json, skipped_lines
     from ...files.documents import estimated_count, read_documents
-    from ...files.skipped_files import SkippedFile, skipped_as_json, skipped_lines
     from ...text.chunking import ChunkSettings
 
     whole = args.txt == "document"

@@ -91,12 +91,12 @@ def _heat_map() -> Any:
     from ...runtime.installation import missing_extra
 
     try:
-        from ...explain import heat_map
+        from ...explain import plots
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise missing_extra("matplotlib", "map", "drawing a heat map") from None
-    return heat_map
+    return plots
 
 
 def _write_page(explanation: "PairExplanation", args: argparse.Namespace) -> None:

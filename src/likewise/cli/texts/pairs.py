@@ -17,7 +17,7 @@ from .text_file import FORMATS, add_file, read_texts
 if TYPE_CHECKING:
     from ...calibrate import Calibration, CutOff
     from ...embedder import Embedder
-    from ...search.pair_columns import PairColumns
+    from ...search.pairs import PairColumns
 
 EPILOG = f"""examples:
   likewise pairs questions.csv --column title
@@ -152,7 +152,7 @@ def _pairs(
 def _chosen_pairs(vectors: Sequence[Any], args: argparse.Namespace) -> "PairColumns":
     """The pairs asked for, best first; those of --per-text by text."""
     from ...search import closest_pairs, mine_bitext, nearest_others, pairs_above
-    from ...search.pair_columns import as_columns, best_first, of_neighbours
+    from ...search.pairs import as_columns, best_first, of_neighbours
 
     progress = not args.quiet and None
     if args.margin is not None:

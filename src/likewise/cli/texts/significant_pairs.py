@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ...calibrate import Calibration, CutOff
     from ...runtime.progress import Progress
-    from ...search.pair_columns import PairColumns
+    from ...search.pairs import PairColumns
 
 MOST = 1_000_000  # discoveries
 
@@ -16,7 +16,7 @@ def significant_pairs(
     """The pairs more similar than chance at a false discovery rate, of all pairs, best first; a million at most."""
     from ...calibrate import cut_off, least_cosine
     from ...search import pairs_above
-    from ...search.pair_columns import best_first
+    from ...search.pairs import best_first
 
     comparisons = len(vectors) * (len(vectors) - 1) // 2
     bound = least_cosine(calibration, comparisons=comparisons, fdr=fdr, most=MOST) if comparisons else 2.0

@@ -3,10 +3,16 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ..model_options import add_model, load_from_options
+from ..terminal_tables import fit_line
 from .text_file import STDIN, read_texts
+
+if TYPE_CHECKING:
+    from ...embedder import Embedder
 
 EPILOG = """examples:
   likewise similarity "A cat sleeps." "A kitten naps." "Shares fell."
@@ -40,8 +46,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the matrix, or ask for sentences."""
-    from .ask import ask_and_compare, asked_texts
-
     asks = not args.texts and sys.stdin is not None and sys.stdin.isatty()
     if asks and not args.json:
         ask_and_compare(load_from_options(args), args.model, args.metric)
@@ -105,3 +109,50 @@ def _colour(x: float, low: float, high: float, same: bool) -> str:
         return "dim"
     part = (x - low) / (high - low) if high > low else 1.0
     return ("blue", "cyan", "green", "yellow", "bold red")[min(4, int(part * 5))]
+
+
+SHOWN = 10  # earlier sentences shown after each
+
+
+def ask_and_compare(embedder: "Embedder", model: str, metric: str) -> None:
+    """Ask for sentences; after each, print those before it, the most similar first."""
+    import numpy as np
+
+    from ...arrays.similarity import SIMILARITIES
+
+    print(f"{model}, {metric}. Type a sentence and press Enter; an empty line or ctrl-D ends.")
+    texts: list[str] = []
+    vectors = np.empty((0, embedder.width), np.float32)
+    for text in asked_texts():
+        vector = embedder.encode([text], progress=False)
+        similarities = SIMILARITIES[metric](vector, vectors)[0].tolist()
+        ranked = sorted(enumerate(similarities), key=lambda one: -one[1])
+        for i, similarity in ranked[:SHOWN]:
+            print(f"{similarity:8.2f}  " + fit_line(f"{i + 1}: {texts[i]}", indent=10))
+        texts.append(text)
+        vectors = np.concatenate([vectors, vector])
+
+
+def asked_texts() -> Iterator[str]:
+    """The sentences typed on the terminal, up to an empty line or ctrl-D."""
+    with suppress(ImportError):
+        import readline  # noqa: F401, `input` then edits the line and remembers those before it
+    number = 1
+    while True:
+        try:
+            text = _ask(f"{number}: ").strip()
+        except EOFError:
+            print(file=sys.stderr)
+            return
+        if not text:
+            return
+        yield text
+        number += 1
+
+
+def _ask(prompt: str) -> str:
+    """A line typed on the terminal; the prompt goes to stderr where the output is a file."""
+    if sys.stdout.isatty():
+        return input(prompt)
+    print(prompt, end="", file=sys.stderr, flush=True)
+    return input()

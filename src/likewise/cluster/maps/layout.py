@@ -7,7 +7,7 @@ from ...arrays.similarity import unit
 from ...runtime.arguments import known_name
 from ...runtime.installation import missing_extra
 from ...search.pairs import checked_vectors
-from ..principal_components import principal_components
+from ..tsne import principal_components
 
 LAYOUTS = ("pca", "t-sne")
 """Two principal components: instant, and only the coarsest shape. t-SNE: clusters are seen; needs scikit-learn."""

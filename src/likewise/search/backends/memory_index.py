@@ -18,6 +18,7 @@ from ..exact import checked_queries, nearest
 from ..filters import matches, named_columns, parse_filter
 from ..index import Index, Match, ModelIdentity
 from ..records import Records, Value, check_ids, checked_records
+from .common import check_new, check_not_read_only, found_in_order, id_list
 
 SCHEME = "memory:"
 
@@ -74,9 +75,7 @@ class MemoryIndex(Index):
         checked = checked_records(records, self.width)
 
         def added(known: dict[str, MemoryRecord]) -> None:
-            for name in checked.ids:
-                if name in known:
-                    raise BadInput(f"the id {name!r} is in {self.location} already; upsert replaces it")
+            check_new((name for name in checked.ids if name in known), self.location)
             known |= _rows(checked)
 
         self._change(added)
@@ -90,8 +89,7 @@ class MemoryIndex(Index):
         return int(self._change(lambda known: sum(known.pop(name, None) is not None for name in ids)))
 
     def _change(self, change: Callable[[dict[str, MemoryRecord]], Any]) -> Any:
-        if self._read_only:
-            raise BadInput(f"{self.location} was opened read-only; open it without read_only to write")
+        check_not_read_only(self.location, self._read_only)
         with self._kept.lock:
             copy = dict(self._kept.records)
             result = change(copy)
@@ -112,17 +110,14 @@ class MemoryIndex(Index):
         ]
 
     def get(self, ids: Sequence[str]) -> Records:
-        if isinstance(ids, str):
-            raise BadInput(f"expected a list of ids; got the one string {ids!r}")
         known = self._kept.records
-        for name in ids:
-            if name not in known:
-                raise BadInput(f"the id {name!r} is not in {self.location}")
-        return self._block({name: known[name] for name in ids}, ids)
+        return self._block(ids, found_in_order(id_list(ids), known, self.location))
 
     def records(self, block: int = 1000) -> Iterator[Records]:
         known = self._kept.records
-        yield from (self._block(known, list(known)).blocks(whole_number("block", block)) if known else ())
+        yield from (
+            self._block(list(known), list(known.values())).blocks(whole_number("block", block)) if known else ()
+        )
 
     def count(self, where: str | None = None) -> int:
         """How many pass."""
@@ -142,8 +137,7 @@ class MemoryIndex(Index):
                 raise unknown_column(column, columns, self.location)
         return {name: record for name, record in known.items() if matches(condition, record.metadata)}
 
-    def _block(self, known: Mapping[str, MemoryRecord], ids: Sequence[str]) -> Records:
-        rows = [known[name] for name in ids]
+    def _block(self, ids: Sequence[str], rows: Sequence[MemoryRecord]) -> Records:
         vectors = np.array([row.vector for row in rows], np.float32).reshape(len(rows), self.width)
         return Records(list(ids), vectors, [row.text for row in rows], [row.metadata for row in rows])
 

@@ -14,8 +14,7 @@ from ....cluster.community_detection import communities
 from ....native.scanning import Hits
 from ....runtime.arguments import whole_number
 from ....search.exact import nearest, search
-from ....search.pair_columns import PairColumns, of_neighbours
-from ....search.pairs import BLOCK, without_own
+from ....search.pairs import BLOCK, PairColumns, of_neighbours, without_own
 from .similarity_functions import Compare, cos_sim, metric_of
 from .tensors import Table, as_array, as_rows, as_tensor
 
