@@ -162,6 +162,22 @@ def test_words_and_meaning_are_fused(embedder, tmp_path):
         assert [one.scores["fused"] for one in found] == sorted((one.scores["fused"] for one in found), reverse=True)
 
 
+def test_a_search_sees_one_state_whatever_is_deleted_meanwhile(embedder, tmp_path, monkeypatch):
+    with TextIndex.open(tmp_path / "index", embedder) as writer:
+        writer.add(TEXTS)
+        with TextIndex.open(tmp_path / "index", embedder, read_only=True) as reader:
+            words = reader.index.search_words
+
+            def deleted_before(*query):
+                assert writer.index.delete([*writer.index.ids()]) == len(TEXTS)
+                return words(*query)
+
+            monkeypatch.setattr(reader.index, "search_words", deleted_before)
+            found = reader.search("cat", 9, hybrid=True).passages
+            assert {one.text for one in found} == {*TEXTS} and any("words" in one.scores for one in found)
+            assert reader.index.count() == 0
+
+
 def test_an_index_without_search_by_words_says_so(index):
     index.add(TEXTS)
     with pytest.raises(BadInput, match="has no search by words"):
