@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from likewise import Embedder
 from likewise.cli import main
 from likewise.cluster.maps.layout import LAYOUTS
-from likewise.search.collection.storage import journal
+from likewise.search.collection import journal
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve import ServeSettings, create_app, map_process
 from likewise.serve.collection_store import ServedIndex

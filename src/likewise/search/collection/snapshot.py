@@ -15,7 +15,7 @@ from ...arrays.quantization import BitVectors, Int8Vectors, quantize_bits, quant
 from ...errors import BadInput
 from ...native.scanning import Hits, available, merged, no_hits
 from ...runtime.cancellation import check_cancelled, is_cancelled
-from ...runtime.durability.writer_lock import WriterLock
+from ...runtime.writer_lock import WriterLock
 from ..exact import nearest_units
 from ..filters import Condition
 from ..quantized import search_quantized
