@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from ..arrays.similarity import PAIRWISE, SIMILARITIES
 from ..embedder import PROMPT_NAMES, Embedder
+from ..errors import BadInput
 from ..evaluate.models import models_to_evaluate
 from ..runtime.installation import missing_extra
 
