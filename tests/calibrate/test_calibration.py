@@ -112,13 +112,36 @@ def test_a_damaged_file_is_refused(calibration, change, message, tmp_path):
         Calibration.load(tmp_path / "c.json")
 
 
-@pytest.mark.parametrize("key", ["cosines", "shares"])
-def test_quantiles_that_do_not_ascend_are_refused(calibration, key, tmp_path):
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda chance: chance["cosines"].reverse(),
+        lambda chance: chance["shares"].reverse(),
+        lambda chance: chance["shares"].__setitem__(0, 1.01),
+        lambda chance: chance["shares"].__setitem__(-1, 0.0),
+        lambda chance: chance["tail"].update(scale=0.0),
+        lambda chance: chance["tail"].update(shape=-0.01),
+    ],
+)
+def test_a_distribution_that_no_texts_can_have_is_refused(calibration, harm):
     found = calibration.as_json()
-    found["chance"][key].reverse()
-    (tmp_path / "c.json").write_text(json.dumps(found))
-    with pytest.raises(BadInput, match="quantiles do not ascend"):
-        Calibration.load(tmp_path / "c.json")
+    harm(found["chance"])
+    with pytest.raises(BadInput, match="no texts have its quantiles and tail"):
+        Calibration.from_json(found, "c.json")
+
+
+def test_a_cosine_that_every_pair_reaches_and_an_exponential_tail_are_read(calibration):
+    found = calibration.as_json()
+    found["chance"]["tail"]["shape"], found["chance"]["shares"][0] = 0.0, 1.0
+    assert Calibration.from_json(found, "c.json").chance.shape == 0
+
+
+def test_of_too_many_texts_a_sample_is_encoded_in_their_order(tiny, monkeypatch):
+    monkeypatch.setattr("likewise.calibrate.calibration.MOST_TEXTS", 110)
+    seen, encode = [], type(tiny).encode
+    monkeypatch.setattr(type(tiny), "encode", lambda self, texts, **_: encode(self, seen.extend(texts) or texts))
+    assert calibrate(tiny, "tiny", TEXTS, draw=ChanceDraw(2000)).texts == 110 == len(set(seen))
+    assert seen == sorted(seen, key=TEXTS.index)
 
 
 @pytest.mark.parametrize("content", [None, "[1]", "{", "\xff"])

@@ -1,5 +1,7 @@
 """The cut-off at a false discovery rate: Benjamini and Hochberg's, over all comparisons and not those shown."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -63,6 +65,16 @@ def test_a_cut_off_says_whether_its_p_value_was_counted():
     counted = cut_off(CALIBRATION, np.full(50, 0.35), comparisons=51, fdr=0.05)
     assert not counted.extrapolated and counted.p > CALIBRATION.chance.least_counted
     assert cut_off(CALIBRATION, np.full(50, 0.9), comparisons=10**6, fdr=0.05).extrapolated
+
+
+@pytest.mark.parametrize("pairs", [2000, 4000, 5000, 8000, 9000])
+@pytest.mark.parametrize(("beyond", "extrapolated"), [(0.0, False), (1e-6, True)])
+def test_the_last_quantile_is_counted_and_what_is_beyond_it_is_not(pairs, beyond, extrapolated):
+    chance = NullDistribution.of(np.random.default_rng(pairs).normal(0.1, 0.1, pairs))
+    found = cut_off(
+        replace(CALIBRATION, chance=chance), np.full(50, chance.tail_from + beyond), comparisons=51, fdr=0.2
+    )
+    assert (found.discoveries, found.extrapolated) == (50, extrapolated)
 
 
 @pytest.mark.parametrize(

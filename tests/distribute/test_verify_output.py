@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from likewise.distribute.shards import file_digest
-from likewise.distribute.verify_output import verify_output
+from likewise.distribute.verify_output import TOLERANCE, verify_output
 from likewise.errors import BadInput
 
 from .outputs import encoded, numbered, settings
@@ -61,6 +61,34 @@ def test_rows_columns_and_vectors_are_found_changed_where_the_checksum_was_chang
     assert "has 3 rows, expected 4" in report.damaged[0]
     assert "has other columns or another origin" in report.damaged[1]
     assert "the vector of" in report.damaged[2] and "differs by" in report.damaged[2]
+
+
+@pytest.mark.parametrize(("part", "damaged"), [(0.9, []), (1.2, [1])])
+def test_a_vector_may_differ_by_a_ten_thousandth_of_its_length(static, output, part, damaged):
+    def nudged(table):
+        vectors = np.array(table["vector"].to_pylist(), np.float32)
+        vectors[:, 2] += part * TOLERANCE["fp32"] * np.linalg.norm(vectors, axis=1)
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), static.width)
+        return table.set_column(2, table.schema.field("vector"), column.cast(table.schema.field("vector").type))
+
+    rewritten(output, 1, nudged)
+    report = verify_output(output, static, sample=10, progress=False)
+    assert list(report.damaged) == damaged and TOLERANCE == {"fp32": 1e-4}
+    assert report.largest_difference == pytest.approx(part * 1e-4, rel=0.02)
+
+
+def test_as_many_rows_are_computed_again_as_asked_for_others_by_another_seed(static, output, monkeypatch):
+    chosen, encode = [], type(static).encode
+
+    def watched(self, texts, **options):
+        chosen[-1] |= {*texts}
+        return encode(self, texts, **options)
+
+    monkeypatch.setattr(type(static), "encode", watched)
+    for seed in range(30):
+        chosen.append(set())
+        assert verify_output(output, static, sample=3, seed=seed, progress=False).compared == 3 == len(chosen[-1])
+    assert len(set.union(*chosen)) == 10
 
 
 def test_nan_is_a_difference(static, output):

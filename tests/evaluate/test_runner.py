@@ -348,11 +348,20 @@ def test_the_time_left_is_the_mean_of_cells_times_those_left(monkeypatch):
     with progress.cell("m", "last") as report:
         clock[0] += 4
         report(3, 9)
-        clock[0] += 10.5
-        report(9, 9)
-    assert [p.seconds_left for p in predicted] == [None, 40.0, 30.0, 15.0, 11.0, None]  # cells of 0.04 s were cached
-    assert [(p.done, p.total, p.texts, p.total_texts) for p in predicted[-2:]] == [(4, 5, 3, 9), (4, 5, 9, 9)]
-    assert str(predicted[-2]) == "m · last (5 of 5) · 3 of 9 texts · about 0:11 left" and "left" not in str(
+        for seconds in (10, 0.5):  # a second is left, then half of one
+            clock[0] += seconds
+            report(9, 9)
+    assert [p.seconds_left for p in predicted] == [
+        None,
+        40.0,
+        30.0,
+        15.0,
+        11.0,
+        1.0,
+        None,
+    ]  # cells of 0.04 s were cached
+    assert [(p.done, p.total, p.texts, p.total_texts) for p in predicted[-3:-1]] == [(4, 5, 3, 9), (4, 5, 9, 9)]
+    assert str(predicted[-3]) == "m · last (5 of 5) · 3 of 9 texts · about 0:11 left" and "left" not in str(
         predicted[-1]
     )
     with runner._Progress(None, 1, lambda: None).cell("m", "t") as report:

@@ -11,6 +11,7 @@ from likewise.arrays.quantization import quantize_bits, quantize_int8
 from likewise.arrays.similarity import SIMILARITIES
 from likewise.errors import BadInput
 from likewise.native import scanning
+from likewise.native.scanning import Scan
 from likewise.search import exact, search
 from tests.native_library import needs_native
 
@@ -232,6 +233,14 @@ def test_a_corpus_in_a_file_is_searched_in_blocks_and_gives_what_memory_gives(tm
     in_blocks = search(corpus[:5], mapped, k=20, mask=mask)
     assert np.array_equal(in_blocks.indices, whole.indices)
     np.testing.assert_allclose(in_blocks.scores, whole.scores, atol=1e-6)
+
+
+@pytest.mark.parametrize(("streamed", "step"), [(1, 8), (64 * 15, 8), (64 * 16, 16), (64 * 23, 16), (64 * 99, 20)])
+def test_blocks_have_as_many_rows_as_fit_in_eights_and_eight_at_least(streamed, step, monkeypatch):
+    monkeypatch.setattr(blocks, "STREAMED", streamed)
+    corpus = np.ones((20, 16), np.float32)
+    found = [*scanning.row_blocks(Scan(corpus[:1], corpus, 16))]
+    assert found == [slice(start, min(start + step, 20)) for start in range(0, 20, step)]
 
 
 def test_rows_that_a_mask_leaves_out_may_be_anything():

@@ -19,8 +19,10 @@ from likewise.serve import ServeSettings
 from likewise.serve.access import api_keys
 from likewise.serve.access.api_keys import KeyRing, add_key, read_keys, remove_key
 from likewise.serve.access.rate_limits import RateLimits
+from likewise.serve.routes.route_table import api_routes
 from likewise.serve.run_server import check_access
 from tests.serve.conftest import HOST
+from tests.serve.requests_by_route import path_of
 
 
 @pytest.fixture
@@ -100,6 +102,17 @@ def test_only_those_with_a_key_are_answered(app_of, keys):
         assert asked(client, Authorization=f"Bearer {secret}").status_code == 200
 
 
+def test_without_a_key_these_routes_are_answered_and_no_others(app_of, keys):
+    add_key(keys, "alice")
+    with TestClient(app_of(keys=keys), base_url=HOST) as client:
+        answered = {
+            f"{route.method} {route.path}"
+            for route in api_routes(ServeSettings())
+            if client.request(route.method, path_of(route)).status_code != 401
+        }
+    assert answered == {"GET /", "GET /page/{path:path}", "GET /health", "GET /ping", "GET /openapi.json"}
+
+
 def test_a_key_has_its_rate(app_of, keys):
     secret = add_key(keys, "alice", rate=6)
     with TestClient(app_of(keys=keys), base_url=HOST) as client:
@@ -115,6 +128,17 @@ def test_no_key_ever_has_more_than_its_rate_and_a_burst(rate, steps):
         now += step
         granted += limits.wait("a", rate, now) == 0
     assert granted <= max(1.0, rate / 6) + now * rate / 60 + 1e-6
+
+
+@given(rate=st.floats(1, 120), asked=st.integers(1, 30))
+def test_who_waits_as_long_as_told_is_let_in_and_who_waits_shorter_is_not(rate, asked):
+    limits, now = RateLimits(), 0.0
+    for _ in range(asked):
+        seconds = limits.wait("a", rate, now)
+        if seconds:
+            assert limits.wait("a", rate, now + 0.99 * seconds) > 0
+            now += 1.000001 * seconds
+            assert limits.wait("a", rate, now) == 0
 
 
 def test_without_keys_other_hosts_are_not_answered(app_of):

@@ -12,7 +12,7 @@ pytest.importorskip("uvicorn")
 
 from likewise import Embedder
 from likewise.errors import BadInput, ServerUnavailable
-from likewise.serve.client import Client
+from likewise.serve.client import Client, _Answer
 from tests.serve.running_server import running_server
 
 TEXTS = ["A cat sleeps.", "A kitten naps.", "Shares fell."]
@@ -90,6 +90,30 @@ def test_a_busy_server_is_asked_again(scripted, monkeypatch):
         statuses[:] = [422]
         with pytest.raises(BadInput):
             client.similarity(["a"])
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "waits"),
+    [
+        (None, [0.1, 0.2, 0.4, 0.8]),
+        ("0", [0.1, 0.2, 0.4, 0.8]),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", [0.1, 0.2, 0.4, 0.8]),
+        ("7", [7, 7, 7, 7]),
+        ("86400", [30, 30, 30, 30]),
+    ],
+)
+@pytest.mark.parametrize(("pick", "share"), [(min, 0.5), (max, 1.5)])
+def test_waits_double_at_random_and_are_as_long_as_the_server_says_up_to_a_bound(
+    retry_after, waits, pick, share, monkeypatch
+):
+    waited = []
+    monkeypatch.setattr("likewise.serve.client.time.sleep", waited.append)
+    monkeypatch.setattr("likewise.serve.client.random.uniform", pick)
+    headers = {} if retry_after is None else {"retry-after": retry_after}
+    monkeypatch.setattr(Client, "_send", lambda *_: _Answer(503, headers, b"busy"))
+    with pytest.raises(ServerUnavailable, match="after 5 attempts"):
+        Client().similarity(["a"])
+    assert waited == pytest.approx([wait * share if wait < 1 else wait for wait in waits])
 
 
 def test_a_server_that_is_away_is_reported(monkeypatch):

@@ -60,6 +60,11 @@ def test_a_bad_body_is_refused_in_the_shape_of_the_api(route, body, client):
 
 
 @posting
+def test_the_example_of_a_body_is_a_good_one(route):
+    assert route.body.check(route.body.example, "").keys() == route.body.fields.keys()
+
+
+@posting
 @given(body=JSON_VALUES | st.fixed_dictionaries({}, optional=dict.fromkeys(("input", "inputs", "query"), JSON_VALUES)))
 def test_no_json_is_an_error_of_the_servers(route, body, client):
     assert client.post(route.path, content=json.dumps(body)).status_code < 500

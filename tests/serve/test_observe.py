@@ -57,6 +57,22 @@ def test_latencies_are_those_of_good_answers():
     assert found["refused_per_second"] > 0
 
 
+def test_live_load_is_of_the_last_half_minute(monkeypatch):
+    clock = [1000.0]
+    for name in ("time", "monotonic"):
+        monkeypatch.setattr(f"likewise.serve.observe.live_load.time.{name}", lambda: clock[0])
+    load = LiveLoad()
+    for seconds in (0, 75, 10):  # so long after the one before
+        clock[0] += seconds
+        load.observe_request(0.1, 400, 1)
+        load.observe_batch(6, 30, 3.0)
+    clock[0] += 20  # the second is just in
+    found = load.as_json()
+    assert (found["seconds"], found["uptime"]) == (30, 105)
+    assert found["requests_per_second"] == found["refused_per_second"] == found["batches"]["per_second"] == 2 / 30
+    assert (found["inputs_per_second"], found["tokens_per_second"], found["batches"]["busy"]) == (12 / 30, 2, 0.2)
+
+
 def test_nothing_asked_has_no_latency():
     assert LiveLoad().as_json()["latency_ms"] == {"p50": None, "p90": None, "p99": None}
 

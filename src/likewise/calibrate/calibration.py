@@ -209,4 +209,4 @@ def _check_curve(chance: NullDistribution, source: str) -> None:
     sound = sound and bool((np.diff(cosines) > 0).all() and (np.diff(shares) < 0).all())
     sound = sound and bool(((shares > 0) & (shares <= 1)).all()) and chance.scale > 0 and chance.shape >= 0
     if not sound:
-        raise BadInput(f"{source} is a damaged calibration: its quantiles do not ascend; make it again")
+        raise BadInput(f"{source} is a damaged calibration: no texts have its quantiles and tail; make it again")

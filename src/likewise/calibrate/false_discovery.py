@@ -47,9 +47,9 @@ def cut_off(calibration: Calibration, cosines: Float[np.ndarray, " n"], *, compa
     found = rejections(p, comparisons, fdr)
     if not found:
         return CutOff(np.inf, 0, comparisons, fdr, 0.0, False)
-    least = float(p[found - 1])
-    extrapolated = least < calibration.chance.least_counted
-    return CutOff(float(descending[found - 1]), found, comparisons, fdr, least, extrapolated)
+    cosine, least = float(descending[found - 1]), float(p[found - 1])
+    extrapolated = cosine > calibration.chance.tail_from  # p-values at the edge differ in their last digit
+    return CutOff(cosine, found, comparisons, fdr, least, extrapolated)
 
 
 def least_cosine(calibration: Calibration, *, comparisons: int, fdr: float, most: int) -> float:

@@ -12,7 +12,14 @@ import scipy.stats
 import torch
 
 from likewise.evaluate.task import EvaluationSettings
-from likewise.evaluate.tasks.regressor import REGRESSOR_TASKS, fit_regressor, in_order, soft_labels
+from likewise.evaluate.tasks.regressor import (
+    LEARNING_RATE,
+    REGRESSOR_TASKS,
+    _Adam,
+    fit_regressor,
+    in_order,
+    soft_labels,
+)
 from likewise.evaluate.tasks.sentence_pairs import pair_features, read_pairs
 from tests.evaluate.sample_pairs import letters, made, parquet
 
@@ -84,6 +91,17 @@ def test_training_is_that_of_torchs_own_parts_and_stops_where_the_rule_says(seed
     assert result.epochs == 50 * len(seen)
     assert result.dev_pearson == pytest.approx(max(seen), abs=1e-5)
     np.testing.assert_allclose(result.predicted, expected, atol=1e-3)
+
+
+def test_steps_are_those_of_torch_where_gradients_are_tiny_too():
+    gradient = np.array([[-1e-9, 1e-8, 1e-4, 1.0]], np.float32)
+    weights = torch.zeros(1, 4)
+    ours, theirs = _Adam(np.zeros((1, 4), np.float32)), torch.optim.Adam([weights], lr=LEARNING_RATE)
+    for _ in range(3):
+        ours.step(gradient)
+        weights.grad = torch.from_numpy(gradient)
+        theirs.step()
+    np.testing.assert_allclose(ours.weights, weights, rtol=1e-4)
 
 
 def test_failures_add_up_over_training_and_the_best_is_kept(monkeypatch):

@@ -1,0 +1,87 @@
+"""The parent of workers over processes and a clock that are made up: none is begun, none is ended."""
+
+import os
+import signal
+from types import SimpleNamespace
+
+import pytest
+
+from likewise.serve import workers
+from likewise.serve.workers import Supervisor, run_workers
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@pytest.fixture
+def system(monkeypatch):
+    """What the parent asks of the system, so that nothing real is reached."""
+    clock = [100.0]
+
+    def pass_by(seconds):
+        clock[0] += seconds
+
+    made_up = {
+        "os": SimpleNamespace(**vars(os)),
+        "signal": SimpleNamespace(**vars(signal)),
+        "time": SimpleNamespace(monotonic=lambda: clock[0], sleep=pass_by),
+    }
+    for name, module in made_up.items():
+        monkeypatch.setattr(workers, name, module)
+    for name in ("fork", "waitpid", "kill", "_exit"):
+        setattr(made_up["os"], name, None)
+    return SimpleNamespace(clock=clock, pass_by=pass_by, **made_up)
+
+
+@pytest.mark.parametrize(("error", "code"), [(None, 0), (ValueError("no such model"), 1)])
+def test_a_worker_serves_and_tells_by_its_exit_code_how_it_ended(error, code, system, capsys):
+    done, handlers = [], {}
+
+    def serve():
+        done.append("served")
+        if error is not None:
+            raise error
+
+    system.os.fork, system.os._exit = lambda: 0, done.append
+    system.signal.signal = handlers.__setitem__
+    Supervisor(1, serve, lambda: None, 1.0)._start()
+    assert done[:2] == ["served", code]
+    assert handlers == dict.fromkeys(SIGNALS, signal.SIG_DFL)
+    assert ("likewise: no such model" in capsys.readouterr().err) == (error is not None)
+
+
+def test_workers_are_given_up_after_five_that_failed_within_three_seconds_one_after_another(system, capsys):
+    failure, late, stopped = (2.9, 256), (3.1, 256), (0.1, 0)
+    lives, pids, ended = [*[failure] * 4, stopped, *[failure] * 4, late, *[failure] * 5], [], []
+
+    def fork():
+        pids.append(len(pids) + 1)
+        return pids[-1]
+
+    def waitpid(*_):
+        seconds, status = lives.pop(0)
+        system.pass_by(seconds)
+        return pids[-1], status
+
+    system.os.fork, system.os.waitpid = fork, waitpid
+    assert run_workers(1, lambda: None, lambda: ended.append(True), 1.0) == 1
+    assert (len(pids), lives, ended) == (15, [], [True])
+    said = capsys.readouterr().err
+    assert said.count("another one starts") == 14 and "worker 5 has ended (exit code 0)" in said
+
+
+def test_workers_that_do_not_end_after_sigterm_are_killed_soon_after_the_time_for_requests(system):
+    sent = []
+
+    def fork():
+        signal.raise_signal(signal.SIGTERM)  # to the parent, which notes it
+        return 7
+
+    system.os.fork, system.os.waitpid = fork, lambda *_: (0, 0)
+    system.os.kill = lambda child, number: sent.append((child, number, system.clock[0]))
+    before = [signal.getsignal(number) for number in SIGNALS]
+    assert run_workers(1, lambda: None, lambda: None, 4.0) == 0
+    (_, asked), (_, killed) = [(child, at) for child, _, at in sent]
+    assert [(child, number) for child, number, _ in sent] == [(7, signal.SIGTERM), (7, signal.SIGKILL)]
+    assert killed - asked == pytest.approx(5.75, abs=0.06)
+    assert [signal.getsignal(number) for number in SIGNALS] == before
