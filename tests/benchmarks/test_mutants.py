@@ -64,14 +64,14 @@ def test_a_slip_is_what_one_might_have_typed(source, kind, wanted):
 
 
 def test_nearly_every_mutant_of_a_file_parses_and_is_another_program():
-    source = (SOURCE / "likewise/text/packing.py").read_bytes()
-    made = list(mutants("text", "packing.py", source.decode()))
+    source = (SOURCE / "likewise/inference.py").read_bytes()
+    made = list(mutants("text", "inference.py", source.decode()))
     assert len(made) > 30 and sum(is_another(mutant, source) for mutant in made) == len(made)
     assert not is_another(replace(made[0], new=made[0].old), source)
 
 
 def test_tests_of_a_line_come_fastest_first_and_move_with_it():
-    file = "likewise/text/packing.py"
+    file = "likewise/inference.py"
     text = (SOURCE / file).read_text("utf-8")
     line = next(i for i, one in enumerate(text.splitlines(), 1) if "batches.append([])" in one)
     older = "\n".join(text.splitlines()[3:])  # when it was read, three lines were missing above
@@ -88,12 +88,12 @@ def test_a_line_that_runs_at_import_has_the_tests_of_what_it_has_an_effect_on():
     source += "    def g(self):\n        return 1\n"
     assert reach(source, 1) == {1, 5} and reach(source, 4) == {4, 5}
     assert reach(source, 9) == set(range(8, 13)) and reach(source, 12) == {11, 12}
-    file = "likewise/text/packing.py"
+    file = "likewise/inference.py"
     text = (SOURCE / file).read_text("utf-8")
     lines = text.splitlines()
     head = next(i for i, one in enumerate(lines, 1) if one.startswith("def plan_batches("))
     body = next(i for i, one in enumerate(lines, 1) if i > head and "batches.append([])" in one)
-    tests = ["tests/text/test_packing.py::a", "tests/text/test_packing.py::b", "tests/cli/test_cli.py::c"]
+    tests = ["tests/test_inference.py::a", "tests/test_inference.py::b", "tests/cli/test_cli.py::c"]
     known = Map(tests, [1.0, 2.0, 3.0], {file: {str(body): [2]}}, {file: text})
     mutant = replace(next(m for m in mutants("text", file, text) if m.line > head), line=head, last=head)
     assert list(command.sets_of_tests(mutant, known))[:2] == [([tests[2]], 3.0), (tests[:2], 3.0)]
@@ -197,9 +197,9 @@ def test_a_failed_test_and_a_crash_catch_a_slip_and_what_else_ends_a_process_is_
 
 
 def test_what_no_map_knows_of_is_the_suites_and_imports_the_module():
-    known = Map(["tests/text/test_packing.py::a"], [1.0], {}, {})
-    files = known.unknown_files("likewise/text/packing.py")
-    assert "tests/train/step/test_embedder_step.py" in files and "tests/text/test_packing.py" not in files
+    known = Map(["tests/test_inference.py::a"], [1.0], {}, {})
+    files = known.unknown_files("likewise/inference.py")
+    assert "tests/train/step/test_embedder_step.py" in files and "tests/test_inference.py" not in files
     others = ("encoders/checkpoint", "train/objectives/registry", "evaluate/tasks/registry", "text/tokenizer")
     every = {file for name in others for file in known.unknown_files(f"likewise/{name}.py")}
     assert len(every) > 20 and not any(file.startswith(("tests/parity", "tests/native")) for file in every)
@@ -213,5 +213,5 @@ def test_a_slip_with_which_a_module_cannot_be_imported_is_known(tmp_path):
 
 
 def test_tests_that_are_not_there_any_more_are_looked_for_in_their_files():
-    tests = ["tests/text/test_packing.py::gone", "tests/gone.py::a", "tests/text/test_packing.py::b[1]"]
-    assert command.by_file(tests) == command.by_file(command.by_file(tests)) == ["tests/text/test_packing.py"]
+    tests = ["tests/test_inference.py::gone", "tests/gone.py::a", "tests/test_inference.py::b[1]"]
+    assert command.by_file(tests) == command.by_file(command.by_file(tests)) == ["tests/test_inference.py"]

@@ -237,7 +237,7 @@ def test_a_corpus_in_a_file_is_searched_in_blocks_and_gives_what_memory_gives(tm
 
 @pytest.mark.parametrize(("streamed", "step"), [(1, 8), (64 * 15, 8), (64 * 16, 16), (64 * 23, 16), (64 * 99, 20)])
 def test_blocks_have_as_many_rows_as_fit_in_eights_and_eight_at_least(streamed, step, monkeypatch):
-    monkeypatch.setattr(blocks, "STREAMED", streamed)
+    monkeypatch.setattr(scanning, "STREAMED", streamed)
     corpus = np.ones((20, 16), np.float32)
     found = [*scanning.row_blocks(Scan(corpus[:1], corpus, 16))]
     assert found == [slice(start, min(start + step, 20)) for start in range(0, 20, step)]
