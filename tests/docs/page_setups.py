@@ -88,7 +88,7 @@ NOT_RUN = [
     NotRun("docs/serve.md", "Client(", thing="a running server", error="ServerUnavailable"),
 ]
 
-OUTSIDE = r"pip install|python3? -m venv|npm |make |docker |git clone|curl |likewise (serve|doctor|download)\b"
+OUTSIDE = r"pip install|python3? -m venv|npm |make |docker |git clone|curl |likewise (serve|doctor|model download)\b"
 """Commands of a shell that install, need a network or a server, do not end, or print what is about one machine.
 
 A block with one of them has the comment `<!-- not run: REASON -->` before it on its page, and no other has it. A block

@@ -456,7 +456,10 @@ def test_a_carried_model_without_its_package_says_what_to_install():
         ("my-modle", "Did you mean my-model? Tried:"),
         ("all-MiniLM-L6-v2", "To get the model: likewise model download all-MiniLM-L6-v2\nTried:"),
         ("minilm", "Did you mean all-MiniLM-L6-v2? To get the model: likewise model download all-MiniLM-L6-v2\nTried:"),
-        ("sentence-transformers/all-minilm-l6-v2", "Did you mean all-MiniLM-L6-v2? To get the model: likewise down"),
+        (
+            "sentence-transformers/all-minilm-l6-v2",
+            "Did you mean all-MiniLM-L6-v2? To get the model: likewise model down",
+        ),
         ("avg-glov", "Did you mean avg-glove?"),
         ("xyz", "Tried:"),
     ],

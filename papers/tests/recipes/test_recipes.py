@@ -157,6 +157,7 @@ def test_every_recipe_is_tried_and_told_of():
         "near_texts",
         "bundle",
         "soup",
+        "prune_inner_units",
     }
     files = set(PLACES) - shared_by_recipes
     page = (ROOT / "docs" / "recipes.md").read_text()

@@ -34,8 +34,8 @@ def test_seeds_of_one_run_are_a_row_with_their_spread_beside_the_papers(drawn):
 @pytest.mark.parametrize("other", [{"whole": False}, {"other_data": ["nli/train"]}])
 def test_parts_of_data_and_other_data_are_in_a_table_of_their_own_without_the_papers(drawn, other):
     page = drawn(other)
-    assert "## On a part of the data, or on other data" in page
-    assert "## On all the data at hand" not in page and "SBERT-NLI-base" not in page
+    assert "## On part of the data, or on other data" in page
+    assert "## On all available data" not in page and "SBERT-NLI-base" not in page
 
 
 @pytest.mark.parametrize(

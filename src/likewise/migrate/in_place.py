@@ -13,6 +13,8 @@ from pathlib import Path
 
 from ..errors import BadInput
 from ..runtime.progress import Progress
+from ..runtime.syncing import sync_folder
+from ..runtime.writer_lock import WriterLock
 from ..search.collection import Collection, journal
 from ..search.index import ModelIdentity
 from ..search.indexes import open_index, opened_or_created

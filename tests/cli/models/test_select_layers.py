@@ -40,9 +40,11 @@ def test_json_holds_every_candidate_and_a_folder_is_the_model_under_the_best(fol
 def test_texts_may_be_a_column_of_a_table(folders, tmp_path, capsys):
     path = tmp_path / "texts.csv"
     path.write_text("id,body\n" + "".join(f'{i},"{text}"\n' for i, text in enumerate(sentences(60))), "utf-8")
-    assert main(["select-layers", str(folders("bert")), "--texts", str(path), "--column", "body", "--json"]) == 0
+    assert (
+        main(["model", "select-layers", str(folders("bert")), "--texts", str(path), "--column", "body", "--json"]) == 0
+    )
     assert json.loads(capsys.readouterr().out)["texts"] == 60
-    assert main(["select-layers", str(folders("bert")), "--texts", str(path), "--column", "text"]) == 2
+    assert main(["model", "select-layers", str(folders("bert")), "--texts", str(path), "--column", "text"]) == 2
     assert "body" in capsys.readouterr().err
 
 

@@ -52,7 +52,9 @@ def test_an_activation_is_a_name_or_a_function(single, activation):
 def test_an_activation_that_torch_alone_has_is_used_by_its_name(single):
     expected = torch.nn.functional.softplus(torch.from_numpy(_logits(single)))[:, 0]
     np.testing.assert_allclose(single.predict(PAIRS, activation_fn="torch.nn.Softplus"), expected, atol=1e-6)
-    with pytest.raises(BadInput, match="activation_fn is 'zzz'; expected a function or one of Identity"):
+    with pytest.raises(
+        BadInput, match="activation_fn is 'zzz'; expected a function or one of GELU, ReLU, Tanh, Identity"
+    ):
         single.predict(PAIRS, activation_fn="zzz")
 
 

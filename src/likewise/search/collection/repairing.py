@@ -12,6 +12,7 @@ from typing import Any
 from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file
 from ...runtime.progress import Progress
+from ...runtime.syncing import sync
 from .compaction import rewrite_segments
 from .record_table import OF_KEYS
 from .segments import SEGMENT_ROWS
