@@ -54,9 +54,9 @@ BOMBS = {
 
 
 @asynccontextmanager
-async def served(app):
+async def served(app, send_buffer=None):
     """A running server: its state, and what opens a connection."""
-    async with listening(app, 50) as connect:
+    async with listening(app, 50, send_buffer) as connect:
         yield app.state.server, connect
 
 
@@ -413,7 +413,7 @@ def test_a_cancelled_request_is_logged_and_counted(app_of, capfd):
 
 def test_who_goes_away_while_an_answer_is_sent_is_logged_and_counted(app_of, capfd):
     async def run():
-        async with served(app_of(log="all")) as (state, connect):
+        async with served(app_of(log="all"), send_buffer=1 << 16) as (state, connect):
             reader, writer = await connect()
             reader._transport.pause_reading()
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -421,7 +421,7 @@ def test_who_goes_away_while_an_answer_is_sent_is_logged_and_counted(app_of, cap
             await until(lambda: state.memory.answers.held > 0 and not state.models.named(None, "embedder").thread._jobs)
             await asyncio.sleep(0.05)
             writer.transport.abort()
-            await until(lambda: state.memory.answers.held == 0)
+            await until(lambda: state.memory.answers.held == 0 and state.metrics.counters["te_request_failure"])
             state.log.flush()
             return state.metrics.counters["te_request_failure"]
 

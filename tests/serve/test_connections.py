@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -24,14 +25,17 @@ SHAPES = {"/embed": "tei", "/v1/embeddings": "openai", "/v2/rerank": "cohere"}
 
 
 @asynccontextmanager
-async def listening(app, most):
-    """A server that takes so many connections; gives what opens one."""
+async def listening(app, most, send_buffer=None):
+    """A server that takes so many connections, with so many bytes in the kernel for each; gives what opens one."""
     http = partial(BoundedProtocol, most_connections=most, memory=app.state.server.memory)
     server = uvicorn.Server(uvicorn.Config(app, http=http, log_config=None, port=0, lifespan="on", ws="none"))
     task = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.005)
-    port = server.servers[0].sockets[0].getsockname()[1]
+    listener = server.servers[0].sockets[0]
+    if send_buffer is not None:  # connections take it over from the socket that accepts them
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
+    port = listener.getsockname()[1]
     opened = []
 
     async def connect():

@@ -5,6 +5,8 @@ import time
 from typing import Any
 
 LOOK_SECONDS = 0.1
+ANSWER_SECONDS = 0.5
+"""Extra time for an answer that has begun, so that one that began just before the deadline is not cut."""
 
 
 class Deadlines:
@@ -31,7 +33,7 @@ class Deadlines:
     def _look(self) -> None:
         now = time.perf_counter()
         for task, exchange in self._running.items():
-            if now > exchange.ends and not exchange.is_late:
+            if now > exchange.ends + ANSWER_SECONDS * exchange.has_begun and not exchange.is_late:
                 exchange.is_late = True
                 task.cancel()
         self._is_looking = bool(self._running)
