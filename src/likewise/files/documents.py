@@ -277,7 +277,7 @@ SECONDS = 120
 
 
 def office_text(path: Path) -> tuple[str, str]:
-    """The text of a file, and its title; empty ones if it has none."""
+    """The text and the title of a file; each is empty if the file has none."""
     command = [sys.executable, "-P", str(PROGRAM), str(path.absolute())]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False)

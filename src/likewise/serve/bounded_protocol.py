@@ -229,7 +229,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self.close()
 
     def _give_up_running(self) -> None:
-        """Let the handler of the request know that nobody waits for it."""
+        """Tell the handler of the request that its client has gone."""
         assert self._running is not None
         self._running.disconnected = True
         self._running.message_event.set()

@@ -49,7 +49,7 @@ class Account:
         self.name, self.most, self.held = name, most, 0
 
     def take(self, size: int) -> bool:
-        """Hold more bytes; False: there is no room for them, and none are held."""
+        """Hold more bytes; False if there is no room, and then nothing is added."""
         if self.held + size > self.most:
             return False
         self.held += size

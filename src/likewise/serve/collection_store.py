@@ -220,7 +220,7 @@ class CollectionStore:
 
 
 async def _fingerprint(served: ServedModel) -> str | None:
-    """A loaded model's fingerprint; None if its folder has changed since, so that nothing can be said of it."""
+    """A loaded model's fingerprint; None if its folder has changed since, because it can no longer be computed."""
     try:
         return await served.fingerprint()
     except BadModel:

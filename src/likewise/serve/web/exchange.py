@@ -24,9 +24,9 @@ NUMBERS_AT_A_TIME = 1 << 13
 CONNECTION = "likewise.connection"
 """The extension in a request's scope that has its connection (`bounded_protocol`); other servers have none."""
 UNCOUNTED = 1 << 13
-"""Bytes; bodies and answers of so many are not counted: to count them takes longer than to read them."""
+"""Bytes; smaller bodies and answers are not counted: counting them would take longer than reading them."""
 SMALL_BODY = 1 << 16
-"""Bytes; bodies of so many have an account of their own, so that large ones do not keep them out."""
+"""Bytes; bodies up to this size are counted separately, so that large ones cannot keep them out."""
 LARGE_BODY = 1 << 18
 """Bytes; longer ones are read as JSON on another thread."""
 RETRY_SECONDS = 1.0
