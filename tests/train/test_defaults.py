@@ -18,7 +18,7 @@ OF_OBJECTIVES = {
     "contrastive": {"temperature": 0.05, "learn_temperature": False, "symmetric": False},
     "triplet": {"margin": 1.0, "distance": "euclidean"},
     "batch-triplets": {"strategy": "hard", "margin": 0.2, "distance": "euclidean", "per_label": 4},
-    "distillation": {"teacher_width": None},
+    "distillation": {"teacher_dimension": None},
     "margin-mse": {"similarity": "dot"},
     "score-distillation": {"temperature": 0.05, "teacher_temperature": 1.0},
     "similarity-distillation": {"loss": "kl", "temperature": 0.05, "teacher_temperature": 0.05},
@@ -58,7 +58,7 @@ def test_objectives_begin_with_the_settings_of_their_papers(table, expected):
                 **{"gradient_checkpointing": False, "max_tokens_per_step": None, "freeze": ()},
                 **{"lora_rank": 0, "lora_alpha": 16.0, "lora_layers": ("qkv", "out", "up", "down")},
                 **{"eval_steps": 0, "early_stopping_patience": 0, "save_steps": 500, "logging_steps": 1},
-                **{"tensorboard": False, "progress": True},
+                **{"tensorboard": False, "show_progress_bar": True},
             },
         ),
         (

@@ -174,7 +174,7 @@ def test_a_model_of_other_layers_is_not_trained_over_layers(own):
 
 def test_objectives_refuse_odd_widths_and_infinite_offsets():
     AnglE().initialize(8)
-    with pytest.raises(BadInput, match="an even width, and the model's have 7 numbers"):
+    with pytest.raises(BadInput, match="an even dimension, and the model's have 7 numbers"):
         AnglE().initialize(7)
     for offset in (math.inf, math.nan):
         with pytest.raises(BadInput, match="offset is .*; expected a finite number"):

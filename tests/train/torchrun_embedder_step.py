@@ -16,7 +16,7 @@ from tests.train.columns import columns_for
 def gradient(folder: str, name: str, processes, budget: int | None) -> dict[str, torch.Tensor]:
     torch.manual_seed(0)
     objective, embedder = parse_objective(name), TorchEmbedder.load(folder, device="cpu").double()
-    objective.initialize(embedder.width, embedder.encoder.vocabulary)
+    objective.initialize(embedder.dimension, embedder.encoder.vocabulary)
     objective.double()
     rows = TrainingRows.of(columns_for(objective), objective)
     own = processes.local_rows(len(rows))

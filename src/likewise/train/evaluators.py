@@ -160,12 +160,12 @@ def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
 
 def predict_scores(model: Trainable, columns: PairColumns) -> Float[np.ndarray, " N"]:
     """The model's score of each pair: an embedder's cosine similarity, or a reranker's score."""
-    return model.pair_scores(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
+    return model.pair_scores(columns["sentence1"], columns["sentence2"], show_progress_bar=False, overflow="truncate")
 
 
 def predict_labels(reranker: Reranker, columns: PairColumns) -> Int[np.ndarray, " N"]:
     """The number of the label that the reranker predicts for each pair."""
-    logits = reranker.logits(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
+    logits = reranker.logits(columns["sentence1"], columns["sentence2"], show_progress_bar=False, overflow="truncate")
     return np.asarray(logits.argmax(1))
 
 

@@ -50,7 +50,8 @@ class RetrievalEvaluator:
             )
         relevant = self._relevant()
         queries, documents = (
-            model.encode(texts, progress=False, overflow="truncate") for texts in (list(relevant), self._documents)
+            model.encode(texts, show_progress_bar=False, overflow="truncate")
+            for texts in (list(relevant), self._documents)
         )
         ranked = search(queries, documents, k=min(DEPTH, len(documents))).indices
         rows = np.array([np.isin(row, positives) for row, positives in zip(ranked, relevant.values(), strict=True)])

@@ -111,7 +111,7 @@ def _loaded(model: Trainable | str | Path) -> tuple[str, Trainable]:
 
 
 def _train_in_memory(job: TrainingJob, callbacks: Sequence[Callback]) -> TrainResult:
-    console = [ConsoleProgress()] if job.settings.progress else []
+    console = [ConsoleProgress()] if job.settings.show_progress_bar else []
     trainer = Trainer(
         model=job.model,
         data=job.sources,

@@ -51,7 +51,7 @@ def teacher_outputs(
     file: Path | None = None,
     request: TeacherRequest | None = None,
     part_size: int = 2048,
-    progress: Progress = None,
+    show_progress_bar: Progress = None,
 ) -> Columns:
     """The columns of texts that the objective reads, with the teacher's outputs that it needs.
 
@@ -67,7 +67,7 @@ def teacher_outputs(
             saved in FILE.parts, so that an interrupted call resumes.
         request: another similarity than the cosine, or one label of several.
         part_size: rows computed and saved at a time.
-        progress: of rows, as in `Embedder.encode`.
+        show_progress_bar: of rows, as in `Embedder.encode`.
     """
     request = request or TeacherRequest()
     if getattr(type(teacher), "kind", None) not in TRAINING_STRATEGIES:
@@ -81,7 +81,7 @@ def teacher_outputs(
         return _read_parquet(file, metadata)
     parts: list[dict[str, np.ndarray]] = []
     rows = len(next(iter(texts.values())))
-    with show_progress(progress, rows) as advance:
+    with show_progress(show_progress_bar, rows) as advance:
         for start in range(0, rows, part_size):
             part = {name: list(values[start : start + part_size]) for name, values in texts.items()}
             path = None if file is None else _parts_folder(file) / f"{start:09d}-{part_size}.parquet"

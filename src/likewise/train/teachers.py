@@ -48,18 +48,20 @@ def _similarities(
     if request.similarity not in PAIRWISE:
         raise BadInput(f"the similarity {request.similarity!r} is unknown; expected one of {', '.join(PAIRWISE)}")
     flat = [text for column in columns for text in column]
-    first, *others = np.split(np.asarray(teacher.encode(flat, progress=False, overflow="truncate")), len(columns))
+    first, *others = np.split(
+        np.asarray(teacher.encode(flat, show_progress_bar=False, overflow="truncate")), len(columns)
+    )
     return np.stack([PAIRWISE[request.similarity](first, other) for other in others], axis=1)
 
 
 def _encoded(teacher: Embedder, texts: TextColumn) -> Float[np.ndarray, "N E"]:
-    return teacher.encode(texts, progress=False, overflow="truncate")
+    return teacher.encode(texts, show_progress_bar=False, overflow="truncate")
 
 
 def _reranker_score(
     teacher: Reranker, first: TextColumn, second: TextColumn, request: TeacherRequest
 ) -> Float[np.ndarray, " N"]:
-    return teacher.pair_scores(first, second, label=request.label, progress=False, overflow="truncate")
+    return teacher.pair_scores(first, second, label=request.label, show_progress_bar=False, overflow="truncate")
 
 
 def _reranker_scores(
@@ -68,9 +70,9 @@ def _reranker_scores(
     first, *others = columns
     pairs = [(a, b) for other in others for a, b in zip(first, other, strict=True)]
     if len(teacher.labels) == 1:
-        flat = teacher.logits(pairs, progress=False, overflow="truncate")[:, 0]
+        flat = teacher.logits(pairs, show_progress_bar=False, overflow="truncate")[:, 0]
     else:  # the logarithm of a softmax serves as well as its logits
-        probabilities = teacher.score(pairs, label=request.label, progress=False, overflow="truncate")
+        probabilities = teacher.score(pairs, label=request.label, show_progress_bar=False, overflow="truncate")
         flat = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
     return flat.reshape(len(others), len(first)).T
 

@@ -117,7 +117,7 @@ def test_a_teachers_vectors_are_read_from_the_file_a_batch_at_a_time(tmp_path):
 def test_a_student_narrower_than_its_teacher_is_told_what_to_do(tiny):
     objective = Distillation()
     batch = TrainingRows.of({"sentence": ["a", "b"], "teacher": [[1.0] * 7] * 2}, objective).take([0, 1])
-    with pytest.raises(BadInput, match="7 numbers and the student's 32: set teacher_width=7"):
+    with pytest.raises(BadInput, match="7 numbers and the student's 32: set teacher_dimension=7"):
         embedder_backward(tiny, objective, batch)
 
 
@@ -126,7 +126,7 @@ def test_a_batch_of_one_row_or_of_one_text_again_and_again_gives_finite_gradient
 
     objective = EVERY[name]()
     embedder = model_for(objective, TorchEmbedder.load(own(), device="cpu"))
-    objective.initialize(embedder.width, embedder.encoder.vocabulary)
+    objective.initialize(embedder.dimension, embedder.encoder.vocabulary)
     rows = TrainingRows.of(columns_for(objective), objective)
     for which in ([0], [0, 0, 0]):
         took = embedder_backward(embedder, objective, rows.take(which))

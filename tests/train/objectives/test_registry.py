@@ -23,7 +23,7 @@ def test_a_name_alone_is_the_objective_with_its_defaults(name):
     assert parse_objective(name).describe() == OBJECTIVES[name].build().describe()
     assert parse_objective({"name": name}).describe() == OBJECTIVES[name].build().describe()
     assert name == name.lower() and "_" not in name
-    assert OBJECTIVES[name].build.__doc__ and {"widths", "layers"} <= set(objective_options(name))
+    assert OBJECTIVES[name].build.__doc__ and {"dimensions", "layers"} <= set(objective_options(name))
 
 
 @pytest.mark.parametrize("spec", OPTIONS)
@@ -32,7 +32,7 @@ def test_options_are_set_and_take_effect(spec):
 
 
 def test_text_and_toml_say_the_same():
-    text = parse_objective("contrastive: temperature=0.1, symmetric, learn_temperature=false, widths=4+8, layers=2")
+    text = parse_objective("contrastive: temperature=0.1, symmetric, learn_temperature=false, dimensions=4+8, layers=2")
     table = tomllib.loads(
         'name="contrastive"\ntemperature=0.1\nsymmetric=true\nlearn_temperature=false\nwidths=[4, 8]\nlayers=2'
     )
@@ -54,7 +54,7 @@ def test_text_and_toml_say_the_same():
         ("", "the objective '' is unknown; expected one of classification"),
         (
             "contrastive:heat=1",
-            "has no option 'heat'; expected one of temperature, learn_temperature, symmetric, widths, layers",
+            "has no option 'heat'; expected one of temperature, learn_temperature, symmetric, dimensions, layers",
         ),
         ("contrastive:temperature=warm", "contrastive: temperature is 'warm'; expected a finite number"),
         ("contrastive:temperature", "temperature is True; expected a finite number"),
@@ -69,12 +69,12 @@ def test_text_and_toml_say_the_same():
         ("margin-mse:similarity=dots", "expected dot or cosine"),
         ("similarity-distillation:loss=l1", "expected kl or mse"),
         ("score-distillation:temperature=0", "expected a finite number above 0"),
-        ("contrastive:widths=4+x", "widths is 'x'; expected a whole number"),
+        ("contrastive:dimensions=4+x", "dimensions is 'x'; expected a whole number"),
         ({"name": "contrastive", "symmetric": 1}, "symmetric is 1; expected true or false"),
         ({"name": "classification", "num_labels": 3.0}, "num_labels is 3.0; expected a whole number"),
         ({"name": "classification", "num_labels": True}, "num_labels is True; expected a whole number"),
         ({"name": "triplet", "distance": 3}, "distance is 3; expected a name"),
-        ({"name": "triplet", "widths": 3}, "widths is 3; expected a list"),
+        ({"name": "triplet", "dimensions": 3}, "dimensions is 3; expected a list"),
         ({"temperature": 1.0}, "needs a name"),
         ({"name": ["contrastive"]}, "needs a name"),
     ],

@@ -26,7 +26,7 @@ from likewise.train.step.trainable import backward, check_objective
 from tests.train.columns import TEXTS, batch_for, columns_for
 from tests.train.run_trainer import run_trainer
 
-WRAPPED = {"widths": "8+32", "layers": "3"}
+WRAPPED = {"dimensions": "8+32", "layers": "3"}
 """Another value than the default, for every setting of every objective; a setting that is missing here fails a test."""
 SETTINGS = {
     "classification": {"num_labels": "4", "concatenation": "u+v"},
@@ -37,7 +37,7 @@ SETTINGS = {
     "contrastive": {"temperature": "0.5", "learn_temperature": "true", "symmetric": "true"},
     "triplet": {"margin": "0", "distance": "manhattan"},
     "batch-triplets": {"strategy": "all", "margin": "50", "distance": "manhattan", "per_label": "2"},
-    "distillation": {"teacher_width": "7"},
+    "distillation": {"teacher_dimension": "7"},
     "margin-mse": {"similarity": "cosine"},
     "score-distillation": {"temperature": "0.5", "teacher_temperature": "3"},
     "similarity-distillation": {"loss": "mse", "temperature": "0.5", "teacher_temperature": "0.5"},
@@ -55,8 +55,8 @@ EVERY = [(name, key, value) for name, known in SETTINGS.items() for key, value i
 EVERY_RERANKED = [(name, key, value) for name, known in RERANKED.items() for key, value in known.items()]
 AMONG = {
     ("batch-triplets", "margin"): "strategy=all",  # the hardest cost something at any margin
-    ("distillation", "widths"): "teacher_width=32",
-    ("distillation", "layers"): "teacher_width=32",
+    ("distillation", "dimensions"): "teacher_dimension=32",
+    ("distillation", "layers"): "teacher_dimension=32",
 }
 """Settings beside which another one does something."""
 SAME_GRADIENT = {("batch-triplets", "per_label")}  # which batches there are, not what is done with one
@@ -179,7 +179,7 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
         TrainSettings(max_steps=2, batch_size=8, eval_steps=1),
         evaluator=measure,
     )
-    assert measured == [(len(TEXTS), embedder.width)] * 3  # before the first step, and after each
+    assert measured == [(len(TEXTS), embedder.dimension)] * 3  # before the first step, and after each
     embedder.eval().save(tmp_path / "saved")
     after = TorchEmbedder.load(tmp_path / "saved", device="cpu").encode(TEXTS)
     np.testing.assert_allclose(after, embedder.encode(TEXTS), atol=1e-6)
@@ -191,8 +191,8 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
     [
         ("contrastive:layers=9", OBJECTIVES, "layers is 9; the model has 4 layers"),
         ("contrastive:layers=0", OBJECTIVES, "layers is 0; expected 1 or more"),
-        ("contrastive:widths=0", OBJECTIVES, "expected distinct whole numbers above 0"),
-        ("contrastive:widths=64", OBJECTIVES, "widths contains 64, but the model's vectors have 32"),
+        ("contrastive:dimensions=0", OBJECTIVES, "expected distinct whole numbers above 0"),
+        ("contrastive:dimensions=64", OBJECTIVES, "dimensions contains 64, but the model's vectors have 32"),
         ("ranking:layers=2", RERANKER_OBJECTIVES, "ranking has no option 'layers'"),
         *(
             (f"cosent:scale={value}", OBJECTIVES, "scale is .*; expected a finite number")
@@ -206,7 +206,7 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
         ("margin-pairs:margin=0", OBJECTIVES, "margin is 0.0; expected a finite number above 0"),
         ("triplet:margin=-1", OBJECTIVES, "margin is -1.0; expected a finite number of 0 or more"),
         ("batch-triplets:margin=-1", OBJECTIVES, "margin is -1.0; expected a finite number of 0 or more"),
-        ("distillation:teacher_width=0", OBJECTIVES, "teacher_width is 0; expected the width of the teacher's vectors"),
+        ("distillation:teacher_dimension=0", OBJECTIVES, "teacher_dimension is 0; expected the dimension of the"),
         (
             "score-distillation:teacher_temperature=-1",
             OBJECTIVES,
@@ -240,7 +240,7 @@ def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
     alone = Layerwise(Regression(), 2)
     torch.testing.assert_close(gradient(model, both, batch_for(both)), gradient(model, alone, batch_for(alone)))
     misfit = Layerwise(Contrast(), 2)
-    misfit.initialize(model.width)  # instead of check_objective, which knows the layers
+    misfit.initialize(model.dimension)  # instead of check_objective, which knows the layers
     with pytest.raises(BadInput, match="the vectors of 2 layers have 32 numbers; found 64"):
         backward(model, misfit, batch_for(misfit))
 

@@ -431,7 +431,7 @@ def test_bad_rows_are_refused_by_name(name, changed, told):
         "regression:offset=inf",
         "classification:num_labels=1",
         "margin:margin=-1",
-        "ranking:widths=8",
+        "ranking:dimensions=8",
     ],
 )
 def test_options_that_make_no_sense_are_refused(spec):

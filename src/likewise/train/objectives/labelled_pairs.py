@@ -47,8 +47,8 @@ class Classification(Objective):
         self.num_labels, self.concatenation = num_labels, tuple(concatenation)
         self.classifier: nn.Linear | None = None
 
-    def initialize(self, width: int, vocabulary: int = 0) -> None:  # noqa: ARG002
-        self.classifier = nn.Linear(len(self.concatenation) * width, self.num_labels)
+    def initialize(self, dimension: int, vocabulary: int = 0) -> None:  # noqa: ARG002
+        self.classifier = nn.Linear(len(self.concatenation) * dimension, self.num_labels)
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:
         assert self.classifier is not None, "initialize is called first"

@@ -11,7 +11,7 @@ from .reranking import RerankerObjective
 _SECTIONS: dict[str, tuple[ObjectiveTable, str]] = {
     "Objectives of embedders": (
         OBJECTIVES,
-        f"Each also has the options {' and '.join(WRAPPERS)}: `widths=64+256` trains truncated vectors too "
+        f"Each also has the options {' and '.join(WRAPPERS)}: `dimensions=64+256` trains truncated vectors too "
         "(Matryoshka), `layers=3` the last three layers (for models that are cut to fewer).",
     ),
     "Objectives of rerankers": (RERANKER_OBJECTIVES, "For `--kind cross-encoder` and `--kind poly-encoder`."),

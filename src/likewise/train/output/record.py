@@ -72,7 +72,7 @@ def _model_description(model: Trainable) -> dict[str, Any]:
     return {
         "kind": model_kind(model),
         "fingerprint": model.fingerprint,
-        "max_length": model.tokenizer.max_length,
+        "max_length": model.tokenizer.max_seq_length,
         **training_strategy(model).description.record(model),
     }
 

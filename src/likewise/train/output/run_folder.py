@@ -112,7 +112,7 @@ def _train(
     before = latest_checkpoint(folder / CHECKPOINTS) if resume else None
     if before is not None and is_main:
         _note(f"resuming after step {before.step:,}, from the checkpoint in {folder}")
-    console = ConsoleProgress() if job.settings.progress else None
+    console = ConsoleProgress() if job.settings.show_progress_bar else None
     with stop_requested(quiet=not is_main) as stop:
         result = Trainer(
             model=job.model,

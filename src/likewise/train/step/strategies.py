@@ -58,7 +58,7 @@ def training_strategy(model: object) -> TrainingStrategy:
 
 def _embedder_record(model: Any) -> dict[str, Any]:
     heads = [type(head).__name__ for head in model.heads.children()]
-    return {"width": model.width, "pooling": model.pooling.spec, "heads": heads, "only_likewise": model.only_here()}
+    return {"width": model.dimension, "pooling": model.pooling.spec, "heads": heads, "only_likewise": model.only_here()}
 
 
 def _reranker_output(model: Any) -> str:
@@ -71,7 +71,7 @@ def _reranker_pieces(model: Any, texts: Sequence[str]) -> list[list[str]]:
 
 
 EMBEDDER_DESCRIPTION = ModelDescription(
-    _embedder_record, lambda model: f"{model.width} numbers", lambda model, texts: model.pieces(texts)
+    _embedder_record, lambda model: f"{model.dimension} numbers", lambda model, texts: model.pieces(texts)
 )
 RERANKER_DESCRIPTION = ModelDescription(
     lambda model: {"labels": list(model.labels)}, _reranker_output, _reranker_pieces
