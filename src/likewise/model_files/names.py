@@ -28,17 +28,11 @@ MIN_NAME_PART = 4
 DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
-EARLIER_OPTIONS = {"max_length": "max_seq_length", "truncate": "truncate_dim"}
-"""Options in the names of models that files of earlier versions recorded, and their present names."""
-
 
 def recorded_model_name(name: str) -> str:
-    """The model's name that a file recorded, its options by their present names.
-
-    >>> recorded_model_name("bert(pooling=cls,truncate=64)")
-    'bert(pooling=cls,truncate_dim=64)'
-    """
-    return re.sub(r"(?<=[(,])(max_length|truncate)(?==)", lambda option: EARLIER_OPTIONS[option[0]], name)
+    """The model's name that a file recorded, with options of earlier versions by their present names."""
+    name = re.sub(r"(?<=[(,])max_length=", "max_seq_length=", name)
+    return re.sub(r"(?<=[(,])truncate=", "truncate_dim=", name)
 
 
 @dataclass(frozen=True)
