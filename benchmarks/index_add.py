@@ -40,7 +40,7 @@ opened = time.perf_counter()
 print(index.count())
 counted = time.perf_counter()
 import numpy as np
-index.search(np.ones((1, index.width), np.float32), 10)
+index.search(np.ones((1, index.dimension), np.float32), 10)
 print([imported - began, opened - imported, counted - opened, time.perf_counter() - counted])
 """
 

@@ -76,7 +76,7 @@ def test_the_maximum_length_is_read_and_set(folders, embedder):
         embedder.encode(long, overflow="truncate"),
         Embedder.load(folders("bert"), engine=_engine(embedder), max_seq_length=9).encode(long, overflow="truncate"),
     )
-    with pytest.raises(BadInput, match="max_length is 100000; this encoder reads 1 to"):
+    with pytest.raises(BadInput, match="max_seq_length is 100000; this encoder reads 1 to"):
         embedder.max_seq_length = 100_000
     embedder.max_seq_length = whole
 
