@@ -1,5 +1,6 @@
 """The last value that a setting or a column may have, and the first that is refused; figures in messages are exact."""
 
+import inspect
 import math
 import sys
 
@@ -281,4 +282,5 @@ def test_a_list_of_options_may_have_a_single_part_and_options_may_be_missing():
 
 
 def test_the_list_of_objectives_for_a_terminal_is_a_hundred_wide_unless_told():
-    assert objectives_text.__defaults__ == (100,) and objectives_text() == objectives_text(100) != objectives_text(99)
+    assert inspect.signature(objectives_text).parameters["width"].default == 100
+    assert objectives_text() == objectives_text(100) != objectives_text(99)
