@@ -12,10 +12,7 @@ from likewise.cluster import linkage
 from likewise.cluster.hierarchical import LINKAGES, linkage_in_place
 from likewise.errors import BadInput
 
-MEANS = {
-    "average": lambda distances: distances.mean(),
-    "complete": lambda distances: distances.max(),
-}
+MEANS = {"average": lambda distances: distances.mean(), "complete": lambda distances: distances.max()}
 
 
 def bundles(count: int, width: int = 8, seed: int = 0) -> np.ndarray:

@@ -172,14 +172,7 @@ SITE = """<body><header><h1>Shop</h1></header><div role="navigation">Login</div>
 
 def test_what_is_the_site_s_and_not_the_page_s_is_left_out():
     text, _ = html_text(SITE)
-    assert text.split("\n\n") == [
-        "# Cats",
-        "They sleep.",
-        "- fish",
-        "by Ann",
-        "kept: no end tag has to come",
-        "Dogs.",
-    ]
+    assert text.split("\n\n") == ["# Cats", "They sleep.", "- fish", "by Ann", "kept: no end tag has to come", "Dogs."]
 
 
 @pytest.mark.parametrize(

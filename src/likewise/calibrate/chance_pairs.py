@@ -14,11 +14,7 @@ Rows = Int[np.ndarray, " P"]
 
 
 def chance_cosines(
-    vectors: Float[np.ndarray, "N E"],
-    count: int,
-    seed: int = 0,
-    *,
-    queries: Float[np.ndarray, "Q E"] | None = None,
+    vectors: Float[np.ndarray, "N E"], count: int, seed: int = 0, *, queries: Float[np.ndarray, "Q E"] | None = None
 ) -> Float[np.ndarray, " P"]:
     """The cosines of `count` chance pairs of these distinct texts, or of chance pairs of a query and a text.
 

@@ -20,10 +20,7 @@ from ...errors import BadInput, ServerUnavailable
 from ...runtime.arguments import whole_number
 from ...runtime.installation import missing_extra
 from ..exact import UnitRows, checked_queries
-from ..filters import (
-    named_columns,
-    parse_filter,
-)
+from ..filters import named_columns, parse_filter
 from ..filters.languages import FIELD, milvus_expression, milvus_has_column, milvus_literal, values_by_kind
 from ..index import Index, Match, ModelIdentity
 from ..records import Records, Value, check_ids, checked_records

@@ -21,10 +21,7 @@ from ...errors import BadInput, LikewiseError, ServerUnavailable
 from ...runtime.arguments import whole_number
 from ...runtime.installation import missing_extra
 from ..exact import UnitRows, checked_queries
-from ..filters import (
-    named_columns,
-    parse_filter,
-)
+from ..filters import named_columns, parse_filter
 from ..filters.languages import postgres_where
 from ..index import Index, Match, ModelIdentity
 from ..records import Records, check_ids, checked_records

@@ -12,9 +12,7 @@ GivenText = str | Mapping[str, Any] | Document
 
 
 def given_documents(
-    texts: Iterable[GivenText],
-    ids: Sequence[str] | None = None,
-    metadata: Sequence[Mapping[str, Value]] | None = None,
+    texts: Iterable[GivenText], ids: Sequence[str] | None = None, metadata: Sequence[Mapping[str, Value]] | None = None
 ) -> Iterable[Document]:
     """The texts as documents: a list of them, all checked, unless they come from an iterator."""
     if isinstance(texts, str | Mapping | Document):
@@ -82,12 +80,7 @@ def _checked(found: Mapping[str, Any], name: str | None, row: Mapping[str, Value
     if reserved := sorted(metadata.keys() & {*OWN_KEYS, "id", "text"}):
         raise BadInput(f"the metadata of texts[{place}] has {reserved[0]!r}, which the index itself uses; rename it")
     title = metadata.get("title")
-    return Document(
-        found["text"],
-        title=title if isinstance(title, str) else "",
-        metadata=metadata,
-        id=given_id,
-    )
+    return Document(found["text"], title=title if isinstance(title, str) else "", metadata=metadata, id=given_id)
 
 
 def _found(column: Any) -> str:
