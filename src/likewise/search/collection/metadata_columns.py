@@ -74,9 +74,8 @@ def key_of(value: Any) -> Key:
 def _ranges(operator: str, keys: Sequence[Key], value: Any) -> list[slice]:
     kind, equal = _of_kind(keys, value), _equal(keys, key_of(value))
     below, above = slice(kind.start, equal.start), slice(equal.stop, kind.stop)
-    return {"=": [equal], "!=": [below, above], "<": [below], "<=": [below, equal], ">": [above], ">=": [equal, above]}[
-        operator
-    ]
+    parts = {"=": [equal], "!=": [below, above], "<": [below], "<=": [below, equal], ">": [above], ">=": [equal, above]}
+    return parts[operator]
 
 
 def _equal(keys: Sequence[Key], key: Key) -> slice:
