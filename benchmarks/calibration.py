@@ -24,7 +24,7 @@ from benchmarks.record import data, save
 from likewise import Embedder
 from likewise.calibrate import Calibration, NullDistribution, cut_off, fit_labelled_pairs, least_cosine
 from likewise.calibrate.calibration import identity_of
-from likewise.calibrate.chance_pairs import chance_cosines
+from likewise.calibrate.null_distribution import chance_cosines
 from likewise.evaluate.metrics.binary_classification import binary_decisions
 from likewise.search import closest_pairs
 

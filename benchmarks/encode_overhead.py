@@ -24,9 +24,8 @@ from statistics import median
 from likewise import Embedder
 from likewise.distribute.encode import EncodeShards, encode_to_folder, in_this_process
 from likewise.distribute.plan import EncodeSettings
-from likewise.distribute.shards import EncodeJob, ShardRecord
+from likewise.distribute.shards import EncodeJob, ModelChoice, ShardRecord
 from likewise.distribute.sources.source_files import ChosenColumns
-from likewise.distribute.workers.model_choice import ModelChoice
 from likewise.distribute.workers.processes import in_workers
 from likewise.files.vector_origin import VectorOrigin
 from likewise.runtime.progress import Advance, Meter

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from likewise.calibrate.chance_pairs import chance_cosines
-from likewise.calibrate.null_distribution import COUNTED, NullDistribution, fit_pareto_tail
+from likewise.calibrate.null_distribution import COUNTED, NullDistribution, chance_cosines, fit_pareto_tail
 from likewise.errors import BadInput
 
 RANDOM = np.random.default_rng(0)

@@ -121,7 +121,7 @@ def test_memory_is_refused_where_distances_are_kept(method):
 
 
 def test_hdbscan_names_the_extra_it_needs(monkeypatch):
-    monkeypatch.setitem(sys.modules, "likewise.cluster.hdbscan", None)
+    monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
     with pytest.raises(MissingExtra, match="clustering by hdbscan needs the package scikit-learn"):
         cluster_vectors(bundles(), "hdbscan")
 

@@ -12,8 +12,8 @@ import pytest
 
 from likewise import Embedder
 from likewise.distribute.output_folder import OutputFolder
+from likewise.distribute.shards import ModelChoice
 from likewise.distribute.workers import processes as workers_module
-from likewise.distribute.workers.model_choice import ModelChoice
 from likewise.distribute.workers.processes import in_workers
 from likewise.errors import BadInput, BadModel, LikewiseError
 from likewise.files.vector_origin import VectorOrigin

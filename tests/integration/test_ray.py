@@ -8,7 +8,7 @@ from ray.cluster_utils import Cluster
 
 from likewise import Embedder
 from likewise.distribute.encode import in_this_process
-from likewise.distribute.workers.model_choice import ModelChoice
+from likewise.distribute.shards import ModelChoice
 from likewise.distribute.workers.ray_cluster import connected, in_ray
 from likewise.errors import BadInput
 from tests.distribute.outputs import content, encoded, jsonl, numbered, settings

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from likewise.errors import ServerUnavailable
-from likewise.search.backends import milvus as milvus_calls
-from likewise.search.backends import pgvector as postgres_transactions
+from likewise.search.backends import common
 from likewise.search.backends.milvus import MilvusIndex
 from likewise.search.backends.pgvector import PgvectorIndex
 from likewise.search.indexes import kind_of_location
@@ -16,7 +15,7 @@ from tests.integration.servers import Milvus, Postgres
 from tests.search.conformance import Place, as_dict, assert_after_kill, assert_holds, some_records
 from tests.search.index_process import WIDTH
 
-KINDS = {"pgvector": (Postgres, PgvectorIndex, postgres_transactions), "milvus": (Milvus, MilvusIndex, milvus_calls)}
+KINDS = {"pgvector": (Postgres, PgvectorIndex), "milvus": (Milvus, MilvusIndex)}
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -53,7 +52,7 @@ def test_a_server_that_stays_away_is_an_error_that_names_it(server, kind, locati
         server.kill()
         for call in (lambda: index.add(some_records(3, start=3)), index.count, lambda: kind[1].open(location)):
             with monkeypatch.context() as patch, pytest.raises(ServerUnavailable, match="cannot be reached") as caught:
-                patch.setattr(kind[2], "PAUSES", (0.1, 0.1))
+                patch.setattr(common, "PAUSES", (0.1, 0.1))
                 call()
             assert location in str(caught.value)
         server.start()

@@ -8,8 +8,7 @@
 
 from .calibration import Calibration, calibrate
 from .false_discovery import CutOff, cut_off, least_cosine
-from .isotonic import IsotonicFit, isotonic_fit
-from .labelled_pairs import LabelledFit, fit_labelled_pairs
+from .labelled_pairs import IsotonicFit, LabelledFit, fit_labelled_pairs, isotonic_fit
 from .null_distribution import NullDistribution
 
 __all__ = [

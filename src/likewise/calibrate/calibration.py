@@ -18,10 +18,8 @@ from ..runtime.progress import Progress
 from ..runtime.untrusted_files import read_object
 from ..search.index import ModelIdentity
 from ..text.truncation import Overflow
-from .chance_pairs import chance_cosines
-from .isotonic import IsotonicFit
-from .labelled_pairs import LabelledFit
-from .null_distribution import NullDistribution
+from .labelled_pairs import IsotonicFit, LabelledFit
+from .null_distribution import NullDistribution, chance_cosines
 
 MOST_TEXTS = 20_000
 """Texts that are encoded at most: with more, chance pairs say little more."""

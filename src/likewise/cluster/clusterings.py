@@ -15,6 +15,7 @@ from ..runtime.progress import Progress
 from ..search.pairs import checked_vectors
 from .community_detection import communities
 from .hierarchical import LINKAGES, MEMORY, by_size, check_memory, cut_at_cosine, cut_into, linkage
+from .maps.layout import neighbour_embedding
 
 DEFAULT_METHOD = "average"
 """Of the command line, of Python and of the map of a collection alike, with the method's own threshold."""
@@ -153,11 +154,20 @@ def _communities(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> 
 
 
 def _hdbscan(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> Labels:
+    """Dense regions (Campello, Moulavi and Sander 2013) of the vectors in two dimensions.
+
+    In hundreds of dimensions all distances are nearly equal and nearly all is noise, so vectors are reduced first: by
+    t-SNE, since principal components keep too little (benchmarks/clustering.py compares).
+    """
     try:
-        from .hdbscan import hdbscan_clusters
+        from sklearn.cluster import HDBSCAN
     except ImportError:
         raise missing_extra("scikit-learn", "map", "clustering by hdbscan") from None
-    return hdbscan_clusters(vectors, options.min_size, options.seed)
+    least = max(2, options.min_size)
+    if len(vectors) < 2 * least:  # HDBSCAN splits all into clusters, so it needs room for two
+        return np.full(len(vectors), -1)
+    reduced = neighbour_embedding(vectors, options.seed)
+    return np.asarray(HDBSCAN(min_cluster_size=least, copy=True).fit_predict(reduced), int)
 
 
 CLUSTERINGS: dict[str, ClusteringMethod] = {

@@ -3,10 +3,9 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..arrays.similarity import check_finite_rows, number_table
 from ..errors import BadInput
 from ..runtime.arguments import real_number, whole_number
-from ..search.pairs import best_first, pairs_above
+from ..search.pairs import best_first, checked_vectors, pairs_above
 
 
 def communities(
@@ -24,10 +23,7 @@ def communities(
     threshold, min_size = real_number("threshold", threshold), whole_number("min_size", min_size)
     if not -1 <= threshold <= 1:
         raise BadInput(f"expected a threshold from -1 to 1; got threshold={threshold}")
-    vectors = number_table(vectors, "vectors")
-    if vectors.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
-    check_finite_rows(vectors, "vectors")
+    vectors = checked_vectors(vectors)
     neighbours = _neighbours(vectors, threshold)
     free = np.ones(len(vectors), dtype=bool)
     groups = []

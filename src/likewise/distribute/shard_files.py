@@ -12,8 +12,7 @@ from ..errors import BadInput
 from ..files.vector_origin import VectorOrigin
 from ..runtime.atomic_files import atomic_file
 from ..runtime.installation import missing_extra
-from .sources.arrow_types import type_of_name
-from .sources.output_columns import MIXED, OWN_COLUMNS, OutputColumn
+from .sources.output_columns import MIXED, OWN_COLUMNS, OutputColumn, type_of_name
 from .sources.source_files import TextRow
 
 try:

@@ -2,8 +2,8 @@
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from ..errors import BadInput, LikewiseError
+from ..errors import BadInput, BadModel, LikewiseError
 from ..files.lines import LinePlace, refuse_row
 from ..files.vector_origin import VectorOrigin
 from ..runtime.progress import Advance, Meter
@@ -40,6 +40,24 @@ class EncodeJob:
     def path(self, number: int) -> Path:
         """The file of a shard."""
         return self.folder / SHARDS_FOLDER / f"{number:06}.parquet"
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """The name of a model, and keyword arguments of `Embedder.load`; plain values, so that it can be sent."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def load(self, origin: VectorOrigin) -> "Embedder":
+        """The model, checked to be the one that a job was begun with."""
+        from ..model_names import load_named_embedder
+
+        embedder = load_named_embedder(self.name, **self.options)
+        found = VectorOrigin.of(embedder, self.name, prompt=origin.prompt, overflow=origin.overflow)
+        if differences := origin.differences(found):
+            raise BadModel(f"{self.name} is not the model that was begun with: {', '.join(differences)}")
+        return embedder
 
 
 @dataclass(frozen=True)

@@ -174,6 +174,15 @@ def open_lines(
         yield LineReader(path, file, start, reject)
 
 
+def is_utf8(text: str) -> bool:
+    """Whether UTF-8 can hold a text: half of a surrogate pair, which JSON's escapes can write, it cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def open_bytes(path: Path) -> Any:
     """The file's bytes as a stream, decompressed where its name says that it is compressed."""
     return OPENERS.get(path.suffix.lower(), _open_plain)(path)

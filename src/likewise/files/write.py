@@ -1,7 +1,8 @@
-"""Writing vectors to a file, a block at a time, so that memory does not grow with the number of rows."""
+"""Writing files atomically: vectors, a block at a time, and tables of texts and numbers that `Table` reads."""
 
+import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,9 +13,11 @@ from jaxtyping import Float
 from ..errors import BadInput
 from ..runtime.atomic_files import atomic_file, check_ending, check_not_input, check_writable_file
 from ..runtime.installation import missing_extra
+from .lines import is_utf8
 
 Write = Callable[[Sequence[str], Float[np.ndarray, "n E"]], None]
 Open = Callable[[Path, int, dict[str, str]], AbstractContextManager[Write]]
+Values = Mapping[str, Sequence[Any]]
 
 
 def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextManager[Write]:
@@ -26,9 +29,31 @@ def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextMana
     return WRITABLE[path.suffix.lower()](path, width, about)
 
 
+def write_table(path: Path, columns: Values) -> None:
+    """Write columns of equal length, by name."""
+    check_table(path)
+    sizes = {name: len(values) for name, values in columns.items()}
+    if len(set(sizes.values())) != 1:
+        raise BadInput(f"expected columns of one length; found {sizes or 'none'}")
+    with atomic_file(path) as partial:
+        try:
+            TABLES[path.suffix.lower()](partial, columns)
+        except UnicodeEncodeError as error:
+            raise _not_utf8(path, str(error.object)) from None
+
+
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
     """Check, before vectors are computed, that they can be written under this name, which must not be an input's."""
-    check_ending(path, WRITABLE)
+    _check(path, WRITABLE, inputs)
+
+
+def check_table(path: Path, inputs: Iterable[Path] = ()) -> None:
+    """The same for a table."""
+    _check(path, TABLES, inputs)
+
+
+def _check(path: Path, formats: Iterable[str], inputs: Iterable[Path]) -> None:
+    check_ending(path, formats)
     check_not_input(path, inputs)
     check_writable_file(path)
 
@@ -65,34 +90,36 @@ def _jsonl(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  #
         yield write
 
 
-def _json(text: str) -> str:
-    """The text in JSON: unescaped if UTF-8 can encode it; half of a surrogate pair needs JSON's escapes."""
-    return json.dumps(text, ensure_ascii=not _is_utf8(text))
+def _json(value: Any) -> str:
+    """In JSON: unescaped if UTF-8 can encode it; half of a surrogate pair needs JSON's escapes."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if is_utf8(text) else json.dumps(value)
 
 
-def _is_utf8(text: str) -> bool:
+def _not_utf8(path: Path, text: str) -> BadInput:
+    return BadInput(f"{path} holds UTF-8, and {text[:40]!r} is not valid UTF-8 (half of a pair); write .jsonl")
+
+
+def _arrow(path: Path) -> Any:
+    """The packages pyarrow and pyarrow.parquet, the second inside the first."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise missing_extra("pyarrow", "parquet", f"writing {path.name}") from None
+    return pyarrow
 
 
 @contextmanager
 def _parquet(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise missing_extra("pyarrow", "parquet", f"writing {path.name}") from None
-    fields: list[Any] = [("text", pa.string()), ("vector", pa.list_(pa.float32(), width))]
-    schema = pa.schema(fields, metadata=about)
-    with atomic_file(path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as file:
+    pa = _arrow(path)
+    schema = pa.schema([("text", pa.string()), ("vector", pa.list_(pa.float32(), width))], metadata=about)
+    with atomic_file(path) as partial, pa.parquet.ParquetWriter(partial, schema, compression="zstd") as file:
 
         def write(texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
-            bad = next((text for text in texts if not _is_utf8(text)), None)
+            bad = next((text for text in texts if not is_utf8(text)), None)
             if bad is not None:
-                raise BadInput(f"{path}: Parquet holds UTF-8, and {bad[:40]!r} is none (half of a pair); write .jsonl")
+                raise _not_utf8(path, bad)
             flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
             columns = [pa.array(texts, pa.string()), pa.FixedSizeListArray.from_arrays(flat, width)]
             file.write_table(pa.Table.from_arrays(columns, schema=schema))
@@ -100,4 +127,32 @@ def _parquet(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:
         yield write
 
 
+def _separated_table(delimiter: str) -> Callable[[Path, Values], None]:
+    def write(path: Path, columns: Values) -> None:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+            rows.writerow(columns)
+            rows.writerows(zip(*columns.values(), strict=True))
+
+    return write
+
+
+def _jsonl_table(path: Path, columns: Values) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for row in zip(*columns.values(), strict=True):
+            file.write(_json(dict(zip(columns, row, strict=True))) + "\n")
+
+
+def _parquet_table(path: Path, columns: Values) -> None:
+    pa = _arrow(path)
+    table = pa.table({name: list(values) for name, values in columns.items()})
+    pa.parquet.write_table(table, path, compression="zstd")
+
+
 WRITABLE: dict[str, Open] = {".npy": _npy, ".jsonl": _jsonl, ".parquet": _parquet}
+TABLES: dict[str, Callable[[Path, Values], None]] = {
+    ".parquet": _parquet_table,
+    ".csv": _separated_table(","),
+    ".tsv": _separated_table("\t"),
+    ".jsonl": _jsonl_table,
+}

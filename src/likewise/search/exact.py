@@ -45,9 +45,7 @@ def search(
     the same bits for any number of threads.
 
     Args:
-        queries: a row a query.
         corpus: a row a vector; in memory or mapped.
-        k: how many rows each query gets.
         metric: one of `SIMILARITIES`.
         mask: true for the rows that may be found; None: all. Rows left out are not read.
         threads: of the compiled library (default: `thread_count()`).

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -41,7 +40,6 @@ class ModelIdentity:
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> "ModelIdentity":
-        """The identity that `as_json` described."""
         prompts = tuple((name, text) for name, text in found["prompts"])
         return cls(recorded_model_name(found["name"]), found["fingerprint"], prompts, found.get("headings", False))
 
@@ -142,7 +140,7 @@ class Index(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Release files and connections; closing twice is no error."""
+        """Release files and connections, as leaving a `with` block does; closing twice is no error."""
 
     def check_model(self, model: ModelIdentity) -> None:
         """Refuse a model that did not compute this index's vectors.
@@ -158,15 +156,10 @@ class Index(ABC):
             )
 
     def __len__(self) -> int:
-        """How many records there are."""
         return self.count()
 
     def __enter__(self: Opened) -> Opened:
-        """The index itself; leaving the block closes it."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
+    def __exit__(self, *error: object) -> None:
         self.close()

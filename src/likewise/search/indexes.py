@@ -67,9 +67,9 @@ def opened_or_created(location: str, dimension: int, model: ModelIdentity | None
     return index
 
 
-def _check_holds(index: Index, dimension: int, model: ModelIdentity | None) -> None:
-    if index.dimension != dimension:
-        raise BadInput(f"{index.location} has vectors of {index.dimension} numbers; got such of {dimension}")
+def _check_holds(index: Index, width: int, model: ModelIdentity | None) -> None:
+    if index.width != width:
+        raise BadInput(f"{index.location} has vectors of {index.width} dimensions; got {width}")
     if model is None or index.model is None:
         return
     index.check_model(model)

@@ -33,9 +33,7 @@ def search_quantized(
     """The k rows of greatest cosine for each query, found by a scan of the quantized vectors.
 
     Args:
-        queries: a row a query, in full.
         quantized: of `quantize_int8` or `quantize_bits`.
-        k: how many rows each query gets.
         vectors: those that were quantized: the `rescore * k` best of the scan get their exact cosine. None: scores are
             the scan's, approximate cosines for int8, and for bits the share of equal signs minus that of others.
         rescore: candidates for each row wanted, 1 or more (default: `CANDIDATES`).

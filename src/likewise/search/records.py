@@ -12,6 +12,7 @@ from jaxtyping import Shaped
 
 from ..arrays.similarity import check_finite_rows, number_table
 from ..errors import BadInput
+from ..files.lines import is_utf8
 
 Value = str | int | float | bool | None
 """A value of metadata."""
@@ -66,10 +67,16 @@ def checked_records(records: Records, dimension: int) -> Records:
     return Records(records.ids, vectors, records.texts, records.metadata)
 
 
-def check_ids(ids: Sequence[Any]) -> None:
-    """Refuses ids that are no strings, are empty, or occur twice."""
+def listed_ids(ids: Sequence[str]) -> list[str]:
+    """The ids as a list, unless they are one string, which is a sequence too."""
     if isinstance(ids, str):
         raise BadInput(f"expected a list of ids; got the one string {ids!r}")
+    return list(ids)
+
+
+def check_ids(ids: Sequence[Any]) -> None:
+    """Refuse ids that are not strings, are empty, or occur twice."""
+    listed_ids(ids)
     if are_storable(ids) and all(ids) and len({*ids}) == len(ids):
         return
     seen: set[str] = set()
@@ -88,7 +95,7 @@ def are_storable(texts: Sequence[Any]) -> bool:
         return False
     for start in range(0, len(texts), AT_ONCE):
         joined = "".join(filter(None, texts[start : start + AT_ONCE]))
-        if "\0" in joined or not (joined.isascii() or _is_unicode(joined)):
+        if "\0" in joined or not (joined.isascii() or is_utf8(joined)):
             return False
     return True
 
@@ -107,15 +114,6 @@ def metadata_is_storable(rows: Sequence[Any]) -> bool:
     small = min(of_type[int], default=0) >= -(1 << 63) and max(of_type[int], default=0) < 1 << 63
     good = small and all(map(math.isfinite, of_type[float])) and all(map(str.isidentifier, names))
     return good and are_storable(of_type[str])
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether it has no half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def check_storable(text: str, what: str) -> None:

@@ -37,7 +37,8 @@ def test_an_unknown_layout_is_answered_by_those_there_are():
         map_layout(np.eye(3), "umap")
 
 
-def test_tsne_names_the_extra_it_needs(monkeypatch):
-    monkeypatch.setitem(sys.modules, "likewise.cluster.tsne", None)
+def test_tsne_names_the_extra_it_needs_and_components_need_none(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.manifold", None)
+    assert map_layout(np.eye(3), "pca").shape == (3, 2)
     with pytest.raises(MissingExtra, match="a map by t-sne needs the package scikit-learn"):
         map_layout(np.eye(3), "t-sne")

@@ -47,6 +47,11 @@ def test_a_text_finds_itself_first(index):
         assert second.scores["cosine"] <= best.scores["cosine"]
 
 
+def test_a_document_without_text_is_not_counted(index):
+    report = index.add([Document("They sleep.", "/a.md"), Document("", "/b.md"), Document(" \n", "/c.md")])
+    assert (report.documents, report.added) == (1, 1)
+
+
 def test_the_order_is_that_of_the_cosine(index, embedder):
     index.add(TEXTS)
     cosines = embedder.encode(TEXTS) @ embedder.encode(["cat"])[0]

@@ -144,7 +144,7 @@ def _model(args: argparse.Namespace) -> "tuple[VectorOrigin, EncodeShards]":
 
 def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int | None) -> "EncodeShards":
     from ...distribute.encode import in_this_process
-    from ...distribute.workers.model_choice import ModelChoice
+    from ...distribute.shards import ModelChoice
     from ...distribute.workers.processes import in_workers
     from ...errors import BadInput
     from ...native.threads import thread_count

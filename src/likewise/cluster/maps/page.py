@@ -12,6 +12,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
+from ...files.lines import is_utf8
 from ...runtime.atomic_files import atomic_file
 from .cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 
@@ -62,20 +63,11 @@ def _data(shown: ClusterMap) -> dict[str, object]:
 def json_for_script(value: object) -> str:
     """JSON that can stand in a script element: nothing in it can end the element or begin a comment."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if not _is_utf8(text):
+    if not is_utf8(text):
         text = json.dumps(value, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def _is_utf8(text: str) -> bool:
-    """Whether it can be encoded; half of a surrogate pair cannot, and needs JSON's escapes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _part(name: str) -> str:

@@ -1,5 +1,6 @@
 """Which columns the output has beside id, text and vector, and of what type: what holds every value of every source."""
 
+import base64
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -59,10 +60,8 @@ class ColumnKinds:
         """What follows is of this source."""
         self._ending, self._seen = data_ending(path), set()
         if self._ending == ".parquet":
-            from .arrow_types import column_types
-
-            for name, stored in column_types(open_parquet(path)).items():
-                self._stored.setdefault(name, set()).add(stored)
+            for column in open_parquet(path).schema_arrow:
+                self._stored.setdefault(column.name, set()).add(type_name(column.type))
 
     def add(self, row: TextRow) -> None:
         """One more row."""
@@ -99,6 +98,23 @@ def output_names(sources: Iterable[str]) -> dict[str, str]:
             name += "_"
         names[source] = name
     return names
+
+
+def type_name(found: Any) -> str:
+    """A type of Arrow as a text for a manifest: its name if that is simple, else its description in base64."""
+    import pyarrow as pa
+
+    simple = str(found) in KINDS_OF_TYPE.values()
+    return str(found) if simple else base64.b64encode(pa.schema([pa.field("", found)]).serialize()).decode()
+
+
+def type_of_name(name: str) -> Any:
+    """The type that `type_name` described."""
+    import pyarrow as pa
+
+    if name in KINDS_OF_TYPE.values():
+        return pa.type_for_alias(name)
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(name))).field(0).type
 
 
 def column_kind(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...errors import BadInput
 from ...files.line_formats import LINE_FORMATS, distinct_columns, json_objects
-from ...files.lines import BEGINNING, LinePlace, data_ending, open_lines, refuse_row
+from ...files.lines import BEGINNING, LinePlace, data_ending, is_utf8, open_lines, refuse_row
 from ...files.read import choose_text_column, parquet_rows
 
 Values = Mapping[str, Any]
@@ -117,15 +117,6 @@ def _no_text(values: Values, text: str) -> str:
     if found is None:
         return f"the text in column {text!r} is null"
     return f"expected a text in column {text!r}, found {str(found)[:40]!r} ({type(found).__name__})"
-
-
-def is_utf8(text: str) -> bool:
-    """Whether UTF-8 can hold a text: half of a surrogate pair, which JSON's escapes can write, it cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _named_rows(path: Path, start: LinePlace, reject: Reject, used: Sequence[str | None] | None) -> Iterator[NamedRow]:

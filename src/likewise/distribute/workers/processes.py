@@ -20,8 +20,7 @@ from ...runtime.progress import Advance
 from ...runtime.temporary_files import remove_abandoned
 from ..encode import EncodeShards
 from ..output_folder import SHARD_NAME
-from ..shards import EncodeJob, ShardRecord
-from .model_choice import ModelChoice
+from ..shards import EncodeJob, ModelChoice, ShardRecord
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MOST_DEATHS = 3

@@ -19,8 +19,7 @@ from ...runtime.progress import Advance
 from ...runtime.temporary_files import remove_abandoned
 from ..encode import EncodeShards
 from ..output_folder import SHARD_NAME
-from ..shards import EncodeJob, ShardRecord, encode_shard
-from .model_choice import ModelChoice
+from ..shards import EncodeJob, ModelChoice, ShardRecord, encode_shard
 
 try:
     import ray

@@ -18,8 +18,7 @@ from typing import Any, TextIO
 
 from ...errors import LikewiseError
 from ..output_folder import OutputFolder
-from ..shards import encode_shard
-from .model_choice import ModelChoice
+from ..shards import ModelChoice, encode_shard
 
 REPORT_EVERY = 0.2  # seconds between reports of progress
 

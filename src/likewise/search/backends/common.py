@@ -1,15 +1,48 @@
 """What every backend refuses in the same words, stores in the same form, and reads of a server's address."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
-from ...errors import BadInput
+import numpy as np
+
+from ...errors import BadInput, LikewiseError
 from ...runtime.arguments import known_name
+from ..exact import UnitRows
+from ..filters import Condition, named_columns, parse_filter
 from ..filters.languages import json_value
 from ..index import Match
-from ..records import Value
+from ..records import Records, Value
+
+T = TypeVar("T")
+StoredColumns = tuple[str, str | None, Mapping[str, Value], float, Any]
+"""Id, text, metadata, the length that the vector had, and the vector at length 1."""
+PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+"""Seconds between attempts to reach a server: 6.3 in all."""
+SECRETS = ("password", "sslpassword", "token")
+"""Options that are left out of what is shown."""
+
+
+def stored_columns(records: Records) -> Iterator[StoredColumns]:
+    """What is stored of each record."""
+    units, count = UnitRows.of(np.asarray(records.vectors)), len(records)
+    texts, metadata = records.texts or [None] * count, records.metadata or [{}] * count
+    return zip(records.ids, texts, metadata, units.lengths.tolist(), units.rows, strict=True)
+
+
+def stored_records(
+    rows: Sequence[Sequence[Any]],
+    width: int,
+    metadata: Callable[[Any], Any] = json.loads,
+    vector: Callable[[Any], np.ndarray] = np.asarray,
+) -> Records:
+    """Records of rows in the order of `stored_columns`, by what reads their metadata and their vectors."""
+    units = np.array([vector(row[4]) for row in rows], np.float32).reshape(len(rows), width)
+    original = UnitRows(units, np.array([row[3] for row in rows], np.float64)).original()
+    return Records([row[0] for row in rows], original, [row[1] for row in rows], [metadata(row[2]) for row in rows])
 
 
 def metadata_json(metadata: Mapping[str, Value]) -> str:
@@ -20,16 +53,6 @@ def metadata_json(metadata: Mapping[str, Value]) -> str:
 def as_matches(pairs: Iterable[tuple[Any, Any]]) -> list[Match]:
     """Ids and inner products of rows of length 1; rounding takes no cosine beyond 1."""
     return [Match(str(name), min(1.0, max(-1.0, float(score)))) for name, score in pairs]
-
-
-T = TypeVar("T")
-
-
-def id_list(ids: Sequence[str]) -> list[str]:
-    """The ids as a list."""
-    if isinstance(ids, str):
-        raise BadInput(f"expected a list of ids; got the one string {ids!r}")
-    return list(ids)
 
 
 def found_in_order(ids: Sequence[str], found: Mapping[str, T], location: str) -> list[T]:
@@ -52,13 +75,36 @@ def check_not_read_only(location: str, read_only: bool) -> None:
         raise BadInput(f"{location} was opened read-only; open it without read_only to write")
 
 
-def unknown_filter_column(column: str, location: str) -> BadInput:
-    """The error for a filter over a column that no record has."""
-    return BadInput(f"no record of {location} has the column {column!r} of the filter")
+def checked_filter(
+    where: str, location: str, has_column: Callable[[str], Any], columns: Iterable[str] | None = None
+) -> Condition:
+    """The conditions of a filter, if each of its columns is in some record; `columns`: all there are, for the error."""
+    condition = parse_filter(where)
+    for name in named_columns(condition):
+        if not has_column(name):
+            known = ", ".join(sorted(columns or ()))
+            known = (
+                f"; its columns are {known}" if known else "" if columns is None else "; its records have no metadata"
+            )
+            raise BadInput(f"no record of {location} has the column {name!r} of the filter{known}")
+    return condition
 
 
-SECRETS = ("password", "sslpassword", "token")
-"""Options that are left out of what is shown."""
+def retried(
+    attempt: Callable[[], T],
+    errors: type[Exception] | tuple[type[Exception], ...],
+    explain: Callable[[Any], tuple[LikewiseError, bool]],
+) -> T:
+    """The result of an attempt, repeated after pauses; `explain` makes of an error ours, and whether it is final."""
+    for pause in (*PAUSES, None):
+        try:
+            return attempt()
+        except errors as error:
+            explained, is_final = explain(error)
+            if pause is None or is_final:
+                raise explained from None
+            time.sleep(pause)
+    raise AssertionError("the last attempt returns or raises")
 
 
 @dataclass(frozen=True)
@@ -78,15 +124,29 @@ class ServerAddress:
         """Read a location; options that are not ours stay in `url`."""
         parts = _split(location, scheme)
         table = unquote(parts.fragment)
-        _check_table(table, scheme)
+        if not table or set(table) & set("\0%") or len(table.encode("utf-8", "replace")) > 63:
+            raise BadInput(
+                f"the location of an index ends in #{table:.80}; expected the name of a table after #, of 1 to 63 "
+                f"bytes and without %, as in {scheme}://localhost/database#passages"
+            )
         given = parse_qsl(parts.query, keep_blank_values=True)
         ours = {name: known_name(name, value, options[name]) for name, value in given if name in options}
         theirs = _query([pair for pair in given if pair[0] not in options])
         user, at, host = parts.netloc.rpartition("@")
-        shown = parts._replace(
-            netloc=user.partition(":")[0] + at + host, query=_query([pair for pair in given if pair[0] not in SECRETS])
-        )
+        query = _query([pair for pair in given if pair[0] not in SECRETS])
+        shown = parts._replace(netloc=user.partition(":")[0] + at + host, query=query)
         return cls(parts._replace(query=theirs, fragment="").geturl(), table, ours, shown.geturl())
+
+    def check_created(self, row: tuple[int, str, Any] | None) -> tuple[int, str, Any]:
+        """The width, kind and model that were found under this address, if `create` made it so."""
+        if row is None or self.options.get("index", row[1]) != row[1]:
+            found = "none there" if row is None else f"index={row[1]}"
+            raise BadInput(f"{self.shown}: expected an index that `create` made from this location; found {found}")
+        return row
+
+    def taken(self) -> BadInput:
+        """The error of making an index where there is one."""
+        return BadInput(f"{self.shown} is there already; open it, or choose another name after #")
 
 
 def _query(pairs: Sequence[tuple[str, str]]) -> str:
@@ -103,11 +163,3 @@ def _split(location: str, scheme: str) -> SplitResult:
     if parts.scheme != scheme:
         raise BadInput(f"the location of an index begins with {location.partition(':')[0]!r:.20}; {expected}")
     return parts
-
-
-def _check_table(table: str, scheme: str) -> None:
-    if not table or set(table) & set("\0%") or len(table.encode("utf-8", "replace")) > 63:
-        raise BadInput(
-            f"the location of an index ends in #{table:.80}; expected the name of a table after #, of 1 to 63 bytes "
-            f"and without %, as in {scheme}://localhost/database#passages"
-        )

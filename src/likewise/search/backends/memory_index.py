@@ -15,10 +15,10 @@ from ...arrays.similarity import unit, unit_cosine
 from ...errors import BadInput
 from ...runtime.arguments import whole_number
 from ..exact import checked_queries, nearest
-from ..filters import matches, named_columns, parse_filter
+from ..filters import matches
 from ..index import Index, Match, ModelIdentity
-from ..records import Records, Value, check_ids, checked_records
-from .common import check_new, check_not_read_only, found_in_order, id_list
+from ..records import Records, Value, check_ids, checked_records, listed_ids
+from .common import check_new, check_not_read_only, checked_filter, found_in_order
 
 SCHEME = "memory:"
 
@@ -111,13 +111,13 @@ class MemoryIndex(Index):
 
     def get(self, ids: Sequence[str]) -> Records:
         known = self._kept.records
-        return self._block(ids, found_in_order(id_list(ids), known, self.location))
+        return self._block(ids, found_in_order(listed_ids(ids), known, self.location))
 
     def records(self, block: int = 1000) -> Iterator[Records]:
         known = self._kept.records
-        yield from (
-            self._block(list(known), list(known.values())).blocks(whole_number("block", block)) if known else ()
-        )
+        block = whole_number("block", block)
+        if known:
+            yield from self._block(list(known), list(known.values())).blocks(block)
 
     def count(self, where: str | None = None) -> int:
         """How many pass."""
@@ -130,11 +130,8 @@ class MemoryIndex(Index):
         known = self._kept.records
         if where is None:
             return known
-        condition = parse_filter(where)
         columns = {name for record in known.values() for name in record.metadata}
-        for column in named_columns(condition):
-            if column not in columns:
-                raise unknown_column(column, columns, self.location)
+        condition = checked_filter(where, self.location, columns.__contains__, columns)
         return {name: record for name, record in known.items() if matches(condition, record.metadata)}
 
     def _block(self, ids: Sequence[str], rows: Sequence[MemoryRecord]) -> Records:
@@ -146,9 +143,3 @@ def _rows(records: Records) -> dict[str, MemoryRecord]:
     none = [None] * len(records)
     columns = zip(records.ids, records.vectors, records.texts or none, records.metadata or none, strict=True)
     return {name: MemoryRecord(vector.copy(), text, dict(metadata or {})) for name, vector, text, metadata in columns}
-
-
-def unknown_column(column: str, columns: set[str], location: str) -> BadInput:
-    """The error for a filter over a column that no record has."""
-    known = f"its columns are {', '.join(sorted(columns))}" if columns else "its records have no metadata"
-    return BadInput(f"no record of {location} has the column {column!r} of the filter; {known}")

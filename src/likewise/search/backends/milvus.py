@@ -8,31 +8,31 @@ Exact by default; `?index=hnsw` before the # keeps an approximate index (HNSW). 
 
 import json
 import logging
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 from jaxtyping import Shaped
 
-from ...errors import BadInput, ServerUnavailable
+from ...errors import BadInput, LikewiseError, ServerUnavailable
 from ...runtime.arguments import whole_number
 from ...runtime.installation import missing_extra
-from ..exact import UnitRows, checked_queries
-from ..filters import named_columns, parse_filter
+from ..exact import checked_queries
 from ..filters.languages import FIELD, milvus_expression, milvus_has_column, milvus_literal, values_by_kind
 from ..index import Index, Match, ModelIdentity
-from ..records import Records, Value, check_ids, checked_records
+from ..records import Records, check_ids, checked_records, listed_ids
 from .common import (
     ServerAddress,
     as_matches,
     check_new,
     check_not_read_only,
+    checked_filter,
     found_in_order,
-    id_list,
     metadata_json,
-    unknown_filter_column,
+    retried,
+    stored_columns,
+    stored_records,
 )
 
 try:
@@ -43,8 +43,6 @@ except ImportError:
 
 logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints a trace of every error that it raises
 
-PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-"""Seconds between attempts to reach the server: 6.3 in all."""
 TIMEOUT = 30.0
 """Seconds in which one call must be answered."""
 NOT_CONNECTED = 2
@@ -76,23 +74,13 @@ class MilvusCalls:
             pages.close()
 
     def close(self) -> None:
-        """Close the connection."""
         self._client.close()
 
     def _retried(self, call: Callable[[], Any]) -> Any:
-        """The result of a call, which is repeated after a pause while the server is away."""
-        for pause in (*PAUSES, None):
-            try:
-                return call()
-            except (MilvusException, grpc.RpcError) as error:
-                explained = self._explained(error)
-                if pause is None or isinstance(explained, BadInput):
-                    raise explained from None
-                time.sleep(pause)
-        raise AssertionError("the last attempt returns or raises")
+        return retried(call, (MilvusException, grpc.RpcError), self._explained)
 
     def _loaded(self, method: str, *args: Any, **options: Any) -> Any:
-        """The result of a method; where the collection, its first argument, is not in memory, it is loaded first."""
+        """The result of a method; if the collection, its first argument, is not in memory, it is loaded first."""
         try:
             return getattr(self._client, method)(*args, **options)
         except MilvusException as error:
@@ -101,12 +89,12 @@ class MilvusCalls:
         self._client.load_collection(args[0], timeout=TIMEOUT)
         return getattr(self._client, method)(*args, **options)
 
-    def _explained(self, error: Any) -> BadInput | ServerUnavailable:
+    def _explained(self, error: Any) -> tuple[LikewiseError, bool]:
         message = " ".join(str(getattr(error, "message", "") or error).split())[:300]
         if isinstance(error, grpc.RpcError) or error.code == NOT_CONNECTED or isinstance(error.code, grpc.StatusCode):
             advice = "Whether a write was stored is not known; repeating it is harmless once the server is back"
-            return ServerUnavailable(f"{self._shown} cannot be reached: {message}. {advice}")
-        return BadInput(f"{self._shown}: the server refused: {message}")
+            return ServerUnavailable(f"{self._shown} cannot be reached: {message}. {advice}"), False
+        return BadInput(f"{self._shown}: the server refused: {message}"), True
 
 
 def _parameters(address: ServerAddress) -> dict[str, str]:
@@ -125,31 +113,23 @@ MAX_BYTES = 65_535
 MAX_REQUEST = 48 << 20
 """Bytes of the vectors and texts of one call: Milvus refuses a request of more than 64 MB, and stores no two as one."""
 FIELDS = ["id", "text", "metadata", "length", "vector"]
-DESCRIPTIONS = "likewise_indexes"
+DESCRIPTIONS, DESCRIBED = "likewise_indexes", ("width", "kind", "model")
 PARAMETERS: Mapping[str, dict[str, Any]] = {
     "exact": {"index_type": "FLAT"},
     "hnsw": {"index_type": "HNSW", "params": {"M": 16, "efConstruction": 200}},
 }
 
 
-def milvus_dimension(dimension: object) -> int:
-    """The dimension, if Milvus can hold such vectors."""
-    dimension = whole_number("dimension", dimension)
-    if dimension not in DIMENSIONS:
-        raise BadInput(f"dimension is {dimension:,}; Milvus takes {DIMENSIONS[0]} to {DIMENSIONS[-1]:,}")
-    return dimension
-
-
-def _create(calls: MilvusCalls, address: ServerAddress, description: Mapping[str, Any]) -> None:
+def _create(calls: MilvusCalls, address: ServerAddress, row: tuple[int, str, Any]) -> None:
     """Make an index's collection, and then the row that describes it, which makes it an index."""
     if calls("has_collection", address.table):
-        raise BadInput(f"{address.shown} is there already; open it, or choose another name after #")
+        raise address.taken()
     if not calls("has_collection", DESCRIPTIONS):
         _create_collection(calls, DESCRIPTIONS, {"description": DataType.VARCHAR}, DIMENSIONS[0], "exact")
     fields = {"text": DataType.VARCHAR, "metadata": DataType.VARCHAR, FIELD: DataType.JSON, "length": DataType.DOUBLE}
-    _create_collection(calls, address.table, fields, description["width"], description["kind"])
-    row = {"id": address.table, "description": json.dumps(description), "vector": [0.0] * DIMENSIONS[0]}
-    calls("upsert", DESCRIPTIONS, [row])
+    _create_collection(calls, address.table, fields, row[0], row[1])
+    description = json.dumps(dict(zip(DESCRIBED, row, strict=True)))
+    calls("upsert", DESCRIPTIONS, [{"id": address.table, "description": description, "vector": [0.0] * WIDTHS[0]}])
 
 
 def _create_collection(calls: MilvusCalls, name: str, fields: Mapping[str, Any], dimension: int, kind: str) -> None:
@@ -164,32 +144,29 @@ def _create_collection(calls: MilvusCalls, name: str, fields: Mapping[str, Any],
     calls("create_collection", name, schema=schema, index_params=index, consistency_level="Strong")
 
 
-def milvus_description(calls: MilvusCalls, name: str) -> Any:
-    """Dimension, kind and model of an index; None if there is none of this name."""
+def _description(calls: MilvusCalls, name: str) -> tuple[int, str, Any] | None:
+    """Width, kind and model of an index; None if there is none of this name."""
     if not calls("has_collection", DESCRIPTIONS) or not calls("has_collection", name):
         return None
     rows = calls("query", DESCRIPTIONS, filter=f"id == {milvus_literal(name)}", output_fields=["description"])
-    return json.loads(rows[0]["description"]) if rows else None
+    found = json.loads(rows[0]["description"]) if rows else None
+    return found and (found["width"], found["kind"], found["model"])
 
 
-def milvus_rows(records: Records) -> list[dict[str, Any]]:
+def _rows(records: Records) -> list[dict[str, Any]]:
     """Records as Milvus takes them."""
-    stored = UnitRows.of(np.asarray(records.vectors))
-    texts, metadata = records.texts or [None] * len(records), records.metadata or [{}] * len(records)
-    columns = (records.ids, texts, metadata, stored.lengths.tolist(), stored.rows)
-    rows = [_row(*values) for values in zip(*columns, strict=True)]
-    total = stored.rows.nbytes + sum(_checked_bytes(row) for row in rows)
+    rows: list[dict[str, Any]] = [
+        {"id": name, "text": text, "metadata": metadata_json(metadata), FIELD: values_by_kind(metadata)}
+        | {"length": length, "vector": vector}
+        for name, text, metadata, length, vector in stored_columns(records)
+    ]
+    total = sum(row["vector"].nbytes + _checked_bytes(row) for row in rows)
     if total > MAX_REQUEST:
         raise BadInput(
             f"{len(records):,} records have {total:,} bytes; expected at most {MAX_REQUEST:,} in one call, which is "
             "stored whole or not at all: add `records.blocks(1000)` one after the other"
         )
     return rows
-
-
-def _row(name: str, text: str | None, metadata: Mapping[str, Value], length: float, vector: Any) -> dict[str, Any]:
-    kinds = values_by_kind(metadata)
-    return dict(zip([*FIELDS, FIELD], [name, text, metadata_json(metadata), length, vector, kinds], strict=True))
 
 
 def _checked_bytes(row: Mapping[str, Any]) -> int:
@@ -201,12 +178,9 @@ def _checked_bytes(row: Mapping[str, Any]) -> int:
     return sum(sizes.values()) + sizes["metadata"]  # the JSON field holds the same values again
 
 
-def records_of_rows(rows: Sequence[Mapping[str, Any]], dimension: int) -> Records:
+def _records_of(rows: Iterable[Mapping[str, Any]], width: int) -> Records:
     """Records of rows that were queried with `FIELDS`."""
-    vectors = np.array([row["vector"] for row in rows], np.float32).reshape(len(rows), dimension)
-    original = UnitRows(vectors, np.array([row["length"] for row in rows], np.float64)).original()
-    metadata = [json.loads(row["metadata"]) for row in rows]
-    return Records([row["id"] for row in rows], original, [row["text"] for row in rows], metadata)
+    return stored_records([[row[field] for field in FIELDS] for row in rows], width)
 
 
 MAX_K = 16_384
@@ -219,39 +193,41 @@ EF = 100
 class MilvusIndex(Index):
     """A collection of records, and a row in the collection `likewise_indexes` that describes it."""
 
-    def __init__(self, address: ServerAddress, calls: MilvusCalls, description: Any, *, read_only: bool) -> None:
-        self.location, self._name, self._calls = address.shown, address.table, calls
-        self.dimension, self.kind, self._read_only = description["width"], description["kind"], read_only
-        self.model = None if description["model"] is None else ModelIdentity.from_json(description["model"])
+    def __init__(
+        self, address: ServerAddress, calls: MilvusCalls, row: tuple[int, str, Any], *, read_only: bool = False
+    ) -> None:
+        self.location, self._name, self._calls, self._read_only = address.shown, address.table, calls, read_only
+        self.width, self.kind = row[0], row[1]
+        self.model = None if row[2] is None else ModelIdentity.from_json(row[2])
 
     @classmethod
     def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "MilvusIndex":
         address = ServerAddress.parse(location, SCHEME, OPTIONS)
-        described = None if model is None else model.as_json()
-        kind = address.options.get("index", "exact")
-        description = {"width": milvus_dimension(dimension), "kind": kind, "model": described}
+        if whole_number("width", width) not in WIDTHS:
+            raise BadInput(f"width is {width:,}; Milvus takes {WIDTHS[0]} to {WIDTHS[-1]:,}")
+        row = (width, address.options.get("index", "exact"), None if model is None else model.as_json())
         calls = MilvusCalls(address)
-        _create(calls, address, description)
-        return cls(address, calls, description, read_only=False)
+        _create(calls, address, row)
+        return cls(address, calls, row)
 
     @classmethod
     def open(cls, location: str, *, read_only: bool = False) -> "MilvusIndex":
         address = ServerAddress.parse(location, SCHEME, OPTIONS)
         calls = MilvusCalls(address)
-        description = milvus_description(calls, address.table)
-        if description is None or address.options.get("index", description["kind"]) != description["kind"]:
+        try:
+            row = address.check_created(_description(calls, address.table))
+        except BaseException:
             calls.close()
-            found = "none there" if description is None else f"index={description['kind']}"
-            raise BadInput(f"{address.shown}: expected an index that `create` made from this location; found {found}")
-        return cls(address, calls, description, read_only=read_only)
+            raise
+        return cls(address, calls, row, read_only=read_only)
 
     def add(self, records: Records) -> None:
-        rows = self._rows(records)
+        rows = self._checked_rows(records)
         check_new(self._existing(records.ids), self.location)
         self._store(rows)
 
     def upsert(self, records: Records) -> None:
-        self._store(self._rows(records))
+        self._store(self._checked_rows(records))
 
     def delete(self, ids: Sequence[str]) -> int:
         check_ids(ids)
@@ -275,13 +251,13 @@ class MilvusIndex(Index):
         return [as_matches((hit["id"], hit["distance"]) for hit in hits) for hits in found]
 
     def get(self, ids: Sequence[str]) -> Records:
-        names = id_list(ids)
+        names = listed_ids(ids)
         found = {row["id"]: row for row in self._with_ids(names, FIELDS)}
-        return records_of_rows(found_in_order(names, found, self.location), self.dimension)
+        return _records_of(found_in_order(names, found, self.location), self.width)
 
     def records(self, block: int = 1000) -> Iterator[Records]:
         for page in self._calls.pages(self._name, whole_number("block", block), FIELDS):
-            yield records_of_rows(page, self.dimension)
+            yield _records_of(page, self.width)
 
     def count(self, where: str | None = None) -> int:
         """How many records there are, or how many pass the filter."""
@@ -295,11 +271,11 @@ class MilvusIndex(Index):
         """The filter in Milvus' language; "" passes all."""
         if where is None:
             return ""
-        condition = parse_filter(where)
-        for name in named_columns(condition):
-            if not self._calls("query", self._name, filter=milvus_has_column(name), output_fields=["id"], limit=1):
-                raise unknown_filter_column(name, self.location)
-        return milvus_expression(condition)
+
+        def has_column(name: str) -> Any:
+            return self._calls("query", self._name, filter=milvus_has_column(name), output_fields=["id"], limit=1)
+
+        return milvus_expression(checked_filter(where, self.location, has_column))
 
     def _existing(self, ids: Sequence[str]) -> list[str]:
         return [row["id"] for row in self._with_ids(ids, ["id"])]
@@ -309,9 +285,9 @@ class MilvusIndex(Index):
             some = _among(ids[start : start + ID_BLOCK])
             yield from self._calls("query", self._name, filter=some, output_fields=fields)
 
-    def _rows(self, records: Records) -> list[dict[str, Any]]:
+    def _checked_rows(self, records: Records) -> list[dict[str, Any]]:
         check_not_read_only(self.location, self._read_only)
-        return milvus_rows(checked_records(records, self.dimension))
+        return _rows(checked_records(records, self.width))
 
     def _store(self, rows: list[dict[str, Any]]) -> None:
         if rows:

@@ -8,7 +8,6 @@ is an inner product, which is defined for a zero row, too.
 """
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
@@ -20,32 +19,32 @@ from jaxtyping import Shaped
 from ...errors import BadInput, LikewiseError, ServerUnavailable
 from ...runtime.arguments import whole_number
 from ...runtime.installation import missing_extra
-from ..exact import UnitRows, checked_queries
-from ..filters import named_columns, parse_filter
+from ..exact import checked_queries
 from ..filters.languages import postgres_where
 from ..index import Index, Match, ModelIdentity
-from ..records import Records, check_ids, checked_records
+from ..records import Records, check_ids, checked_records, listed_ids
 from .common import (
     ServerAddress,
     as_matches,
     check_new,
     check_not_read_only,
+    checked_filter,
     found_in_order,
-    id_list,
     metadata_json,
-    unknown_filter_column,
+    retried,
+    stored_columns,
+    stored_records,
 )
 
 try:
     import psycopg
+    from pgvector import Vector
     from pgvector.psycopg import register_vector
     from psycopg.sql import SQL, Composed, Identifier, Literal
     from psycopg.types.json import Jsonb
 except ImportError:
     raise missing_extra("psycopg", "pgvector", "an index in PostgreSQL") from None
 
-PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-"""Seconds between attempts to connect: 6.3 in all."""
 STARTING = ("starting up", "shutting down", "recovery", "too many", "slots are reserved")
 """Parts of a server's refusals that end by themselves; any other refusal, as of a password, is final."""
 
@@ -94,21 +93,25 @@ class PostgresTransactions:
 
     def _begun(self) -> Connection:
         """A connection on which a transaction has begun; a broken one is replaced, with pauses between attempts."""
-        for pause in (*PAUSES, None):
-            try:
-                connection = self._connection or self._connect()
-                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if self.read_only else "BEGIN")
-                self._register_vectors(connection)
-                return connection
-            except psycopg.OperationalError as error:
-                self.close()
-                if pause is None or _is_final(error):
-                    raise self._unreachable(error) from None
-                time.sleep(pause)
-            except psycopg.Error as error:
-                self.close()
-                raise BadInput(f"{self.address.shown} cannot be opened: {_one_line(error)}") from None
-        raise AssertionError("the last attempt returns or raises")
+
+        def attempt() -> Connection:
+            connection = self._connection or self._connect()
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if self.read_only else "BEGIN")
+            self._register_vectors(connection)
+            return connection
+
+        return retried(attempt, psycopg.Error, self._not_begun)
+
+    def _not_begun(self, error: psycopg.Error) -> tuple[LikewiseError, bool]:
+        """What that means; a server's answer that it does not let us in is final: others attempts would be slower."""
+        self.close()
+        if not isinstance(error, psycopg.OperationalError):
+            return BadInput(f"{self.address.shown} cannot be opened: {_one_line(error)}"), True
+        unavailable = ServerUnavailable(
+            f"{self.address.shown} cannot be reached: {_one_line(error)}. Nothing was stored; check that the server "
+            "runs and that the address, the database, the user and the password are right"
+        )
+        return unavailable, "FATAL" in str(error) and not any(part in str(error) for part in STARTING)
 
     def _connect(self) -> Connection:
         self._connection = psycopg.connect(self.address.url, autocommit=True, connect_timeout=10)
@@ -134,17 +137,6 @@ class PostgresTransactions:
             return ServerUnavailable(f"the connection to {self.address.shown} was lost: {_one_line(error)}. {stage}")
         self._roll_back(connection)
         return BadInput(f"{self.address.shown}: the server refused: {_one_line(error)}")
-
-    def _unreachable(self, error: psycopg.Error) -> ServerUnavailable:
-        return ServerUnavailable(
-            f"{self.address.shown} cannot be reached: {_one_line(error)}. Nothing was stored; check that the server "
-            "runs and that the address, the database, the user and the password are right"
-        )
-
-
-def _is_final(error: psycopg.OperationalError) -> bool:
-    """Whether a server answered that it does not let us in, so that another attempt would only be slower."""
-    return "FATAL" in str(error) and not any(part in str(error) for part in STARTING)
 
 
 def _one_line(error: psycopg.Error) -> str:
@@ -184,14 +176,6 @@ NEAREST = {
 NEXT_BLOCK = "SELECT {columns}, position FROM {table} WHERE position > %s ORDER BY position LIMIT %s"
 
 
-def pgvector_dimension(dimension: object, kind: str) -> int:
-    """The dimension, if pgvector can hold such vectors."""
-    dimension = whole_number("dimension", dimension)
-    if dimension > MAX_DIMENSIONS[kind]:
-        raise BadInput(f"dimension is {dimension:,}; pgvector takes at most {MAX_DIMENSIONS[kind]:,} with index={kind}")
-    return dimension
-
-
 def create_table(cursor: Cursor, address: ServerAddress, row: tuple[int, str, Any]) -> None:
     """Make an index's table, and its row (dimension, kind, model) in `likewise_indexes`, one process at a time."""
     cursor.execute(
@@ -202,7 +186,7 @@ def create_table(cursor: Cursor, address: ServerAddress, row: tuple[int, str, An
     if encoding != "UTF8":
         raise BadInput(f"{address.shown}: the database's encoding is {encoding}; expected UTF8")
     if existing is not None:
-        raise BadInput(f"{address.shown} is there already; open it, or choose another name after #")
+        raise address.taken()
     cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
     cursor.execute(CREATE_INDEXES)
     dimension, kind, model = row
@@ -234,21 +218,15 @@ def statement(text: LiteralString, table: str, where: Any = "true") -> Composed:
 
 def copy_rows(cursor: Cursor, table: str, records: Records) -> None:
     """Send records by COPY, in PostgreSQL's binary form."""
-    stored = UnitRows.of(np.asarray(records.vectors))
     with cursor.copy(statement("COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)", table)) as copy:
         copy.set_types(TYPES)
-        for i, name in enumerate(records.ids):
-            text = None if records.texts is None else records.texts[i]
-            metadata = {} if records.metadata is None else records.metadata[i]
-            document = Jsonb(metadata, dumps=metadata_json)
-            copy.write_row((name, text, document, float(stored.lengths[i]), stored.rows[i]))
+        for name, text, metadata, length, vector in stored_columns(records):
+            copy.write_row((name, text, Jsonb(metadata, dumps=metadata_json), length, vector))
 
 
 def selected_records(rows: Sequence[tuple[Any, ...]], dimension: int) -> Records:
     """Records of rows that were selected with `columns`."""
-    vectors = np.array([row[4].to_numpy() for row in rows], np.float32).reshape(len(rows), dimension)
-    original = UnitRows(vectors, np.array([row[3] for row in rows], np.float64)).original()
-    return Records([row[0] for row in rows], original, [row[1] for row in rows], [row[2] for row in rows])
+    return stored_records(rows, width, dict, Vector.to_numpy)
 
 
 SCHEME = "postgresql"
@@ -270,7 +248,9 @@ class PgvectorIndex(Index):
     def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "PgvectorIndex":
         address = ServerAddress.parse(location, SCHEME, OPTIONS)
         kind = address.options.get("index", "exact")
-        row = (pgvector_dimension(dimension, kind), kind, None if model is None else model.as_json())
+        if whole_number("width", width) > MAX_WIDTHS[kind]:
+            raise BadInput(f"width is {width:,}; pgvector takes at most {MAX_WIDTHS[kind]:,} with index={kind}")
+        row = (width, kind, None if model is None else model.as_json())
         transactions = PostgresTransactions(address, read_only=False)
         try:
             with transactions.begin() as cursor:
@@ -283,12 +263,12 @@ class PgvectorIndex(Index):
     def open(cls, location: str, *, read_only: bool = False) -> "PgvectorIndex":
         address = ServerAddress.parse(location, SCHEME, OPTIONS)
         transactions = PostgresTransactions(address, read_only=read_only)
-        with transactions.begin() as cursor:
-            row = index_row(cursor, address.table)
-        if row is None or address.options.get("index", row[1]) != row[1]:
+        try:
+            with transactions.begin() as cursor:
+                row = address.check_created(index_row(cursor, address.table))
+        except BaseException:
             transactions.close()
-            found = "none there" if row is None else f"index={row[1]}"
-            raise BadInput(f"{address.shown}: expected an index that `create` made from this location; found {found}")
+            raise
         return cls(address, transactions, row)
 
     def add(self, records: Records) -> None:
@@ -323,7 +303,7 @@ class PgvectorIndex(Index):
             return [as_matches(pairs) for pairs in found]
 
     def get(self, ids: Sequence[str]) -> Records:
-        names = id_list(ids)
+        names = listed_ids(ids)
         with self._transactions.begin() as cursor:
             cursor.execute(self._sql("SELECT {columns} FROM {table} WHERE id = ANY(%s)"), [names])
             rows: dict[Any, Any] = {row[0]: row for row in cursor}
@@ -356,12 +336,11 @@ class PgvectorIndex(Index):
         """The filter as SQL with its parameters."""
         if where is None:
             return "true", []
-        condition = parse_filter(where)
-        for name in named_columns(condition):
-            cursor.execute(self._sql("SELECT 1 FROM {table} WHERE metadata ? %s LIMIT 1"), [name])
-            if cursor.fetchone() is None:
-                raise unknown_filter_column(name, self.location)
-        return postgres_where(condition)
+
+        def has_column(name: str) -> Any:
+            return cursor.execute(self._sql("SELECT 1 FROM {table} WHERE metadata ? %s LIMIT 1"), [name]).fetchone()
+
+        return postgres_where(checked_filter(where, self.location, has_column))
 
     @contextmanager
     def _writing(self) -> Iterator[Cursor]:

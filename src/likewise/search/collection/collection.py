@@ -12,11 +12,11 @@ from ...errors import BadInput
 from ...runtime.arguments import known_name, whole_number
 from ...runtime.atomic_files import target_folder
 from ...runtime.progress import Progress
-from ..backends.memory_index import unknown_column
+from ..backends.common import checked_filter
 from ..exact import UnitRows, checked_queries
-from ..filters import Condition, named_columns, parse_filter
+from ..filters import Condition
 from ..index import Index, Match, ModelIdentity
-from ..records import Records, check_ids, checked_records
+from ..records import Records, check_ids, checked_records, listed_ids
 from .collection_folder import CollectionSettings
 from .compaction import compact_collection
 from .derived_files import remove_derived
@@ -34,10 +34,9 @@ from .record_table import (
     stored_after,
     stored_of_ids,
 )
-from .repairing import RepairReport, repair_collection
 from .segments import append_rows, row_checksums
 from .snapshot import SCANS, OpenFiles, SegmentIndex, Snapshot
-from .verification import CollectionReport, verify_collection
+from .verification import CollectionReport, RepairReport, repair_collection, verify_collection
 
 
 class Collection(Index):
@@ -134,10 +133,9 @@ class Collection(Index):
             return nearest_by_words(db, query, k, None if where is None else self._condition(db, where))
 
     def get(self, ids: Sequence[str]) -> Records:
-        if isinstance(ids, str):
-            raise BadInput(f"expected a list of ids; got the one string {ids!r}")
+        names = listed_ids(ids)
         with self._files.reading() as (db, snapshot):
-            return self._records(stored_of_ids(db, ids, self.location), snapshot)
+            return self._records(stored_of_ids(db, names, self.location), snapshot)
 
     def records(self, block: int = 1000) -> Iterator[Records]:
         block, key = whole_number("block", block), 0
@@ -205,11 +203,8 @@ class Collection(Index):
 
     def _condition(self, db: Connection, where: str) -> Condition:
         """The filter, if all its columns are there."""
-        condition, columns = parse_filter(where), column_counts(db)
-        for name in named_columns(condition):
-            if name not in columns:
-                raise unknown_column(name, set(columns), self.location)
-        return condition
+        columns = column_counts(db)
+        return checked_filter(where, self.location, columns.__contains__, columns)
 
     def _records(self, found: Sequence[StoredRow], snapshot: Snapshot) -> Records:
         try:

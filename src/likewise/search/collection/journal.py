@@ -104,13 +104,8 @@ class Journal:
             self._connect("mode=ro&immutable=1")
 
     def _connect(self, options: str) -> None:
-        self.db = sqlite3.connect(
-            f"{self.path.absolute().as_uri()}?{options}",
-            uri=True,
-            isolation_level=None,
-            timeout=WAIT,
-            check_same_thread=False,
-        )
+        uri = f"{self.path.absolute().as_uri()}?{options}"
+        self.db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT, check_same_thread=False)
         self.db.create_function("fold", 1, fold, deterministic=True)
         for pragma in (
             "synchronous = FULL",

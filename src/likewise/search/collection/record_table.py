@@ -14,6 +14,7 @@ from jaxtyping import Float64, Int64, Integer
 
 from ...errors import BadInput
 from ...text.words import folded_words
+from ..backends.common import found_in_order
 from ..filters import Condition, sqlite_where
 from ..index import Match
 from ..records import Records, Value
@@ -136,13 +137,8 @@ def keys_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
 
 def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str], location: str) -> list[StoredRow]:
     """The records with these ids, in their order."""
-    found = {
-        row[2]: StoredRow(*row) for row in db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(list(ids))])
-    }
-    for name in ids:
-        if name not in found:
-            raise BadInput(f"the id {name!r} is not in {location}")
-    return [found[name] for name in ids]
+    rows = db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(ids)])
+    return found_in_order(ids, {row[2]: StoredRow(*row) for row in rows}, location)
 
 
 def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[int, str]:

@@ -2,8 +2,7 @@
 
 import math
 import re
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from ...errors import BadInput
 from ..records import check_storable
@@ -41,8 +40,7 @@ TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class FilterToken:
+class FilterToken(NamedTuple):
     """A word, number, string or mark of a filter, and where it starts."""
 
     kind: str
@@ -51,7 +49,7 @@ class FilterToken:
 
     @property
     def keyword(self) -> str | None:
-        """The keyword in lower case; None if it is anything else."""
+        """In lower case; None if it is anything else."""
         return self.text.lower() if self.kind == "name" and self.text.lower() in KEYWORDS else None
 
 
@@ -64,12 +62,14 @@ def parse_filter(text: str) -> Condition:
 
 
 class FilterParser:
-    """Recursive descent: `parse` → `_either` → `_both` → `_negation` → `_condition`."""
+    """Recursive descent: `parse` → `_either` → `_both` → `_negation` → `_condition`.
+
+    A token is read when the one before it is used, so that what exceeds a limit is refused there, however much follows.
+    """
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = self._tokens()
-        self.position = self.depth = self.conditions = 0
+        self.text, self.depth, self.conditions = text, 0, 0
+        self._last = self._next = self._token(0)
 
     def parse(self) -> Condition:
         """The whole filter."""
@@ -136,9 +136,9 @@ class FilterParser:
         values = [self._value()]
         while self._accept(","):
             if value_kind(values[0]) != value_kind(value := self._value()):
-                self._fail(f"expected values of one kind, as the first, a {value_kind(values[0])}", back=1)
+                self._fail(f"expected values of one kind, as the first, a {value_kind(values[0])}", self._last)
             if len(values) == MAX_VALUES:
-                self._fail(f"expected at most {MAX_VALUES:,} values", back=1)
+                self._fail(f"expected at most {MAX_VALUES:,} values", self._last)
             values.append(value)
         self._expect(")")
         return tuple(values)
@@ -148,11 +148,11 @@ class FilterParser:
             self._fail('expected a pattern in quotes, such as "docs/%"')
         pattern = str(self._value())
         if len(pattern) > MAX_PATTERN:
-            self._fail(f"expected at most {MAX_PATTERN:,} characters in a pattern", back=1)
+            self._fail(f"expected at most {MAX_PATTERN:,} characters in a pattern", self._last)
         try:
             pattern_parts(pattern)
         except ValueError as error:
-            self._fail(str(error), back=1)
+            self._fail(str(error), self._last)
         return pattern
 
     def _column(self) -> str:
@@ -184,37 +184,30 @@ class FilterParser:
             self._fail("expected a finite number, and an integer of at most 64 bits")
         return value
 
-    @property
-    def _next(self) -> FilterToken:
-        return self.tokens[self.position]
-
     def _advance(self) -> FilterToken:
-        self.position += 1
-        return self.tokens[self.position - 1]
+        self._last = self._next
+        self._next = self._token(self._last.start + len(self._last.text))
+        return self._last
 
     def _accept(self, word: str) -> bool:
         found = (self._next.keyword or (self._next.text if self._next.kind == "mark" else None)) == word
-        self.position += found
+        if found:
+            self._advance()
         return found
 
     def _expect(self, word: str) -> None:
         if not self._accept(word):
             self._fail(f"expected {word}")
 
-    def _tokens(self) -> list[FilterToken]:
-        tokens: list[FilterToken] = []
-        start = 0
-        while not tokens or tokens[-1].kind != "end":
-            found = TOKEN.match(self.text, start)
-            if found is None or found.lastgroup is None:
-                start += len(self.text[start:]) - len(self.text[start:].lstrip())
-                self._refuse(start, "a quote has no end" if self.text[start] in "\"'`" else "no such mark or number")
-            tokens.append(FilterToken(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup)))
-            start = found.end()
-        return tokens
+    def _token(self, start: int) -> FilterToken:
+        found = TOKEN.match(self.text, start)
+        if found is None or found.lastgroup is None:
+            start += len(self.text[start:]) - len(self.text[start:].lstrip())
+            self._refuse(start, "a quote has no end" if self.text[start] in "\"'`" else "no such mark or number")
+        return FilterToken(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup))
 
-    def _fail(self, expected: str, back: int = 0) -> NoReturn:
-        token = self.tokens[self.position - back]
+    def _fail(self, expected: str, token: FilterToken | None = None) -> NoReturn:
+        token = token or self._next
         found = "the filter ends" if token.kind == "end" else f"found {token.text:.40}"
         self._refuse(token.start, f"{expected}; {found}")
 

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,14 +23,13 @@ QUICK = 1.0
 
 @dataclass
 class AddReport:
-    """What an addition did, in passages.
+    """What an addition did: of how many documents with text, and with how many passages.
 
     Args:
-        documents: how many documents were read.
         added: new ones, which were embedded.
-        unchanged: those that the index had.
-        moved: those among them whose place or other columns changed; they were stored again, not embedded.
-        deleted: those that their texts or files no longer have.
+        unchanged: the ones that the index had already.
+        moved: how many of the unchanged ones have another place or other columns; these were stored again.
+        deleted: the ones that their texts or files no longer have.
     """
 
     documents: int = 0
@@ -39,12 +39,14 @@ class AddReport:
     deleted: int = 0
 
 
-@dataclass(frozen=True)
-class PassageBlock:
-    """Passages that are stored at once, how many documents end in it, and the texts that were read to their end."""
+class PassageBlock(NamedTuple):
+    """Passages that are stored at once, of how many documents that end in it, and the texts read to their end."""
 
     passages: Sequence[Passage]
+    read: int
+    """Documents, with text or without."""
     documents: int
+    """Documents with text."""
     finished: Sequence[str]
 
 
@@ -85,7 +87,7 @@ class PassageWriter:
         return self.report
 
     def _store(self, block: PassageBlock, new: Records | None, old: Sequence[Passage]) -> int:
-        """Store a block, then delete what the texts that were read to their end no longer have; returns documents."""
+        """Store a block, then delete what the texts read to their end no longer have; returns the documents read."""
         moved = self._moved(old)
         for records in (new, moved):
             if records is not None and len(records):
@@ -98,37 +100,32 @@ class PassageWriter:
         self.report.added += 0 if new is None else len(new)
         self.report.unchanged += len(old)
         self.report.moved += len(moved)
-        return block.documents
+        return block.read
 
     def _moved(self, passages: Sequence[Passage]) -> Records:
         """The stored records of these passages whose metadata differ, with the new ones."""
         found = self.index.get([passage.key for passage in passages]) if passages else Records([], np.empty((0, 0)))
         rows = found.metadata or [{}] * len(passages)
-        texts = [passage.text for passage in passages]
         differ = [i for i, (old, new) in enumerate(zip(rows, passages, strict=True)) if {**old} != {**new.metadata}]
-        return Records(
-            [passages[i].key for i in differ],
-            found.vectors[differ],
-            [texts[i] for i in differ],
-            [passages[i].metadata for i in differ],
-        )
+        new = [passages[i] for i in differ]
+        return Records([p.key for p in new], found.vectors[differ], [p.text for p in new], [p.metadata for p in new])
 
 
 def passage_blocks(documents: Iterable[Document], reader: PassageReader) -> Iterator[PassageBlock]:
     """The passages of documents in blocks, which grow while their consumer is quick; the last may be empty."""
     passages: dict[str, Passage] = {}
     finished: list[str] = []
-    size, count, source, began = FIRST_BLOCK, 0, "", time.perf_counter()
+    size, read, count, source, began = FIRST_BLOCK, 0, 0, "", time.perf_counter()
     for document in documents:
         if document.source != source:
             finished.append(source)
             source = document.source
-        for passage in reader.passages(document):
-            passages[passage.key] = passage
-        count += 1
+        own = {passage.key: passage for passage in reader.passages(document)}
+        passages |= own
+        read, count = read + 1, count + bool(own)
         if len(passages) >= size:
-            yield PassageBlock([*passages.values()], count, finished)
+            yield PassageBlock([*passages.values()], read, count, finished)
             now = time.perf_counter()
             size = min(LARGEST_BLOCK, size * 2) if now - began < QUICK else size
-            passages, finished, count, began = {}, [], 0, now
-    yield PassageBlock([*passages.values()], count, [*finished, source])
+            passages, finished, read, count, began = {}, [], 0, 0, now
+    yield PassageBlock([*passages.values()], read, count, [*finished, source])

@@ -6,7 +6,7 @@ from typing import Any
 from ...errors import BadInput
 from ..filters import matches, parse_filter
 from ..index import Index
-from ..records import Value
+from ..records import Value, listed_ids
 from .passages import BEFORE_HASH, Passage, id_of_key
 
 OF_PASSAGES = ("row", "start", "stop", "headings")
@@ -17,9 +17,7 @@ AT_ONCE = 10_000
 
 def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
     """For each id the keys of its passages: a text's, a file's by its path, or the passage whose key it is."""
-    if isinstance(ids, str):
-        raise BadInput(f"expected a list of ids; got the one string {ids!r}")
-    if wrong := [name for name in ids if not isinstance(name, str) or not name]:
+    if wrong := [name for name in listed_ids(ids) if not isinstance(name, str) or not name]:
         raise BadInput(f"{wrong[0]!r} is no id; expected a string that is not empty")
     found: dict[str, list[str]] = {name: [] for name in ids}
     own = [name for name in found if BEFORE_HASH in name]

@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,14 +41,11 @@ CANDIDATES = 100
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The passages that were found, best first.
-
-    `reranked` is how many of them a reranker has scored within its budget; None where there was none. The others follow
-    behind those, in the order of the search.
-    """
+    """The passages that were found, best first."""
 
     passages: Sequence[Passage]
     reranked: int | None = None
+    """How many of them, the first ones, a reranker has scored within its budget; None without a reranker."""
 
 
 class TextIndex:
@@ -138,9 +134,7 @@ class TextIndex:
         Raises:
             BadInput: an id occurs twice, or is in the index already (`upsert` replaces its text); a text is blank.
         """
-        documents = given_documents(texts, ids, metadata)
-        writer = self._writer(documents)
-        return self._write(writer, without_repeats(documents, writer.unseen), show_progress_bar, total)
+        return self._store(given_documents(texts, ids, metadata), progress, total, replace=False)
 
     def upsert(
         self,
@@ -152,8 +146,19 @@ class TextIndex:
         total: int | None = None,
     ) -> AddReport:
         """As `add`, but the text of an id that the index has already is replaced, with its metadata."""
-        documents = given_documents(texts, ids, metadata)
-        return self._write(self._writer(documents), without_repeats(documents), show_progress_bar, total)
+        return self._store(given_documents(texts, ids, metadata), progress, total, replace=True)
+
+    def _store(
+        self, documents: Iterable[Document], progress: Progress, total: int | None, *, replace: bool
+    ) -> AddReport:
+        if isinstance(documents, list) and all(document.id for document in documents):
+            known = passage_keys(self.index, [document.id for document in documents])
+            stored = {key for keys in known.values() for key in keys}
+        else:
+            stored = {*self.index.ids()}
+        writer = PassageWriter(self.index, self._vectors, stored)
+        reader = PassageReader(self._count_tokens, self.chunking, self.headings)
+        return writer.write(without_repeats(documents, () if replace else writer.unseen), reader, progress, total)
 
     def delete(self, ids: Sequence[str] | None = None, *, where: str | None = None) -> int:
         """Delete texts by their ids, a file's by its path, or what meets a filter; returns how many passages that was.
@@ -177,19 +182,6 @@ class TextIndex:
             BadInput: an id is not there.
         """
         return stored_texts(self.index, ids)
-
-    def _writer(self, documents: Iterable[Document]) -> PassageWriter:
-        """A writer that knows what the index has of these texts: all of it, unless every text is listed with an id."""
-        if isinstance(documents, list) and all(document.id for document in documents):
-            known = passage_keys(self.index, [document.id for document in documents])
-            return PassageWriter(self.index, self._vectors, {key for keys in known.values() for key in keys})
-        return PassageWriter(self.index, self._vectors, {*self.index.ids()})
-
-    def _write(
-        self, writer: PassageWriter, documents: Iterable[Document], show_progress_bar: Progress, total: int | None
-    ) -> AddReport:
-        reader = PassageReader(self._count_tokens, self.chunking, self.headings)
-        return writer.write(documents, reader, show_progress_bar, total)
 
     def search(
         self,
@@ -229,17 +221,13 @@ class TextIndex:
         return SearchResult(passages) if reranker is None else _reranked(query, passages, k, reranker, budget)
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the index, as leaving a `with` block does."""
         self.index.close()
 
     def __enter__(self) -> "TextIndex":
-        """The index itself; leaving the block closes it."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def query_vectors(self, queries: Sequence[str]) -> Float[np.ndarray, "Q E"]:

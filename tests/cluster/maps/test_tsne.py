@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likewise.cluster.tsne import FEWEST, neighbour_embedding, principal_components
+from likewise.cluster.maps.layout import FEWEST, neighbour_embedding, principal_components
 
 
 def test_bundles_stay_apart_and_a_seed_repeats_them():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from likewise.cluster.tsne import principal_components
+from likewise.cluster.maps.layout import principal_components
 
 VECTORS = np.random.default_rng(0).normal(size=(50, 6)) * [5, 4, 3, 2, 1, 0.5] + 7
 
