@@ -40,7 +40,6 @@ class Calibration:
     labelled: LabelledFit | None = None
 
     def p_values(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """The probability that a chance pair has this cosine or a greater one."""
         return self.chance.p_values(cosines)
 
     def scores(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
@@ -70,12 +69,10 @@ class Calibration:
             )
 
     def save(self, path: Path) -> None:
-        """Write it as JSON."""
         with atomic_file(path) as partial:
             partial.write_text(json.dumps(self.as_json(), indent=1) + "\n", "utf-8")
 
     def as_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
         chance, labelled = self.chance, self.labelled
         return {
             "format": FORMAT,
@@ -128,8 +125,6 @@ class Calibration:
 
 @dataclass(frozen=True)
 class ChanceDraw:
-    """How many chance pairs are drawn, and the seed."""
-
     pairs: int = PAIRS
     seed: int = 0
 
@@ -170,12 +165,10 @@ def calibrate(
 
 
 def with_labelled_pairs(calibration: Calibration, fit: LabelledFit) -> Calibration:
-    """The same calibration, with what labelled pairs say."""
     return replace(calibration, labelled=fit)
 
 
 def identity_of(embedder: Embedder, name: str) -> ModelIdentity:
-    """Which model this is, under the name that messages call it."""
     return ModelIdentity(name, embedder.fingerprint, tuple(embedder.manifest.prompts.items()))
 
 

@@ -16,7 +16,6 @@ LEAST_P = 1e-9  # the lowest p-value on the axis
 
 
 def draw_calibration(calibration: Calibration, path: Path) -> None:
-    """Write the plot, in the format that the file's name ends in."""
     with matplotlib.rc_context(STYLE), atomic_file(path) as partial:
         calibration_figure(calibration).savefig(partial, format=path.suffix.lower()[1:], dpi=200)
 

@@ -31,7 +31,6 @@ class IsotonicFit:
     y: Float[np.ndarray, " K"]
 
     def __call__(self, x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """The height of the curve."""
         return np.asarray(np.interp(np.asarray(x, np.float64), self.x, self.y))
 
 

@@ -145,7 +145,6 @@ def chance_cosines(
 
 
 def _text_pairs(texts: int, same: int, count: int, random: np.random.Generator) -> tuple[Rows, Rows]:  # noqa: ARG001
-    """Rows i ≠ j of one table."""
     if texts * (texts - 1) // 2 <= count:
         left, right = np.triu_indices(texts, 1)
         return left, right
@@ -154,7 +153,6 @@ def _text_pairs(texts: int, same: int, count: int, random: np.random.Generator) 
 
 
 def _query_pairs(queries: int, texts: int, count: int, random: np.random.Generator) -> tuple[Rows, Rows]:
-    """Any row of the one table, and any row of the other."""
     if queries * texts <= count:
         left, right = np.divmod(np.arange(queries * texts), texts)
         return left, right

@@ -38,8 +38,6 @@ class ClusterOptions:
 
 @dataclass(frozen=True)
 class ClusteringMethod:
-    """A way to cluster vectors."""
-
     find: Callable[[Float[np.ndarray, "N D"], ClusterOptions], Labels]
     """Rows of length 1 to a label each; any numbers, negative for none."""
     summary: str

@@ -139,8 +139,6 @@ def ward_update(merge: Merge) -> Row:
 
 
 class LinkageMethod(NamedTuple):
-    """How distances of vectors and of clusters are computed."""
-
     distances: Callable[..., Float[np.ndarray, "N N"]]
     update: Callable[[Merge], Row]
 

@@ -39,7 +39,6 @@ class OutputFolder:
 
     @classmethod
     def create(cls, job: EncodeJob) -> "OutputFolder":
-        """Write the manifest of a new output."""
         (job.folder / SHARDS_FOLDER).mkdir(parents=True, exist_ok=True)
         output = cls(job)
         output._write_manifest()
@@ -47,7 +46,6 @@ class OutputFolder:
 
     @classmethod
     def open(cls, folder: Path) -> "OutputFolder":
-        """The output in a folder, finished or not."""
         found = read_manifest_file(folder)
         try:
             job = _job_from_json(folder, found)
@@ -59,7 +57,6 @@ class OutputFolder:
 
     @property
     def missing(self) -> list[int]:
-        """The shards that are not finished, in order."""
         return [number for number in range(len(self.job.plan.shards)) if number not in self.records]
 
     def add(self, record: ShardRecord) -> None:
@@ -121,7 +118,6 @@ class OutputFolder:
 
 
 def read_manifest_file(folder: Path) -> dict[str, Any]:
-    """The manifest of an output as JSON."""
     path = folder / MANIFEST
     try:
         found = json.loads(path.read_text("utf-8"))

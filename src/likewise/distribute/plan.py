@@ -66,7 +66,6 @@ class EncodePlan:
 
     @property
     def rows(self) -> int:
-        """Of all shards."""
         return sum(shard.rows for shard in self.shards)
 
 
@@ -78,7 +77,6 @@ class Rejected:
     first: list[str] = field(default_factory=list)
 
     def __call__(self, message: str) -> None:
-        """Note one."""
         self.count += 1
         if len(self.first) < REPORTED_ROWS:
             self.first.append(message)
@@ -146,18 +144,15 @@ class _Cutter:
         self._source, self._start, self._last = 0, LinePlace(0, 0), LinePlace(0, 0)
 
     def begin_source(self, number: int) -> None:
-        """What follows is of this source."""
         self._end_piece()
         self._source, self._start, self._last = number, LinePlace(0, 0), LinePlace(0, 0)
 
     def add(self, after: LinePlace) -> None:
-        """One more row, which ends at this place."""
         self._rows, self._last = self._rows + 1, after
         if self._rows == self._size:
             self._end_shard()
 
     def finish(self) -> tuple[Shard, ...]:
-        """All shards; the last may have fewer rows."""
         self._end_shard()
         return tuple(self._shards)
 
@@ -174,7 +169,6 @@ class _Cutter:
 
 
 def plan_to_json(plan: EncodePlan) -> dict[str, Any]:
-    """What `plan_from_json` reads."""
     return {
         "rows": plan.rows,
         "left_out": plan.left_out,
@@ -185,7 +179,6 @@ def plan_to_json(plan: EncodePlan) -> dict[str, Any]:
 
 
 def plan_from_json(found: dict[str, Any]) -> EncodePlan:
-    """The plan that `plan_to_json` described."""
     return EncodePlan(
         tuple(SourceFile(**source) for source in found["sources"]),
         tuple(_shard(shard["rows"], shard["pieces"]) for shard in found["shards"]),

@@ -28,7 +28,6 @@ class ShardRecords:
         self.dimension, self.model = origin.width, ModelIdentity(origin.model, origin.fingerprint, prompts)
 
     def __len__(self) -> int:
-        """How many rows there are."""
         return self._output.job.plan.rows
 
     def records(self, block: int = 1000) -> Iterator[Records]:
@@ -42,7 +41,6 @@ class ShardRecords:
 
 
 def is_encoded_folder(location: str) -> bool:
-    """Whether a location is a folder that `likewise encode` wrote."""
     return (Path(location) / MANIFEST).is_file()
 
 

@@ -38,7 +38,6 @@ class EncodeJob:
     """The folder of a `VectorCache`, which decides nothing."""
 
     def path(self, number: int) -> Path:
-        """The file of a shard."""
         return self.folder / SHARDS_FOLDER / f"{number:06}.parquet"
 
 
@@ -123,7 +122,6 @@ def _vectors(
 
 
 def shard_rows(job: EncodeJob, shard: Shard) -> Iterator[TextRow]:
-    """The rows of a shard, read again from its sources."""
     for piece in shard.pieces:
         source = job.plan.sources[piece.source]
         source.check_unchanged()
@@ -163,7 +161,6 @@ class _CountedRows:
             yield row.text
 
     def take(self, count: int) -> list[TextRow]:
-        """The next rows."""
         rows, self._waiting = self._waiting[:count], self._waiting[count:]
         self._taken += len(rows)
         return rows
@@ -196,7 +193,6 @@ def _described(plan: EncodePlan, shard: Shard) -> str:
 
 
 def file_digest(path: Path) -> tuple[int, str]:
-    """The bytes of a file, counted, and their BLAKE2b."""
     hasher, size = hashlib.blake2b(digest_size=32), 0
     with path.open("rb") as file:
         while block := file.read(DIGEST_BLOCK):
@@ -206,5 +202,4 @@ def file_digest(path: Path) -> tuple[int, str]:
 
 
 def record_to_json(record: ShardRecord) -> dict[str, Any]:
-    """What is stored of a record."""
     return {key: value for key, value in vars(record).items() if key != "notes"}

@@ -96,7 +96,6 @@ class VectorCache:
             yield np.stack([vectors[text] for text in window])
 
     def __len__(self) -> int:
-        """How many vectors are stored."""
         with self._transaction() as db:
             return int(db.execute("SELECT count(*) FROM vectors").fetchone()[0])
 
@@ -120,7 +119,6 @@ def origin_digest(origin: VectorOrigin) -> str:
 
 
 def text_digest(text: str) -> bytes:
-    """16 bytes, another for each text."""
     return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()
 
 

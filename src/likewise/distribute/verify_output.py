@@ -36,7 +36,6 @@ class OutputReport:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing is wrong."""
         return not self.damaged and not self.problems
 
 
@@ -77,7 +76,6 @@ def _strangers(output: OutputFolder) -> list[str]:
 
 
 def _shape_problem(output: OutputFolder, number: int) -> str:
-    """What is wrong with the columns or the number of rows of a shard."""
     job, file = output.job, open_parquet(output.job.path(number))
     expected, rows = stored_schema(shard_schema(job.plan.columns, job.origin)), job.plan.shards[number].rows
     if not file.schema_arrow.equals(expected, check_metadata=True):

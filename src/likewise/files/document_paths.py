@@ -47,7 +47,6 @@ def refuse_errors(file: SkippedFile) -> None:
 
 
 def kind_of(path: Path) -> str:
-    """What a file is counted as."""
     return path.suffix.lower() or "file without an ending"
 
 
@@ -64,7 +63,6 @@ def skipped_lines(skipped: Iterable[SkippedFile]) -> list[str]:
 
 
 def skipped_as_json(skipped: Iterable[SkippedFile]) -> list[dict[str, Any]]:
-    """The same as plain values, with the files."""
     groups: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
     for file in skipped:
         groups[file[1:]].append(str(file.path))

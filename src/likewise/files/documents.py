@@ -70,7 +70,6 @@ class Document(NamedTuple):
 def read_documents(
     names: Iterable[str], column: str | None = None, *, whole: bool = False, skip: Skip = refuse_errors
 ) -> Iterator[Document]:
-    """The documents in files, folders and patterns, in order."""
     for path in _paths(names, skip):
         yield from _documents(path, column, whole, skip)
 
@@ -225,7 +224,6 @@ def _decoded_file(path: Path) -> str:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """All of a file."""
     with open_bytes(path) as file:
         data: bytes = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

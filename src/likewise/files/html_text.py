@@ -70,7 +70,6 @@ class HtmlText(HTMLParser):
         return j
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """A block starts a paragraph, a heading a line with its marks."""
         if self.dropping is not None:
             self.depth += tag == self.dropping
         elif tag in DROPPED or (tag in OF_THE_SITE and not self.articles) or _is_dropped(tag, dict(attrs)):
@@ -87,7 +86,6 @@ class HtmlText(HTMLParser):
             self.parts.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
-        """A block ends its paragraph."""
         if self.dropping is not None:
             self.depth -= tag == self.dropping
             self.dropping = self.dropping if self.depth else None

@@ -34,7 +34,6 @@ def distinct_columns(path: Path, choose: Choose) -> Choose:
 
 
 def text_lines(lines: LineReader, choose: Choose) -> Iterator[Row]:
-    """Every line is a text."""
     width = len(choose(["text"]))
     lines.skip()
     for line in lines:

@@ -135,7 +135,6 @@ class LineReader:
 
     @property
     def place(self) -> LinePlace:
-        """After the last line that was read."""
         return LinePlace(self.byte, self.line)
 
     def skip(self) -> None:
@@ -169,7 +168,6 @@ class LineReader:
 def open_lines(
     path: Path, start: LinePlace = BEGINNING, reject: Callable[[str], None] = refuse_row
 ) -> Iterator[LineReader]:
-    """The lines of a file, which is closed when the block ends."""
     with open_bytes(path) as file:
         yield LineReader(path, file, start, reject)
 

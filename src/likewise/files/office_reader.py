@@ -103,7 +103,6 @@ def _paragraph_text(paragraph: Any) -> str:
 
 
 def answer(path: str) -> dict[str, str]:
-    """Text and title, or what is wrong."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123
             if file.seek(0, 2) > MAX_BYTES:
@@ -120,7 +119,6 @@ def answer(path: str) -> dict[str, str]:
 
 
 def bound_memory() -> None:
-    """Bound this process's memory, if the operating system can."""
     try:
         import resource
     except ImportError:  # Windows

@@ -113,7 +113,6 @@ def _check(path: Path) -> None:
 
 
 def file_rows(path: Path, choose: Choose) -> Iterator[Row]:
-    """The rows of a file, in the columns that `choose` selects."""
     return READABLE[data_ending(path)](path, distinct_columns(path, choose))
 
 
@@ -161,7 +160,6 @@ def _row_groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
 
 
 def open_parquet(path: Path) -> Any:
-    """The file, with its schema and its metadata."""
     try:
         import pyarrow.parquet as pq
     except ImportError:

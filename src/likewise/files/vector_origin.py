@@ -59,14 +59,11 @@ class VectorOrigin:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "VectorOrigin":
-        """The origin that `as_json` described."""
-        values = {field.name: found[field.name] for field in fields(cls)}
-        return cls(**{**values, "model": recorded_model_name(values["model"])})
+        return cls(**{field.name: found[field.name] for field in fields(cls)})
 
     def metadata(self) -> dict[str, str]:
         """The same as texts, for formats that hold texts only; what is none is written as JSON."""
@@ -74,7 +71,6 @@ class VectorOrigin:
 
     @classmethod
     def from_metadata(cls, found: Mapping[str, str]) -> "VectorOrigin":
-        """The origin that `metadata` described."""
         texts = {field.name for field in fields(cls) if field.type in (str, "str")}
         names = [field.name for field in fields(cls)]
         return cls.from_json({name: found[name] if name in texts else json.loads(found[name]) for name in names})

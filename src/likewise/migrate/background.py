@@ -134,7 +134,6 @@ class Migration:
         return changed, seen
 
     def _encoded(self, records: Records, rows: Sequence[int]) -> Records:
-        """These rows with the new model's vectors."""
         texts = [None if records.texts is None else records.texts[i] for i in rows]
         missing = [records.ids[i] for i, text in zip(rows, texts, strict=True) if text is None]
         if missing:

@@ -55,7 +55,6 @@ class VectorMap:
         return unit(mapped.astype(np.float32, copy=False))
 
     def save(self, path: Path) -> None:
-        """Write it: the arrays, and both models' names and fingerprints as JSON in the header."""
         arrays = {"matrix": self.matrix, "source_mean": self.source_mean, "target_mean": self.target_mean}
         about = {
             "format": FORMAT,

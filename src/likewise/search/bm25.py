@@ -31,7 +31,6 @@ class BM25Index:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "BM25Index":
-        """Build the index of these texts, with all weights computed."""
         ids: dict[str, int] = {}
         postings = array("q")  # flat triples: word, text, count
         lengths = np.zeros(len(texts))

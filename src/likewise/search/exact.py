@@ -112,7 +112,6 @@ def _check_finite(corpus: np.ndarray, mask: Mask | None) -> None:
 
 
 def checked_mask(mask: object, rows: int) -> Mask | None:
-    """The mask, as an array of one boolean a row."""
     if mask is None:
         return None
     found = np.asarray(mask)
@@ -122,7 +121,6 @@ def checked_mask(mask: object, rows: int) -> Mask | None:
 
 
 def checked_threads(threads: int | None) -> int:
-    """The number of threads, by default that of the environment."""
     return thread_count() if threads is None else whole_number("threads", threads)
 
 

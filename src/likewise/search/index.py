@@ -35,7 +35,6 @@ class ModelIdentity:
     """Whether passages were embedded behind their titles and headings."""
 
     def as_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
         return asdict(self)
 
     @classmethod

@@ -21,7 +21,6 @@ class IndexKind:
     durable: bool = True
 
     def index_class(self) -> type[Index]:
-        """The class; imports it."""
         module, _, name = self.home.partition(":")
         return cast(type[Index], getattr(import_module(module), name))
 

@@ -16,19 +16,15 @@ from .exact import checked_threads, is_scannable, search
 
 
 class PairColumns(NamedTuple):
-    """Pairs of rows and their scores."""
-
     i: Int[np.ndarray, " P"]
     j: Int[np.ndarray, " P"]
     scores: Float[np.ndarray, " P"]
 
     def first(self, k: int | None) -> "PairColumns":
-        """The first k of them, or all."""
         return PairColumns(*(column[:k] for column in self))
 
 
 def as_columns(pairs: Sequence[tuple[int, int, float]]) -> PairColumns:
-    """The same pairs, as columns."""
     i, j = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
     return PairColumns(i, j, np.array([pair[2] for pair in pairs], np.float32))
 

@@ -31,11 +31,9 @@ class Records:
     metadata: Sequence[Mapping[str, Value]] | None = None
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.ids)
 
     def blocks(self, size: int) -> Iterator["Records"]:
-        """The same records, `size` at a time."""
         for start in range(0, len(self), size):
             rows = slice(start, start + size)
             yield Records(

@@ -26,7 +26,6 @@ class ClusterMap:
 
     @property
     def colours(self) -> list[str]:
-        """One for each cluster."""
         return [cluster_colour(number) for number in range(len(self.names))]
 
 

@@ -23,13 +23,11 @@ DIGITS = 5  # of a place between 0 and 1: finer than a pixel at a hundredfold zo
 
 
 def write_page(shown: ClusterMap, path: Path) -> None:
-    """Write the page; the file is renamed into place when complete."""
     with atomic_file(path) as partial:
         partial.write_text(map_page(shown), "utf-8", errors="replace")
 
 
 def map_page(shown: ClusterMap) -> str:
-    """The whole page."""
     script, style = one_script(), _part("page.css")
     parts = {
         "title": html.escape(shown.title),
@@ -75,5 +73,4 @@ def _part(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """As a content security policy names a script or a style."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

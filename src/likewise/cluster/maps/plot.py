@@ -19,7 +19,6 @@ MAP_STYLE = STYLE | {"savefig.dpi": 160, "axes.titlesize": 12}
 
 
 def draw_map(shown: ClusterMap, path: Path) -> None:
-    """Write the picture, in the format of the file's ending; the file is renamed into place when complete."""
     with matplotlib.rc_context(MAP_STYLE), atomic_file(path) as partial:
         map_figure(shown).savefig(partial, format=path.suffix.lower()[1:])
 

@@ -26,7 +26,6 @@ class DistinctIds:
         self._buffers = [bytearray() for _ in range(PARTS)]
 
     def add(self, name: str, source: int, line: int) -> None:
-        """One more id, and its place."""
         digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
         buffer = self._buffers[digest[0]]
         buffer += digest + source.to_bytes(4, "little") + line.to_bytes(8, "little")

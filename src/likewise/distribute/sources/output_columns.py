@@ -57,14 +57,12 @@ class ColumnKinds:
         self._ending, self._seen = "", set[str]()
 
     def begin_source(self, path: Path) -> None:
-        """What follows is of this source."""
         self._ending, self._seen = data_ending(path), set()
         if self._ending == ".parquet":
             for column in open_parquet(path).schema_arrow:
                 self._stored.setdefault(column.name, set()).add(type_name(column.type))
 
     def add(self, row: TextRow) -> None:
-        """One more row."""
         is_text = self._ending in (".csv", ".tsv", ".txt")
         for name, value in row.values.items():
             if name not in self._seen:
@@ -109,7 +107,6 @@ def type_name(found: Any) -> str:
 
 
 def type_of_name(name: str) -> Any:
-    """The type that `type_name` described."""
     import pyarrow as pa
 
     if name in KINDS_OF_TYPE.values():

@@ -26,7 +26,6 @@ class ChosenColumns:
     """Of the other columns; None: all of them."""
 
     def keeps(self, name: str) -> bool:
-        """Whether a column that is neither text nor id is carried into the output."""
         return self.keep is None or name in self.keep
 
 
@@ -42,7 +41,6 @@ class SourceFile:
 
     @classmethod
     def at(cls, path: Path) -> "SourceFile":
-        """The file as it is now."""
         state = path.stat()
         return cls(str(path), state.st_size, state.st_mtime_ns)
 

@@ -67,12 +67,10 @@ class _Worker:
         self._reader.start()
 
     def encode(self, shard: int) -> None:
-        """Have it encode a shard."""
         self.shard, self.texts, self.tokens = shard, 0.0, 0
         self._send(shard)
 
     def count(self, texts: float, tokens: int) -> None:
-        """Note progress with its shard."""
         self.texts, self.tokens = self.texts + texts, self.tokens + tokens
 
     def stop(self) -> None:
@@ -112,7 +110,6 @@ class _Pool:
         self._deaths = Counter[int | None]()
 
     def records(self, workers: int, advance: Advance) -> Iterator[ShardRecord]:
-        """The record of every shard, when it is finished."""
         left = len(self._waiting)
         for _ in range(workers):
             self._start()

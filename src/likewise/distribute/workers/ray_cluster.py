@@ -106,7 +106,6 @@ class _ShardActor:
         self._embedder = self._model.load(self._job.origin)
 
     def encode(self, number: int) -> ShardRecord:
-        """Encode a shard."""
         return encode_shard(self._job, number, self._embedder)
 
 
@@ -124,7 +123,6 @@ class _ActorPool:
         self._deaths = Counter[int]()
 
     def records(self, advance: Advance) -> Iterator[ShardRecord]:
-        """The record of every shard, when it is finished."""
         left, idle = len(self._waiting), 0.0
         while left:
             self._start_missing(left)

@@ -24,7 +24,6 @@ REPORT_EVERY = 0.2  # seconds between reports of progress
 
 
 def main() -> None:
-    """Serve until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches every process; whoever started this one decides
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a package prints is no reply

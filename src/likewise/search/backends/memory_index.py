@@ -24,8 +24,6 @@ SCHEME = "memory:"
 
 
 class MemoryRecord(NamedTuple):
-    """A record without its id."""
-
     vector: Float32[np.ndarray, " E"]
     text: str | None
     metadata: Mapping[str, Value]
@@ -120,7 +118,6 @@ class MemoryIndex(Index):
             yield from self._block(list(known), list(known.values())).blocks(block)
 
     def count(self, where: str | None = None) -> int:
-        """How many pass."""
         return len(self._passing(where))
 
     def close(self) -> None:

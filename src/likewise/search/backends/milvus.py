@@ -61,7 +61,6 @@ class MilvusCalls:
         self._client = self._retried(lambda: MilvusClient(**_parameters(address), timeout=5.0))
 
     def __call__(self, method: str, *args: Any, **options: Any) -> Any:
-        """The result of a method of MilvusClient."""
         return self._retried(lambda: self._loaded(method, *args, timeout=TIMEOUT, **options))
 
     def pages(self, collection: str, size: int, fields: list[str]) -> Iterator[list[Any]]:
@@ -154,7 +153,6 @@ def _description(calls: MilvusCalls, name: str) -> tuple[int, str, Any] | None:
 
 
 def _rows(records: Records) -> list[dict[str, Any]]:
-    """Records as Milvus takes them."""
     rows: list[dict[str, Any]] = [
         {"id": name, "text": text, "metadata": metadata_json(metadata), FIELD: values_by_kind(metadata)}
         | {"length": length, "vector": vector}
@@ -238,8 +236,7 @@ class MilvusIndex(Index):
         return len(existing)
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """The greatest inner products of rows of length 1."""
-        rows, k = checked_queries(queries, self.dimension), whole_number("k", k)
+        rows, k = checked_queries(queries, self.width), whole_number("k", k)
         if k > MAX_K:
             raise BadInput(f"k is {k:,}; Milvus returns at most {MAX_K:,} of one search")
         expression = self._expression(where)
@@ -260,7 +257,6 @@ class MilvusIndex(Index):
             yield _records_of(page, self.width)
 
     def count(self, where: str | None = None) -> int:
-        """How many records there are, or how many pass the filter."""
         rows = self._calls("query", self._name, filter=self._expression(where), output_fields=["count(*)"])
         return int(rows[0]["count(*)"])
 

@@ -320,7 +320,6 @@ class PgvectorIndex(Index):
             yield selected_records(rows, self.dimension)
 
     def count(self, where: str | None = None) -> int:
-        """How many rows the table has, or how many pass the filter."""
         with self._transactions.begin() as cursor:
             condition, values = self._condition(cursor, where)
             cursor.execute(self._sql("SELECT count(*) FROM {table} WHERE {where}", condition), values)
@@ -333,7 +332,6 @@ class PgvectorIndex(Index):
         return statement(text, self._table, where)
 
     def _condition(self, cursor: Cursor, where: str | None) -> tuple[str, list[Any]]:
-        """The filter as SQL with its parameters."""
         if where is None:
             return "true", []
 

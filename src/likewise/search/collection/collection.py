@@ -150,19 +150,16 @@ class Collection(Index):
             journal.close()
 
     def ids(self) -> Iterator[str]:
-        """The ids of all records."""
         with self._files.reading() as (db, _):
             found = all_ids(db)
         yield from found
 
     def ids_beginning(self, beginnings: Sequence[str]) -> Iterator[str]:
-        """The ids that begin with any of these, from the table's index over ids."""
         with self._files.reading() as (db, _):
             found = {name: None for one in beginnings for name in ids_beginning(db, one)}
         yield from found
 
     def count(self, where: str | None = None) -> int:
-        """How many records there are, or pass."""
         with self._files.reading() as (db, snapshot):
             if where is None:
                 return snapshot.count
@@ -202,7 +199,6 @@ class Collection(Index):
         self._forget()
 
     def _condition(self, db: Connection, where: str) -> Condition:
-        """The filter, if all its columns are there."""
         columns = column_counts(db)
         return checked_filter(where, self.location, columns.__contains__, columns)
 

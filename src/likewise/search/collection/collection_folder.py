@@ -46,7 +46,6 @@ class CollectionSettings:
         return cls(RowFormat(dimension, np.dtype(known_name("dtype", dtype, DTYPES)).newbyteorder("<")), model, version)
 
     def rows(self) -> list[tuple[str, str]]:
-        """The rows of the table `settings`."""
         model = None if self.model is None else self.model.as_json()
         values = {
             "format": self.format,
@@ -100,7 +99,6 @@ def _with_tables(folder: Path, settings: CollectionSettings) -> Journal:
 
 
 def read_settings(folder: Path, opened: Journal) -> CollectionSettings:
-    """The settings of a collection."""
     if not opened.has_tables():
         raise BadInput(f"{folder} is no collection: making it was not finished; make it again")
     try:
@@ -134,5 +132,4 @@ def upgraded(opened: Journal, settings: CollectionSettings) -> CollectionSetting
 
 
 def settings_checksum(rows: Iterable[tuple[str, str]]) -> str:
-    """The CRC-32 of the names and values of settings."""
     return str(zlib.crc32(json.dumps(sorted(map(tuple, rows))).encode()))

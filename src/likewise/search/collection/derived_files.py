@@ -30,7 +30,6 @@ ALIGNMENT = 64
 
 
 def derived_path(folder: Path, number: int, what: str) -> Path:
-    """The file of what was derived from a segment of the collection in `folder`."""
     return folder / FOLDER / f"{number:08}.{what}"
 
 
@@ -100,7 +99,6 @@ def _checked_header(path: Path) -> tuple[int, dict[str, Any]] | None:
 
 
 def _checksum(file: BinaryIO) -> int:
-    """The CRC-32 of the rest of a file."""
     checksum = 0
     while block := file.read(1 << 20):
         checksum = zlib.crc32(block, checksum)

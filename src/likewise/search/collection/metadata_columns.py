@@ -35,7 +35,6 @@ class MetadataColumns(NamedTuple):
     columns: Mapping[str, CodedColumn]
 
     def passing(self, condition: Condition) -> Bool[np.ndarray, " n"]:
-        """Which rows pass."""
         if isinstance(condition, AllOf | AnyOf):
             masks = [self.passing(part) for part in condition.conditions]
             return np.asarray((np.logical_and if isinstance(condition, AllOf) else np.logical_or).reduce(masks))
@@ -108,7 +107,6 @@ def _coded(rows: int, places: list[int], values: list[Key]) -> CodedColumn:
 
 
 def joined(first: MetadataColumns, second: MetadataColumns) -> MetadataColumns:
-    """The columns of the rows of both, one behind the other."""
     nothing = [CodedColumn([], np.zeros(part.rows, np.uint8)) for part in (first, second)]
     names = first.columns.keys() | second.columns.keys()
     return MetadataColumns(

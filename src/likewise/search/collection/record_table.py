@@ -30,8 +30,6 @@ JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",
 
 
 class StoredRow(NamedTuple):
-    """What the journal has of a record."""
-
     key: int
     row: int
     id: str
@@ -43,11 +41,9 @@ class StoredRow(NamedTuple):
 
     @property
     def is_good(self) -> bool:
-        """Whether its own checksum is right."""
         return record_checksum(self.id, self.text, self.metadata, self.length) == self.checksum
 
     def values(self) -> dict[str, Value]:
-        """Its metadata."""
         try:
             found = json.loads(self.metadata) if self.metadata else {}
         except (ValueError, TypeError):
@@ -111,12 +107,10 @@ def _count_columns(db: sqlite3.Connection, counts: Mapping[str, int], sign: int 
 
 
 def column_counts(db: sqlite3.Connection) -> dict[str, int]:
-    """How many records have each name of metadata."""
     return dict(db.execute("SELECT name, records FROM columns"))
 
 
 def all_ids(db: sqlite3.Connection) -> list[str]:
-    """The ids of all records."""
     return [name for (name,) in db.execute("SELECT id FROM records")]
 
 
@@ -131,18 +125,15 @@ def ids_beginning(db: sqlite3.Connection, beginning: str) -> list[str]:
 
 
 def keys_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
-    """The keys of those ids that are there."""
     return dict(db.execute(f"SELECT id, key FROM records WHERE {OF_IDS}", [json.dumps(list(ids))]))
 
 
 def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str], location: str) -> list[StoredRow]:
-    """The records with these ids, in their order."""
     rows = db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(ids)])
     return found_in_order(ids, {row[2]: StoredRow(*row) for row in rows}, location)
 
 
 def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[int, str]:
-    """The id of each row."""
     sought = np.unique(rows).tolist()
     found = dict(db.execute(f"SELECT row, id FROM records WHERE {OF_ROWS}", [json.dumps(sought)]))
     if found.keys() != set(sought):
@@ -158,7 +149,6 @@ def stored_between(db: sqlite3.Connection, first: int, end: int) -> Iterator[Sto
 
 
 def stored_after(db: sqlite3.Connection, key: int, count: int) -> list[StoredRow]:
-    """The next records behind a key."""
     found = db.execute("SELECT * FROM records WHERE key > ? ORDER BY key LIMIT ?", [key, count])
     return [StoredRow(*row) for row in found]
 

@@ -29,7 +29,6 @@ class RowFormat(NamedTuple):
 
     @property
     def row_bytes(self) -> int:
-        """Of one row."""
         return self.width * self.dtype.itemsize
 
     def header(self, number: int) -> bytes:
@@ -38,7 +37,6 @@ class RowFormat(NamedTuple):
         return (MAGIC + words + zlib.crc32(words).to_bytes(8, "little")).ljust(HEADER_BYTES, b"\0")
 
     def file_bytes(self, rows: int) -> int:
-        """The size in bytes of a segment's file with this number of rows."""
         return HEADER_BYTES + rows * self.row_bytes
 
 
@@ -47,12 +45,10 @@ class DamagedSegment(BadInput):
 
 
 def segment_path(folder: Path, number: int) -> Path:
-    """The file of a segment of the collection in `folder`."""
     return folder / FOLDER / f"{number:08}.rows"
 
 
 def row_checksums(rows: Shaped[np.ndarray, "N E"]) -> list[int]:
-    """The CRC-32 of each row's bytes."""
     return [zlib.crc32(row) for row in np.ascontiguousarray(rows)]
 
 

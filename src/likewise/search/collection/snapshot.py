@@ -46,22 +46,18 @@ class SegmentRows:
 
     @property
     def first(self) -> int:
-        """The number of its first row."""
         return self.number * SEGMENT_ROWS
 
     @property
     def is_full(self) -> bool:
-        """Whether no more rows will be added."""
         return self.rows == SEGMENT_ROWS
 
     @cached_property
     def living(self) -> int:
-        """How many rows are alive."""
         return int(self.alive.sum())
 
     @property
     def vectors(self) -> Shaped[np.ndarray, "n E"]:
-        """Its vectors."""
         if self.mapped is None:
             raise BadInput(self.error)
         return self.mapped
@@ -77,16 +73,13 @@ class Snapshot:
 
     @cached_property
     def missing(self) -> bool:
-        """Whether the file of a segment is."""
         return any(segment.missing for segment in self.segments)
 
     @cached_property
     def count(self) -> int:
-        """How many records there are."""
         return sum(segment.living for segment in self.segments)
 
     def vectors_of(self, rows: Int64[np.ndarray, " N"], layout: RowFormat) -> Shaped[np.ndarray, "N E"]:
-        """The vectors in these rows."""
         result = np.empty((len(rows), layout.width), layout.dtype)
         numbers = rows // SEGMENT_ROWS
         for segment in self.segments:
@@ -234,7 +227,6 @@ class OpenFiles:
 
     @classmethod
     def create(cls, folder: Path, settings: CollectionSettings) -> "OpenFiles":
-        """Make the folder."""
         opened, lock = make_folder(folder, settings)
         return cls(folder, opened, settings, lock)
 
@@ -311,18 +303,15 @@ class OpenFiles:
             )
 
     def check_writable(self) -> None:
-        """Refuse to write what was opened for reading."""
         if self.lock is None:
             raise BadInput(f"{self.folder} was opened read-only; open it without read_only to write")
 
     def cut_tails(self) -> None:
-        """Remove rows that were written and not committed."""
         with self.journal.reading() as db:
             committed = db.execute("SELECT number, rows FROM segments").fetchall()
         cut_tails(self.folder, committed, self.settings.layout)
 
     def close(self) -> None:
-        """Close the files, and let another process write."""
         self.journal.close()
         self.snapshot = Snapshot()
         if self.lock is not None:

@@ -33,8 +33,6 @@ MOST_ERRORS = 20  # of SQLite that are listed
 
 @dataclass
 class CollectionReport:
-    """What `verify` found."""
-
     records: int = 0
     damaged: dict[str, str] = field(default_factory=dict)
     """Ids of damaged records, and what of them is."""
@@ -51,11 +49,9 @@ class CollectionReport:
         return not self.damaged and not self.problems
 
     def as_json(self) -> dict[str, Any]:
-        """The report, and whether it is clean."""
         return {"clean": self.is_clean, **{name: value for name, value in asdict(self).items() if name != "keys"}}
 
     def add_damaged(self, key: int, name: str, what: str) -> None:
-        """Note a damaged record."""
         self.keys[key] = self.damaged[str(name)] = what
 
 
@@ -117,7 +113,6 @@ def readable_part(segment: SegmentRows, folder: Path, layout: RowFormat) -> Segm
 
 
 def _blocks(db: sqlite3.Connection, first: int) -> Iterator[list[StoredRow]]:
-    """The records of a segment, some at a time."""
     end = first + SEGMENT_ROWS
     for start in range(first, end, BLOCK):
         if block := list(stored_between(db, start, min(start + BLOCK, end))):
@@ -186,7 +181,6 @@ class RepairReport:
     file: str | None
 
     def as_json(self) -> dict[str, Any]:
-        """The report."""
         return asdict(self)
 
 

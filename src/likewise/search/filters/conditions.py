@@ -79,7 +79,6 @@ Condition = Leaf | AllOf | AnyOf
 
 
 def matches(condition: Condition, metadata: Mapping[str, Value]) -> bool:
-    """Whether a record with this metadata passes."""
     match condition:
         case AllOf(conditions):
             return all(matches(part, metadata) for part in conditions)

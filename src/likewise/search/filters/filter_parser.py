@@ -72,7 +72,6 @@ class FilterParser:
         self._last = self._next = self._token(0)
 
     def parse(self) -> Condition:
-        """The whole filter."""
         condition = self._either()
         if self._next.kind != "end":
             self._fail("expected and, or, or the end")

@@ -147,7 +147,6 @@ def values_by_kind(metadata: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
 
 
 def milvus_expression(condition: Condition) -> str:
-    """The condition in Milvus' language."""
     return joined_leaves(condition, lambda leaf: f"({_milvus_leaf(leaf)})", "and", "or")
 
 

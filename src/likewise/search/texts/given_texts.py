@@ -63,7 +63,6 @@ def _document(
 
 
 def _checked(found: Mapping[str, Any], name: str | None, row: Mapping[str, Value] | None, place: int) -> Document:
-    """A dictionary as a document."""
     if not found["text"].strip():
         raise BadInput(f"texts[{place}] is blank; expected a text, or leave it out")
     if name is not None and "id" in found:

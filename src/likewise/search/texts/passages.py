@@ -47,7 +47,6 @@ class Passage(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The file it is from; empty where it is from none."""
         return str(self.metadata.get("file") or "")
 
 

@@ -30,7 +30,6 @@ class Reranked:
 
     @property
     def scored(self) -> int:
-        """How many candidates were scored."""
         return len(self.scores)
 
 

@@ -38,7 +38,6 @@ def keys_passing(index: Index, condition: str) -> Iterator[str]:
 
 
 def delete_passages(index: Index, keys: Iterable[str]) -> int:
-    """Delete passages, and return how many there were."""
     chosen = sorted({*keys})
     return sum(index.delete(chosen[start : start + AT_ONCE]) for start in range(0, len(chosen), AT_ONCE))
 

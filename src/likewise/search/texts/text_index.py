@@ -329,7 +329,6 @@ def _embedder(model: str | Embedder) -> Embedder:
 
 
 def named_model(index: Index) -> str:
-    """The name of the model that an index's vectors are from."""
     if index.model is None:
         raise BadInput(f"{index.location} does not say which model its vectors are from; name the model")
     return index.model.name
