@@ -43,11 +43,7 @@ class Calibration:
         return self.chance.p_values(cosines)
 
     def scores(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """The share of positive pairs at these cosines, 0 to 1.
-
-        Raises:
-            BadInput: the calibration has no labelled pairs.
-        """
+        """The share of positive pairs at these cosines, 0 to 1."""
         if self.labelled is None:
             raise BadInput(
                 "this calibration has no labelled pairs, so there are no scores; to add some: likewise calibrate "
@@ -56,11 +52,7 @@ class Calibration:
         return self.labelled.score(cosines)
 
     def check_model(self, model: ModelIdentity) -> None:
-        """Refuse cosines of another model.
-
-        Raises:
-            BadInput: names both models.
-        """
+        """Refuse cosines of another model."""
         if model.fingerprint != self.model.fingerprint:
             raise BadInput(
                 f"the calibration is of {self.model.name} (fingerprint {self.model.fingerprint[:12]}), and the cosines "
@@ -146,8 +138,6 @@ def calibrate(
         texts: unlabelled texts of the kind that will be compared, some thousands or more.
         queries: for search, texts of the kind that will be searched for: chance pairs are then of a query and a text.
         draw: how many chance pairs are compared, and the seed of the sample and the pairs.
-        overflow: what to do with texts longer than the model's input, as in `encode`.
-        show_progress_bar: as in `encode`.
 
     Raises:
         BadInput: there are fewer than 100 distinct texts, or the model gives all of them one vector.

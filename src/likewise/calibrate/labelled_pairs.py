@@ -84,11 +84,7 @@ def fit_labelled_pairs(
 
 
 def isotonic_fit(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> IsotonicFit:
-    """The curve that never falls and has the least sum of squared errors at these points.
-
-    Raises:
-        BadInput: there is no point, the lengths differ, or a number is not finite.
-    """
+    """The curve that never falls and has the least sum of squared errors at these points."""
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if x.ndim != 1 or x.shape != y.shape or not len(x) or not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise BadInput(f"expected as many finite x as y, one or more; got shapes {x.shape} and {y.shape}")

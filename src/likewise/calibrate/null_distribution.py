@@ -45,11 +45,7 @@ class NullDistribution:
 
     @classmethod
     def of(cls, cosines: Float[np.ndarray, " P"]) -> "NullDistribution":
-        """Count the quantiles of these cosines of chance pairs, and fit their tail.
-
-        Raises:
-            BadInput: there are fewer than 1,000, one is not finite, or they are all equal.
-        """
+        """Count the quantiles of these cosines of chance pairs, and fit their tail."""
         ordered = np.sort(np.asarray(cosines, np.float64))
         if len(ordered) < LEAST_PAIRS or not np.isfinite(ordered).all():
             raise BadInput(f"expected {LEAST_PAIRS:,} or more finite cosines of chance pairs; got {len(ordered):,}")

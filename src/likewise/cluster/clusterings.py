@@ -62,14 +62,12 @@ def cluster_vectors(
     """The cluster of each row by a method of CLUSTERINGS, the largest 0; −1 for rows in no cluster.
 
     Args:
-        vectors: a row a text; compared by cosine, so lengths do not matter.
         method: average, complete, ward, kmeans, communities or hdbscan.
         k: the number of clusters (average, complete, ward, kmeans).
         threshold: the cosine at which clusters end: the mean of all pairs of two clusters that merge (average), the
             least of any pair (complete), or that to the centre (communities).
         min_size: clusters with fewer rows are dissolved (default: the method's; 1 where k is given).
         seed: of kmeans' first centres, and of the reduction before hdbscan.
-        show_progress_bar: whether to show progress on stderr (None: on a terminal).
 
     Raises:
         BadInput: an option is out of bounds, or not one of this method; vectors are no table of finite numbers.

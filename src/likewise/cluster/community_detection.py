@@ -16,9 +16,6 @@ def communities(
     Rows become centres in order of their number of neighbours, most first; each row joins the first group that reaches
     it, and a group that is then smaller than `min_size` is dropped. Rows without a group are not in the result.
     `threshold=1` finds the groups of exact copies.
-
-    Raises:
-        BadInput: a row contains a number that is NaN or infinite, or an option is out of bounds.
     """
     threshold, min_size = real_number("threshold", threshold), whole_number("min_size", min_size)
     if not -1 <= threshold <= 1:

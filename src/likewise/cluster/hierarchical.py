@@ -164,10 +164,7 @@ def linkage(
     many vectors the new one has. Rows are in order of distance.
 
     Args:
-        vectors: a row a text; lengths do not matter.
-        method: average, complete or ward (LINKAGES).
         memory: bytes that the distances may take; N vectors need 8 N².
-        show_progress_bar: whether to show progress on stderr (None: on a terminal).
 
     Raises:
         BadInput: the vectors are no table of finite numbers, or need more memory.

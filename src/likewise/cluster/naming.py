@@ -68,11 +68,7 @@ def describe_clusters(
     words: int = 3,
     central: int = 3,
 ) -> list[ClusterSummary]:
-    """The words and the most central texts of each cluster, in the order of their numbers.
-
-    Raises:
-        BadInput: there are not as many texts as vectors and labels.
-    """
+    """The words and the most central texts of each cluster, in the order of their numbers."""
     if not len(texts) == len(vectors) == len(labels):
         raise BadInput(f"got {len(texts):,} texts, {len(vectors):,} vectors, {len(labels):,} labels; expected one each")
     summaries = []

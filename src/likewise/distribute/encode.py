@@ -54,11 +54,7 @@ def encode_to_folder(
     Args:
         paths: files that can be read, in the order of the output.
         folder: a new or empty folder, or one that an earlier run with the same arguments wrote.
-        origin: the model and its options.
-        encode_shards: what encodes: `in_this_process`, or several processes.
-        settings: columns, rows of a shard, and what happens to rows without a text.
         restart: whether an earlier output in the folder is removed first.
-        show_progress_bar: as in `Embedder.encode`.
     """
     with _locked(folder):
         if restart:

@@ -95,11 +95,8 @@ def make_plan(
     """Read all sources once: check every row, and cut the rows into shards.
 
     Args:
-        paths: the sources, in the order of the output.
-        settings: which of their columns are used, how many rows a shard has.
         rejected: counts the rows without a usable text, where settings leave them out; else the first is an error.
         ids: checks that ids are distinct, where a column of them is chosen.
-        advance: receives the number of rows read, for progress.
     """
     rejected = Rejected() if rejected is None else rejected
     reject = rejected if settings.skips_bad_rows else refuse_row

@@ -76,12 +76,6 @@ def encode_shard(job: EncodeJob, number: int, embedder: "Embedder", advance: Adv
 
     The same shard gives the same bytes, whatever was encoded before, wherever the engine gives the same vectors. Rows
     are read, encoded and written a window at a time.
-
-    Args:
-        job: what to encode, and how.
-        number: of the shard, from 0.
-        embedder: the model of the job.
-        advance: receives texts and tokens, for progress.
     """
     from .shard_files import shard_writer  # which needs pyarrow
 

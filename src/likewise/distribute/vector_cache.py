@@ -32,13 +32,7 @@ SCHEMA = (
 
 
 class VectorCache:
-    """The vectors of one origin.
-
-    Args:
-        folder: an existing or new folder.
-        origin: the model and its options; vectors of another are in another file.
-        limit: bytes of vectors.
-    """
+    """The vectors of one origin in a folder, `limit` bytes of them at most."""
 
     def __init__(self, folder: Path, origin: VectorOrigin, limit: int = MAX_BYTES) -> None:
         self.path = folder / f"{origin_digest(origin)}.sqlite"

@@ -42,15 +42,7 @@ class OutputReport:
 def verify_output(
     folder: Path, embedder: "Embedder | None" = None, sample: int = 0, seed: int = 0, show_progress_bar: Progress = None
 ) -> OutputReport:
-    """Check every file of an output, and encode some of its rows again.
-
-    Args:
-        folder: the output.
-        embedder: the model, for the rows that are encoded again.
-        sample: how many rows, chosen at random from `seed`.
-        seed: of the choice.
-        show_progress_bar: as in `Embedder.encode`; rows whose files were checked.
-    """
+    """Check every file of an output, and encode `sample` of its rows again, which are chosen at random from `seed`."""
     output = OutputFolder.open(folder)
     job = output.job
     report = OutputReport(job.plan.rows, len(job.plan.shards))

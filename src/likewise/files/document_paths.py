@@ -23,7 +23,6 @@ class SkippedFile(NamedTuple):
     """A file, or a folder, that is not read.
 
     Args:
-        path: which one.
         kind: what it is counted as: its ending, or what else it is; empty if it is named by itself.
         reason: why, and what to do.
         is_error: whether it is of a kind that is read, and reading it failed.

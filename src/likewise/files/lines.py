@@ -109,7 +109,6 @@ class LineReader:
     """The lines of a stream, one at a time, and the place after the last one that was read.
 
     Args:
-        source: what errors name.
         stream: lines of bytes; they may be texts already, as standard input's can be.
         start: where rows are read from; a header before it is read all the same.
         reject: receives what is wrong with a row; it raises, or it returns and the row is left out.

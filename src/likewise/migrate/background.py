@@ -79,11 +79,7 @@ class Migration:
         self.embedded, self.complete = embedded, False
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """Search for vectors of the new model: in the old index, mapped, until `run` has returned; then in the new one.
-
-        Raises:
-            BadInput: the migration is not complete, and there is no map.
-        """
+        """Search for the new model's vectors: mapped, in the old index, until `run` has returned; then in the new one."""
         if self.complete:
             return self.new.search(queries, k, where)
         if self.query_map is None:

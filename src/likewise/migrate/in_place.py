@@ -38,12 +38,9 @@ def migrate_in_place(
     Others may search it and add to it until the last pass, which locks it against writers.
 
     Args:
-        folder: of the collection.
         model: the new one; whether headings are embedded is as in the collection.
-        dimension: of the new model's vectors.
         encode: texts to the new model's vectors, as passages are embedded.
         keep_old: whether the old collection is kept, as `FOLDER.before-migration`.
-        show_progress_bar: as in `Embedder.encode`; it counts records, in each pass.
 
     Raises:
         BadInput: the vectors are this model's already; one that was kept earlier is in the way; or the collection is
@@ -69,16 +66,7 @@ def migrate_in_place(
 def migrate_into(
     old: str, new: str, model: ModelIdentity, dimension: int, encode: EncodeRecords, show_progress_bar: Progress = None
 ) -> MigrationReport:
-    """Fill an index with the records of another one, embedded by the new model behind their headings if they were.
-
-    Args:
-        old: the location of the index with the records.
-        new: the location of the index that is filled; made where there is none.
-        model: the new one; whether headings are embedded is as in the old index.
-        dimension: of its vectors.
-        encode: texts to its vectors.
-        show_progress_bar: as in `Embedder.encode`.
-    """
+    """Fill an index with the records of another one, embedded by the new model behind their headings if they were."""
     with open_index(old, read_only=True) as source:
         headings = source.model is not None and source.model.headings
         with opened_or_created(new, dimension, replace(model, headings=headings)) as target:

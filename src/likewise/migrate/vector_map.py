@@ -40,11 +40,7 @@ class VectorMap:
     """How many held-out texts it was measured among: in a larger collection, recall is lower."""
 
     def __call__(self, vectors: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N E"]:
-        """Vectors of the target model's dimension, of length 1, in float32.
-
-        Raises:
-            BadInput: they have another dimension than the source model's, or are not finite.
-        """
+        """Vectors of the target model's width, of length 1, in float32."""
         vectors = number_table(vectors, "vectors")
         if vectors.ndim != 2 or vectors.shape[1] != len(self.matrix):
             raise BadInput(
@@ -70,11 +66,7 @@ class VectorMap:
 
     @classmethod
     def load(cls, path: Path) -> "VectorMap":
-        """The map that `save` wrote.
-
-        Raises:
-            BadInput: there is none, or the file is something else or damaged.
-        """
+        """The map that `save` wrote."""
         if not path.is_file():
             raise BadInput(f"there is no file {path}; expected a map between two models' vectors, by VectorMap.save")
         try:

@@ -29,9 +29,6 @@ def mine_bitext(
     """Pairs of a row i of `first` and a row j of `second` of at least this margin, best first, each row at most once.
 
     The score is the margin: 1 is a pair no closer than its neighbours are on average. Ties: the earlier rows.
-
-    Raises:
-        BadInput: tables of different dimensions, or a row with a number that is NaN or infinite.
     """
     k, margin = whole_number("k", k), real_number("margin", margin)
     first, second = checked_vectors(first, "first"), checked_vectors(second, "second")

@@ -46,7 +46,6 @@ def search(
 
     Args:
         corpus: a row a vector; in memory or mapped.
-        metric: one of `SIMILARITIES`.
         mask: true for the rows that may be found; None: all. Rows left out are not read.
         threads: of the compiled library (default: `thread_count()`).
 

@@ -68,11 +68,7 @@ class Index(ABC):
     @classmethod
     @abstractmethod
     def open(cls, location: str, *, read_only: bool = False) -> "Index":
-        """Open an index that was made by `create`.
-
-        Raises:
-            BadInput: there is none.
-        """
+        """Open an index that was made by `create`."""
 
     @abstractmethod
     def add(self, records: Records) -> None:
@@ -100,11 +96,7 @@ class Index(ABC):
         """
 
     def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:  # noqa: ARG002
-        """The k records that match the words of a query best, where an index can find them by words.
-
-        Raises:
-            BadInput: it cannot.
-        """
+        """The k records that match the words of a query best, where an index can find them by words."""
         raise BadInput(f"{self.location} has no search by words, which hybrid search needs; a collection has")
 
     def one_state(self) -> AbstractContextManager[Any]:
@@ -113,11 +105,7 @@ class Index(ABC):
 
     @abstractmethod
     def get(self, ids: Sequence[str]) -> Records:
-        """The records with these ids, in the order given, vectors as they are stored (in float32).
-
-        Raises:
-            BadInput: an id is not there.
-        """
+        """The records with these ids, in the order given, vectors as they are stored (in float32)."""
 
     @abstractmethod
     def records(self, block: int = 1000) -> Iterator[Records]:
@@ -142,11 +130,7 @@ class Index(ABC):
         """Release files and connections, as leaving a `with` block does; closing twice is no error."""
 
     def check_model(self, model: ModelIdentity) -> None:
-        """Refuse a model that did not compute this index's vectors.
-
-        Raises:
-            BadInput: names both models.
-        """
+        """Refuse a model that did not compute this index's vectors."""
         if self.model is not None and self.model.fingerprint != model.fingerprint:
             raise BadInput(
                 f"{self.location} holds vectors of {self.model.name} (fingerprint {self.model.fingerprint[:12]}); got "

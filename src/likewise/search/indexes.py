@@ -10,11 +10,7 @@ from .index import Index, ModelIdentity
 
 @dataclass(frozen=True)
 class IndexKind:
-    """A row: the class as `module:Class`, and how the locations begin that are its own; "" for a folder.
-
-    `durable`: what it holds outlives the process. A class whose package is missing raises MissingExtra when it is
-    imported.
-    """
+    """A row: the class as `module:Class`, the beginning of its locations, and whether it outlives the process."""
 
     home: str
     scheme: str

@@ -78,11 +78,7 @@ def pairs_above(
 def nearest_others(
     vectors: Shaped[np.ndarray, "N D"], k: int, *, threads: int | None = None, show_progress_bar: Progress = False
 ) -> Iterator[Hits]:
-    """For each row the k other rows of greatest cosine, best first, a block of rows at a time.
-
-    Raises:
-        BadInput: a row holds a number that is NaN or infinite, or k is not 1 or more.
-    """
+    """For each row the k other rows of greatest cosine, best first, a block of rows at a time."""
     vectors, k = checked_vectors(vectors), whole_number("k", k)
     return _nearest_others(vectors, k, threads, show_progress_bar)
 
@@ -152,9 +148,6 @@ def closest_pairs(
     """The k pairs of greatest cosine that is less than `below` and at least `above`, best first.
 
     The cosine of exact copies is 1, so `below=1` leaves them out.
-
-    Raises:
-        BadInput: a row holds a number that is NaN or infinite, or an option is out of bounds.
     """
     k, below = whole_number("k", k), real_number("below", below)
     if not below > -1:

@@ -38,10 +38,6 @@ def search_quantized(
             the scan's, approximate cosines for int8, and for bits the share of equal signs minus that of others.
         rescore: candidates for each row wanted, 1 or more (default: `CANDIDATES`).
         mask: true for the rows that may be found; None: all.
-        threads: of the compiled library (default: `thread_count()`).
-
-    Raises:
-        BadInput: shapes that do not fit, or a number that is NaN or infinite.
     """
     k, mask = whole_number("k", k), checked_mask(mask, len(quantized))
     queries = number_table(queries, "queries")

@@ -15,11 +15,7 @@ DIGEST = np.dtype([("digest", "S16"), ("source", "<u4"), ("line", "<u8")])
 
 
 class DistinctIds:
-    """The digests of ids, and where each id is; equal ids are in one of 256 files.
-
-    Args:
-        folder: an existing folder, where the files are made.
-    """
+    """The digests of ids, and where each id is; equal ids are in one of 256 files in an existing folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._written = folder, set[int]()

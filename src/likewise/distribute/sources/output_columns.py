@@ -31,10 +31,7 @@ MIXED = "json"
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A column that is carried: its name in the sources, its name in the output, and its type.
-
-    The type is one of KINDS_OF_TYPE, `MIXED`, or that of Parquet's column, as `type_name` writes it.
-    """
+    """A column that is carried; its type is one of KINDS_OF_TYPE, `MIXED`, or Parquet's, as `type_name` writes it."""
 
     source: str
     name: str

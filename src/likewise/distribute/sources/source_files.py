@@ -73,10 +73,7 @@ def text_rows(
     """The rows from a place on that have a text, and what is wrong with each of the others to `reject`.
 
     Args:
-        path: a file that can be read.
-        columns: which of its columns are used.
         text: the column of texts in this file; empty: the one that `columns` chooses, by the names in the first row.
-        start: where to begin.
         reject: raises, or the row is left out.
     """
     text = "text" if data_ending(path) == ".txt" else text or columns.text or ""

@@ -39,7 +39,6 @@ def in_ray(model: ModelChoice, address: str | None = None, actors: int | None = 
     """Encodes in actors of a Ray cluster.
 
     Args:
-        model: what each actor loads.
         address: of the cluster, `HOST:PORT` or `ray://…` or `auto`; None starts one on this machine.
         actors: at most this many; by default one for each processor, or each `gpus` GPUs, of the cluster.
         gpus: GPUs of each actor; 0 for actors of one processor.

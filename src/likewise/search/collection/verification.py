@@ -171,10 +171,7 @@ def _check_totals(db: sqlite3.Connection, counts: Counter[str], report: Collecti
 
 @dataclass(frozen=True)
 class RepairReport:
-    """What `repair` did: the ids that were removed, why, and the file with their texts and metadata (None: no record).
-
-    `kept`: how many records there are now.
-    """
+    """How many records `repair` kept, which ids it removed and why, and the file that has these records now."""
 
     kept: int
     removed: dict[str, str]

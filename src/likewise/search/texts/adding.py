@@ -27,7 +27,6 @@ class AddReport:
 
     Args:
         added: new ones, which were embedded.
-        unchanged: the ones that the index had already.
         moved: how many of the unchanged ones have another place or other columns; these were stored again.
         deleted: the ones that their texts or files no longer have.
     """

@@ -80,14 +80,12 @@ class TextIndex:
         """Open the index at a location, or make a new one where there is none.
 
         Args:
-            location: a folder, or what else `likewise.search.indexes.INDEXES` has.
             model: an embedder or its name; by default the model that the index was made with, and likewise-mini for a
                 new one.
             name: by which a new index records an embedder, so that it can be loaded again; by default its folder.
             chunking: how documents are cut; by default into chunks of 200 tokens at most.
             headings: whether passages are embedded behind their titles and headings; by default as the index was made,
                 and in a new one they are.
-            read_only: whether nothing will be added; there must be an index then.
 
         Raises:
             BadInput: the index holds vectors of another model, or was made with the other setting of `headings`.
@@ -128,8 +126,7 @@ class TextIndex:
                 before anything is stored; an iterator is added as it comes.
             ids: the texts' ids, instead of ids in dictionaries.
             metadata: names and values for each text, which filters can ask for and passages are returned with.
-            show_progress_bar: as in `Embedder.encode`; it counts texts.
-            total: how many texts there are, if it is known.
+            progress: as in `Embedder.encode`; it counts texts.
 
         Raises:
             BadInput: an id occurs twice, or is in the index already (`upsert` replaces its text); a text is blank.
@@ -161,13 +158,7 @@ class TextIndex:
         return writer.write(without_repeats(documents, () if replace else writer.unseen), reader, progress, total)
 
     def delete(self, ids: Sequence[str] | None = None, *, where: str | None = None) -> int:
-        """Delete texts by their ids, a file's by its path, or what meets a filter; returns how many passages that was.
-
-        Unknown ids are no error.
-
-        Raises:
-            BadInput: neither is given; the filter cannot be read.
-        """
+        """Delete texts by ids, a file's by its path, or all that meet a filter; returns how many passages that was."""
         if ids is None and where is None:
             raise BadInput("nothing says what is to be deleted; expected ids, or a filter as where")
         chosen = {key for keys in passage_keys(self.index, ids or ()).values() for key in keys}
@@ -177,9 +168,6 @@ class TextIndex:
         """The texts with these ids, in that order, as dictionaries: id, text and metadata.
 
         A text of several passages is put together from them: white space where one ends is a blank or a line break.
-
-        Raises:
-            BadInput: an id is not there.
         """
         return stored_texts(self.index, ids)
 
@@ -196,8 +184,6 @@ class TextIndex:
         """The k passages that answer a query best.
 
         Args:
-            query: a question, or words.
-            k: how many passages.
             where: a filter over metadata, such as `year >= 2020 and lang = "en"` (`likewise.search.filters`).
             hybrid: whether words are searched too, and both rankings fused by reciprocal rank fusion.
             reranker: what scores a pair of query and text, `Reranker.load(name).score` say; it is given the best
