@@ -5,7 +5,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 
 from likewise.errors import BadInput
-from likewise.search.filters import AllOf, Compares, MatchesPattern, OneOf, matches, named_columns
+from likewise.search.filters import matches, named_columns
+from likewise.search.filters.conditions import AllOf, Compares, MatchesPattern, OneOf
 from likewise.search.indexes import INDEXES
 from likewise.search.records import Records
 from tests.search.filters.test_filters import conditions, metadatas, written

@@ -99,13 +99,9 @@ class Calibration:
             raise BadInput(f"{source} has the format {found.get('format')!r}; expected {FORMAT!r} (likewise calibrate)")
         try:
             null, labelled = found["chance"], found["labelled"]
-            chance = NullDistribution(
-                np.array(null["cosines"], np.float64),
-                np.array(null["shares"], np.float64),
-                int(null["pairs"]),
-                float(null["tail"]["scale"]),
-                float(null["tail"]["shape"]),
-            )
+            cosines, shares = (np.array(null[name], np.float64) for name in ("cosines", "shares"))
+            scale, shape = (float(null["tail"][name]) for name in ("scale", "shape"))
+            chance = NullDistribution(cosines, shares, int(null["pairs"]), scale, shape)
             model, queries = ModelIdentity.from_json(found["model"]), found["queries"]
             fit = None if labelled is None else _labelled_from_json(labelled)
             result = cls(model, chance, int(found["texts"]), None if queries is None else int(queries), fit)

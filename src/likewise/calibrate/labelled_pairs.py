@@ -16,10 +16,8 @@ from ..evaluate.statistics.significance import BootstrapSettings, Interval
 from ..runtime.arguments import known_name
 
 RESAMPLES = 1000
-CRITERIA: dict[str, Callable[[Numbers, Shaped[np.ndarray, " N"]], ThresholdDecision]] = {
-    "f1": best_f1,
-    "accuracy": best_accuracy,
-}
+Criterion = Callable[[Numbers, Shaped[np.ndarray, " N"]], ThresholdDecision]
+CRITERIA: dict[str, Criterion] = {"f1": best_f1, "accuracy": best_accuracy}
 """What the threshold is best for, by name."""
 
 
@@ -73,14 +71,9 @@ def fit_labelled_pairs(
     thresholds = [best(cosines[rows], labels[rows]).threshold for rows in drawn]
     tail = 50 * (1 - bootstrap.level)
     low, high = np.percentile(thresholds, [tail, 100 - tail])
-    return LabelledFit(
-        isotonic_fit(cosines, labels.astype(np.float64)),
-        Interval(decision.threshold, float(low), float(high)),
-        criterion,
-        decision.value,
-        len(labels),
-        int(labels.sum()),
-    )
+    threshold = Interval(decision.threshold, float(low), float(high))
+    score = isotonic_fit(cosines, labels.astype(np.float64))
+    return LabelledFit(score, threshold, criterion, decision.value, len(labels), int(labels.sum()))
 
 
 def isotonic_fit(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> IsotonicFit:

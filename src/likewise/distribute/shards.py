@@ -101,13 +101,9 @@ def _vectors(
     """The vectors of texts, a window at a time, out of the cache where there is one."""
 
     def encoded(some: Iterable[str]) -> Iterator[Float[np.ndarray, "n E"]]:
-        return embedder.encode_stream(
-            some,
-            prompt=job.origin.prompt,
-            overflow=job.origin.overflow,  # type: ignore[arg-type]  # a VectorOrigin holds texts
-            show_progress_bar=_Progress(advance),
-            batch_tokens=job.settings.batch_tokens,
-        )
+        options: dict[str, Any] = {"prompt": job.origin.prompt, "overflow": job.origin.overflow}
+        options["batch_tokens"] = job.settings.batch_tokens
+        return embedder.encode_stream(some, progress=_Progress(advance), **options)
 
     if job.cache is None:
         return encoded(texts)

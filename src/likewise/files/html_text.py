@@ -8,45 +8,28 @@ import re
 import time
 from html.parser import HTMLParser
 
-DROPPED = frozenset(
-    [
-        *("script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "select"),
-        *("nav", "aside"),
-    ]
-)
+
+def _names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+DROPPED = _names("script style noscript template svg math iframe object canvas select nav aside")
 """Elements whose content is not read."""
-OF_THE_SITE = frozenset(["header", "footer"])
+OF_THE_SITE = _names("header footer")
 """Not read either, unless they are an article's own."""
-ARTICLES = frozenset(["article", "main", "section"])
-ROLES = frozenset(["navigation", "banner", "contentinfo", "complementary", "search"])
+ARTICLES = _names("article main section")
+ROLES = _names("navigation banner contentinfo complementary search")
 """What makes one of CONTAINERS as a nav, a header, a footer or an aside."""
-CONTAINERS = frozenset(["div", "section", "ul", "ol", "form", "span"])
+CONTAINERS = _names("div section ul ol form span")
 """Elements that always have an end, so that what they hold can be left out."""
 SECONDS = 30
 """Time for a page; the parser takes the square of the length where tags, comments or quotes do not end."""
 HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
-BLOCKS = frozenset(
-    [
-        *("address", "article", "aside", "blockquote", "body", "caption", "dd", "details", "dialog", "div", "dl", "dt"),
-        *(
-            "fieldset",
-            "figcaption",
-            "figure",
-            "footer",
-            "form",
-            "header",
-            "hgroup",
-            "hr",
-            "li",
-            "main",
-            "nav",
-            "ol",
-            "p",
-        ),
-        *("pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul"),
-    ]
+BLOCKS = _names(
+    "address article aside blockquote body caption dd details dialog div dl dt fieldset figcaption figure footer "
+    "form header hgroup hr li main nav ol p pre section summary table tbody tfoot thead tr ul"
 )
-LINES = frozenset(["br", "td", "th", "option"])
+LINES = _names("br td th option")
 
 
 class HtmlText(HTMLParser):

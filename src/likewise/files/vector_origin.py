@@ -45,18 +45,10 @@ class VectorOrigin:
     ) -> "VectorOrigin":
         """The origin of what this embedder, known by this name, encodes with these options."""
         manifest = embedder.manifest
-        return cls(
-            name,
-            embedder.fingerprint,
-            engine_of(embedder),
-            embedder.precision,
-            embedder.dimension,
-            embedder.pooling.spec,
-            embedder.describe()["heads"][-1:] == ["Normalize"],
-            embedder.max_seq_length,
-            resolve_prompt(prompt, prompt_name, manifest.prompts, manifest.default_prompt),
-            overflow,
-        )
+        computed = engine_of(embedder), embedder.precision, embedder.width, embedder.pooling.spec
+        normalized = embedder.describe()["heads"][-1:] == ["Normalize"]
+        used = resolve_prompt(prompt, prompt_name, manifest.prompts, manifest.default_prompt)
+        return cls(name, embedder.fingerprint, *computed, normalized, embedder.max_length, used, overflow)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -79,7 +79,7 @@ class Migration:
         self.embedded, self.complete = embedded, False
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """Search for the new model's vectors: mapped, in the old index, until `run` has returned; then in the new one."""
+        """Search for the new model's vectors: mapped, in the old index, until `run` has returned; then in the new."""
         if self.complete:
             return self.new.search(queries, k, where)
         if self.query_map is None:

@@ -52,14 +52,9 @@ class VectorMap:
 
     def save(self, path: Path) -> None:
         arrays = {"matrix": self.matrix, "source_mean": self.source_mean, "target_mean": self.target_mean}
-        about = {
-            "format": FORMAT,
-            "source": self.source.as_json(),
-            "target": self.target.as_json(),
-            "method": self.method,
-            "recall": [self.recall.value, self.recall.low, self.recall.high],
-            "measured_on": self.measured_on,
-        }
+        models = {"source": self.source.as_json(), "target": self.target.as_json()}
+        recall = [self.recall.value, self.recall.low, self.recall.high]
+        about = {"format": FORMAT, **models, "method": self.method, "recall": recall, "measured_on": self.measured_on}
         stored = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
         with atomic_file(path) as partial, naming_full_disk(path):
             save_file(stored, partial, {ENTRY: json.dumps(about)})

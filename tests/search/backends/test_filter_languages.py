@@ -8,8 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
-from likewise.search.filters import Compares, MatchesPattern, OneOf, parse_filter
 from likewise.search.filters import languages as milvus_filters
+from likewise.search.filters import parse_filter
+from likewise.search.filters.conditions import Compares, MatchesPattern, OneOf
 from likewise.search.filters.languages import milvus_expression, postgres_where
 from tests.search.filters.test_filters import conditions, metadatas
 

@@ -8,20 +8,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
-from likewise.search.filters import (
+from likewise.search.filters import matches, named_columns, parse_filter
+from likewise.search.filters.conditions import (
+    COMPARE,
     AllOf,
     AnyOf,
     Compares,
     IsMissing,
     MatchesPattern,
     OneOf,
-    matches,
-    named_columns,
-    parse_filter,
+    opposite,
     pattern_parts,
-    sqlite_where,
 )
-from likewise.search.filters.conditions import COMPARE, opposite
+from likewise.search.filters.languages import sqlite_where
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # beartype draws at random, which hypothesis refuses
 

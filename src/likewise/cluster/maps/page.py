@@ -29,14 +29,8 @@ def write_page(shown: ClusterMap, path: Path) -> None:
 
 def map_page(shown: ClusterMap) -> str:
     script, style = one_script(), _part("page.css")
-    parts = {
-        "title": html.escape(shown.title),
-        "script_hash": _hash(script),
-        "style_hash": _hash(style),
-        "script": script,
-        "style": style,
-        "data": json_for_script(_data(shown)),
-    }
+    parts = {"title": html.escape(shown.title), "data": json_for_script(_data(shown)), "script": script, "style": style}
+    parts |= {"script_hash": _hash(script), "style_hash": _hash(style)}
     pieces = _part("page.html").split("{{")
     return pieces[0] + "".join(parts[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces[1:]))
 

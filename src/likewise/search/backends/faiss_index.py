@@ -20,7 +20,7 @@ from ...runtime.arguments import whole_number
 from ...runtime.atomic_files import target_folder
 from ...runtime.installation import missing_extra
 from ..exact import checked_queries
-from ..filters import sqlite_where
+from ..filters.languages import sqlite_where
 from ..index import Index, Match, ModelIdentity
 from ..records import Records, check_ids, checked_records, listed_ids
 from .common import (

@@ -24,12 +24,8 @@ FORMAT = 2
 CHECKSUM = "checksum"
 DAMAGED = "the settings of this collection are damaged; restore the folder from a copy, or make it again"
 DTYPES = ("float16", "float32")
-LEFT_BY_CREATE = {
-    writer_lock.FILE,
-    segments.FOLDER,
-    derived_files.FOLDER,
-    *(journal.FILE + end for end in ("", "-wal", "-shm")),
-}
+JOURNAL_FILES = [journal.FILE + end for end in ("", "-wal", "-shm")]
+LEFT_BY_CREATE = {writer_lock.FILE, segments.FOLDER, derived_files.FOLDER, *JOURNAL_FILES}
 
 
 @dataclass(frozen=True)
@@ -47,13 +43,8 @@ class CollectionSettings:
 
     def rows(self) -> list[tuple[str, str]]:
         model = None if self.model is None else self.model.as_json()
-        values = {
-            "format": self.format,
-            "width": self.layout.width,
-            "dtype": self.layout.dtype.name,
-            "normalized": True,
-            "model": model,
-        }
+        layout = {"width": self.layout.width, "dtype": self.layout.dtype.name, "normalized": True}
+        values = {"format": self.format, **layout, "model": model}
         rows = [(name, json.dumps(value)) for name, value in values.items()]
         return [*rows, (CHECKSUM, settings_checksum(rows))]
 

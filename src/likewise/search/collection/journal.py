@@ -107,13 +107,8 @@ class Journal:
         uri = f"{self.path.absolute().as_uri()}?{options}"
         self.db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT, check_same_thread=False)
         self.db.create_function("fold", 1, fold, deterministic=True)
-        for pragma in (
-            "synchronous = FULL",
-            "fullfsync = ON",
-            f"journal_size_limit = {WAL_BYTES}",
-            f"wal_autocheckpoint = {WAL_BYTES // PAGE_BYTES}",
-            f"cache_size = {-CACHE_BYTES // 1024}",
-        ):
+        log = f"journal_size_limit = {WAL_BYTES}", f"wal_autocheckpoint = {WAL_BYTES // PAGE_BYTES}"
+        for pragma in ("synchronous = FULL", "fullfsync = ON", *log, f"cache_size = {-CACHE_BYTES // 1024}"):
             self.db.execute(f"PRAGMA {pragma}")
         if self.read_only:
             self.db.execute("PRAGMA query_only = ON")

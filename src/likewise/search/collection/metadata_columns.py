@@ -12,8 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, UInt
 
-from ..filters import AllOf, AnyOf, Compares, Condition, IsMissing, Leaf, MatchesPattern, OneOf, value_kind
-from ..filters.conditions import leaf_matches
+from ..filters.conditions import (
+    AllOf,
+    AnyOf,
+    Compares,
+    Condition,
+    IsMissing,
+    Leaf,
+    MatchesPattern,
+    OneOf,
+    leaf_matches,
+    value_kind,
+)
 from ..records import Value
 
 KINDS = ("boolean", "number", "string")

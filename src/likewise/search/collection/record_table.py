@@ -15,7 +15,8 @@ from jaxtyping import Float64, Int64, Integer
 from ...errors import BadInput
 from ...text.words import folded_words
 from ..backends.common import found_in_order
-from ..filters import Condition, sqlite_where
+from ..filters import Condition
+from ..filters.languages import sqlite_where
 from ..index import Match
 from ..records import Records, Value
 

@@ -11,38 +11,7 @@ boolean) than the condition's, is false, and so is its opposite, as in SQL: neit
 nor `not lang = "en"` is true without a language. `is null` is true of a missing value and of null.
 """
 
-from .conditions import (
-    AllOf,
-    AnyOf,
-    Compares,
-    Condition,
-    FilterValue,
-    IsMissing,
-    Leaf,
-    MatchesPattern,
-    OneOf,
-    matches,
-    named_columns,
-    pattern_parts,
-    value_kind,
-)
+from .conditions import Condition, matches, named_columns
 from .filter_parser import parse_filter
-from .languages import sqlite_where
 
-__all__ = [
-    "AllOf",
-    "AnyOf",
-    "Compares",
-    "Condition",
-    "FilterValue",
-    "IsMissing",
-    "Leaf",
-    "MatchesPattern",
-    "OneOf",
-    "matches",
-    "named_columns",
-    "parse_filter",
-    "pattern_parts",
-    "sqlite_where",
-    "value_kind",
-]
+__all__ = ["Condition", "matches", "named_columns", "parse_filter"]
