@@ -12,23 +12,7 @@ from likewise.distribute.plan import EncodeSettings
 from likewise.distribute.sources.source_files import ChosenColumns
 from likewise.files.vector_origin import VectorOrigin
 
-WORDS = [
-    "red",
-    "green",
-    "blue",
-    "cat",
-    "dog",
-    "sun",
-    "moon",
-    "sea",
-    "tree",
-    "house",
-    "river",
-    "stone",
-    "bread",
-    "wine",
-    "salt",
-]
+WORDS = "red green blue cat dog sun moon sea tree house river stone bread wine salt".split()  # noqa: SIM905
 
 
 def sentence(number: int) -> str:

@@ -161,14 +161,11 @@ def test_stopped_by_a_signal_the_command_leaves_what_the_same_command_completes(
     command = [sys.executable, "-m", "likewise", "encode", str(source), "-o", f"{out}/", "-m", "likewise-mini"]
     command += ["--engine", "numpy", "--shard-rows", "100", "--workers", "2", "-q"]
     environment = {**os.environ, "OMP_NUM_THREADS": "2", "PYTHONPATH": str(ROOT / "src")}
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # a shell starts what runs in the background without
-    )
+    own = {
+        "start_new_session": True,
+        "preexec_fn": lambda: signal.signal(number, signal.SIG_DFL),
+    }  # a shell may ignore it
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, **own)
     waiting_for((out / "journal.jsonl").exists)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     _, error = process.communicate(timeout=20)

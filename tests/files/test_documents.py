@@ -33,15 +33,8 @@ PAGE = """<!doctype html><html><head><title>Cats &amp; dogs</title><style>p {col
 def test_a_page_is_read_as_its_text_with_headings_and_without_scripts():
     text, title = html_text(PAGE)
     assert title == "Cats & dogs"
-    assert text.split("\n\n") == [
-        "# Of cats",
-        "They sleep a lot\nand eat.",
-        "## Food",
-        "- fish",
-        "- meat",
-        "  kept   as is",
-        "End",
-    ]
+    paragraphs = ["# Of cats", "They sleep a lot\nand eat.", "## Food", "- fish", "- meat", "  kept   as is", "End"]
+    assert text.split("\n\n") == paragraphs
 
 
 @pytest.mark.parametrize(

@@ -153,22 +153,20 @@ def test_of_two_columns_that_may_be_meant_none_is_taken_in_silence(tmp_path):
     assert list(Texts(path, "body")) == ["b"]
 
 
+AFTER = "a quote opens here, and after its end on line"
 STRAY = {
     "never closed": ('id,text\n1,one\n2,"unclosed\n3,three\n', "line 3: a quote opens here and is never closed"),
     "in the first line": ('id,"text\n1,one\n', "line 1: a quote opens here and is never closed"),
     "in the last field of a long row": (
         'id,text,more\n1,"a\nb ""c"" d\n,",x\n2,"e\nf","g\n',
-        "line 6: a quote opens here and is never closed",
+        "line 6: a quote opens here",
     ),
-    "closed by the quote of a later row": (
+    "closed by a later quote": (
         'id,text\n1,"unclosed\n2,two\n3,"three, and more"\n',
-        "line 2: a quote opens here, and after its end on line 4 stands more text",
+        f"line 2: {AFTER} 4 stands more text",
     ),
-    "text behind it": (
-        'id,text\n1,one\n2,"Yes," she said\n',
-        "line 3: a quote opens here, and after its end on line 3",
-    ),
-    "backslashes": ('id,text\n1,"a \\"b\\" c"\n', "line 2: a quote opens here, and after its end on line 2"),
+    "text behind it": ('id,text\n1,one\n2,"Yes," she said\n', f"line 3: {AFTER} 3"),
+    "backslashes": ('id,text\n1,"a \\"b\\" c"\n', f"line 2: {AFTER} 2"),
 }
 
 

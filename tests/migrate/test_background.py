@@ -100,13 +100,8 @@ def test_a_killed_migration_goes_on_where_it_was(old, new):
 
 
 def test_what_is_written_to_the_old_index_meanwhile_is_migrated_too(old, new):
-    changes = iter(
-        [
-            lambda: old.upsert(record(0, "another text")),
-            lambda: old.delete(["id1", "id20"]),
-            lambda: old.add(record(99, "a new one")),
-        ]
-    )
+    replaced, deleted = lambda: old.upsert(record(0, "another text")), lambda: old.delete(["id1", "id20"])
+    changes = iter([replaced, deleted, lambda: old.add(record(99, "a new one"))])
     encoder = Encoder(then=lambda: next(changes, lambda: None)())
     report = Migration(old, new, encoder).run(block=5, show_progress_bar=False)
     assert {name: row[2] for name, row in new.rows.items()} == {name: row[2] for name, row in old.rows.items()}

@@ -44,14 +44,10 @@ class Place:
 
     def process(self, verb: str) -> subprocess.Popen:
         """`tests.search.index_process` on this index, which must be durable."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.search.index_process", verb, self.kind.home, self.location],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OMP_NUM_THREADS": "1"},
-        )
+        command = [sys.executable, "-m", "tests.search.index_process", verb, self.kind.home, self.location]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        return subprocess.Popen(command, **pipes, text=True, cwd=ROOT, env={**environment, "OMP_NUM_THREADS": "1"})
 
 
 @pytest.fixture
@@ -98,9 +94,8 @@ def assert_holds(index: Index, expected: dict[str, tuple], tolerance: float) -> 
         for name, (vector, text, metadata) in expected.items():
             assert (found[name][1], found[name][2]) == (text, metadata)
             assert types_of(found[name][2]) == types_of(metadata)
-            np.testing.assert_allclose(
-                found[name][0], vector, rtol=2 * tolerance, atol=tolerance * np.abs(vector).max()
-            )
+            largest = tolerance * np.abs(vector).max()
+            np.testing.assert_allclose(found[name][0], vector, rtol=2 * tolerance, atol=largest)
     assert_finds(index, expected, None, tolerance)
 
 
@@ -261,46 +256,15 @@ class IndexPromises:
         assert [dict(row) for row in found.metadata] == [{}, {}]
 
     def test_values_come_back_as_they_are(self, place, index):
-        values = {
-            "a": 1,
-            "b": 1.0,
-            "c": True,
-            "d": None,
-            "e": "",
-            "f": -(2**63),
-            "g": 2**63 - 1,
-            "h": 1e-300,
-            "i": 1e22,
-        }
-        values |= {
-            "text": "quotes \" ' and \\ and \n and 😀",
-            "größe": 0.1 + 0.2,
-            "j": 2**53 + 1,
-            "k": -1.5,
-            "select": 3,
-        }
+        values = dict(enumerate([1, 1.0, True, None, "", -(2**63), 2**63 - 1, 1e-300, 1e22, 2**53 + 1, -1.5]))
+        values = {f"_{i}": value for i, value in values.items()}
+        values |= {"text": "quotes \" ' and \\ and \n and 😀", "größe": 0.1 + 0.2, "select": 3}
         records = Records(["x"], np.ones((1, WIDTH), np.float32), ["a text\nof two lines\t😀 \x01"], [values])
         index.add(records)
         assert_holds(index, as_dict(records), place.tolerance)
 
     def test_ids_are_found_by_their_beginnings(self, index):
-        ids = [
-            "a",
-            "a#",
-            "a#1",
-            "a#b#2",
-            "ab",
-            "A#1",
-            "b",
-            "ä#1",
-            "\ud7ff#",
-            "\ud7ff",
-            "\ue000",
-            "\U0010ffff",
-            "\U0010ffffa",
-            "%",
-            "_x",
-        ]
+        ids = "a a# a#1 a#b#2 ab A#1 b ä#1 % _x \ud7ff# \ud7ff \ue000 \U0010ffff \U0010ffffa".split()  # noqa: SIM905
         index.add(Records(ids, np.ones((len(ids), WIDTH), np.float32)))
         for beginnings in (
             ["a#"],
@@ -327,10 +291,8 @@ class IndexPromises:
 
     def test_a_zero_row_is_kept_and_has_the_cosine_0(self, place, index):
         index.add(Records(["zero", "one"], np.eye(2, WIDTH, k=-1, dtype=np.float32)))
-        assert {m.id: round(m.score, 3) for m in index.search(np.eye(1, WIDTH, dtype=np.float32))[0]} == {
-            "zero": 0,
-            "one": 1,
-        }
+        [found] = index.search(np.eye(1, WIDTH, dtype=np.float32))
+        assert {match.id: round(match.score, 3) for match in found} == {"zero": 0, "one": 1}
         assert [m.score for m in index.search(np.zeros((1, WIDTH), np.float32))[0]] == [0, 0]
         assert not index.get(["zero"]).vectors.any()
 
@@ -344,9 +306,8 @@ class IndexPromises:
     def test_records_are_listed_in_blocks_and_in_one_order(self, index):
         index.add(some_records(25))
         blocks = [block.ids for block in index.records(block=10)]
-        assert [len(ids) for ids in blocks] == [10, 10, 5] and blocks == [
-            block.ids for block in index.records(block=10)
-        ]
+        assert [len(ids) for ids in blocks] == [10, 10, 5]
+        assert blocks == [block.ids for block in index.records(block=10)]
 
     @pytest.mark.parametrize("message", REFUSED)
     def test_what_cannot_be_done_is_refused_and_nothing_changes(self, place, index, message):
@@ -357,9 +318,7 @@ class IndexPromises:
 
     def test_another_model_is_refused_and_both_are_named(self, place, index):
         index.check_model(MODEL)
-        with pytest.raises(
-            BadInput, match=r"holds vectors of a-model \(fingerprint ffffffffffff\); got other \(000000"
-        ):
+        with pytest.raises(BadInput, match=r"of a-model \(fingerprint ffffffffffff\); got other \(000000"):
             index.check_model(ModelIdentity("other", "0" * 40))
 
     def test_what_was_stored_is_there_when_it_is_opened_again(self, place):

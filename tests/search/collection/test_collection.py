@@ -51,6 +51,13 @@ def flip(path: Path, place: int) -> None:
     path.write_bytes(content)
 
 
+def execute(folder: Path, statements: str) -> None:
+    """Change the journal behind the collection's back."""
+    db = sqlite3.connect(folder / "collection.sqlite")
+    db.executescript(statements)
+    db.close()
+
+
 def test_a_folder_can_be_copied_and_opened_elsewhere(folder, tmp_path):
     filled(folder).close()
     shutil.copytree(folder, tmp_path / "copy")
@@ -125,9 +132,7 @@ def test_what_a_killed_create_left_is_made_again_and_not_opened(folder):
 
 def test_a_collection_of_another_format_is_refused(folder):
     filled(folder).close()
-    with sqlite3.connect(folder / "collection.sqlite") as db:
-        db.execute("UPDATE settings SET value = '3' WHERE name = 'format'")
-    db.close()
+    execute(folder, "UPDATE settings SET value = '3' WHERE name = 'format'")
     with pytest.raises(BadInput, match="of format 3; this version of likewise reads 1 and 2"):
         Collection.open(str(folder))
 
@@ -136,15 +141,14 @@ def test_the_full_text_of_an_earlier_format_is_made_again_by_a_writer_and_not_se
     records = Records(["a", "b"], np.eye(2, WIDTH, dtype=np.float32), ["İstanbul", "other"])
     with Collection.create(str(folder), WIDTH) as collection:
         collection.add(records)
-    with sqlite3.connect(folder / "collection.sqlite") as db:
-        db.executescript(
-            """DROP TABLE words; DROP VIEW folded; DELETE FROM settings WHERE name = 'checksum';
+    execute(
+        folder,
+        """DROP TABLE words; DROP VIEW folded; DELETE FROM settings WHERE name = 'checksum';
             UPDATE settings SET value = '1' WHERE name = 'format';
             CREATE VIRTUAL TABLE words
             USING fts5(text, content='records', content_rowid='key', tokenize='unicode61 remove_diacritics 2');
-            INSERT INTO words (words) VALUES ('rebuild')"""
-        )
-    db.close()
+            INSERT INTO words (words) VALUES ('rebuild')""",
+    )
     with Collection.open(str(folder), read_only=True) as reader:
         assert reader.count() == 2 and reader.search(records.vectors[:1], 1)[0][0].id == "a"
         with pytest.raises(BadInput, match="made by an earlier version.* open it once for writing"):
@@ -157,9 +161,7 @@ def test_the_full_text_of_an_earlier_format_is_made_again_by_a_writer_and_not_se
 
 def test_settings_that_changed_on_the_disk_are_refused_and_cost_no_record(folder):
     filled(folder).close()
-    with sqlite3.connect(folder / "collection.sqlite") as db:
-        db.execute("UPDATE settings SET value = '9' WHERE name = 'width'")
-    db.close()
+    execute(folder, "UPDATE settings SET value = '9' WHERE name = 'width'")
     with pytest.raises(BadInput, match="the settings of this collection are damaged; restore the folder"):
         Collection.open(str(folder))
 
@@ -274,18 +276,15 @@ class TestManySegments:
         lost = [f"id {i}" for i in range(16 + max(rows or 0, 0), 32)]
         with Collection.open(str(folder)) as collection:
             report = collection.verify()
-            assert [*report.damaged] == lost and report.problems == [
-                f"vectors/00000002.rows has {max(rows or 0, 0)} of 16 rows"
-            ]
+            assert [*report.damaged] == lost
+            assert report.problems == [f"vectors/00000002.rows has {max(rows or 0, 0)} of 16 rows"]
             with pytest.raises(BadInput, match=r"00000002\.rows"):
                 collection.search(np.ones((1, WIDTH), np.float32))
             assert_repaired(collection, folder, lost)
 
     def test_text_that_changed_on_the_disk_is_found(self, folder):
         filled(folder).close()
-        with sqlite3.connect(folder / "collection.sqlite") as db:
-            db.execute("UPDATE records SET text = 'other' WHERE id = 'id 4'")
-        db.close()
+        execute(folder, "UPDATE records SET text = 'other' WHERE id = 'id 4'")
         with Collection.open(str(folder)) as collection:
             report = collection.verify()
             assert report.damaged == {"id 4": "text, metadata or length"}
@@ -303,9 +302,7 @@ class TestManySegments:
     def test_counts_and_full_text_that_do_not_fit_are_found_and_mended(self, folder, statement, problem):
         with filled(folder) as collection:
             collection.delete(["id 0"])
-        with sqlite3.connect(folder / "collection.sqlite") as db:
-            db.execute(statement)
-        db.close()
+        execute(folder, statement)
         with Collection.open(str(folder)) as collection:
             report = collection.verify()
             assert len(report.problems) == 1 and problem in report.problems[0] and not report.damaged
@@ -313,9 +310,7 @@ class TestManySegments:
 
     def test_a_record_in_no_segment_is_named(self, folder):
         filled(folder).close()
-        with sqlite3.connect(folder / "collection.sqlite") as db:
-            db.execute("UPDATE records SET row = 1000000 WHERE id = 'id 7'")
-        db.close()
+        execute(folder, "UPDATE records SET row = 1000000 WHERE id = 'id 7'")
         with Collection.open(str(folder)) as collection:
             assert collection.verify().damaged == {"id 7": "row"}
             assert_repaired(collection, folder, ["id 7"])
