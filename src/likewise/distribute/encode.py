@@ -13,7 +13,7 @@ from ..runtime.progress import Advance, Progress, show_progress
 from ..runtime.temporary_files import temporary_folder
 from ..runtime.writer_lock import WriterLock
 from .output_folder import MANIFEST, OWN_FILES, OutputFolder, remove_output
-from .plan import EncodePlan, EncodeSettings, Rejected, make_plan
+from .plan import EncodePlan, EncodeSettings, make_plan
 from .shards import EncodeJob, ShardRecord, encode_shard
 from .sources.distinct_ids import DistinctIds
 
@@ -107,10 +107,9 @@ def planned(
     paths: Sequence[Path], settings: EncodeSettings, folder: Path, show_progress_bar: Progress = None
 ) -> EncodePlan:
     """The plan of these sources; where ids are chosen, they are checked with the help of files in the folder."""
-    rejected = Rejected()
-    with show_progress(show_progress_bar, None) as advance, temporary_folder(folder / "ids") as place:
+    with show_progress(progress, None) as advance, temporary_folder(folder / "ids") as place:
         ids = None if settings.columns.id is None else DistinctIds(place)
-        return make_plan(paths, settings, rejected, ids, advance)
+        return make_plan(paths, settings, ids, advance)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from ..errors import BadInput
 from ..files.lines import LinePlace, refuse_row
 from ..runtime.progress import Advance
-from ..wording import counted
 from .sources.distinct_ids import DistinctIds
 from .sources.output_columns import ColumnKinds, OutputColumn
 from .sources.source_files import ChosenColumns, SourceFile, TextRow, text_rows
@@ -17,8 +16,6 @@ SHARD_ROWS = 1 << 14
 """Rows of a shard: 25 MB of vectors of 384 numbers, and seconds to minutes of work."""
 CHECK_EVERY = 1 << 14
 """Rows after which progress is reported and a source is checked to be unchanged."""
-REPORTED_ROWS = 5
-"""How many of the rows that were left out are named."""
 
 
 @dataclass(frozen=True)
@@ -69,37 +66,17 @@ class EncodePlan:
         return sum(shard.rows for shard in self.shards)
 
 
-@dataclass
-class Rejected:
-    """Rows that are left out: their number, and what is wrong with the first."""
-
-    count: int = 0
-    first: list[str] = field(default_factory=list)
-
-    def __call__(self, message: str) -> None:
-        self.count += 1
-        if len(self.first) < REPORTED_ROWS:
-            self.first.append(message)
-
-    def __str__(self) -> str:
-        return f"{counted(self.count, 'row was', 'rows were')} left out; the first: {'; '.join(self.first)}"
-
-
 def make_plan(
-    paths: Sequence[Path],
-    settings: EncodeSettings,
-    rejected: Rejected | None = None,
-    ids: DistinctIds | None = None,
-    advance: Advance = lambda *_: None,
+    paths: Sequence[Path], settings: EncodeSettings, ids: DistinctIds | None = None, advance: Advance = lambda *_: None
 ) -> EncodePlan:
-    """Read all sources once: check every row, and cut the rows into shards.
+    """Read all sources once: check every row, and cut the rows into shards; `ids` checks that ids are distinct."""
+    left_out = 0
 
-    Args:
-        rejected: counts the rows without a usable text, where settings leave them out; else the first is an error.
-        ids: checks that ids are distinct, where a column of them is chosen.
-    """
-    rejected = Rejected() if rejected is None else rejected
-    reject = rejected if settings.skips_bad_rows else refuse_row
+    def leave_out(message: str) -> None:  # noqa: ARG001
+        nonlocal left_out
+        left_out += 1
+
+    reject = leave_out if settings.skips_bad_rows else refuse_row
     cutter, kinds, sources = _Cutter(settings.shard_rows), ColumnKinds(settings.columns), list[SourceFile]()
     for number, path in enumerate(paths):
         source, text = SourceFile.at(path), ""
@@ -115,7 +92,7 @@ def make_plan(
         sources.append(replace(source, text=text, rows=rows))
     if ids is not None:
         ids.check([source.path for source in sources])
-    return EncodePlan(tuple(sources), cutter.finish(), kinds.columns(), rejected.count)
+    return EncodePlan(tuple(sources), cutter.finish(), kinds.columns(), left_out)
 
 
 def _watched(rows: Iterable[TextRow], source: SourceFile, advance: Advance) -> Iterator[TextRow]:
