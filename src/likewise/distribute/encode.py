@@ -107,7 +107,7 @@ def planned(
     paths: Sequence[Path], settings: EncodeSettings, folder: Path, show_progress_bar: Progress = None
 ) -> EncodePlan:
     """The plan of these sources; where ids are chosen, they are checked with the help of files in the folder."""
-    with show_progress(progress, None) as advance, temporary_folder(folder / "ids") as place:
+    with show_progress(show_progress_bar, None) as advance, temporary_folder(folder / "ids") as place:
         ids = None if settings.columns.id is None else DistinctIds(place)
         return make_plan(paths, settings, ids, advance)
 

@@ -103,7 +103,7 @@ def _vectors(
     def encoded(some: Iterable[str]) -> Iterator[Float[np.ndarray, "n E"]]:
         options: dict[str, Any] = {"prompt": job.origin.prompt, "overflow": job.origin.overflow}
         options["batch_tokens"] = job.settings.batch_tokens
-        return embedder.encode_stream(some, progress=_Progress(advance), **options)
+        return embedder.encode_stream(some, show_progress_bar=_Progress(advance), **options)
 
     if job.cache is None:
         return encoded(texts)

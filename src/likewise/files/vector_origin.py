@@ -45,17 +45,18 @@ class VectorOrigin:
     ) -> "VectorOrigin":
         """The origin of what this embedder, known by this name, encodes with these options."""
         manifest = embedder.manifest
-        computed = engine_of(embedder), embedder.precision, embedder.width, embedder.pooling.spec
+        computed = engine_of(embedder), embedder.precision, embedder.dimension, embedder.pooling.spec
         normalized = embedder.describe()["heads"][-1:] == ["Normalize"]
         used = resolve_prompt(prompt, prompt_name, manifest.prompts, manifest.default_prompt)
-        return cls(name, embedder.fingerprint, *computed, normalized, embedder.max_length, used, overflow)
+        return cls(name, embedder.fingerprint, *computed, normalized, embedder.max_seq_length, used, overflow)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "VectorOrigin":
-        return cls(**{field.name: found[field.name] for field in fields(cls)})
+        values = {field.name: found[field.name] for field in fields(cls)}
+        return cls(**{**values, "model": recorded_model_name(values["model"])})
 
     def metadata(self) -> dict[str, str]:
         """The same as texts, for formats that hold texts only; what is none is written as JSON."""

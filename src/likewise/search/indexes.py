@@ -62,9 +62,9 @@ def opened_or_created(location: str, dimension: int, model: ModelIdentity | None
     return index
 
 
-def _check_holds(index: Index, width: int, model: ModelIdentity | None) -> None:
-    if index.width != width:
-        raise BadInput(f"{index.location} has vectors of {index.width} dimensions; got {width}")
+def _check_holds(index: Index, dimension: int, model: ModelIdentity | None) -> None:
+    if index.dimension != dimension:
+        raise BadInput(f"{index.location} has vectors of {index.dimension} dimensions; got {dimension}")
     if model is None or index.model is None:
         return
     index.check_model(model)

@@ -58,7 +58,11 @@ class ScoredPair(NamedTuple):
 
 
 def pairs_above(
-    vectors: Shaped[np.ndarray, "N D"], threshold: float, *, threads: int | None = None, progress: Progress = False
+    vectors: Shaped[np.ndarray, "N D"],
+    threshold: float,
+    *,
+    threads: int | None = None,
+    show_progress_bar: Progress = False,
 ) -> Iterator[PairColumns]:
     """All pairs i < j with a cosine of at least `threshold`, by i and then j, a block of rows i at a time.
 

@@ -35,12 +35,12 @@ def stored_columns(records: Records) -> Iterator[StoredColumns]:
 
 def stored_records(
     rows: Sequence[Sequence[Any]],
-    width: int,
+    dimension: int,
     metadata: Callable[[Any], Any] = json.loads,
     vector: Callable[[Any], np.ndarray] = np.asarray,
 ) -> Records:
     """Records of rows in the order of `stored_columns`, by what reads their metadata and their vectors."""
-    units = np.array([vector(row[4]) for row in rows], np.float32).reshape(len(rows), width)
+    units = np.array([vector(row[4]) for row in rows], np.float32).reshape(len(rows), dimension)
     original = UnitRows(units, np.array([row[3] for row in rows], np.float64)).original()
     return Records([row[0] for row in rows], original, [row[1] for row in rows], [metadata(row[2]) for row in rows])
 
@@ -138,7 +138,7 @@ class ServerAddress:
         return cls(parts._replace(query=theirs, fragment="").geturl(), table, ours, shown.geturl())
 
     def check_created(self, row: tuple[int, str, Any] | None) -> tuple[int, str, Any]:
-        """The width, kind and model that were found under this address, if `create` made it so."""
+        """The dimension, kind and model that were found under this address, if `create` made it so."""
         if row is None or self.options.get("index", row[1]) != row[1]:
             found = "none there" if row is None else f"index={row[1]}"
             raise BadInput(f"{self.shown}: expected an index that `create` made from this location; found {found}")

@@ -72,8 +72,8 @@ class FaissIndex(Index):
             raise BadInput(f"{path} cannot be opened: {error}") from None
 
     @classmethod
-    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "FaissIndex":
-        path, width = _path(location), whole_number("width", width)
+    def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "FaissIndex":
+        path, dimension = _path(location), whole_number("dimension", dimension)
         folder = path.parent
         if folder.exists() and not (folder.is_dir() and all(file.name.startswith(FILE) for file in folder.iterdir())):
             raise BadInput(f"{location} is there already; expected a new or an empty folder")
@@ -86,7 +86,7 @@ class FaissIndex(Index):
                 for table in SCHEMA:
                     file.execute(table)
                 described = None if model is None else json.dumps(model.as_json())
-                file.execute("INSERT INTO description VALUES (?, ?)", [width, described])
+                file.execute("INSERT INTO description VALUES (?, ?)", [dimension, described])
         except BaseException:
             index._file.close()
             raise
@@ -105,16 +105,16 @@ class FaissIndex(Index):
         return self._file.execute("SELECT 1 FROM sqlite_master WHERE name = 'description'").fetchone() is not None
 
     def _ready(self) -> "FaissIndex":
-        self.width, model = self._file.execute("SELECT width, model FROM description").fetchone()
+        self.dimension, model = self._file.execute("SELECT width, model FROM description").fetchone()
         self.model = None if model is None else ModelIdentity.from_json(json.loads(model))
-        self._rows: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(self.width))
+        self._rows: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(self.dimension))
         return self
 
     def add(self, records: Records) -> None:
-        self._insert(checked_records(records, self.width), replace=False)
+        self._insert(checked_records(records, self.dimension), replace=False)
 
     def upsert(self, records: Records) -> None:
-        self._insert(checked_records(records, self.width), replace=True)
+        self._insert(checked_records(records, self.dimension), replace=True)
 
     def _insert(self, records: Records, *, replace: bool) -> None:
         with self._transaction(writing=True) as file:
@@ -137,7 +137,7 @@ class FaissIndex(Index):
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
         """The greatest inner products of rows of length 1; with a filter, of the rows that SQLite lets pass."""
-        rows, k = checked_queries(queries, self.width), whole_number("k", k)
+        rows, k = checked_queries(queries, self.dimension), whole_number("k", k)
         with self._transaction() as file:
             self._catch_up()
             passing = None if where is None else self._positions_passing(where)
@@ -195,7 +195,7 @@ class FaissIndex(Index):
             yield rows
 
     def _records(self, rows: Sequence[tuple[Any, ...]]) -> Records:
-        return stored_records(rows, self.width, vector=lambda blob: np.frombuffer(blob, np.float32))
+        return stored_records(rows, self.dimension, vector=lambda blob: np.frombuffer(blob, np.float32))
 
     def _positions_passing(self, where: str | None) -> Int64[np.ndarray, " n"]:
         expression, values = self._condition(where)

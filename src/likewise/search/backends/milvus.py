@@ -128,7 +128,7 @@ def _create(calls: MilvusCalls, address: ServerAddress, row: tuple[int, str, Any
     fields = {"text": DataType.VARCHAR, "metadata": DataType.VARCHAR, FIELD: DataType.JSON, "length": DataType.DOUBLE}
     _create_collection(calls, address.table, fields, row[0], row[1])
     description = json.dumps(dict(zip(DESCRIBED, row, strict=True)))
-    calls("upsert", DESCRIPTIONS, [{"id": address.table, "description": description, "vector": [0.0] * WIDTHS[0]}])
+    calls("upsert", DESCRIPTIONS, [{"id": address.table, "description": description, "vector": [0.0] * DIMENSIONS[0]}])
 
 
 def _create_collection(calls: MilvusCalls, name: str, fields: Mapping[str, Any], dimension: int, kind: str) -> None:
@@ -144,7 +144,7 @@ def _create_collection(calls: MilvusCalls, name: str, fields: Mapping[str, Any],
 
 
 def _description(calls: MilvusCalls, name: str) -> tuple[int, str, Any] | None:
-    """Width, kind and model of an index; None if there is none of this name."""
+    """Dimension, kind and model of an index; None if there is none of this name."""
     if not calls("has_collection", DESCRIPTIONS) or not calls("has_collection", name):
         return None
     rows = calls("query", DESCRIPTIONS, filter=f"id == {milvus_literal(name)}", output_fields=["description"])
@@ -176,9 +176,9 @@ def _checked_bytes(row: Mapping[str, Any]) -> int:
     return sum(sizes.values()) + sizes["metadata"]  # the JSON field holds the same values again
 
 
-def _records_of(rows: Iterable[Mapping[str, Any]], width: int) -> Records:
+def _records_of(rows: Iterable[Mapping[str, Any]], dimension: int) -> Records:
     """Records of rows that were queried with `FIELDS`."""
-    return stored_records([[row[field] for field in FIELDS] for row in rows], width)
+    return stored_records([[row[field] for field in FIELDS] for row in rows], dimension)
 
 
 MAX_K = 16_384
@@ -195,15 +195,15 @@ class MilvusIndex(Index):
         self, address: ServerAddress, calls: MilvusCalls, row: tuple[int, str, Any], *, read_only: bool = False
     ) -> None:
         self.location, self._name, self._calls, self._read_only = address.shown, address.table, calls, read_only
-        self.width, self.kind = row[0], row[1]
+        self.dimension, self.kind = row[0], row[1]
         self.model = None if row[2] is None else ModelIdentity.from_json(row[2])
 
     @classmethod
     def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "MilvusIndex":
         address = ServerAddress.parse(location, SCHEME, OPTIONS)
-        if whole_number("width", width) not in WIDTHS:
-            raise BadInput(f"width is {width:,}; Milvus takes {WIDTHS[0]} to {WIDTHS[-1]:,}")
-        row = (width, address.options.get("index", "exact"), None if model is None else model.as_json())
+        if whole_number("dimension", dimension) not in DIMENSIONS:
+            raise BadInput(f"dimension is {dimension:,}; Milvus takes {DIMENSIONS[0]} to {DIMENSIONS[-1]:,}")
+        row = (dimension, address.options.get("index", "exact"), None if model is None else model.as_json())
         calls = MilvusCalls(address)
         _create(calls, address, row)
         return cls(address, calls, row)
@@ -236,7 +236,7 @@ class MilvusIndex(Index):
         return len(existing)
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        rows, k = checked_queries(queries, self.width), whole_number("k", k)
+        rows, k = checked_queries(queries, self.dimension), whole_number("k", k)
         if k > MAX_K:
             raise BadInput(f"k is {k:,}; Milvus returns at most {MAX_K:,} of one search")
         expression = self._expression(where)
@@ -250,11 +250,11 @@ class MilvusIndex(Index):
     def get(self, ids: Sequence[str]) -> Records:
         names = listed_ids(ids)
         found = {row["id"]: row for row in self._with_ids(names, FIELDS)}
-        return _records_of(found_in_order(names, found, self.location), self.width)
+        return _records_of(found_in_order(names, found, self.location), self.dimension)
 
     def records(self, block: int = 1000) -> Iterator[Records]:
         for page in self._calls.pages(self._name, whole_number("block", block), FIELDS):
-            yield _records_of(page, self.width)
+            yield _records_of(page, self.dimension)
 
     def count(self, where: str | None = None) -> int:
         rows = self._calls("query", self._name, filter=self._expression(where), output_fields=["count(*)"])
@@ -283,7 +283,7 @@ class MilvusIndex(Index):
 
     def _checked_rows(self, records: Records) -> list[dict[str, Any]]:
         check_not_read_only(self.location, self._read_only)
-        return _rows(checked_records(records, self.width))
+        return _rows(checked_records(records, self.dimension))
 
     def _store(self, rows: list[dict[str, Any]]) -> None:
         if rows:

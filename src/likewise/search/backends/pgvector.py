@@ -226,7 +226,7 @@ def copy_rows(cursor: Cursor, table: str, records: Records) -> None:
 
 def selected_records(rows: Sequence[tuple[Any, ...]], dimension: int) -> Records:
     """Records of rows that were selected with `columns`."""
-    return stored_records(rows, width, dict, Vector.to_numpy)
+    return stored_records(rows, dimension, dict, Vector.to_numpy)
 
 
 SCHEME = "postgresql"
@@ -248,9 +248,11 @@ class PgvectorIndex(Index):
     def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "PgvectorIndex":
         address = ServerAddress.parse(location, SCHEME, OPTIONS)
         kind = address.options.get("index", "exact")
-        if whole_number("width", width) > MAX_WIDTHS[kind]:
-            raise BadInput(f"width is {width:,}; pgvector takes at most {MAX_WIDTHS[kind]:,} with index={kind}")
-        row = (width, kind, None if model is None else model.as_json())
+        if whole_number("dimension", dimension) > MAX_DIMENSIONS[kind]:
+            raise BadInput(
+                f"dimension is {dimension:,}; pgvector takes at most {MAX_DIMENSIONS[kind]:,} with index={kind}"
+            )
+        row = (dimension, kind, None if model is None else model.as_json())
         transactions = PostgresTransactions(address, read_only=False)
         try:
             with transactions.begin() as cursor:

@@ -171,9 +171,9 @@ class Collection(Index):
         with self._files.reading() as (_, snapshot):
             return snapshot.version
 
-    def compact(self, progress: Progress = None) -> int:
+    def compact(self, show_progress_bar: Progress = None) -> int:
         """Free the space of deleted records, and return their number; needs space for one segment (65,536 rows)."""
-        return compact_collection(self._files, progress)
+        return compact_collection(self._files, show_progress_bar)
 
     def verify(self, show_progress_bar: Progress = None) -> CollectionReport:
         """Read everything and compare it with checksums and counts; a writer also compares full text with the texts."""

@@ -126,12 +126,12 @@ class TextIndex:
                 before anything is stored; an iterator is added as it comes.
             ids: the texts' ids, instead of ids in dictionaries.
             metadata: names and values for each text, which filters can ask for and passages are returned with.
-            progress: as in `Embedder.encode`; it counts texts.
+            show_progress_bar: as in `Embedder.encode`; it counts texts.
 
         Raises:
             BadInput: an id occurs twice, or is in the index already (`upsert` replaces its text); a text is blank.
         """
-        return self._store(given_documents(texts, ids, metadata), progress, total, replace=False)
+        return self._store(given_documents(texts, ids, metadata), show_progress_bar, total, replace=False)
 
     def upsert(
         self,
@@ -143,10 +143,10 @@ class TextIndex:
         total: int | None = None,
     ) -> AddReport:
         """As `add`, but the text of an id that the index has already is replaced, with its metadata."""
-        return self._store(given_documents(texts, ids, metadata), progress, total, replace=True)
+        return self._store(given_documents(texts, ids, metadata), show_progress_bar, total, replace=True)
 
     def _store(
-        self, documents: Iterable[Document], progress: Progress, total: int | None, *, replace: bool
+        self, documents: Iterable[Document], show_progress_bar: Progress, total: int | None, *, replace: bool
     ) -> AddReport:
         if isinstance(documents, list) and all(document.id for document in documents):
             known = passage_keys(self.index, [document.id for document in documents])
@@ -155,7 +155,9 @@ class TextIndex:
             stored = {*self.index.ids()}
         writer = PassageWriter(self.index, self._vectors, stored)
         reader = PassageReader(self._count_tokens, self.chunking, self.headings)
-        return writer.write(without_repeats(documents, () if replace else writer.unseen), reader, progress, total)
+        return writer.write(
+            without_repeats(documents, () if replace else writer.unseen), reader, show_progress_bar, total
+        )
 
     def delete(self, ids: Sequence[str] | None = None, *, where: str | None = None) -> int:
         """Delete texts by ids, a file's by its path, or all that meet a filter; returns how many passages that was."""
