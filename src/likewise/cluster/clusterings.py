@@ -15,7 +15,7 @@ from ..runtime.progress import Progress
 from ..search.pairs import checked_vectors
 from .community_detection import communities
 from .hierarchical import LINKAGES, MEMORY, by_size, check_memory, cut_at_cosine, cut_into, linkage
-from .maps.layout import neighbour_embedding
+from .maps.layout import tsne_layout
 
 DEFAULT_METHOD = "average"
 """Of the command line, of Python and of the map of a collection alike, with the method's own threshold."""
@@ -149,7 +149,7 @@ def _communities(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> 
     return labels
 
 
-def _hdbscan(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> Labels:
+def hdbscan_clusters(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> Labels:
     """Dense regions (Campello, Moulavi and Sander 2013) of the vectors in two dimensions.
 
     In hundreds of dimensions all distances are nearly equal and nearly all is noise, so vectors are reduced first: by
@@ -162,7 +162,7 @@ def _hdbscan(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> Labe
     least = max(2, options.min_size)
     if len(vectors) < 2 * least:  # HDBSCAN splits all into clusters, so it needs room for two
         return np.full(len(vectors), -1)
-    reduced = neighbour_embedding(vectors, options.seed)
+    reduced = tsne_layout(vectors, options.seed)
     return np.asarray(HDBSCAN(min_cluster_size=least, copy=True).fit_predict(reduced), int)
 
 
@@ -178,5 +178,7 @@ CLUSTERINGS: dict[str, ClusteringMethod] = {
     "communities": ClusteringMethod(
         _communities, "texts near a centre, the densest first; many texts are in none", ("threshold",), 0.6, 5
     ),
-    "hdbscan": ClusteringMethod(_hdbscan, "dense regions of any shape after t-SNE; the rest is in none", (), None, 10),
+    "hdbscan": ClusteringMethod(
+        hdbscan_clusters, "dense regions of any shape after t-SNE; the rest is in none", (), None, 10
+    ),
 }

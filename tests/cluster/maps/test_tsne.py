@@ -3,25 +3,25 @@
 import numpy as np
 import pytest
 
-from likewise.cluster.maps.layout import FEWEST, neighbour_embedding, principal_components
+from likewise.cluster.maps.layout import FEWEST, principal_components, tsne_layout
 
 
 def test_bundles_stay_apart_and_a_seed_repeats_them():
     draw = np.random.default_rng(0)
     vectors = np.repeat(np.eye(12)[:3], 12, axis=0) + 0.02 * draw.normal(size=(36, 12))
-    places = neighbour_embedding(vectors, 0)
+    places = tsne_layout(vectors, 0)
     apart = np.linalg.norm(places[:, None] - places, axis=2)
     np.fill_diagonal(apart, np.inf)
     assert (apart.argmin(axis=1) // 12 == np.arange(36) // 12).all()
-    assert np.array_equal(places, neighbour_embedding(vectors, 0))
+    assert np.array_equal(places, tsne_layout(vectors, 0))
 
 
 @pytest.mark.parametrize("count", [1, FEWEST - 1])
 def test_few_vectors_are_at_their_principal_components(count):
     vectors = np.random.default_rng(0).normal(size=(count, 5))
-    assert np.array_equal(neighbour_embedding(vectors, 0), principal_components(vectors, 30)[:, :2])
+    assert np.array_equal(tsne_layout(vectors, 0), principal_components(vectors, 30)[:, :2])
 
 
 @pytest.mark.parametrize("vectors", [np.ones((20, 4)), np.random.default_rng(0).normal(size=(20, 1))])
 def test_vectors_without_two_dimensions_have_places(vectors):
-    assert np.isfinite(neighbour_embedding(vectors, 0)).all() and len(neighbour_embedding(vectors, 0)) == 20
+    assert np.isfinite(tsne_layout(vectors, 0)).all() and len(tsne_layout(vectors, 0)) == 20

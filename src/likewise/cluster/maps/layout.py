@@ -28,7 +28,7 @@ def map_layout(vectors: Float[np.ndarray, "N D"], layout: str, *, seed: int = 0)
     """
     rows = unit(checked_vectors(vectors))
     is_linear = known_name("layout", layout, LAYOUTS) == "pca"
-    return to_unit_square(principal_components(rows, 2) if is_linear else neighbour_embedding(rows, seed))
+    return to_unit_square(principal_components(rows, 2) if is_linear else tsne_layout(rows, seed))
 
 
 def to_unit_square(places: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N 2"]:
@@ -56,7 +56,7 @@ def principal_components(vectors: Float[np.ndarray, "N D"], width: int) -> Float
     return np.asarray(centred @ first)
 
 
-def neighbour_embedding(vectors: Float[np.ndarray, "N D"], seed: int) -> Float[np.ndarray, "N 2"]:
+def tsne_layout(vectors: Float[np.ndarray, "N D"], seed: int) -> Float[np.ndarray, "N 2"]:
     """A place for each row by t-SNE (van der Maaten and Hinton 2008); O(N log N), minutes for 20,000 rows."""
     try:
         from sklearn.manifold import TSNE

@@ -103,7 +103,7 @@ class PostgresTransactions:
         return retried(attempt, psycopg.Error, self._not_begun)
 
     def _not_begun(self, error: psycopg.Error) -> tuple[LikewiseError, bool]:
-        """What that means; a server's answer that it does not let us in is final: others attempts would be slower."""
+        """What that means; a refusal to let us in is final, since another attempt would only take longer."""
         self.close()
         if not isinstance(error, psycopg.OperationalError):
             return BadInput(f"{self.address.shown} cannot be opened: {_one_line(error)}"), True
