@@ -4,14 +4,18 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from likewise.serve.routes.route_table import api_routes
 from likewise.serve.serve_settings import ServeSettings
+from likewise.serve.web.bodies import Body
 from likewise.serve.web.endpoint import ApiRoute
-from likewise.serve.web.schemas import Alternatives, Choice, Flag, ListOf, ObjectOf, Schema, Text, Whole
 from tests.serve.requests_by_route import GOOD, path_of
 
 from .attempt import Failed
 
+Schema = Mapping[str, Any]
+"""JSON Schema."""
 LARGEST = 8 << 20
 """Bytes of a body; it is what they ask for that is large."""
 NAME = 1_000
@@ -61,8 +65,8 @@ def requests_of(route: ApiRoute) -> dict[str, tuple[str, Any]]:
         return {name: (route.path, body) for name, body in _bodies(route.body, good).items()}
     paths = {name: path for name, path in PATHS.items() if "{" in route.path}
     found = {name: (_with(route, path), None) for name, path in paths.items()}
-    for name, row in (route.query.fields if route.query else {}).items():
-        found |= {f"{name}-{how}": (f"{path_of(route)}?{name}={value}", None) for how, value in values(row.schema)}
+    for name, schema in (fields(route.query) if route.query else {}).items():
+        found |= {f"{name}-{how}": (f"{path_of(route)}?{name}={value}", None) for how, value in values(schema)}
     return found or {"good": (path_of(route), None)}
 
 
@@ -70,14 +74,30 @@ def _with(route: ApiRoute, value: str) -> str:
     return route.path[: route.path.index("{")] + value
 
 
-def _bodies(schema: ObjectOf, good: Mapping[str, Any]) -> dict[str, Any]:
+def fields(body: type[Body]) -> dict[str, Schema]:
+    """The JSON Schema of each field, what it refers to in its place."""
+    document = msgspec.json.schema(body)
+    return _resolved(document, document["$defs"])["properties"]
+
+
+def _resolved(schema: Any, parts: Mapping[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_resolved(one, parts) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _resolved(parts[schema["$ref"].rpartition("/")[2]], parts)
+    return {name: _resolved(one, parts) for name, one in schema.items() if name != "$defs"}
+
+
+def _bodies(body: type[Body], good: Mapping[str, Any]) -> dict[str, Any]:
     """Good bodies with one field at its most, and one with all that are in it at their most."""
-    found: dict[str, Any] = {}
-    for name, row in schema.fields.items():
+    found, schemas = dict[str, Any](), fields(body)
+    for name, schema in schemas.items():
         others = {key: value for key, value in good.items() if name not in ALTERNATIVE.get(key, ())}
-        found |= {f"{name}-{how}": {**others, name: value} for how, value in values(row.schema)}
+        found |= {f"{name}-{how}": {**others, name: value} for how, value in values(schema)}
     room = LARGEST // len(good)
-    return {**found, "all": {name: most(schema.fields[name].schema, room) for name in good}}
+    return {**found, "all": {name: most(schemas[name], room) for name in good}}
 
 
 ALTERNATIVE: Mapping[str, tuple[str, ...]] = {"texts": ("inputs", "documents"), "inputs": ("texts",)}
@@ -87,56 +107,59 @@ ALTERNATIVE: Mapping[str, tuple[str, ...]] = {"texts": ("inputs", "documents"), 
 def values(schema: Schema) -> Iterator[tuple[str, Any]]:
     """Names and values at the bounds of a schema, and beyond them."""
     match schema:
-        case Text(longest=longest) if longest > NAME:
+        case {"anyOf": kinds}:
+            for i, inner in enumerate(kinds):
+                yield from ((f"{inner.get('type', i)}-{name}", value) for name, value in values(inner))
+        case {"type": "string", "maxLength": longest} if longest > NAME:
             yield from ((name, (unit * longest)[:longest]) for name, unit in UNITS.items())
             yield "distinct", distinct_words(longest // 7)[:longest]
-        case Whole(most=largest):
+        case {"type": "integer", "maximum": largest}:
             yield "most", largest
-        case Text() | Flag() | Choice():
+        case {"type": "string" | "boolean" | "null"} | {"enum": _}:
             yield from ()
-        case ListOf(item=item, most=count):
-            yield "many-small", _list(_small(item), count)
-            yield "many-large", _list(most(item, LARGEST // count), count)
-        case Alternatives(by_type=by_type):
-            for kind, inner in by_type.items():
-                yield from ((f"{kind}-{name}", value) for name, value in values(inner))
-        case ObjectOf(fields=fields):
-            yield "most", {name: most(row.schema) for name, row in fields.items()}
+        case {"type": "array", "items": item, "maxItems": count}:
+            for i, kind in enumerate(item.get("anyOf", [item])):
+                yield f"many-small-{i}", _list(_small(kind), count)
+                yield f"many-large-{i}", _list(most(kind, LARGEST // count), count)
+        case {"type": "object", "properties": inner}:
+            yield "most", {name: most(one) for name, one in inner.items()}
         case _:
-            raise TypeError(f"no bomb is known for {type(schema).__name__}: add one here")
+            raise TypeError(f"no bomb is known for {schema}: add one here")
 
 
 def most(schema: Schema, room: int = LARGEST // 4) -> Any:
     """One large value, of about so many bytes at most."""
     match schema:
-        case Text(longest=longest):
+        case {"anyOf": kinds}:
+            return max((most(inner, room) for inner in kinds), key=lambda value: len(json.dumps(value)))
+        case {"type": "string", "maxLength": longest}:
             return ("cat dog " * longest)[: min(longest, room)]
-        case Whole(most=largest):
+        case {"type": "integer", "maximum": largest}:
             return largest
-        case Flag():
+        case {"type": "boolean"}:
             return True
-        case Choice(names=names):
+        case {"type": "null"}:
+            return None
+        case {"enum": names}:
             return names[-1]
-        case ListOf(item=item, most=count):
+        case {"type": "array", "items": item, "maxItems": count}:
             return _list(most(item, max(room // count, 8)), count, room)
-        case Alternatives(by_type=by_type):
-            return max((most(inner, room) for inner in by_type.values()), key=lambda value: len(json.dumps(value)))
-        case ObjectOf(fields=fields):
-            return {name: most(row.schema, room // len(fields)) for name, row in fields.items()}
+        case {"type": "object", "properties": inner}:
+            return {name: most(one, room // len(inner)) for name, one in inner.items()}
         case _:
-            raise TypeError(f"no bomb is known for {type(schema).__name__}: add one here")
+            raise TypeError(f"no bomb is known for {schema}: add one here")
 
 
 def _small(schema: Schema) -> Any:
     match schema:
-        case Text():
+        case {"type": "string"}:
             return "cat"
-        case Whole(least=least):
-            return max(least, 5)
-        case ListOf(item=item):
+        case {"type": "integer"}:
+            return max(schema.get("minimum", 0), 5)
+        case {"type": "array", "items": item}:
             return [_small(item)]
-        case ObjectOf(fields=fields):
-            return {name: _small(row.schema) for name, row in fields.items()}
+        case {"type": "object", "properties": inner}:
+            return {name: _small(one) for name, one in inner.items()}
         case _:
             return most(schema)
 

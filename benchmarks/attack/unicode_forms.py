@@ -19,7 +19,7 @@ from likewise.files.documents import read_documents
 from likewise.search.collection import Collection
 from likewise.search.records import Records
 from likewise.search.texts.text_index import TextIndex
-from likewise.serve.access.api_keys import add_key, read_keys, remove_key
+from likewise.serve.api_keys import add_key, read_keys, remove_key
 
 from .attempt import Attempt, Setup, expect
 from .command import cli, outcome_of

@@ -15,7 +15,7 @@ from likewise import Embedder
 from likewise.errors import LikewiseError
 from likewise.search.collection import Collection
 from likewise.search.texts.text_index import TextIndex
-from likewise.serve.access.api_keys import add_key, read_keys, remove_key
+from likewise.serve.api_keys import add_key, read_keys, remove_key
 
 from .attempt import Attempt, Setup, expect, leftovers, listing
 from .kills import VICTIMS, finished, forked, same, seen

@@ -35,7 +35,7 @@ ELSEWHERE = {
         for path in sorted((PACKAGE / "integrations").glob("[!_]*.py"))
     },
     "likewise/distribute/workers/ray_cluster.py": ("test_ray.py", "test_map_batches.py"),
-    "likewise/serve/observe/tracing.py": ("test_serve_traces.py",),
+    "likewise/serve/tracing.py": ("test_serve_traces.py",),
 }
 """What needs packages and servers that the other tests do without, and the files of tests/integration that run it."""
 EQUIVALENT = ROOT / "benchmarks" / "equivalent_mutants.toml"

@@ -8,7 +8,7 @@ from likewise import Embedder
 from likewise.cluster.maps.cluster_map import ClusterMap
 from likewise.cluster.maps.page import write_page
 from likewise.search.texts.text_index import TextIndex
-from likewise.serve.access.api_keys import add_key
+from likewise.serve.api_keys import add_key
 from tests.integration.browser import LOOKS, Tab, chromium
 from tests.serve.running_server import running_server
 

@@ -4,7 +4,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from starlette.testclient import TestClient
 
 from likewise.serve import ServeSettings, create_app
-from likewise.serve.observe.tracing import RequestTraces
+from likewise.serve.tracing import RequestTraces
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

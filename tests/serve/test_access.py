@@ -15,10 +15,9 @@ from starlette.testclient import TestClient
 
 from likewise.errors import BadInput
 from likewise.runtime.writer_lock import WriterLock
-from likewise.serve import ServeSettings
-from likewise.serve.access import api_keys
-from likewise.serve.access.api_keys import KeyRing, add_key, read_keys, remove_key
-from likewise.serve.access.rate_limits import RateLimits
+from likewise.serve import ServeSettings, api_keys
+from likewise.serve.admission import RateLimits
+from likewise.serve.api_keys import KeyRing, add_key, read_keys, remove_key
 from likewise.serve.routes.route_table import api_routes
 from likewise.serve.run_server import check_access
 from tests.serve.conftest import HOST
@@ -84,7 +83,7 @@ def test_a_file_that_holds_no_keys_is_refused(text, keys):
 def test_a_running_server_notices_changed_keys(keys, monkeypatch):
     secret = add_key(keys, "alice")
     ring = KeyRing(keys)
-    monkeypatch.setattr("likewise.serve.access.api_keys.CHECK_SECONDS", 0)
+    monkeypatch.setattr("likewise.serve.api_keys.CHECK_SECONDS", 0)
     remove_key(keys, "alice")
     assert ring.of(secret) is None
     keys.write_text("half a f")

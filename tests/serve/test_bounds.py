@@ -14,10 +14,10 @@ pytest.importorskip("uvicorn")
 from starlette.testclient import TestClient
 
 from likewise.serve import ServeSettings
-from likewise.serve.batching.job import COMPUTED, Job
-from likewise.serve.batching.model_work import EmbedderWork
+from likewise.serve.batching import COMPUTED, Job
 from likewise.serve.bounded_protocol import PIECE
 from likewise.serve.budget import Account, Budget, Memory
+from likewise.serve.model_store import EmbedderWork
 from likewise.serve.routes.route_table import api_routes
 from likewise.serve.web import endpoint
 from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
@@ -198,7 +198,7 @@ def test_an_answer_beyond_the_bound_is_refused_in_the_shape_of_the_api(route, ap
 
 def test_the_answer_is_refused_before_anything_is_embedded(app_of, monkeypatch):
     app = app_of(budget=Budget(answer=5000))
-    monkeypatch.setattr("likewise.serve.routes.embedding.computed", lambda *_, **__: pytest.fail("it was computed"))
+    monkeypatch.setattr("likewise.serve.routes.computing.computed", lambda *_, **__: pytest.fail("it was computed"))
     with TestClient(app, base_url=HOST) as client:
         assert client.post("/embed", json=BOMBS["/embed"]).status_code == 413
 
@@ -351,7 +351,7 @@ def test_whatever_a_request_waits_for_it_ends_by_its_deadline(app_of, monkeypatc
         await asyncio.sleep(60)
 
     with TestClient(app_of(deadline=0.2), base_url=HOST) as client:
-        monkeypatch.setattr("likewise.serve.batching.model_store.ModelStore.loaded", never)
+        monkeypatch.setattr("likewise.serve.model_store.ModelStore.loaded", never)
         began = time.perf_counter()
         response = client.post("/v1/embeddings", json={"input": "a cat"})
         assert (response.status_code, response.json()["error"]["code"]) == (504, "deadline_exceeded")

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("starlette")
 
-from likewise.serve.batching.job import Timings
-from likewise.serve.observe.live_load import LiveLoad
-from likewise.serve.observe.metrics import DURATIONS, Histogram, Metrics
-from likewise.serve.observe.request_log import RequestLog
+from likewise.serve.batching import Job
+from likewise.serve.observe import DURATIONS, Histogram, LiveLoad, Metrics, RequestLog
 
 
 @given(values=st.lists(st.floats(0, 50), max_size=60))
@@ -29,8 +27,9 @@ def test_a_histogram_counts_as_a_loop_would(values):
 
 def test_requests_are_the_sum_of_their_kinds():
     metrics = Metrics()
-    metrics.observe_request("embed", 3, 0.5, Timings(tokenization=0.1, inference=0.2, total=0.5))
-    metrics.observe_request("rerank", 1, 0.25, Timings(total=0.25))
+    metrics.observe_request("embed", 0.5, Job("abc", tokenization=0.125, inference=0.25, total=0.5))
+    metrics.observe_request("rerank", 0.25, Job("a", total=0.25))
+    metrics.observe_batch(3, 40)
     text = metrics.text({"te_queue_size": 2})
     for line in (
         "te_queue_size 2",
@@ -40,6 +39,16 @@ def test_requests_are_the_sum_of_their_kinds():
         "te_request_duration_sum 0.75",
         "te_request_duration_count 2",
         "te_rerank_duration_count 1",
+        "te_embed_tokenization_duration_sum 0.125",
+        "te_embed_inference_duration_sum 0.25",
+        "te_request_queue_duration_sum 0.375",
+        'te_embed_duration_bucket{le="0.252512"} 0',
+        'te_request_duration_bucket{le="0.252512"} 1',
+        "te_batch_next_size_sum 3.0",
+        "te_batch_next_tokens_sum 40.0",
+        "# TYPE te_queue_size gauge",
+        "# TYPE te_embed_count counter",
+        "# HELP te_embed_duration te embed duration",
     ):
         assert f"\n{line}\n" in f"\n{text}"
 
@@ -60,7 +69,7 @@ def test_latencies_are_those_of_good_answers():
 def test_live_load_is_of_the_last_half_minute(monkeypatch):
     clock = [1000.0]
     for name in ("time", "monotonic"):
-        monkeypatch.setattr(f"likewise.serve.observe.live_load.time.{name}", lambda: clock[0])
+        monkeypatch.setattr(f"likewise.serve.observe.time.{name}", lambda: clock[0])
     load = LiveLoad()
     for seconds in (0, 75, 10):  # so long after the one before
         clock[0] += seconds

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from likewise.serve.one_write import OneWrite
+from likewise.serve.bounded_protocol import OneWrite
 
 NAMES = st.sampled_from([b"content-type", b"x-request-id", b"retry-after", b"x-total-time"])
 VALUES = st.text("abcdefghijk 0123456789-./;=", max_size=20).map(str.encode)

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from likewise.serve.access.api_keys import add_key
-from likewise.serve.page.page_files import MEDIA_TYPES, page_files
-from likewise.serve.page.page_routes import CONTENT_POLICY
+from likewise.serve.api_keys import add_key
+from likewise.serve.page.page_routes import CONTENT_POLICY, MEDIA_TYPES, page_files
 from tests.serve.conftest import HOST
 
 FILES = sorted(page_files())
@@ -93,7 +92,7 @@ def test_no_other_path_is_a_file(client, path):
         f"/page/../{path}",
         f"/page/..%2f{path}",
         "/page/__init__.py",
-        "/page/page_files.py",
+        "/page/page_routes.py",
     ):
         response = client.get(tried)
         known = str(response.request.url.path).lstrip("/") in {*FILES, ""}

@@ -25,9 +25,8 @@ pytest.importorskip("starlette")
 from starlette.testclient import TestClient
 
 from likewise.serve import ServeSettings, create_app
-from likewise.serve.batching.job import Job
-from likewise.serve.batching.model_thread import ModelThread
-from likewise.serve.batching.model_work import EmbedderWork
+from likewise.serve.batching import Job, ModelThread
+from likewise.serve.model_store import EmbedderWork
 from likewise.serve.routes.route_table import api_routes
 from tests.serve.conftest import HOST, NOTES
 from tests.serve.test_batching import Nobody

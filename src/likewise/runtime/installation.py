@@ -28,6 +28,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
         "httptools>=0.6",
         "uvloop>=0.21; sys_platform != 'win32'",
         "orjson>=3.10",
+        "msgspec>=0.19",
     ),
     "traces": ("opentelemetry-sdk>=1.27", "opentelemetry-exporter-otlp-proto-http>=1.27"),
     "scikit-learn": ("scikit-learn>=1.4",),

@@ -1,9 +1,13 @@
 """create_app: the server as an ASGI application; nothing is loaded or opened before it starts."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -11,15 +15,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from .batching.model_store import loaders
+from ..runtime.installation import missing_extra
+from .admission import Admission
+from .budget import Memory
+from .model_store import ModelStore, loaders
+from .observe import LiveLoad, Metrics, RequestLog
+from .routes.route_table import api_routes
 from .serve_settings import ServeSettings
-from .server_state import ServerState
 from .web.api_errors import ERROR_SHAPES, ApiError
-from .web.endpoint import Endpoint
-from .web.exchange import Receive, Scope, Send, json_bytes
+from .web.endpoint import ApiRoute, Deadlines, Endpoint
+from .web.exchange import Exchange, Receive, Scope, Send, json_bytes
 
-Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
+if TYPE_CHECKING:
+    from .collection_store import CollectionStore
+
 Models = Sequence[Any] | Mapping[str, Any]
+CLOSE_SECONDS = 0.5
+"""That models' threads may take to notice that nobody waits for them any more."""
 
 
 def create_app(
@@ -32,33 +44,104 @@ def create_app(
     """The application that serves these models.
 
     Args:
-        models: names or folders of embedders (`NAME=FOLDER` serves one under another name), or embedders; a mapping
-            has them by the names to serve them under. The first is loaded when the server starts, the others when they
-            are first asked for.
-        rerankers: the same of rerankers.
+        models: names or folders of embedders (`NAME=FOLDER` serves one under another name), or embedders, or a mapping
+            of names to embedders. The first is loaded when the server starts, the others when they are first asked for.
+        rerankers: likewise.
         collections: a folder with collections in it (`likewise index add`), to be searched.
         settings: limits and rules.
     """
     chosen = settings or ServeSettings()
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        try:
-            await app.state.server.start()
-        except Exception as error:
-            app.state.failure = error
-            raise
-        yield
-        await app.state.server.close()
-
     server = ServerState(chosen, None if collections is None else Path(collections))
-    app = ServerApplication(server, lifespan)
-    app.state.server, app.state.failure = server, None
     for name, load in loaders(models, "embedder", chosen):
         server.models.add(name, "embedder", load)
     for name, load in loaders(rerankers, "reranker", chosen):
         server.models.add(name, "reranker", load)
-    return app
+    return ServerApplication(server)
+
+
+class ServerState:
+    """What all requests of a server share: models, limits, and what is counted."""
+
+    def __init__(self, settings: ServeSettings, collections: Path | None = None) -> None:
+        self.settings, self.process_name, self.is_stopping = settings, secrets.token_hex(4), False
+        self.memory, self.deadlines = Memory(settings.budget, settings.max_body), Deadlines()
+        self.models = ModelStore(settings, self.observe_batch)
+        self._folder = collections
+        self.metrics, self.load, self.log = Metrics(), LiveLoad(), RequestLog(settings.log)
+        self.admission = Admission(settings)
+        self.traces = _traces() if settings.traces else None
+        self.routes = api_routes(settings)
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @cached_property
+    def collections(self) -> "CollectionStore":
+        """The collections; what searches them is imported when it is first asked for, since it takes a while."""
+        from .collection_store import CollectionStore
+
+        return CollectionStore(self._folder, self.models, self.settings)
+
+    def finished(self, exchange: Exchange, route: ApiRoute, status: int, error: BaseException | None) -> None:
+        """Count and log a request."""
+        seconds = time.perf_counter() - exchange.began
+        self.log.request(exchange, status, seconds, error)
+        if self.traces is not None:
+            self.traces.request(exchange, route.path, status, seconds)
+        if route.measured_as is not None:
+            self.load.observe_request(seconds, status, exchange.notes.get("inputs", 0))
+            if error is not None or exchange.job is None:
+                reason = error.name if isinstance(error, ApiError) else type(error).__name__
+                self.metrics.counters["te_request_failure"][f'err="{reason}"'] += 1
+            else:
+                self.metrics.observe_request(route.measured_as, seconds, exchange.job)
+
+    def observe_batch(self, inputs: int, tokens: int, seconds: float) -> None:
+        """Count a batch; called on the models' threads."""
+        self.load.observe_batch(inputs, tokens, seconds)
+        self.metrics.observe_batch(inputs, tokens)
+
+    async def start(self) -> None:
+        """Load the first model."""
+        self._loop = asyncio.get_running_loop()
+        for served in [*self.models][:1]:
+            await self.models.loaded(served.name, served.kind)
+
+    def reload_soon(self) -> None:
+        """Load the models again; for signals."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self._reload()))
+
+    async def _reload(self) -> None:
+        for served in [one for one in self.models if one.thread is not None]:
+            try:
+                await self.models.replace(served.name)
+                self.log.line("info", {"message": f"{served.name} was loaded again"})
+            except Exception as error:
+                self.log.line("error", {"message": f"{served.name} was not loaded again and serves on: {error}"})
+
+    async def close(self) -> None:
+        """End what is left: requests were finished, or cancelled, before."""
+        self.is_stopping = True
+        await self.models.close(CLOSE_SECONDS)
+        if "collections" in vars(self):
+            self.collections.close()
+        self.log.flush()
+        if self.traces is not None:
+            await asyncio.to_thread(self.traces.close)
+
+
+def _traces() -> Any:
+    """Spans of requests, by OpenTelemetry.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        from .tracing import RequestTraces
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "opentelemetry":
+            raise
+        raise missing_extra("opentelemetry-sdk", "traces", "exporting traces") from None
+    return RequestTraces()
 
 
 class ServerApplication(Starlette):  # type: ignore[misc]
@@ -67,12 +150,13 @@ class ServerApplication(Starlette):  # type: ignore[misc]
     Starlette's own way (middleware, a list of patterns, wrapped handlers) takes longer than all else of a request.
     """
 
-    def __init__(self, server: ServerState, lifespan: Lifespan) -> None:
+    def __init__(self, server: ServerState) -> None:
         endpoints = [(route, Endpoint(route, server)) for route in server.routes]
         routes = [Route(route.path, endpoint, methods=[route.method]) for route, endpoint in endpoints]
-        super().__init__(routes=routes, lifespan=lifespan, exception_handlers=dict.fromkeys((404, 405), _not_served))
+        handlers = dict.fromkeys((404, 405), _not_served)
+        super().__init__(routes=routes, lifespan=_lifespan, exception_handlers=handlers)
         self.router.redirect_slashes = False  # a redirect would name the host that the caller names
-        self._admission = server.admission
+        self.state.server, self.state.failure = server, None
         self._direct = {(r.method, r.path): endpoint for r, endpoint in endpoints if "{" not in r.path}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,23 +164,31 @@ class ServerApplication(Starlette):  # type: ignore[misc]
         endpoint = self._direct.get((scope.get("method", ""), scope.get("path", "")))
         if endpoint is not None and scope["type"] == "http":
             await endpoint(scope, receive, send)
-        else:
-            with suppress(ConnectionError):  # a client that has gone needs no answer
-                await self._answer_other(scope, receive, send)
-
-    async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope.get("method") == "OPTIONS":
-            await self._answer_preflight(scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
+            return
+        with suppress(ConnectionError):  # a client that has gone needs no answer
+            if scope.get("method") == "OPTIONS":
+                await self._answer_preflight(scope, receive, send)
+            else:
+                await super().__call__(scope, receive, send)
 
     async def _answer_preflight(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Tell a browser whether a page of another origin may ask."""
+        """CORS preflight."""
         origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
-        headers = self._admission.preflight_headers(origin) if origin else None
+        headers = self.state.server.admission.preflight_headers(origin) if origin else None
         response = Response(status_code=204 if headers else 403)
         response.raw_headers += headers or ()
         await response(scope, receive, send)
+
+
+@asynccontextmanager
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    try:
+        await app.state.server.start()
+    except Exception as error:
+        app.state.failure = error
+        raise
+    yield
+    await app.state.server.close()
 
 
 async def _not_served(request: Request, error: HTTPException) -> Response:

@@ -8,14 +8,15 @@ takes, a further one has its first request refused in the shape of the API that 
 import asyncio
 import os
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from .budget import Memory
-from .one_write import OneWrite
 from .web.exchange import CONNECTION, UNCOUNTED
 
+CLOSE = b"connection: close"
 PIECE = 1 << 14
 """Bytes that are parsed at a time: so much more than the bound can be read of headers, and be pipelined."""
 SMALL_CHUNK = 64
@@ -272,3 +273,60 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     def _close_silent(self) -> None:
         if (self._in_headers or self._in_body) and not self.transport.is_closing():
             self.transport.close()
+
+
+class OneWrite:
+    """Writes a reply whose body is one piece by one system call; every other reply goes uvicorn's way.
+
+    uvicorn writes head and body apart, and each write wakes the client up. `close` closes the connection afterwards.
+    """
+
+    def __init__(self, cycle: RequestResponseCycle, close: Callable[[], None]) -> None:
+        self._cycle, self._close = cycle, close
+        self._start: Any = None
+
+    async def __call__(self, message: Any) -> None:
+        """Keep the head until the body is there, and write both.
+
+        Raises:
+            ConnectionError: the client has gone.
+        """
+        cycle, start = self._cycle, self._start
+        if cycle.disconnected:
+            raise ConnectionError("the client has closed the connection")
+        if start is None:
+            if message["type"] == "http.response.start" and not cycle.response_started:
+                self._start = message
+            else:
+                await cycle.send(message)
+            return
+        self._start = None
+        is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
+        if is_whole and not cycle.flow.write_paused and cycle.scope["method"] != "HEAD":
+            self._write(start["status"], start["headers"], message.get("body", b""))
+        else:
+            await cycle.send(start)
+            await cycle.send(message)
+
+    def _write(self, status: int, headers: Any, body: bytes) -> None:
+        """Head and body, and what uvicorn does after the last piece of a body.
+
+        Raises:
+            RuntimeError: a header has a line break, or the length of the body is not the announced one.
+        """
+        cycle = self._cycle
+        lines = [name + b": " + value for name, value in headers]
+        if not cycle.keep_alive and CLOSE not in lines:
+            lines.append(CLOSE)
+        head = b"\r\n".join(lines)
+        if head.count(b"\n") != len(lines) - 1 or b"content-length: %d" % len(body) not in lines:
+            raise RuntimeError("a reply's headers have a line break, or not the length of its body")
+        cycle.response_started = True
+        cycle.waiting_for_100_continue = False
+        cycle.transport.write(b"".join((STATUS_LINE[status], head, b"\r\n\r\n", body)))
+        cycle.response_complete = True
+        cycle.message_event.set()
+        if CLOSE in lines:
+            cycle.keep_alive = False
+            self._close()
+        cycle.on_response()

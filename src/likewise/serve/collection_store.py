@@ -4,26 +4,31 @@ A request names a collection by the name of its folder among those that are ther
 """
 
 import asyncio
+import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from itertools import count as numbers
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadInput, BadModel, LikewiseError, ModelNotFound
+from ..runtime.cancellation import cancellable
 from ..search.collection import Collection, journal
 from ..search.texts.text_index import TextIndex, named_model
-from .batching.model_store import ModelStore, ServedModel, embedder_loader
-from .collection_thread import CollectionThread
+from .batching import Call, queue_full
+from .model_store import ModelStore, ServedModel, loader
 from .public_paths import public_model
 from .serve_settings import ServeSettings
 from .web.api_errors import ApiError
 
+Result = TypeVar("Result")
 FOR_COLLECTIONS = " (for collections)"
 """Ends the name of a model that is loaded because a collection needs it."""
 
@@ -52,6 +57,51 @@ class ServedIndex(TextIndex):
         if self._known is None or len(self._known) != len(queries):
             raise ValueError(f"{len(queries)} queries are searched for; expected their vectors by for_query before")
         return self._known
+
+
+class CollectionThread:
+    """The thread that reads one collection, so that nothing slow in it holds up another; for the event loop.
+
+    It computes one function after another, and stops what nobody waits for any more. It is a daemon: it never keeps a
+    process that should end.
+    """
+
+    def __init__(self, name: str, max_requests: int) -> None:
+        self._max_requests, self._waiting = max_requests, 0
+        self._calls: SimpleQueue[Call | Callable[[], None]] = SimpleQueue()
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=_run, args=(self._calls, loop), name=f"collection {name}", daemon=True).start()
+
+    async def compute(self, function: Callable[[], Result]) -> Result:
+        """The result of a function; cancelled, it stops the function at its next `check_cancelled`.
+
+        Raises:
+            ApiError: too many are waiting.
+        """
+        if self._waiting >= self._max_requests:
+            raise queue_full(1.0)
+        call = Call(function, asyncio.get_running_loop().create_future())
+        self._waiting += 1
+        self._calls.put(call)
+        try:
+            result: Result = await call.future
+            return result
+        finally:
+            self._waiting -= 1
+
+    def end(self, last: Callable[[], None]) -> None:
+        """End the thread when it has computed what waits, and this."""
+        self._calls.put(last)
+
+
+def _run(calls: "SimpleQueue[Call | Callable[[], None]]", loop: asyncio.AbstractEventLoop) -> None:
+    while isinstance(call := calls.get(), Call):
+        with cancellable(call.future.cancelled):
+            call.compute()
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits
+            loop.call_soon_threadsafe(call.settle)
+        del call  # it may hold a large result
+    call()
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +265,7 @@ class CollectionStore:
             names = (f"{shown}{f' {n}' if n > 1 else ''}{FOR_COLLECTIONS}" for n in numbers(1))
             name = self._own_models[recorded] = next(name for name in names if name not in taken)
             own = ServeSettings(engine=self._settings.engine)
-            self._models.add(name, "embedder", embedder_loader(recorded, own))
+            self._models.add(name, "embedder", loader(recorded, "embedder", own))
         return self._own_models[recorded]
 
 

@@ -7,7 +7,7 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,14 @@ NICER = 10
 """By how much the process stands back behind requests, in the kernel's steps."""
 
 
-async def map_in_process(folder: Path, query: Mapping[str, Any]) -> dict[str, Any]:
+async def map_in_process(folder: Path, query: Any) -> dict[str, Any]:
     """As `collection_map`; cancelled, it ends the process.
 
     Raises:
         MissingExtra: the layout needs scikit-learn, which is not installed.
         MapFailed: the process could not compute the map.
     """
-    if query["layout"] in WITH_SKLEARN and find_spec("sklearn") is None:
+    if query.layout in WITH_SKLEARN and find_spec("sklearn") is None:
         raise missing_extra("scikit-learn", "map", f"a map by {query['layout']}")
     process = await asyncio.create_subprocess_exec(
         *_command(folder, query),
@@ -49,10 +49,10 @@ async def map_in_process(folder: Path, query: Mapping[str, Any]) -> dict[str, An
     return mapped
 
 
-def _command(folder: Path, query: Mapping[str, Any]) -> list[str]:
+def _command(folder: Path, query: Any) -> list[str]:
     """What computes a map."""
-    numbers = (str(query["limit"]), str(query["clusters"] or "-"))
-    return [sys.executable, "-m", __name__, str(folder), query["layout"], *numbers]
+    numbers = (str(query.limit), str(query.clusters or "-"))
+    return [sys.executable, "-m", __name__, str(folder), query.layout, *numbers]
 
 
 class MapFailed(Exception):

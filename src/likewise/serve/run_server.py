@@ -27,7 +27,7 @@ except ModuleNotFoundError:  # on Windows
 from ..errors import BadInput
 from .application import ServerApplication, create_app
 from .bounded_protocol import BoundedProtocol
-from .observe.request_log import RequestLog
+from .observe import RequestLog
 from .serve_settings import ServeSettings
 
 SWITCH_SECONDS = 0.0001
@@ -236,7 +236,7 @@ def check_access(settings: ServeSettings, without_keys: bool) -> None:
         BadInput: there are no keys.
     """
     if settings.keys is not None:
-        from .access.api_keys import read_keys
+        from .api_keys import read_keys
 
         if not read_keys(settings.keys):
             raise BadInput(f"{settings.keys} has no keys; make one: likewise serve keys add NAME")

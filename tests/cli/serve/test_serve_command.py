@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("uvicorn")
 
 from likewise.cli.main import main
-from likewise.serve.access.api_keys import KeyRing
+from likewise.serve.api_keys import KeyRing
 
 
 @pytest.mark.parametrize(

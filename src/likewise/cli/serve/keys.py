@@ -13,7 +13,7 @@ KEYS_USAGE = """API keys are kept in a file, their hashes only (default: ~/.conf
 
 def chosen_file(given: Path) -> Path:
     """The file of --keys; the default where the flag stands alone."""
-    from ...serve.access.api_keys import default_file
+    from ...serve.api_keys import default_file
 
     return default_file() if given == Path() else given
 
@@ -24,7 +24,7 @@ def run_keys(words: Sequence[str], given: Path | None, rate: float | None) -> in
     Raises:
         BadInput: the words are something else.
     """
-    from ...serve.access.api_keys import add_key, read_keys, remove_key
+    from ...serve.api_keys import add_key, read_keys, remove_key
 
     file = chosen_file(given or Path())
     match [*words]:

@@ -28,7 +28,7 @@ name, such as the one that a program asks for. docs/serve.md has the routes and 
 {KEYS_USAGE}
 
 SIGTERM finishes what has begun, then ends. SIGHUP loads the models again, without a request failing."""
-PACKAGES = ("starlette", "uvicorn", "orjson", "httptools")
+PACKAGES = ("starlette", "uvicorn", "orjson", "httptools", "msgspec")
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

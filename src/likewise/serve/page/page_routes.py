@@ -1,11 +1,26 @@
-"""The page at `/` and its files below `/page/`, sent with a policy that lets a browser load nothing from elsewhere."""
+"""The page at `/` and its files below `/page/`, read once and sent with a policy that blocks whatever is elsewhere."""
+
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
 
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from .page_files import MEDIA_TYPES, page_files
 
+MEDIA_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+"""The media type of a file, by how its name ends; other files are not served."""
+MAP_MODULES = ("points.js", "dots.js", "legend.js", "map_view.js", "map_selection.js", "controls.js")
+"""The files of the map that the page shares."""
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -51,3 +66,33 @@ def page_file_reply(exchange: Exchange, path: str) -> Reply:
     if exchange.headers.get(b"if-none-match") == found.tag:
         return Reply(b"", headers, 304, found.media_type)
     return Reply(found.content, headers, media_type=found.media_type)
+
+
+class PageFile(NamedTuple):
+    """A file as it is sent; `tag` changes with its content."""
+
+    content: bytes
+    media_type: str
+    tag: bytes
+
+
+@cache
+def page_files() -> dict[str, PageFile]:
+    """All files of the page by path: `page/app.js`, `page/views/compare.js` …, and `page/map/points.js` of the map."""
+    own = dict(_below(files("likewise.serve.page"), "page/"))
+    maps = files("likewise.cluster.maps")
+    return own | {f"page/map/{name}": _read(maps / name) for name in MAP_MODULES}
+
+
+def _below(folder: Traversable, path: str) -> Iterator[tuple[str, PageFile]]:
+    for item in folder.iterdir():
+        if item.is_dir():
+            yield from _below(item, f"{path}{item.name}/")
+        elif item.name.rpartition(".")[2] in MEDIA_TYPES:
+            yield path + item.name, _read(item)
+
+
+def _read(item: Traversable) -> PageFile:
+    content = item.read_bytes()
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    return PageFile(content, MEDIA_TYPES[item.name.rpartition(".")[2]], tag.encode())

@@ -3,70 +3,76 @@
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Meta
+from msgspec.structs import astuple
 
 from ...errors import BadInput
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
+from ..web.bodies import Body, Name
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole
-from .computing import computed, pair_scores, places_by_score, query_prompt, truncation_report, within_deadline
+from .computing import OBJECT, computed, pair_scores, places_by_score, watched
 
 if TYPE_CHECKING:
     from ...search.texts.passages import Passage
     from ...search.texts.text_index import SearchResult
-    from ..batching.model_store import ServedModel
     from ..collection_store import OpenCollection
+    from ..model_store import ServedModel
 
-MAP_LAYOUTS = ("pca", "t-sne")
-"""Those of `likewise.cluster.maps.layout`, which is imported only when a map is asked for."""
-MAP_QUERY = ObjectOf(
-    "MapQuery",
-    {
-        "layout": Field(Choice(MAP_LAYOUTS), "pca", "t-sne needs scikit-learn"),
-        "limit": Field(Whole(1, 50_000), 5_000, "how many texts are placed: evenly chosen if there are more"),
-        "clusters": Field(Whole(1, 100), None, "how many clusters; by default those of likewise cluster"),
-    },
-)
-FILTER = 'filter over metadata, such as year >= 2020 and lang = "en"'
+Thousand = Annotated[int, Meta(ge=1, le=1000)]
+
+
+class MapQuery(Body):
+    """What can be asked of a map."""
+
+    layout: Annotated[Literal["pca", "t-sne"], Meta(description="t-sne needs scikit-learn")] = "pca"
+    limit: Annotated[
+        int, Meta(ge=1, le=50_000, description="how many texts are placed: evenly chosen if there are more")
+    ] = 5_000
+    clusters: Annotated[
+        Annotated[int, Meta(ge=1, le=100)] | None,
+        Meta(description="how many clusters; by default those of likewise cluster"),
+    ] = None
 
 
 def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
     """Rows of the table of routes."""
-    search_body = ObjectOf(
-        "SearchRequest",
-        {
-            "query": Field(Text(settings.max_characters, 1)),
-            "collection": Field(Text(500), None, "a name that /v1/collections lists; the first by default"),
-            "k": Field(Whole(1, 1000), 10, "how many passages"),
-            "filter": Field(Text(10_000), None, FILTER),
-            "hybrid": Field(Flag(), False, "search words too, and fuse both rankings"),
-            "rerank": Field(Text(500), None, "the name of a reranker, which puts the best candidates into its order"),
-            "candidates": Field(Whole(1, 1000), 100, "how many passages the reranker is given"),
-            "truncate": Field(Flag(), None, "false: refuse a query, or a pair, longer than the model reads"),
-        },
-        {"query": "how long do cats sleep", "k": 5},
-    )
+    string = Annotated[str, Meta(min_length=1, max_length=settings.max_characters)]
+
+    class SearchRequest(Body):
+        query: string
+        collection: Annotated[
+            Name | None, Meta(description="a name that /v1/collections lists; the first by default")
+        ] = None
+        k: Annotated[Thousand | None, Meta(description="how many passages")] = 10
+        filter: Annotated[
+            Annotated[str, Meta(max_length=10_000)] | None,
+            Meta(description='filter over metadata, such as year >= 2020 and lang = "en"'),
+        ] = None
+        hybrid: Annotated[bool | None, Meta(description="search words too, and fuse both rankings")] = False
+        rerank: Annotated[Name | None, Meta(description="the name of a reranker, which sorts the candidates")] = None
+        candidates: Annotated[Thousand | None, Meta(description="how many passages the reranker is given")] = 100
+        truncate: Annotated[
+            bool | None, Meta(description="false: refuse a query, or a pair, longer than the model reads")
+        ] = None
+
+    about, example = "The passages that answer a query best", {"query": "how long do cats sleep", "k": 5}
+    one, seconds = "/v1/collections/{name}", settings.map_deadline
     return [
-        ApiRoute(
-            "POST",
-            "/v1/search",
-            search_collection,
-            "The passages that answer a query best",
-            body=search_body,
-            answer=FOUND,
-        ),
+        ApiRoute("POST", "/v1/search", search_collection, about, body=SearchRequest, example=example, answer=FOUND),
         ApiRoute("GET", "/v1/collections", list_collections, "The collections that can be searched", answer=OBJECT),
-        ApiRoute("GET", "/v1/collections/{name}", show_collection, "One of the collections", answer=OBJECT),
+        ApiRoute("GET", one, show_collection, "One of the collections", answer=OBJECT),
         ApiRoute(
             "GET",
-            "/v1/collections/{name}/map",
+            f"{one}/map",
             show_map,
             "A place and a cluster for each text",
-            query=MAP_QUERY,
+            query=MapQuery,
             answer=OBJECT,
-            seconds=settings.map_deadline,
+            seconds=seconds,
         ),
     ]
 
@@ -74,22 +80,22 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
 async def search_collection(exchange: Exchange) -> Reply:
     """Search a collection by meaning, and by words if that is wanted; a reranker orders the best if one is named."""
     body = exchange.body
-    name = body["collection"] or next(iter(exchange.server.collections.names()), "")
-    reranker = body["rerank"] and await exchange.server.models.loaded(body["rerank"], "reranker")
+    name = body.collection or next(iter(exchange.server.collections.names()), "")
+    reranker = body.rerank and await exchange.server.models.loaded(body.rerank, "reranker")
     # opened last: whatever else is waited for before the query is computed, the model may be replaced meanwhile
     found: OpenCollection = await exchange.server.collections.opened(name)
     began = time.perf_counter()
-    job = await computed(
-        exchange, found.model, [body["query"]], prompt=query_prompt(found.model), truncate=body["truncate"]
-    )
+    prompts = found.model.model.manifest.prompts
+    prompt = prompts.get("query", found.model.model.default_prompt)
+    job = await computed(exchange, found.model, [body.query], prompt=prompt, truncate=body.truncate)
     assert job.rows is not None
-    depth = max(body["k"], body["candidates"]) if reranker else body["k"]
+    depth = max(body.k, body.candidates) if reranker else body.k
     passages: Sequence[Passage] = await _found(exchange, found, job.rows, depth)
-    answer = {"collection": name, "model": found.model.name, "truncated": truncation_report(job)}
+    answer = {"collection": name, "model": found.model.name, "truncated": job.truncated}
     if reranker:
         passages, answer["reranked"] = await _reranked(exchange, reranker, passages)
     seconds = round(time.perf_counter() - began, 6)
-    return Reply({**answer, "passages": [_plain(one) for one in passages[: body["k"]]], "seconds": seconds})
+    return Reply({**answer, "passages": [_plain(one) for one in passages[: body.k]], "seconds": seconds})
 
 
 async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: int) -> "Sequence[Passage]":
@@ -99,9 +105,9 @@ async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: i
         ApiError: the filter cannot be read.
     """
     body, store = exchange.body, exchange.server.collections
-    search = partial(found.texts.for_query(vectors).search, body["query"], k, body["filter"], hybrid=body["hybrid"])
+    search = partial(found.texts.for_query(vectors).search, body.query, k, body.filter, hybrid=body.hybrid)
     try:
-        result: SearchResult = await within_deadline(exchange, found.thread.compute(search))
+        result: SearchResult = await watched(exchange, found.thread.compute(search))
     except BadInput as error:
         raise ApiError("invalid", store.message(error, found.name)) from None
     return result.passages
@@ -112,17 +118,17 @@ async def _reranked(
 ) -> "tuple[list[Passage], dict[str, Any]]":
     """The best candidates in the order of a reranker's scores, the others behind them; and the answer's report."""
     body = exchange.body
-    candidates, others = passages[: body["candidates"]], passages[body["candidates"] :]
+    candidates, others = passages[: body.candidates], passages[body.candidates :]
     report = {"model": reranker.name, "candidates": len(candidates), "truncated": []}
     if not candidates:
         return [], report
     texts = [passage.text for passage in candidates]
-    job, scores = await pair_scores(exchange, reranker, body["query"], texts, truncate=body["truncate"])
+    job, scores = await pair_scores(exchange, reranker, body.query, texts, False, truncate=body.truncate)
     ordered = [
         candidates[i]._replace(scores={**candidates[i].scores, "reranked": float(scores[i])})
         for i in places_by_score(scores)
     ]
-    return [*ordered, *others], {**report, "truncated": truncation_report(job)}
+    return [*ordered, *others], {**report, "truncated": job.truncated}
 
 
 def _plain(one: "Passage") -> dict[str, Any]:
@@ -154,8 +160,7 @@ async def show_collection(exchange: Exchange) -> Reply:
 async def show_map(exchange: Exchange) -> Reply:
     """Places, clusters and their names; computed once for a state of the collection."""
     found = await exchange.server.collections.opened(exchange.path_values["name"])
-    seconds = exchange.server.settings.map_deadline
-    return Reply(await within_deadline(exchange, _map_of(exchange, found), seconds))
+    return Reply(await watched(exchange, _map_of(exchange, found)))
 
 
 async def _map_of(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]:
@@ -163,18 +168,17 @@ async def _map_of(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]
     from ..map_process import map_in_process
 
     store, query = exchange.server.collections, exchange.query
-    key = (found.number, await found.thread.compute(found.collection.version), *query.values())
+    key = (found.number, await found.thread.compute(found.collection.version), *astuple(query))
     async with store.one_map:
         if key not in store.maps:
             mapped = await map_in_process(store.folder_of(found.name), query)
-            store.maps[key] = {"collection": found.name, "layout": query["layout"], **mapped}
+            store.maps[key] = {"collection": found.name, "layout": query.layout, **mapped}
             for old in [*store.maps][: -store.MAPS_KEPT]:
                 del store.maps[old]
         shown: dict[str, Any] = store.maps[key]
         return shown
 
 
-OBJECT: dict[str, Any] = {"type": "object"}
 FOUND: dict[str, Any] = {
     "type": "object",
     "required": ["collection", "model", "passages", "truncated", "seconds"],

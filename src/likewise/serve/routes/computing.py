@@ -2,22 +2,110 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float
+from msgspec import Meta
 
-from ..batching.job import Job
-from ..batching.model_store import ServedModel
-from ..batching.model_thread import DeadlinePassed
+from ...arrays.similarity import unit
+from ..batching import Job
+from ..model_store import ServedModel
 from ..web.api_errors import ApiError
+from ..web.bodies import Body, Name, shown
 from ..web.exchange import Exchange
 
 Array = np.ndarray
+Headers = tuple[tuple[bytes, bytes], ...]
 Result = TypeVar("Result")
 PATIENCE = 0.05
 """Seconds before a request is watched for its caller's going away: most are answered before."""
+OBJECT: dict[str, Any] = {"type": "object"}
+Truncate = Annotated[
+    bool | None, Meta(description="false: refuse texts longer than the model reads, in place of cutting them")
+]
+ModelName = Annotated[Name | None, Meta(description="the name of a model; the first by default")]
+PromptName = Annotated[Name | None, Meta(description="one of the model's prompts, put before every text")]
+
+
+class TruncationFields(Body, kw_only=True):
+    """The fields that all of TEI's requests have."""
+
+    truncate: Truncate = None
+    truncation_direction: Annotated[
+        Literal["right", "Right"] | None, Meta(description="texts are cut at their end")
+    ] = "right"
+    prompt_name: PromptName = None
+    model: ModelName = None
+
+
+def as_inputs(exchange: Exchange, name: str) -> Sequence[Any]:
+    """A field with a text, texts, token ids, or lists of them, as a list of inputs.
+
+    Raises:
+        ApiError: the kinds are mixed, or there are more texts than a request may have.
+    """
+    given, most = getattr(exchange.body, name), exchange.server.settings.max_texts
+    if isinstance(given, str):
+        return (given,)
+    kind = type(given[0])
+    if {*map(type, given)} != {kind}:
+        i = next(i for i, one in enumerate(given) if type(one) is not kind)
+        found = f"{name}[{i}]: expected `{kind.__name__}` like the items before it; got {shown(given[i])}"
+        raise ApiError("invalid", found, param=f"{name}[{i}]")
+    if kind is int:
+        return (given,)
+    if len(given) > most:
+        raise ApiError("invalid", f"{name}: expected 1 to {most:,} items; got {len(given):,}", param=name)
+    return given  # type: ignore[no-any-return]
+
+
+class Embedded(NamedTuple):
+    """Vectors, what has computed them, and the headers of their answer."""
+
+    served: ServedModel
+    job: Job
+    rows: Float[Array, "N e"]
+    headers: Headers
+
+
+def json_bytes_of(numbers: int) -> int:
+    """The most bytes of a list of float32 as JSON, with what stands around it."""
+    return 16 * numbers + 64
+
+
+async def embedded(
+    exchange: Exchange, inputs: Sequence[Any], options: Any, row_bytes: Callable[[int], int] = json_bytes_of
+) -> Embedded:
+    """The vectors of texts, or of token ids.
+
+    Args:
+        exchange: the request.
+        inputs: texts, or lists of token ids.
+        options: has the fields model, prompt_name, truncate, and may have dimensions and normalize.
+        row_bytes: how long the answer is for each input, given the dimensions.
+
+    Raises:
+        ApiError: as `computed`; there is no prompt of this name; the model has fewer dimensions than are wanted; the
+            answer is too large.
+    """
+    served = await exchange.server.models.loaded(options.model, "embedder")
+    dimensions, normalize = getattr(options, "dimensions", None), getattr(options, "normalize", True)
+    if dimensions is not None and dimensions > served.dimension:
+        found = f"dimensions: {served.name} gives {served.dimension}-dimensional vectors; got {dimensions:,}"
+        raise ApiError("invalid", found, param="dimensions")
+    exchange.hold_answer(len(inputs) * row_bytes(dimensions or served.dimension))
+    prompt = prompt_of(served, options.prompt_name)
+    job = await computed(exchange, served, inputs, prompt=prompt, truncate=options.truncate)
+    rows = job.rows
+    assert rows is not None
+    if dimensions is not None:
+        rows = rows[:, :dimensions]
+    if normalize and (dimensions is not None or not served.is_unit):
+        rows = unit(rows)
+    headers = timing_headers(exchange, job, sum(map(len, inputs)))
+    return Embedded(served, job, np.ascontiguousarray(rows, np.float32), headers)
 
 
 async def computed(
@@ -26,37 +114,30 @@ async def computed(
     """The inputs, computed by the model.
 
     Raises:
-        ApiError: an input cannot be read, would be truncated where that is refused, or the queue is full.
+        ApiError: the queue is full, or the caller has gone.
+        LikewiseError: an input cannot be read, or would be truncated although that is refused.
     """
-    settings = exchange.server.settings
-    job = Job(inputs, prompt, truncate is False, exchange.began + settings.deadline)
     assert served.thread is not None
-    future = served.thread.submit(job)
-    await _watched(exchange, future)
-    exchange.notes |= {"model": served.name, "inputs": len(inputs), "tokens": job.tokens, "job": job}
+    job = Job(inputs, prompt, truncate is False)
+    await watched(exchange, served.thread.submit(job))
+    exchange.notes = {"model": served.name, "inputs": len(inputs), "tokens": job.tokens}
+    exchange.job = job
     return job
 
 
 async def pair_scores(
-    exchange: Exchange,
-    served: ServedModel,
-    query: str,
-    texts: Sequence[str],
-    *,
-    prompt: str = "",
-    truncate: bool | None = None,
-    raw: bool = False,
+    exchange: Exchange, served: ServedModel, query: str, texts: Sequence[str], raw: bool, **options: Any
 ) -> tuple[Job, Float[Array, " N"]]:
-    """A reranker's score of each text with a query; `raw`: the logit.
+    """A reranker's score of each text with a query; `raw`: the logit. Options as of `computed`.
 
     Raises:
-        ApiError: as `computed`.
+        ApiError: as `computed`, or there are too many characters.
     """
     characters, most = len(query) * len(texts) + sum(map(len, texts)), exchange.server.memory.budget.characters
     if characters > most:
         found = f"the query is read again with each document: {characters:,} characters in all, of {most:,} at most"
         raise ApiError("body_too_large", found)
-    job = await computed(exchange, served, [(query, text) for text in texts], prompt=prompt, truncate=truncate)
+    job = await computed(exchange, served, [(query, text) for text in texts], **options)
     assert job.rows is not None
     return job, (job.rows if raw else served.model.activated(job.rows))[:, 0]
 
@@ -67,57 +148,19 @@ def places_by_score(scores: Float[Array, " N"]) -> list[int]:
     return order
 
 
-async def within_deadline(exchange: Exchange, work: Awaitable[Result], seconds: float | None = None) -> Result:
-    """The result of some work that is cancelled when the caller goes away, or the request takes too long.
-
-    Args:
-        exchange: the request.
-        work: what computes the result.
-        seconds: that the request may take in all; None: the settings' deadline.
-
-    Raises:
-        DeadlinePassed: it took too long.
-        ApiError: the caller has gone.
-    """
-    limit = exchange.server.settings.deadline if seconds is None else seconds
-    future = asyncio.ensure_future(work)
-    try:
-        async with asyncio.timeout(exchange.began + limit - time.perf_counter()) as clock:
-            result: Result = await _watched(exchange, future)
-            return result
-    except TimeoutError:
-        if not clock.expired():
-            raise
-        raise DeadlinePassed(f"the request took longer than {limit:g} seconds") from None
-
-
-def _watch(exchange: Exchange, future: "asyncio.Future[Any]") -> None:
-    """Cancel the future when the caller goes away."""
-
-    async def until_gone() -> None:
-        await exchange.gone()
-        future.cancel()
-
-    task = asyncio.ensure_future(until_gone())
-    future.add_done_callback(lambda _: task.cancel())
-
-
 async def called(exchange: Exchange, served: ServedModel, function: Any) -> Any:
-    """The result of a function that has the model to itself, between two batches.
-
-    Raises:
-        DeadlinePassed: it waited for too long, or takes too long.
-    """
+    """The result of a function that has the model to itself, between two batches."""
     assert served.thread is not None
-    return await within_deadline(exchange, served.thread.call(function))
+    return await watched(exchange, served.thread.call(function))
 
 
-async def _watched(exchange: Exchange, future: "asyncio.Future[Any]") -> Any:
-    """The future's result, unless the caller goes away before it is there.
+async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
+    """The result of some work, which is cancelled when the caller goes away; the endpoint cancels it at the deadline.
 
     Raises:
-        ApiError: the caller has gone; the future is cancelled, and what has not begun is not computed.
+        ApiError: the caller has gone; what has not begun is not computed.
     """
+    future = asyncio.ensure_future(work)
     watch = asyncio.get_running_loop().call_later(PATIENCE, _watch, exchange, future)
     try:
         return await future
@@ -130,10 +173,15 @@ async def _watched(exchange: Exchange, future: "asyncio.Future[Any]") -> Any:
         watch.cancel()
 
 
-async def embedder_of(exchange: Exchange, name: str | None = None) -> ServedModel:
-    """The embedder that a request names, or the server's first, loaded."""
-    served: ServedModel = await exchange.server.models.loaded(name, "embedder")
-    return served
+def _watch(exchange: Exchange, future: "asyncio.Future[Any]") -> None:
+    """Cancel the future when the caller goes away."""
+
+    async def until_gone() -> None:
+        await exchange.gone()
+        future.cancel()
+
+    task = asyncio.ensure_future(until_gone())
+    future.add_done_callback(lambda _: task.cancel())
 
 
 def prompt_of(served: ServedModel, name: str | None) -> str:
@@ -151,28 +199,17 @@ def prompt_of(served: ServedModel, name: str | None) -> str:
     return str(manifest.prompts[name])
 
 
-def query_prompt(served: ServedModel) -> str:
-    """The model's prompt for questions, or its default one."""
-    prompts = served.model.manifest.prompts
-    return str(prompts.get("query", served.model.default_prompt))
-
-
-def truncation_report(job: Job) -> list[dict[str, int]]:
-    """Of texts that were cut: which, how many tokens they have, and how many were read."""
-    return [{"index": one.position, "tokens": one.tokens, "used": one.used} for one in job.truncated]
-
-
-def timing_headers(exchange: Exchange, job: Job, characters: int) -> tuple[tuple[bytes, bytes], ...]:
+def timing_headers(exchange: Exchange, job: Job, characters: int) -> Headers:
     """TEI's headers, in whole milliseconds, and how many inputs were truncated."""
-    t, total = job.timings, b"%d" % (1e3 * (time.perf_counter() - exchange.began))
+    total = b"%d" % (1e3 * (time.perf_counter() - exchange.began))
     return (
         (b"x-compute-type", b"cpu"),
         (b"x-compute-time", total),
         (b"x-compute-characters", b"%d" % characters),
         (b"x-compute-tokens", b"%d" % job.tokens),
         (b"x-total-time", total),
-        (b"x-tokenization-time", b"%d" % (1e3 * t.tokenization)),
-        (b"x-queue-time", b"%d" % (1e3 * t.queue)),
-        (b"x-inference-time", b"%d" % (1e3 * t.inference)),
+        (b"x-tokenization-time", b"%d" % (1e3 * job.tokenization)),
+        (b"x-queue-time", b"%d" % (1e3 * job.queue)),
+        (b"x-inference-time", b"%d" % (1e3 * job.inference)),
         (b"x-truncated-inputs", b"%d" % len(job.truncated)),
     )

@@ -3,20 +3,19 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from msgspec import Meta, structs
 
 from ...embedder import Embedder
 from ...text.truncation import Overflow
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
+from ..web.bodies import Body
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply, json_around, json_rows
-from ..web.schemas import Field, Flag, ListOf, ObjectOf, Text
-from .computing import called, embedder_of, truncation_report
-from .embedding import embedded, json_bytes_of
-from .tei import truncation_fields
+from .computing import OBJECT, ModelName, Truncate, TruncationFields, called, embedded, json_bytes_of
 
 if TYPE_CHECKING:
     from ...text.truncation import TruncationReport
@@ -29,82 +28,82 @@ MOST_CHARACTERS = 100_000
 
 def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
     """Rows of the table of routes."""
-    text = Text(settings.max_characters)
-    one = ObjectOf(
-        "SimilarityInputs",
-        {"source_sentence": Field(text), "sentences": Field(ListOf(text, settings.max_texts))},
-    )
-    similarity_body = ObjectOf(
-        "SimilarityRequest",
-        {
-            "inputs": Field(one, None, "TEI's: one sentence, and others to compare it with"),
-            "parameters": Field(ObjectOf("SimilarityParameters", truncation_fields()), None),
-            "texts": Field(ListOf(text, MOST_TEXTS), None, "in its place: texts, all compared with all"),
-            "model": Field(Text(500), None),
-        },
-        {"texts": ["A cat sleeps.", "A kitten naps.", "Shares fell."]},
-    )
-    short = Text(min(settings.max_characters, MOST_CHARACTERS))
-    model, cut = Field(Text(500), None), Field(Flag(), True, "false: refuse texts longer than the model reads")
-    explain_body = ObjectOf(
-        "ExplainRequest",
-        {"first": Field(short), "second": Field(short), "model": model, "truncate": cut},
-        {"first": "A cat sleeps.", "second": "A kitten naps."},
-    )
-    dissect_body = ObjectOf(
-        "DissectRequest", {"text": Field(short), "model": model, "truncate": cut}, {"text": "A cat."}
-    )
+    string = Annotated[str, Meta(max_length=settings.max_characters)]
+    short = Annotated[str, Meta(max_length=min(settings.max_characters, MOST_CHARACTERS))]
+
+    class SimilarityInputs(Body):
+        source_sentence: string
+        sentences: Annotated[list[string], Meta(min_length=1, max_length=settings.max_texts)]
+
+    class SimilarityRequest(Body):
+        inputs: Annotated[
+            SimilarityInputs | None, Meta(description="TEI's: one sentence, and others to compare it with")
+        ] = None
+        parameters: TruncationFields | None = None
+        texts: Annotated[
+            Annotated[list[string], Meta(min_length=1, max_length=MOST_TEXTS)] | None,
+            Meta(description="in its place: texts, all compared with all"),
+        ] = None
+        model: ModelName = None
+
+    class DissectRequest(Body):
+        text: short
+        model: ModelName = None
+        truncate: Truncate = True
+
+    class ExplainRequest(Body):
+        first: short
+        second: short
+        model: ModelName = None
+        truncate: Truncate = True
+
+    two, three = {"first": "A cat sleeps.", "second": "A kitten naps."}, ["A cat sleeps.", "A kitten naps.", "A fox."]
     either = {"oneOf": [{"type": "array", "items": {"type": "number"}}, {"type": "object", "required": ["matrix"]}]}
+    rows: tuple[Any, ...] = (
+        ("/similarity", similarity, "Cosines of texts", "tei", SimilarityRequest, {"texts": three}, either, "embed"),
+        ("/explain", explain, "Which words make two texts similar", "openai", ExplainRequest, two, OBJECT, None),
+        ("/dissect", dissect, "A sentence through the layers", "openai", DissectRequest, {"text": "A"}, OBJECT, None),
+    )
     return [
-        ApiRoute(
-            "POST",
-            "/similarity",
-            similarity,
-            "Cosines of texts",
-            "tei",
-            similarity_body,
-            answer=either,
-            measured_as="embed",
-        ),
-        ApiRoute("POST", "/explain", explain, "Which words make two texts similar", body=explain_body, answer=OBJECT),
-        ApiRoute("POST", "/dissect", dissect, "A sentence through the layers", body=dissect_body, answer=OBJECT),
+        ApiRoute("POST", path, handle, about, api, body, example, answer=answer, measured_as=measured)
+        for path, handle, about, api, body, example, answer, measured in rows
     ]
 
 
 async def similarity(exchange: Exchange) -> Reply:
     """TEI's list of cosines with one sentence, or the matrix of all texts with all."""
-    inputs, texts = exchange.body["inputs"], exchange.body["texts"]
-    if (inputs is None) == (texts is None):
+    body = exchange.body
+    if (body.inputs is None) == (body.texts is None):
         raise ApiError("invalid", 'expected either "inputs" (source_sentence, sentences) or "texts"', param="inputs")
-    options = exchange.body["parameters"] or {"truncate": None, "prompt_name": None, "model": None}
-    options = {**options, "model": exchange.body["model"] or options["model"]}
-    compared = texts or [inputs["source_sentence"], *inputs["sentences"]]
-    numbers = len(compared) if texts else 1
+    options = body.parameters or TruncationFields()
+    options = structs.replace(options, model=body.model or options.model)
+    compared = body.texts or [body.inputs.source_sentence, *body.inputs.sentences]
+    numbers = len(compared) if body.texts else 1
     served, job, rows, headers = await embedded(exchange, compared, options, lambda _: json_bytes_of(numbers))
-    if texts is None:
+    if body.texts is None:
         return Reply((rows[1:] @ rows[0]).clip(-1, 1), headers)
     matrix = await asyncio.to_thread(lambda: np.clip(rows @ rows.T, -1, 1))
-    rest = {"texts": texts, "model": served.name, "truncated": truncation_report(job)}
+    rest = {"texts": body.texts, "model": served.name, "truncated": job.truncated}
     return Reply(json_around("matrix", await json_rows(matrix, lambda _, row: row), rest), headers)
 
 
 async def explain(exchange: Exchange) -> Reply:
     """The cosine of two texts as a sum over pairs of words, and over layers where the pooling reads several."""
-    return await _explained(exchange, _pair, exchange.body["first"], exchange.body["second"])
+    return await _explained(exchange, _pair, exchange.body.first, exchange.body.second)
 
 
 async def dissect(exchange: Exchange) -> Reply:
     """How one sentence walks through the layers."""
-    return await _explained(exchange, _path, exchange.body["text"])
+    return await _explained(exchange, _path, exchange.body.text)
 
 
 async def _explained(exchange: Exchange, function: Callable[..., dict[str, Any]], *texts: str) -> Reply:
     """What a function says of texts, after their tokens were counted; both on the model's thread."""
     body = exchange.body
-    served = await embedder_of(exchange, body["model"])
+    served = await exchange.server.models.loaded(body.model, "embedder")
     report = await called(exchange, served, partial(served.model.encode_report, texts))
     _check_size(exchange, served.model, report)
-    overflow: Overflow = "truncate" if body["truncate"] else "error"
+    overflow: Overflow = "truncate" if body.truncate else "error"
     found = await called(exchange, served, partial(function, served.model, *texts, overflow=overflow))
     return Reply({"model": served.name, **found, "truncated": _cut(report)})
 
@@ -140,6 +139,3 @@ def _cut(report: "TruncationReport") -> list[dict[str, int]]:
     """The texts that were cut, as in all replies."""
     rows = zip(report.cut.tolist(), report.tokens[report.cut].tolist(), report.used[report.cut].tolist(), strict=True)
     return [{"index": i, "tokens": tokens, "used": used} for i, tokens, used in rows]
-
-
-OBJECT: dict[str, Any] = {"type": "object"}

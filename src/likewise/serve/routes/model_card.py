@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from ...errors import BadModel
 from ...runtime.untrusted_files import read_text
 from ..serve_settings import ServeSettings
+from ..web.bodies import Body
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from ..web.schemas import Field, ObjectOf, Text
-from .computing import embedder_of
+from .computing import ModelName
 
 CARD = "README.md"
 MOST_BYTES = 1 << 20
@@ -30,16 +30,21 @@ class CardScore(NamedTuple):
     items: int | None
 
 
+class CardQuery(Body):
+    """Whose card it is."""
+
+    model: ModelName = None
+
+
 def model_card_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
     """Rows of the table of routes."""
-    query = ObjectOf("CardQuery", {"model": Field(Text(500), None, "the first by default")})
     answer = {"type": "object", "required": ["model", "facts", "scores", "notes"]}
-    return [ApiRoute("GET", "/card", show_card, "What a model is, and its scores", query=query, answer=answer)]
+    return [ApiRoute("GET", "/card", show_card, "What a model is, and its scores", query=CardQuery, answer=answer)]
 
 
 async def show_card(exchange: Exchange) -> Reply:
     """Facts of a model, and what its card says of it."""
-    served = await embedder_of(exchange, exchange.query["model"])
+    served = await exchange.server.models.loaded(exchange.query.model, "embedder")
     model, fingerprint = served.model, await served.fingerprint()
     text = await asyncio.to_thread(card_text, Path(model.manifest.encoder))
     named = {field: front_value(text, field) for field in ("license", "language", "base_model")}

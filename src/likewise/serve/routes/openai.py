@@ -2,45 +2,47 @@
 
 from binascii import b2a_base64
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
+from msgspec import Meta
 
 from ..serve_settings import ServeSettings
+from ..web.bodies import MOST_IDS, Body, Dimensions, Name, TokenId, TokenIds
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply, json_around, json_rows
-from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole, texts_or_ids
-from .computing import truncation_report
-from .embedding import as_inputs, embedded, json_bytes_of
-
-FORMATS = ("float", "base64", "bytes")
+from .computing import PromptName, Truncate, as_inputs, embedded, json_bytes_of
 
 
 def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
     """Rows of the table of routes."""
-    body = ObjectOf(
-        "EmbeddingsRequest",
-        {
-            "input": Field(
-                texts_or_ids(settings.max_texts, settings.max_characters),
-                about="a text, a list of texts, the token ids of one text, or those of several",
-            ),
-            "model": Field(Text(500), None, "a name that /v1/models lists; the first of them by default"),
-            "encoding_format": Field(
-                Choice(FORMATS), "float", "base64: little-endian float32; bytes: these as the whole body, row by row"
-            ),
-            "dimensions": Field(Whole(1, 1 << 20), None, "keep the first numbers of each vector only (Matryoshka)"),
-            "user": Field(Text(10_000), None, "ignored"),
-            "prompt_name": Field(Text(500), None, "one of the model's prompts, put before every text"),
-            "truncate": Field(
-                Flag(), None, "false: refuse texts longer than the model reads, in place of cutting them"
-            ),
-        },
-        {"input": ["A cat sleeps.", "A kitten naps."], "model": "likewise-mini"},
-    )
+    string = Annotated[str, Meta(max_length=settings.max_characters)]
+    most = max(settings.max_texts, MOST_IDS)
+
+    class EmbeddingsRequest(Body):
+        input: Annotated[
+            string | Annotated[list[string | TokenId | TokenIds], Meta(min_length=1, max_length=most)],
+            Meta(description="a text, a list of texts, the token ids of one text, or those of several"),
+        ]
+        model: Annotated[Name | None, Meta(description="a name that /v1/models lists; the first by default")] = None
+        encoding_format: Annotated[
+            Literal["float", "base64", "bytes"] | None,
+            Meta(description="base64: little-endian float32; bytes: these as the whole body, row by row"),
+        ] = "float"
+        dimensions: Annotated[
+            Dimensions | None, Meta(description="keep only the first dimensions of each vector (Matryoshka)")
+        ] = None
+        user: Annotated[Annotated[str, Meta(max_length=10_000)] | None, Meta(description="ignored")] = None
+        prompt_name: PromptName = None
+        truncate: Truncate = None
+
+    example = {"input": ["A cat sleeps.", "A kitten naps."], "model": "likewise-mini"}
+    about, answer = "Vectors of texts", EMBEDDINGS_ANSWER
     return [
-        ApiRoute("POST", path, embeddings, "Vectors of texts", body=body, answer=EMBEDDINGS_ANSWER, measured_as="embed")
+        ApiRoute(
+            "POST", path, embeddings, about, body=EmbeddingsRequest, example=example, answer=answer, measured_as="embed"
+        )
         for path in ("/v1/embeddings", "/embeddings")
     ] + [
         ApiRoute("GET", "/v1/models", list_models, "The models that are served", answer=MODELS_ANSWER),
@@ -50,21 +52,19 @@ def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 async def embeddings(exchange: Exchange) -> Reply:
     """Vectors of texts, of length 1."""
-    body = exchange.body
-    options = {name: body[name] for name in ("model", "prompt_name", "truncate", "dimensions")}
-    row_bytes = ROW_BYTES[body["encoding_format"]]
-    served, job, rows, headers = await embedded(exchange, as_inputs(body["input"]), options, row_bytes)
-    if body["encoding_format"] == "bytes":
+    body, inputs = exchange.body, as_inputs(exchange, "input")
+    row_bytes, entry = FORMATS[body.encoding_format]
+    served, job, rows, headers = await embedded(exchange, inputs, body, row_bytes)
+    if entry is None:
         shape = (b"x-embedding-shape", b"%d,%d" % rows.shape)
         return Reply(rows.astype("<f4").tobytes(), (*headers, shape), media_type="application/octet-stream")
-    data = await json_rows(rows, _as_base64 if body["encoding_format"] == "base64" else _as_list)
     rest = {
         "object": "list",
         "model": served.name,
         "usage": {"prompt_tokens": job.tokens, "total_tokens": job.tokens},
-        "truncated": truncation_report(job),
+        "truncated": job.truncated,
     }
-    return Reply(json_around("data", data, rest), headers)
+    return Reply(json_around("data", await json_rows(rows, entry), rest), headers)
 
 
 def _as_list(number: int, row: Float[np.ndarray, " E"]) -> dict[str, Any]:
@@ -89,22 +89,16 @@ async def show_model(exchange: Exchange) -> Reply:
 
 
 def _described(served: Any) -> dict[str, Any]:
-    return {
-        "id": served.name,
-        "object": "model",
-        "created": 0,
-        "owned_by": "likewise",
-        "kind": served.kind,
-        "loaded": served.thread is not None,
-    }
+    fixed = {"object": "model", "created": 0, "owned_by": "likewise"}
+    return {"id": served.name, **fixed, "kind": served.kind, "loaded": served.thread is not None}
 
 
-ROW_BYTES: dict[str, Callable[[int], int]] = {
-    "float": json_bytes_of,
-    "base64": lambda numbers: 6 * numbers + 64,
-    "bytes": lambda numbers: 4 * numbers,
+FORMATS: dict[str, tuple[Callable[[int], int], Callable[[int, Any], Any] | None]] = {
+    "float": (json_bytes_of, _as_list),
+    "base64": (lambda numbers: 6 * numbers + 64, _as_base64),
+    "bytes": (lambda numbers: 4 * numbers, None),
 }
-"""The most bytes of a vector in an answer, by its format and its dimensions."""
+"""By the format of an answer: the most bytes of a vector, given its dimensions; its entry in the JSON."""
 MODEL_ANSWER: dict[str, Any] = {"type": "object", "required": ["id", "object", "created", "owned_by"]}
 MODELS_ANSWER: dict[str, Any] = {
     "type": "object",

@@ -1,12 +1,12 @@
 """What those who run a server ask: whether it is well, what it counts, what it is doing now."""
 
-from typing import Any
-
 from ... import __version__
 from ..serve_settings import ServeSettings
+from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
 from ..web.openapi_document import openapi_document
+from .computing import OBJECT
 
 
 def operation_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
@@ -25,7 +25,8 @@ def operation_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001
 
 async def health(exchange: Exchange) -> Reply:
     """An answer while the server takes requests."""
-    exchange.server.check_healthy()
+    if exchange.server.is_stopping:
+        raise ApiError("stopping", "the server is stopping")
     return Reply({"status": "ok"})
 
 
@@ -61,6 +62,3 @@ async def status(exchange: Exchange) -> Reply:
 
 def _waiting(exchange: Exchange) -> int:
     return sum(served.thread.waiting_requests for served in exchange.server.models if served.thread is not None)
-
-
-OBJECT: dict[str, Any] = {"type": "object"}

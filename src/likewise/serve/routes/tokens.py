@@ -2,20 +2,19 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from ...embedder import Embedder
-from ..batching.model_store import ServedModel
+from ..model_store import ServedModel
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
+from ..web.bodies import Body, TokenId
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Pieces, Reply, json_bytes, json_rows
-from ..web.schemas import Alternatives, Field, Flag, ListOf, ObjectOf, Text, Whole
-from .computing import called, embedder_of, prompt_of
-from .embedding import as_inputs, json_bytes_of
-from .tei import truncation_fields
+from .computing import ModelName, PromptName, TruncationFields, as_inputs, called, json_bytes_of, prompt_of
 
 AT_A_TIME = 1_000
 """Tokens of an answer that are written as JSON at a time."""
@@ -26,52 +25,60 @@ MOST_CHARACTERS = 200_000
 """Of a text whose tokens are listed: about 100 ms, in which the tokenizer keeps the interpreter's lock."""
 MOST_TOKENS = 20_000
 """Of a list that is decoded: about 50 ms, in which the tokenizer keeps the interpreter's lock."""
-Part = Callable[[Any], Pieces]
-"""What is answered for an input, as JSON."""
+
+
+class DecodeRequest(Body):
+    """Token ids of one text, or of several."""
+
+    ids: Annotated[
+        list[TokenId | Annotated[list[TokenId], Meta(min_length=1, max_length=MOST_TOKENS)]],
+        Meta(min_length=1, max_length=MOST_TOKENS),
+    ]
+    skip_special_tokens: bool | None = True
+    model: ModelName = None
 
 
 def token_routes(settings: ServeSettings) -> list[ApiRoute]:
     """Rows of the table of routes."""
-    text = Text(settings.max_characters)
-    texts = Alternatives({"text": text, "texts": ListOf(text, MOST_TEXTS)}, "a text or a list of texts")
-    ids = ListOf(Whole(0, (1 << 31) - 1), MOST_TOKENS)
-    lists = Alternatives({"ids": ids, "many ids": ListOf(ids, MOST_TEXTS)}, "token ids, or lists of them")
-    common = truncation_fields()
-    some = {name: common[name] for name in ("prompt_name", "model")}
-    short = Text(min(settings.max_characters, MOST_CHARACTERS))
-    short_texts = Alternatives({"text": short, "texts": ListOf(short, MOST_TEXTS)}, "a text or a list of texts")
-    embed_all_body = ObjectOf("EmbedAllRequest", {"inputs": Field(texts), **common}, {"inputs": "A cat sleeps."})
-    tokenize_body = ObjectOf(
-        "TokenizeRequest",
-        {"inputs": Field(short_texts), "add_special_tokens": Field(Flag(), True), **some},
-        {"inputs": "A cat sleeps."},
-    )
-    decode_body = ObjectOf(
-        "DecodeRequest",
-        {"ids": Field(lists), "skip_special_tokens": Field(Flag(), True), "model": common["model"]},
-        {"ids": [101, 1037, 4937, 102]},
-    )
-    refused = [
-        ApiRoute("POST", path, partial(refuse_route, wanted), f"Refused: {wanted}", "tei", answers_only_errors=True)
-        for path, wanted in (("/embed_sparse", SPARSE), ("/predict", PREDICT))
-    ]
+    string = Annotated[str, Meta(max_length=settings.max_characters)]
+    short = Annotated[str, Meta(max_length=min(settings.max_characters, MOST_CHARACTERS))]
+
+    class EmbedAllRequest(TruncationFields):
+        inputs: string | Annotated[list[string], Meta(min_length=1, max_length=MOST_TEXTS)]
+
+    class TokenizeRequest(Body):
+        inputs: short | Annotated[list[short], Meta(min_length=1, max_length=MOST_TEXTS)]
+        add_special_tokens: bool | None = True
+        prompt_name: PromptName = None
+        model: ModelName = None
+
+    text: dict[str, Any] = {"inputs": "A cat sleeps."}
+    some_ids: dict[str, Any] = {"ids": [101, 1037, 4937, 102]}
     return [
-        ApiRoute("POST", "/embed_all", embed_all, "A vector of each token", "tei", embed_all_body, answer=LISTS),
-        ApiRoute("POST", "/tokenize", tokenize, "The tokens of texts", "tei", tokenize_body, answer=LISTS),
-        ApiRoute("POST", "/decode", decode, "The text of token ids", "tei", decode_body, answer=LISTS),
-        *refused,
+        *(
+            ApiRoute("POST", path, handle, about, "tei", body, example, answer={"type": "array"})
+            for path, handle, about, body, example in (
+                ("/embed_all", embed_all, "A vector of each token", EmbedAllRequest, text),
+                ("/tokenize", tokenize, "The tokens of texts", TokenizeRequest, text),
+                ("/decode", decode, "The text of token ids", DecodeRequest, some_ids),
+            )
+        ),
+        *(
+            ApiRoute("POST", path, partial(refuse_route, wanted), f"Refused: {wanted}", "tei", answers_only_errors=True)
+            for path, wanted in (("/embed_sparse", SPARSE), ("/predict", PREDICT))
+        ),
     ]
 
 
 async def embed_all(exchange: Exchange) -> Reply:
     """The last layer's vector of every token, special ones included."""
     body = exchange.body
-    served = await embedder_of(exchange, body["model"])
-    texts, model = as_inputs(body["inputs"]), served.model
-    prompt = prompt_of(served, body["prompt_name"])
+    served = await exchange.server.models.loaded(body.model, "embedder")
+    texts, model = as_inputs(exchange, "inputs"), served.model
+    prompt = prompt_of(served, body.prompt_name)
     tokens, cut = await _token_counts(exchange, served, texts, prompt)
     exchange.hold_answer(sum(tokens) * json_bytes_of(model.encoder.width))
-    overflow = "error" if body["truncate"] is False else "truncate"
+    overflow = "error" if body.truncate is False else "truncate"
     answer = Pieces()
     for some in groups(texts, tokens, exchange.server.settings.batch_tokens):
         encode = partial(model.encode_tokens, some, prompt=prompt, overflow=overflow)
@@ -83,10 +90,10 @@ async def embed_all(exchange: Exchange) -> Reply:
 async def tokenize(exchange: Exchange) -> Reply:
     """Ids and places; the texts are not truncated."""
     body = exchange.body
-    served = await embedder_of(exchange, body["model"])
-    prompt, model, special = prompt_of(served, body["prompt_name"]), served.model, body["add_special_tokens"]
-    texts = [prompt + text for text in as_inputs(body["inputs"])]
-    return await _in_parts(exchange, served, texts, partial(_tokens, model, special=special))
+    served = await exchange.server.models.loaded(body.model, "embedder")
+    prompt = prompt_of(served, body.prompt_name)
+    texts = [prompt + text for text in as_inputs(exchange, "inputs")]
+    return await _in_parts(exchange, served, texts, partial(_tokens, served.model, special=body.add_special_tokens))
 
 
 def _tokens(model: Embedder, text: str, special: bool) -> Pieces:
@@ -116,12 +123,12 @@ def _special(model: Embedder, number: int) -> dict[str, Any]:
 async def decode(exchange: Exchange) -> Reply:
     """The tokenizer's own decoder."""
     body = exchange.body
-    served = await embedder_of(exchange, body["model"])
-    tokenizer, lists = served.model.tokenizer, as_inputs(body["ids"])
+    served = await exchange.server.models.loaded(body.model, "embedder")
+    tokenizer, lists = served.model.tokenizer, as_inputs(exchange, "ids")
     largest = max(map(max, lists))
     if largest >= tokenizer.vocabulary:
         raise ApiError("invalid", f"there is no token {largest:,}; ids are below {tokenizer.vocabulary:,}", param="ids")
-    decoder = partial(tokenizer.backend.decode, skip_special_tokens=body["skip_special_tokens"])
+    decoder = partial(tokenizer.backend.decode, skip_special_tokens=body.skip_special_tokens)
     return await _in_parts(exchange, served, lists, lambda ids: Pieces([json_bytes(decoder(ids))]))
 
 
@@ -151,7 +158,9 @@ def groups(inputs: Sequence[Any], sizes: Sequence[int], most: int) -> Iterator[l
         yield some
 
 
-async def _in_parts(exchange: Exchange, served: ServedModel, inputs: Sequence[Any], function: Part) -> Reply:
+async def _in_parts(
+    exchange: Exchange, served: ServedModel, inputs: Sequence[Any], function: Callable[[Any], Pieces]
+) -> Reply:
     """A list of what a function gives for each input, as JSON; it stops where the answer becomes too large."""
     answer = Pieces()
     for some in groups(inputs, [*map(len, inputs)], CHARACTERS):
@@ -172,6 +181,5 @@ async def refuse_route(wanted: str, exchange: Exchange) -> Reply:  # noqa: ARG00
     raise ApiError("not_supported", wanted)
 
 
-SPARSE = "models here give dense vectors, none are sparse (SPLADE); ask /embed"
+SPARSE = "the models here give dense vectors, not sparse ones (SPLADE); ask /embed"
 PREDICT = "classifiers are not served; for scores of pairs of texts ask /rerank"
-LISTS: dict[str, Any] = {"type": "array"}

@@ -5,13 +5,16 @@ Nothing but what is needed stands between the socket and a handler: no request o
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
 
 from ...errors import BadInput, LikewiseError, ModelNotFound, TooLong
 from .api_errors import ERROR_SHAPES, ApiError, ErrorShape
-from .deadlines import Deadlines
+from .bodies import Body, fill_nulls, read
 from .exchange import (
     LARGE_BODY,
     UNCOUNTED,
@@ -25,28 +28,31 @@ from .exchange import (
     json_bytes,
     parse_json,
 )
-from .schemas import ObjectOf
 
 AT_ONCE = 1 << 16
 """Bytes of a body that are sent in one piece, and that a client has to take within the budget's seconds."""
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
 """The folders of an absolute path."""
-Handler = Callable[[Exchange], Awaitable[Reply]]
+LOOK_SECONDS = 0.1
+ANSWER_SECONDS = 0.5
+"""Extra time for an answer that has begun, so that one that began just before the deadline is not cut."""
 
 
 @dataclass(frozen=True)
 class ApiRoute:
-    """A row: a method and a path, what is sent, what is answered, and in which API's manner errors are."""
+    """A row: a method and a path, what is sent, what is answered, and which API's errors are used."""
 
     method: str
     path: str
-    handle: Handler
+    handle: Callable[[Exchange], Awaitable[Reply]]
     summary: str
     api: str = "openai"
     """A row of ERROR_SHAPES."""
-    body: ObjectOf | None = None
-    query: ObjectOf | None = None
-    """Values of the query string; whole numbers are read as such."""
+    body: type[Body] | None = None
+    example: Mapping[str, Any] = field(default_factory=dict)
+    """A good body."""
+    query: type[Body] | None = None
+    """Values of the query string."""
     answer: dict[str, Any] | None = None
     """The JSON Schema of a good answer; None: not JSON."""
     media_types: tuple[str, ...] = ("text/plain",)
@@ -57,37 +63,45 @@ class ApiRoute:
     seconds: float | None = None
     """In which a request has to end; None: the settings' deadline."""
     measured_as: str | None = None
-    """`embed`, `rerank` …: what the metrics call it; None: it is not measured."""
+    """What the metrics call it (`embed`, `rerank`); None: it is not measured."""
 
 
-@runtime_checkable
-class ServerHooks(Protocol):
-    """What an endpoint asks of the server."""
+class Deadlines:
+    """The requests that are being answered, by their tasks; one timer cancels those that take too long."""
 
-    settings: Any
-    memory: Any
-    deadlines: Deadlines
+    def __init__(self) -> None:
+        self.running: dict[asyncio.Task[Any], Exchange] = {}
+        self._is_looking = False
 
-    def admit(self, exchange: Exchange, is_open: bool) -> None:
-        """Check host, origin, key and rate; raises ApiError."""
-        ...
+    def begin(self, exchange: Exchange) -> "asyncio.Task[Any]":
+        """Watch the current task, which answers a request; past its deadline it is cancelled, and marked as late."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.running[task] = exchange
+        if not self._is_looking:
+            self._is_looking = True
+            asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+        return task
 
-    def translated(self, error: BaseException) -> ApiError | None:
-        """Errors of queues and models in HTTP's terms; None for what is unexpected."""
-        ...
-
-    def finished(self, exchange: Exchange, route: ApiRoute, status: int, error: BaseException | None) -> None:
-        """Count and log."""
-        ...
+    def _look(self) -> None:
+        now = time.perf_counter()
+        for task, exchange in self.running.items():
+            if now > exchange.ends + ANSWER_SECONDS * exchange.has_begun and not exchange.is_late:
+                exchange.is_late = True
+                task.cancel()
+        self._is_looking = bool(self.running)
+        if self._is_looking:
+            asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
 
 
 class Endpoint:
-    """A route, served."""
+    """A route, served; `server` is the `ServerState`."""
 
-    def __init__(self, route: ApiRoute, server: ServerHooks) -> None:
+    def __init__(self, route: ApiRoute, server: Any) -> None:
         self.route, self.server = route, server
         self._seconds = server.settings.deadline if route.seconds is None else route.seconds
         self._shape = ERROR_SHAPES[route.api]
+        self._decode = None if route.body is None else msgspec.json.Decoder(route.body).decode
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; whatever it waits for, it ends by its deadline."""
@@ -97,12 +111,12 @@ class Endpoint:
         task = self.server.deadlines.begin(exchange)
         try:
             try:
-                self.server.admit(exchange, self.route.is_open)
+                self.server.admission.check(exchange, self.route.is_open)
                 await self._read(exchange)
                 reply = in_pieces(exchange, await self.route.handle(exchange))
             except Exception as caught:
                 error = caught
-                reply = error_reply(as_api_error(caught, self.server), self._shape)
+                reply = error_reply(as_api_error(caught), self._shape)
             await send_reply(exchange, reply, send)
         except ConnectionError as gone:
             error = ApiError("client_gone", str(gone))
@@ -115,7 +129,7 @@ class Endpoint:
             task.uncancel()
             await self._end_late(exchange, reply, send)
         finally:
-            self.server.deadlines.end(task)
+            del self.server.deadlines.running[task]
             if exchange.held:
                 exchange.release()
         self.server.finished(exchange, self.route, reply.status, error)
@@ -138,29 +152,32 @@ class Endpoint:
     async def _read(self, exchange: Exchange) -> None:
         route, settings = self.route, self.server.settings
         if route.query is not None:
-            exchange.query = route.query.check(_numbers(exchange.query_texts()), "")
+            exchange.query = read(route.query, exchange.query_texts(), strict=False)
         if route.body is not None:
             body = await exchange.read_body(settings.max_body, settings.body_timeout)
             if len(body) > LARGE_BODY:
-                exchange.body = await asyncio.to_thread(self._parsed, body)
+                exchange.body = await asyncio.to_thread(self._decoded, body)
             else:
-                exchange.body = self._parsed(body)
+                exchange.body = self._decoded(body)
 
-    def _parsed(self, body: bytes) -> Any:
-        assert self.route.body is not None
+    def _decoded(self, body: bytes) -> Any:
+        assert self.route.body is not None and self._decode is not None
         most = self.server.memory.budget.values
         if len(body) > most:  # each value has a byte
             check_values(body, most)
-        return self.route.body.check(parse_json(body), "")
+        try:
+            found = self._decode(body)
+        except ValueError:  # of msgspec, or of text that is not UTF-8: what is wrong is found out below
+            found = read(self.route.body, parse_json(body))
+        if b"null" in body:
+            fill_nulls(found)
+        return found
 
 
-def as_api_error(error: Exception, server: ServerHooks) -> ApiError:
-    """Any error as one of a request; what is unexpected is logged, and says nothing of itself to the caller."""
+def as_api_error(error: Exception) -> ApiError:
+    """Any error as one of a request; what is unexpected is logged, and the caller learns nothing of it."""
     if isinstance(error, ApiError):
         return error
-    known = server.translated(error)
-    if known is not None:
-        return known
     if isinstance(error, ModelNotFound):
         return ApiError("model_not_found", without_folders(error), param="model")
     if isinstance(error, TooLong):
@@ -172,7 +189,7 @@ def as_api_error(error: Exception, server: ServerHooks) -> ApiError:
 
 
 def without_folders(error: object) -> str:
-    """What an error of the library says, paths in it without the folders that they lie in."""
+    """The message of one of the library's errors, its paths without their folders."""
     return FOLDERS.sub("", str(error))
 
 
@@ -202,7 +219,7 @@ def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
 
 
 async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
-    """Write a reply in pieces, with what every reply has, and wait until all of it is taken.
+    """Write a reply in pieces, with the headers of every reply, and wait until all of it is taken.
 
     Raises:
         ConnectionError: the client has gone before that.
@@ -212,7 +229,7 @@ async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
         (b"content-type", reply.media_type.encode()),
         (b"content-length", b"%d" % sum(map(len, pieces))),
         (b"x-request-id", exchange.request_id.encode()),
-        *exchange.server.common_headers(exchange),
+        *exchange.server.admission.cors_headers(exchange),
         *reply.headers,
     ]
     exchange.has_begun = True
@@ -251,8 +268,3 @@ def _of_one_size(pieces: list[Any]) -> Iterator[bytes]:
         if size == AT_ONCE or not pieces:
             yield b"".join(some)
             some, size = [], 0
-
-
-def _numbers(texts: dict[str, str]) -> dict[str, Any]:
-    """Values of a query string, whole numbers as such."""
-    return {name: int(text) if text.isdecimal() and len(text) < 12 else text for name, text in texts.items()}

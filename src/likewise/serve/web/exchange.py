@@ -57,8 +57,9 @@ class Exchange:
     server: Any
     """The server's state (`likewise.serve.server_state`), which this room knows nothing of."""
     body: Any = None
-    """Checked by the route's schema; null fields and those left out have their defaults."""
-    query: dict[str, Any] = field(default_factory=dict)
+    """As the route's `Body`; null fields and those left out have their defaults."""
+    query: Any = None
+    """Likewise, of the query string."""
     began: float = field(default_factory=time.perf_counter)
     key_name: str = ""
     """Who asks, where there are API keys."""
@@ -73,7 +74,9 @@ class Exchange:
     has_begun: bool = False
     """Whether a part of the answer was sent."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """What the log says of it: model, inputs, tokens …"""
+    """What log and traces say of it: model, inputs, tokens."""
+    job: Any = None
+    """What a model has computed for it."""
     headers: dict[bytes, bytes] = field(init=False)
     """By lower-case name."""
     connection: Any = field(init=False)
@@ -93,11 +96,6 @@ class Exchange:
         """What stands in the path's braces."""
         values: dict[str, str] = self.scope.get("path_params", {})
         return values
-
-    @property
-    def is_surplus(self) -> bool:
-        """Whether it came by a connection beyond those that the server takes."""
-        return self.connection is not None and self.connection.is_surplus
 
     def hold(self, account: Any, size: int) -> None:
         """Count bytes that the server holds until the request has ended.
@@ -172,7 +170,8 @@ class Exchange:
         message = await self.receive()
         if not message.get("more_body", False) and message["type"] == "http.request":
             body: bytes = message.get("body", b"")
-            self._hold_body(len(body), len(body), most)
+            if len(body) > min(most, UNCOUNTED):
+                self._hold_body(len(body), len(body), most)
             return body
         try:
             async with asyncio.timeout(seconds):

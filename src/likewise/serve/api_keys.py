@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ...errors import BadInput, LikewiseError
-from ...runtime.atomic_files import atomic_file, followed
-from ...runtime.home_folder import expanded
-from ...runtime.untrusted_files import read_object
-from ...runtime.writer_lock import WriterLock
+from ..errors import BadInput, LikewiseError
+from ..runtime.atomic_files import atomic_file, followed
+from ..runtime.home_folder import expanded
+from ..runtime.untrusted_files import read_object
+from ..runtime.writer_lock import WriterLock
 
 PREFIX = "lw-"
 BYTES = 32

@@ -14,10 +14,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from ..web.exchange import Exchange
+from .web.exchange import Exchange
 
 SERVICE = "likewise"
-NOTES = ("model", "inputs", "tokens")
 
 
 class RequestTraces:
@@ -33,7 +32,8 @@ class RequestTraces:
     def request(self, exchange: Exchange, path: str, status: int, seconds: float) -> None:
         """A span of a request that has just been answered."""
         end = time.time_ns()
-        given = {name: exchange.headers[name.encode()].decode("latin-1") for name in self._given(exchange)}
+        names = [name for name in self._context.fields if name.encode() in exchange.headers]
+        given = {name: exchange.headers[name.encode()].decode("latin-1") for name in names}
         span = self._tracer.start_span(
             f"{exchange.scope['method']} {path}",
             context=self._context.extract(given),
@@ -49,17 +49,11 @@ class RequestTraces:
         """Export what is left."""
         self._provider.shutdown()
 
-    def _given(self, exchange: Exchange) -> list[str]:
-        return [name for name in self._context.fields if name.encode() in exchange.headers]
-
     def _attributes(self, exchange: Exchange, path: str, status: int) -> dict[str, Any]:
-        job = exchange.notes.get("job")
-        found = {f"likewise.{name}": exchange.notes[name] for name in NOTES if name in exchange.notes}
-        if job is not None:
-            parts = (("tokenization", job.timings.tokenization), ("queue", job.timings.queue))
-            found |= {
-                f"likewise.{name}_seconds": value for name, value in (*parts, ("inference", job.timings.inference))
-            }
+        found = {f"likewise.{name}": value for name, value in exchange.notes.items()}
+        if exchange.job is not None:
+            parts = ("tokenization", "queue", "inference")
+            found |= {f"likewise.{name}_seconds": getattr(exchange.job, name) for name in parts}
         return {
             "http.request.method": exchange.scope["method"],
             "http.route": path,

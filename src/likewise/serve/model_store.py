@@ -5,17 +5,64 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
-from ...embedder import Embedder
-from ...errors import BadInput, ModelNotFound
-from ..serve_settings import ServeSettings
-from .model_thread import BatchObserver, ModelThread
-from .model_work import EmbedderWork, ModelWork, RerankerWork
+import numpy as np
+from jaxtyping import Float
+
+from ..embedder import Embedder
+from ..errors import BadInput, ModelNotFound
+from ..reranker.joint_reranker import JointReranker
+from .batching import BatchObserver, ModelThread, TokenizedInput
+from .serve_settings import ServeSettings
 
 Kind = Literal["embedder", "reranker"]
 Loader = Callable[[], Any]
+sequence_of = attrgetter("sequence")
+
+
+class EmbedderWork:
+    """Texts, or their token ids, to vectors."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+
+    def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:
+        """The window of each text that the model reads: its beginning.
+
+        Raises:
+            BadInput: a token is not in the vocabulary, or a text has no tokens although the model needs one.
+        """
+        texts, windows = self.embedder.windows(inputs, prompt, name=lambda i: f"input {first + i}")
+        found = zip(windows, texts.lengths, texts.used, strict=True)
+        return [TokenizedInput(window, len(window.ids), tokens, used) for window, tokens, used in found]
+
+    def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
+        """The vectors, as the model gives them."""
+        return self.embedder.encode_windows([*map(sequence_of, contents)])
+
+
+class RerankerWork:
+    """Pairs of a query and a document to a logit each."""
+
+    def __init__(self, reranker: JointReranker) -> None:
+        if len(reranker.labels) != 1:
+            raise BadInput(f"only single-score rerankers can be served; this one has {', '.join(reranker.labels)}")
+        self.reranker = reranker
+
+    def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:  # noqa: ARG002
+        """The ids of both texts, cut to what the model reads."""
+        specials, found = self.reranker.tokenizer.pair.specials, []
+        for ids, tokens in self.reranker.counted_pairs([(prompt + query, document) for query, document in inputs]):
+            used = len(ids[0]) + len(ids[1])
+            found.append(TokenizedInput(ids, used + specials, tokens, used))
+        return found
+
+    def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
+        """The logits, before the model's activation."""
+        return self.reranker.logits_of([*map(sequence_of, contents)])
 
 
 @dataclass(eq=False)
@@ -52,8 +99,8 @@ class ServedModel:
 class ModelStore:
     """The models of a server. All but `add` is for the event loop."""
 
-    def __init__(self, settings: ServeSettings, observer: BatchObserver) -> None:
-        self._settings, self._observer = settings, observer
+    def __init__(self, settings: ServeSettings, observe: BatchObserver) -> None:
+        self._settings, self._observe = settings, observe
         self._models: dict[str, ServedModel] = {}
 
     def __iter__(self) -> Iterator[ServedModel]:
@@ -73,16 +120,16 @@ class ModelStore:
         """The model of a name; without one, the first of its kind.
 
         Raises:
-            ModelNotFound: there is none; the message lists those there are.
+            ModelNotFound: there is none; the message lists the models of this kind.
         """
+        found = None if name is None else self._models.get(name)
+        if found is not None and found.kind == kind:
+            return found
         known = [model for model in self if model.kind == kind]
         if name is None and known:
             return known[0]
-        found = self._models.get(name or "")
-        if found is None or found.kind != kind:
-            there_are = f"; it has {', '.join(model.name for model in known)}" if known else ""
-            raise ModelNotFound(f"this server has no {kind}{f' {name!r:.80}' if name else ''}{there_are}")
-        return found
+        there_are = f"; it has {', '.join(model.name for model in known)}" if known else ""
+        raise ModelNotFound(f"this server has no {kind}{f' {name!r:.80}' if name else ''}{there_are}")
 
     async def loaded(self, name: str | None, kind: Kind) -> ServedModel:
         """As `named`, loaded."""
@@ -122,25 +169,23 @@ class ModelStore:
 
     async def _start(self, served: ServedModel) -> None:
         model = await asyncio.to_thread(served.load)
-        work: ModelWork = EmbedderWork(model) if served.kind == "embedder" else RerankerWork(model)
-        served.model, served.size, served.is_unit = model, model_bytes(model), gives_unit_vectors(model)
+        is_embedder = served.kind == "embedder"
+        work = EmbedderWork(model) if is_embedder else RerankerWork(model)
+        served.model, served.size = model, model_bytes(model)
+        served.dimension = model.dimension if is_embedder else 1
+        served.is_unit = isinstance(model, Embedder) and model.is_unit
         served.generation += 1
-        served.dimension = model.dimension if served.kind == "embedder" else 1
-        served.thread = ModelThread(served.name, work, self._settings, self._observer)
+        served.thread = ModelThread(served.name, work, self._settings, self._observe)
 
     def _make_room(self, newest: ServedModel) -> None:
         """Unload idle models, the least recently used first, until the rest fits."""
         bound = self._settings.model_memory
-        idle = sorted(
-            (one for one in self if one.thread is not None and one is not newest and not one.thread.waiting_requests),
-            key=lambda one: one.used,
-        )
-        for served in idle:
+        for served in sorted(self, key=attrgetter("used")):
             if bound is None or sum(one.size for one in self if one.thread is not None) <= bound:
                 return
-            if served.thread is not None:
+            if served.thread is not None and served is not newest and not served.thread.waiting_requests:
                 served.thread.close()
-            served.model = served.thread = None
+                served.model = served.thread = None
 
 
 def model_bytes(model: Any) -> int:
@@ -151,37 +196,19 @@ def model_bytes(model: Any) -> int:
     return sum(path.stat().st_size for path in Path(model.manifest.encoder).glob("*.safetensors"))
 
 
-def gives_unit_vectors(model: Any) -> bool:
-    """Whether a model is an embedder whose own vectors have length 1."""
-    return isinstance(model, Embedder) and model.is_unit
+def loader(name: str, kind: Kind, settings: ServeSettings) -> Loader:
+    """Loads a model by name, by torch only if the settings ask for it."""
 
+    def load() -> Any:
+        from ..model_names import load_named_embedder
+        from ..native.scanning import available
+        from ..reranker import Reranker
 
-def embedder_loader(name: str, settings: ServeSettings) -> Loader:
-    """Loads an embedder by name, never by torch unless the settings ask for it."""
-    return partial(_load_embedder, name, settings)
+        load_named = load_named_embedder if kind == "embedder" else Reranker.load
+        engine = settings.engine or ("native" if available() else "numpy")
+        return load_named(name, engine=engine, precision=settings.precision)
 
-
-def reranker_loader(name: str, settings: ServeSettings) -> Loader:
-    """Loads a reranker by name, never by torch unless the settings ask for it."""
-    return partial(_load_reranker, name, settings)
-
-
-def _load_embedder(name: str, settings: ServeSettings) -> Any:
-    from ...model_names import load_named_embedder
-
-    return load_named_embedder(name, engine=_engine(settings), precision=settings.precision)
-
-
-def _load_reranker(name: str, settings: ServeSettings) -> Any:
-    from ...reranker import Reranker
-
-    return Reranker.load(name, engine=_engine(settings), precision=settings.precision)
-
-
-def _engine(settings: ServeSettings) -> str:
-    from ...native.scanning import available
-
-    return settings.engine or ("native" if available() else "numpy")
+    return load
 
 
 def served_name(model: str) -> tuple[str, str]:
@@ -194,7 +221,7 @@ def served_name(model: str) -> tuple[str, str]:
     if not equals or "(" in name:  # the = of NAME(pooling=cls)
         name, path = (Path(model).name if Path(model).is_dir() else model), model
     if not name or not path:
-        raise BadInput(f"{model!r} names no model; expected MODEL or NAME=MODEL")
+        raise BadInput(f"{model!r} does not name a model; expected MODEL or NAME=MODEL")
     return name, path
 
 
@@ -203,11 +230,10 @@ def loaders(
 ) -> Iterator[tuple[str, Loader]]:
     """Names and loaders of models that are given as names, or as loaded models by their names."""
     given = models.items() if isinstance(models, Mapping) else ((None, model) for model in models)
-    load = embedder_loader if kind == "embedder" else reranker_loader
     for name, model in given:
         if isinstance(model, str | Path):
             own, path = served_name(str(model))
-            yield name or own, load(path, settings)
+            yield name or own, loader(path, kind, settings)
         else:
             yield name or model.manifest.encoder.name, partial(_itself, model)
 

@@ -1,1 +1,0 @@
-"""Who may ask, from where, and how often."""

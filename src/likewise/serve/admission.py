@@ -1,0 +1,122 @@
+"""Admission: host, origin, key and rate of a request, before anything of it is read.
+
+Without keys a server answers only requests that name this machine as their host: a web page that makes its own name
+point here (DNS rebinding) names another. Scripts of foreign pages are refused unless their origin is allowed.
+"""
+
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from .api_keys import KeyRing
+from .serve_settings import LOOPBACK, ServeSettings
+from .web.api_errors import ApiError
+from .web.exchange import Exchange
+
+Headers = tuple[tuple[bytes, bytes], ...]
+SAFE: Headers = ((b"x-content-type-options", b"nosniff"),)
+SURPLUS_SECONDS = 1.0
+"""After which a refused connection may be tried again."""
+BURST_SECONDS = 10.0
+"""What a key may ask at once after a pause: so many seconds' worth, and one request at least."""
+
+
+class Admission:
+    """The rules of a server."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self._keys = None if settings.keys is None else KeyRing(settings.keys)
+        self._rates = RateLimits()
+        self._checks_host = self._keys is None and settings.is_loopback
+        self._hosts = {*LOOPBACK, "[::1]", *settings.allowed_hosts}
+        self._origins = {*settings.allowed_origins}
+
+    def check(self, exchange: Exchange, is_open: bool) -> None:
+        """Reject unauthorized requests, and those of connections beyond the bound.
+
+        Raises:
+            ApiError: there are too many connections, the host is another machine's, the origin is not allowed, the key
+                is wrong, or it has used up its rate.
+        """
+        if exchange.connection is not None and exchange.connection.is_surplus:
+            raise ApiError("overloaded", "too many connections are open; try again later", retry_after=SURPLUS_SECONDS)
+        headers = exchange.headers
+        host, origin = headers.get(b"host", b"").decode("latin-1"), headers.get(b"origin")
+        if self._checks_host:
+            end = "]" if host.startswith("[") else ":"
+            if host.partition(end)[0] + end.strip(":") not in self._hosts:
+                about = f"this server does not answer to the host {host[:80]!r}; --allow-host allows a name"
+                raise ApiError("host", about)
+        if origin is not None:
+            self._check_origin(origin.decode("latin-1"), host)
+        if self._keys is not None and not is_open:
+            self._check_key(exchange, self._keys)
+
+    def cors_headers(self, exchange: Exchange) -> Headers:
+        """The headers of every reply, and those that let an allowed page read it."""
+        if not self._origins:
+            return SAFE
+        origin = exchange.headers.get(b"origin")
+        if origin is None or not self._allows(origin.decode("latin-1")):
+            return (*SAFE, (b"vary", b"origin"))
+        return (*SAFE, (b"vary", b"origin"), (b"access-control-allow-origin", origin))
+
+    def preflight_headers(self, origin: str) -> Headers | None:
+        """CORS preflight headers; None: pages of this origin are not allowed."""
+        if not self._allows(origin):
+            return None
+        return (
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-allow-methods", b"GET, POST"),
+            (b"access-control-allow-headers", b"authorization, content-type, x-request-id"),
+            (b"access-control-max-age", b"600"),
+            (b"vary", b"origin"),
+        )
+
+    def _allows(self, origin: str) -> bool:
+        return "*" in self._origins or origin in self._origins
+
+    def _check_origin(self, origin: str, host: str) -> None:
+        try:
+            is_own = urlsplit(origin).netloc == host
+        except ValueError:  # such as http://[
+            is_own = False
+        if not is_own and not self._allows(origin):
+            raise ApiError("forbidden", f"pages of {origin[:80]!r} may not ask; --allow-origin allows them")
+
+    def _check_key(self, exchange: Exchange, keys: KeyRing) -> None:
+        scheme, _, secret = exchange.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        key = keys.of(secret.strip()) if scheme.lower() == "bearer" else None
+        if key is None:
+            found = "the API key is unknown" if secret else "an API key is needed: Authorization: Bearer KEY"
+            raise ApiError("unauthorized", found)
+        exchange.key_name = key.name
+        seconds = 0.0 if key.rate is None else self._rates.wait(key.name, key.rate)
+        if seconds:
+            raise ApiError("rate_limit", f"this key has {key.rate:g} requests a minute", retry_after=seconds)
+
+
+@dataclass
+class _Bucket:
+    left: float
+    filled: float
+
+
+class RateLimits:
+    """How many requests a minute each key has: a bucket of a few seconds' worth, which fills evenly."""
+
+    def __init__(self) -> None:
+        self._buckets: dict[str, _Bucket] = {}
+
+    def wait(self, name: str, per_minute: float, now: float | None = None) -> float:
+        """Take one request out of a bucket; 0, or the seconds until there is one."""
+        now = time.monotonic() if now is None else now
+        per_second = per_minute / 60
+        most = max(1.0, per_second * BURST_SECONDS)
+        bucket = self._buckets.setdefault(name, _Bucket(most, now))
+        bucket.left = min(most, bucket.left + (now - bucket.filled) * per_second)
+        bucket.filled = now
+        if bucket.left >= 1:
+            bucket.left -= 1
+            return 0.0
+        return (1 - bucket.left) / per_second

@@ -1,0 +1,398 @@
+"""Batching: each model has one queue and one thread, which computes requests in fair batches of tokens.
+
+The thread never waits for a batch to fill: it computes what there is. While it does, further requests arrive, and these
+are the next batch; so batches grow with the load, and a single request is computed at once.
+"""
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from operator import attrgetter
+from queue import SimpleQueue
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import LikewiseError, TooLong
+from .serve_settings import ServeSettings
+from .web.api_errors import ApiError
+
+AHEAD, AHEAD_IN_COMPANY = 128, 8
+"""Inputs of one request that are tokenized at a time: alone, and while small requests come in."""
+AHEAD_CHARACTERS = 100_000
+"""Characters of one request that are tokenized at a time, and what is left of a text: about 50 ms."""
+SMALL = 8
+"""Requests of this many inputs or fewer are waited for by somebody who would notice."""
+QUIET_SECONDS = 1.0
+"""How long after the last small request large ones are given whole batches again."""
+SMOOTHING = 0.1
+"""The weight of a batch in the running means of its speed."""
+LEAST_SHARE = 16
+"""Tokens of a batch that large requests may always fill."""
+
+
+class TokenizedInput(NamedTuple):
+    """One input of a model."""
+
+    sequence: Any
+    """What the model computes: a window of ids, or a pair of them."""
+    size: int
+    """Tokens that are computed, special ones included."""
+    tokens: int
+    """Tokens of the whole text, without special ones."""
+    used: int
+    """How many of these the model reads."""
+
+
+COMPUTED = TokenizedInput(None, 0, 0, 0)
+"""Takes the place of an input that has been computed."""
+size_of = attrgetter("size")
+
+
+@dataclass(eq=False)
+class Job:
+    """The inputs of one request. In a queue, only the model's thread changes it; cancelling `future` drops it."""
+
+    inputs: Sequence[Any]
+    prompt: str = ""
+    refuse_truncation: bool = False
+    future: "asyncio.Future[Job] | None" = None
+    tokenized: list[TokenizedInput] = field(default_factory=list)
+    taken: int = 0
+    done: int = 0
+    rows: Float[np.ndarray, "N E"] | None = None
+    tokens: int = 0
+    """Tokens that were computed, special ones included."""
+    truncated: list[dict[str, int]] = field(default_factory=list)
+    """The texts that were cut, as answers report them."""
+    error: BaseException | None = None
+    arrived: float = field(default_factory=time.perf_counter)
+    tokenization: float = 0.0
+    """Seconds; those of a batch count for each request that has a part in it."""
+    inference: float = 0.0
+    total: float = 0.0
+
+    @property
+    def queue(self) -> float:
+        """Seconds that were neither tokenization nor inference."""
+        return max(0.0, self.total - self.tokenization - self.inference)
+
+    def next_inputs(self, most: int, characters: int) -> Sequence[Any]:
+        """The next inputs to tokenize: at least one, and no further one behind so many characters."""
+        first = stop = len(self.tokenized)
+        while stop < min(len(self.inputs), first + most) and characters > 0:
+            one = self.inputs[stop]
+            characters -= sum(map(len, one)) if isinstance(one, tuple) else len(one)
+            stop += 1
+        return self.inputs[first:stop]
+
+    def add_tokenized(self, inputs: Iterable[TokenizedInput]) -> None:
+        """Note the next inputs, and those that lose tokens."""
+        for one in inputs:
+            if one.used < one.tokens:
+                self.truncated.append({"index": len(self.tokenized), "tokens": one.tokens, "used": one.used})
+            self.tokens += one.size
+            self.tokenized.append(one)
+
+    def settle(self) -> None:
+        """Hand the result, or the error, to whoever waits; on the event loop."""
+        self.total = time.perf_counter() - self.arrived
+        if self.future is not None and not self.future.done():
+            _set(self.future, self, self.error)
+
+
+@dataclass(eq=False)
+class Call:
+    """A function that has the model to itself for once, between two batches."""
+
+    function: Callable[[], Any]
+    future: "asyncio.Future[Any]"
+    result: Any = None
+    error: BaseException | None = None
+
+    def compute(self) -> None:
+        """Run it, on the model's thread, if anybody still waits for it."""
+        if not self.future.cancelled():
+            try:
+                self.result = self.function()
+            except Exception as error:
+                self.error = error
+
+    def settle(self) -> None:
+        """Hand over the result, on the event loop."""
+        if not self.future.done():
+            _set(self.future, self.result, self.error)
+
+
+def _set(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+class Slot(NamedTuple):
+    """A place in a batch: which input of which job."""
+
+    job: Job
+    position: int
+    content: TokenizedInput
+
+
+def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
+    """The inputs that are computed next; jobs that have inputs left stay in the queue.
+
+    Every job gives one input in its turn, while they are `budget` tokens at most, so that no request stalls another; a
+    job with more inputs gives another in each further round, while the whole batch is `share` tokens at most. The first
+    input is taken whatever its size. Where a batch ends, the next one begins.
+    """
+    batch: list[Slot] = []
+    aside: list[Job] = []  # with inputs left that are not tokenized yet
+    tokens, first_round = 0, len(jobs)
+    while jobs:
+        job = jobs[0]
+        if job.taken < len(job.tokenized):
+            content = job.tokenized[job.taken]
+            if batch and tokens + content.size > (budget if first_round > 0 else share):
+                break
+            batch.append(Slot(job, job.taken, content))
+            tokens += content.size
+            job.taken += 1
+        jobs.popleft()
+        first_round -= 1
+        if job.taken < len(job.tokenized):
+            jobs.append(job)
+        elif len(job.tokenized) < len(job.inputs):
+            aside.append(job)
+    jobs.extend(aside)
+    return batch
+
+
+@runtime_checkable
+class ModelWork(Protocol):
+    """A model, as its thread sees it; inputs are tokenized once, and computed in whatever company."""
+
+    def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:
+        """The tokens of inputs; `first` is the number of the first one, for messages."""
+        ...
+
+    def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
+        """A row of results for each."""
+        ...
+
+
+BatchObserver = Callable[[int, int, float], None]
+"""Notes the inputs, tokens and seconds of a batch; called on a model's thread."""
+
+
+class ModelThread:
+    """A model's queue and thread. `submit`, `call` and `close` are for the event loop."""
+
+    def __init__(self, name: str, work: ModelWork, settings: ServeSettings, observe: BatchObserver) -> None:
+        self.name, self.work, self.settings = name, work, settings
+        self.waiting_requests = self.waiting_inputs = 0
+        self._observe = observe
+        self._arrivals: SimpleQueue[Job | Call | None] = SimpleQueue()
+        self._jobs, self._calls = deque[Job](), deque[Call]()
+        self._finished: list[Job | Call] = []
+        self._seconds_per_token, self._seconds_per_input = 1e-5, 1e-4
+        self._last_small = float("-inf")
+        self._is_open = True
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, name=f"model {name}", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Job) -> "asyncio.Future[Job]":
+        """Put a request into the queue; its future has the job when it is computed.
+
+        Raises:
+            ApiError: too much is waiting, or the model is being closed.
+        """
+        inputs = len(job.inputs)
+        self._admit(self.waiting_inputs and self.waiting_inputs + inputs > self.settings.max_waiting_texts)
+        job.future = self._loop.create_future()
+        self.waiting_inputs += inputs
+        self._arrivals.put(job)
+        return job.future
+
+    def call(self, function: Callable[[], Any]) -> "asyncio.Future[Any]":
+        """The result of a function that has the model to itself.
+
+        Raises:
+            ApiError: as `submit`.
+        """
+        self._admit(False)
+        call = Call(function, self._loop.create_future())
+        self._arrivals.put(call)
+        return call.future
+
+    def _admit(self, is_full: Any) -> None:
+        if not self._is_open:
+            raise ApiError("stopping", "the server is stopping")
+        if is_full or self.waiting_requests >= self.settings.max_requests:
+            raise queue_full(self.waiting_inputs * self._seconds_per_input)
+        self.waiting_requests += 1
+
+    def close(self) -> None:
+        """Finish what is in the queue, and end."""
+        if self._is_open:
+            self._is_open = False
+            self._arrivals.put(None)
+
+    async def drained(self, seconds: float) -> bool:
+        """Wait until the thread has ended; False if it has not after that many seconds."""
+        await asyncio.to_thread(self._thread.join, seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        is_open = True
+        while is_open or self._jobs or self._calls:
+            is_open = self._collect(wait=is_open and not self._jobs and not self._calls) and is_open
+            self._give_up([job for job in self._jobs if job.future is not None and job.future.cancelled()])
+            self._tokenize()
+            batch = next_batch(self._jobs, self.settings.batch_tokens, self._share())
+            if batch:
+                self._compute(batch)
+            self._hand_over()
+            if self._calls:
+                call = self._calls.popleft()
+                call.compute()
+                self._finished.append(call)
+                self._hand_over()
+
+    def _collect(self, wait: bool) -> bool:
+        """Take in what has arrived; False when the queue was closed."""
+        while wait or not self._arrivals.empty():
+            found = self._arrivals.get()
+            wait = False
+            if found is None:
+                return False
+            if isinstance(found, Call):
+                self._calls.append(found)
+                continue
+            if len(found.inputs) <= SMALL:
+                self._last_small = time.perf_counter()
+            self._jobs.append(found)
+        return True
+
+    def _give_up(self, jobs: list[Job]) -> None:
+        if jobs:
+            self._jobs = deque(job for job in self._jobs if job not in jobs)
+            self._finished += jobs
+
+    def _tokenize(self) -> None:
+        """The next inputs of every job that has none ready, those of one prompt at once."""
+        by_prompt: dict[str, list[Job]] = {}
+        for job in self._jobs:
+            if job.taken == len(job.tokenized) < len(job.inputs):
+                by_prompt.setdefault(job.prompt, []).append(job)
+        for jobs in by_prompt.values():
+            began = time.perf_counter()
+            failed = self._tokenize_together(jobs)
+            seconds = time.perf_counter() - began
+            for job in jobs:
+                job.tokenization += seconds
+            self._give_up(failed)
+
+    def _tokenize_together(self, jobs: Sequence[Job]) -> list[Job]:
+        """The next inputs of some jobs; what cannot be read fails its own job only. Returns those that failed."""
+        ahead = AHEAD_IN_COMPANY if self._is_in_company() else AHEAD
+        parts = [job.next_inputs(ahead, AHEAD_CHARACTERS) for job in jobs]
+        first = len(jobs[0].tokenized) if len(jobs) == 1 else 0
+        try:
+            found = iter(self.work.tokenize([*chain.from_iterable(parts)], jobs[0].prompt, first))
+        except LikewiseError as error:
+            if len(jobs) > 1:
+                return [job for one in jobs for job in self._tokenize_together([one])]
+            jobs[0].error = error
+            return [*jobs]
+        failed = []
+        for job, part in zip(jobs, parts, strict=True):
+            job.add_tokenized(islice(found, len(part)))
+            if job.refuse_truncation and job.truncated:
+                job.error = too_long(**job.truncated[0])
+                failed.append(job)
+        return failed
+
+    def _is_in_company(self) -> bool:
+        """Whether small requests come in."""
+        return time.perf_counter() - self._last_small < QUIET_SECONDS
+
+    def _share(self) -> int:
+        """Tokens of a batch that requests of many inputs may fill.
+
+        Little while small requests come in, and nothing if this batch can complete the answer to a request.
+        """
+        if not self._is_in_company():
+            return self.settings.batch_tokens
+        for job in self._jobs:
+            if len(job.inputs) - job.taken == 1:
+                return 0
+        return max(LEAST_SHARE, int(self.settings.slice_seconds / self._seconds_per_token))
+
+    def _compute(self, batch: Sequence[Slot]) -> None:
+        contents = [slot.content for slot in batch]
+        began = time.perf_counter()
+        try:
+            rows = self.work.compute(contents)
+        except Exception as error:  # whatever it is, the thread goes on
+            self._compute_apart(batch, error)
+            return
+        seconds, tokens = time.perf_counter() - began, sum(map(size_of, contents))
+        self._seconds_per_token += SMOOTHING * (seconds / tokens - self._seconds_per_token)
+        self._seconds_per_input += SMOOTHING * (seconds / len(batch) - self._seconds_per_input)
+        self._observe(len(batch), tokens, seconds)
+        jobs: dict[Job, None] = {}
+        for (job, index, _), row in zip(batch, rows, strict=True):
+            if job.rows is None:
+                job.rows = np.empty((len(job.inputs), rows.shape[1]), np.float32)
+            job.rows[index], job.tokenized[index] = row, COMPUTED
+            job.done += 1
+            jobs[job] = None
+        for job in jobs:
+            job.inference += seconds
+            if job.done == len(job.inputs):
+                self._finished.append(job)
+
+    def _compute_apart(self, batch: Sequence[Slot], error: Exception) -> None:
+        """After a failure: each job by itself, so that only those fail whose own texts do."""
+        jobs = [*dict.fromkeys(slot.job for slot in batch)]
+        if len(jobs) > 1:
+            for job in jobs:
+                self._compute([slot for slot in batch if slot.job is job])
+            return
+        jobs[0].error = error
+        self._give_up(jobs)
+
+    def _hand_over(self) -> None:
+        """Settle on the event loop what is finished: one wake-up for all of a batch."""
+        if self._finished:
+            finished, self._finished = self._finished, []
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits
+                self._loop.call_soon_threadsafe(self._settle, finished)
+
+    def _settle(self, finished: Sequence[Job | Call]) -> None:
+        for one in finished:
+            self.waiting_requests -= 1
+            if isinstance(one, Job):
+                self.waiting_inputs -= len(one.inputs)
+            one.settle()
+
+
+def queue_full(seconds: float) -> ApiError:
+    """The error of a queue without room, and after how many seconds there may be some."""
+    return ApiError("overloaded", "too many requests are waiting; try again later", retry_after=seconds)
+
+
+def too_long(index: int, tokens: int, used: int) -> TooLong:
+    """The error for a text that would be truncated although the request refuses that."""
+    return TooLong(
+        f"input {index} has {tokens:,} tokens, and the model reads {used:,} of them. Allow truncation "
+        '("truncate": true) or send less'
+    )

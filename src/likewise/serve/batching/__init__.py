@@ -1,1 +1,0 @@
-"""Requests wait in a queue per model, and one thread per model computes them in batches of tokens, fairly."""

@@ -1,0 +1,248 @@
+"""What a running server reports: metrics with the names of text-embeddings-inference, live load, a log of requests."""
+
+import os
+import sys
+import time
+import traceback
+from bisect import bisect_left
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock, Timer
+from typing import Any, Literal, NamedTuple
+
+from .batching import Job
+from .web.exchange import Exchange, json_bytes
+
+DURATIONS = tuple(1e-5 * 1.5**power for power in range(1, 36))
+"""Seconds; TEI's own bounds."""
+SIZES = tuple(float(1 << power) for power in range(13))
+TOKENS = tuple(float(1 << power) for power in range(21))
+ABOUT = {
+    "te_request_count": "Requests by kind: one input or several",
+    "te_request_success": "Requests that were answered",
+    "te_request_failure": "Requests that were refused or failed, by reason",
+    "te_request_duration": "Seconds from the first byte to the answer",
+    "te_request_tokenization_duration": "Seconds of tokenization of a request",
+    "te_request_queue_duration": "Seconds that a request waited",
+    "te_request_inference_duration": "Seconds of the batches that a request had a part in",
+    "te_request_input_length": "Tokens of an input",
+    "te_embed_count": "Inputs of embedding requests",
+    "te_embed_success": "Inputs that were embedded",
+    "te_rerank_count": "Documents of reranking requests",
+    "te_rerank_success": "Documents that were scored",
+    "te_queue_size": "Requests that wait or are computed",
+    "te_batch_next_size": "Inputs of a batch",
+    "te_batch_next_tokens": "Tokens of a batch",
+}
+SINGLE, BATCH = 'method="single"', 'method="batch"'
+KINDS = ("embed", "rerank")
+PARTS = ("", "_tokenization", "_queue", "_inference")
+"""Of a request's duration: all of it, and where it goes."""
+
+
+class Histogram:
+    """How often values were at most each bound."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds, self.counts, self.sum = bounds, [0] * (len(bounds) + 1), 0.0
+
+    def observe(self, *values: float) -> None:
+        """Count values."""
+        for value in values:
+            self.counts[bisect_left(self.bounds, value)] += 1
+            self.sum += value
+
+    def lines(self, name: str) -> Iterator[str]:
+        """In Prometheus' text format."""
+        total = 0
+        for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
+            total += count
+            yield f'{name}_bucket{{le="{"+Inf" if bound == float("inf") else f"{bound:.6g}"}"}} {total}'
+        yield f"{name}_sum {self.sum!r}"
+        yield f"{name}_count {total}"
+
+
+class Metrics:
+    """What one process has counted since it started.
+
+    Written here because prometheus_client names counters otherwise (`…_total`) and takes 2.5 times as long to count.
+    """
+
+    def __init__(self) -> None:
+        self.counters: dict[str, Counter[str]] = defaultdict(Counter)
+        """By name, and by label as Prometheus writes it: `method="single"`."""
+        self._durations: dict[str, list[Histogram]] = {}
+        self._sizes, self._tokens = Histogram(SIZES), Histogram(TOKENS)
+
+    def observe_batch(self, inputs: int, tokens: int) -> None:
+        """Note a batch; called on models' threads."""
+        self._sizes.observe(inputs)
+        self._tokens.observe(tokens)
+
+    def observe_request(self, kind: str, total: float, job: Job) -> None:
+        """Note an answered request of a kind, and its parts."""
+        inputs = len(job.inputs)
+        self.counters["te_request_count"][SINGLE if inputs == 1 else BATCH] += 1
+        self.counters[f"te_{kind}_count"][""] += inputs
+        if kind not in self._durations:
+            self._durations[kind] = [Histogram(DURATIONS) for _ in PARTS]
+        seconds = (total, job.tokenization, job.queue, job.inference)
+        for histogram, value in zip(self._durations[kind], seconds, strict=True):
+            histogram.counts[bisect_left(DURATIONS, value)] += 1
+            histogram.sum += value
+
+    def _histograms(self) -> Iterator[tuple[str, Histogram]]:
+        """All of them by name; `te_request_…` is the sum over kinds."""
+        yield from (("te_batch_next_size", self._sizes), ("te_batch_next_tokens", self._tokens))
+        yield "te_request_input_length", Histogram(TOKENS)
+        for part, parts in zip(PARTS, zip(*self._durations.values(), strict=True), strict=False):
+            total = Histogram(DURATIONS)
+            total.counts = [sum(counts) for counts in zip(*(one.counts for one in parts), strict=True)]
+            total.sum = sum(one.sum for one in parts)
+            yield f"te_request{part}_duration", total
+            yield from ((f"te_{kind}{part}_duration", one) for kind, one in zip(self._durations, parts, strict=True))
+
+    def text(self, gauges: Mapping[str, float]) -> str:
+        """Everything in Prometheus' text format."""
+        counters = dict(self.counters)
+        for name in ("te_request", *(f"te_{kind}" for kind in KINDS)):
+            if f"{name}_count" in counters:  # what is counted was answered
+                counters[f"{name}_success"] = counters[f"{name}_count"]
+        rows = [(name, "gauge", [f"{name} {value}"]) for name, value in gauges.items()]
+        for name, labelled in sorted(counters.items()):
+            lines = [f"{name}{f'{{{label}}}' if label else ''} {value}" for label, value in labelled.items()]
+            rows.append((name, "counter", lines))
+        rows += [(name, "histogram", [*histogram.lines(name)]) for name, histogram in sorted(self._histograms())]
+        text = []
+        for name, kind, lines in rows:
+            text += [f"# HELP {name} {ABOUT.get(name, name.replace('_', ' '))}", f"# TYPE {name} {kind}", *lines]
+        return "\n".join(text) + "\n"
+
+
+WINDOW = 30.0
+"""Seconds that are looked back at."""
+KEPT = 20_000
+"""Requests and batches that are remembered at most."""
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+class AnsweredRequest(NamedTuple):
+    """When a request was answered, after how long, with which status, and how many inputs it had."""
+
+    at: float
+    seconds: float
+    status: int
+    inputs: int
+
+
+class ComputedBatch(NamedTuple):
+    """When a batch was computed, and its inputs, tokens and seconds."""
+
+    at: float
+    inputs: int
+    tokens: int
+    seconds: float
+
+
+class LiveLoad:
+    """What a server is doing now: the last requests and batches; `observe_batch` is called on models' threads."""
+
+    def __init__(self) -> None:
+        self.began = time.time()
+        self._requests: deque[AnsweredRequest] = deque(maxlen=KEPT)
+        self._batches: deque[ComputedBatch] = deque(maxlen=KEPT)
+
+    def observe_request(self, seconds: float, status: int, inputs: int) -> None:
+        """Note an answered request."""
+        self._requests.append(AnsweredRequest(time.monotonic(), seconds, status, inputs))
+
+    def observe_batch(self, inputs: int, tokens: int, seconds: float) -> None:
+        """Note a batch."""
+        self._batches.append(ComputedBatch(time.monotonic(), inputs, tokens, seconds))
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures of the last seconds; latencies in milliseconds, null if nothing was asked."""
+        since = time.monotonic() - WINDOW
+        requests = [one for one in list(self._requests) if one.at >= since]
+        batches = [one for one in list(self._batches) if one.at >= since]
+        span = max(1e-3, min(WINDOW, time.time() - self.began))
+        times = [1e3 * one.seconds for one in requests if one.status < 400]
+        return {
+            "seconds": round(span, 1),
+            "uptime": round(time.time() - self.began, 1),
+            "process": os.getpid(),
+            "requests_per_second": len(requests) / span,
+            "inputs_per_second": sum(one.inputs for one in batches) / span,
+            "tokens_per_second": sum(one.tokens for one in batches) / span,
+            "refused_per_second": sum(one.status >= 400 for one in requests) / span,
+            "latency_ms": {name: _quantile(times, share) for name, share in QUANTILES.items()},
+            "batches": {
+                "per_second": len(batches) / span,
+                "inputs": _quantile([float(one.inputs) for one in batches], 0.5),
+                "tokens": _quantile([float(one.tokens) for one in batches], 0.5),
+                "largest": max((one.inputs for one in batches), default=None),
+                "busy": min(1.0, sum(one.seconds for one in batches) / span),
+            },
+        }
+
+
+def _quantile(values: list[float], share: float) -> float | None:
+    """The value below which this share lies; None of nothing."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else None
+
+
+FLUSH_SECONDS = 0.25
+
+
+class RequestLog:
+    """A line of JSON on standard error for each request, written a few times a second, so that none waits for it.
+
+    Written here because logging with a queue costs four times as much of a processor for each line.
+    """
+
+    def __init__(self, level: Literal["all", "errors", "off"] = "all") -> None:
+        self.level = level
+        self._lines: list[str] = []
+        self._lock = Lock()
+        self._timer: Timer | None = None
+
+    def request(self, exchange: Exchange, status: int, seconds: float, error: BaseException | None) -> None:
+        """Note a request, if it is of the level."""
+        if self.level == "off" or (self.level == "errors" and status < 400):
+            return
+        scope, job = exchange.scope, exchange.job
+        line: dict[str, Any] = {
+            "request": exchange.request_id,
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": status,
+            "ms": round(1e3 * seconds, 2),
+            **exchange.notes,
+        }
+        if job is not None:
+            line["queue_ms"] = round(1e3 * job.queue, 2)
+        if exchange.key_name:
+            line["key"] = exchange.key_name
+        if error is not None:
+            line["error"] = str(error)[:500]
+        if status >= 500 and error is not None:
+            line["traceback"] = "".join(traceback.format_exception(error))[-4000:]
+        self.line("error" if status >= 500 else "info", line)
+
+    def line(self, level: str, values: Mapping[str, Any]) -> None:
+        """Note a line; it is written soon."""
+        text = json_bytes({"time": round(time.time(), 3), "level": level, **values}).decode()
+        with self._lock:
+            self._lines.append(text)
+            if self._timer is None:
+                self._timer = Timer(FLUSH_SECONDS, self.flush)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def flush(self) -> None:
+        """Write what is noted."""
+        with self._lock:
+            lines, self._lines, self._timer = self._lines, [], None
+        if lines:
+            sys.stderr.write("\n".join(lines) + "\n")
+            sys.stderr.flush()

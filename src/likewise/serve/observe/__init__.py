@@ -1,1 +1,0 @@
-"""What a running server reports: metrics with TEI's names, live load, structured logs, traces."""

@@ -1,0 +1,89 @@
+"""What a request's JSON may be: msgspec's structs check it, and describe themselves in the OpenAPI document."""
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from .api_errors import ApiError
+
+MOST_IDS = 100_000
+"""Token ids of one text."""
+TokenId = Annotated[int, Meta(ge=0, le=(1 << 31) - 1)]
+TokenIds = Annotated[list[TokenId], Meta(min_length=1, max_length=MOST_IDS)]
+Name = Annotated[str, Meta(max_length=500)]
+Dimensions = Annotated[int, Meta(ge=1, le=1 << 20)]
+
+
+class Body(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields of a request; null counts as missing."""
+
+
+def fill_nulls(body: Body) -> None:
+    """Replace null by the field's default."""
+    for one in msgspec.structs.fields(body):
+        if getattr(body, one.name) is None:
+            setattr(body, one.name, one.default)
+
+
+def shown(value: Any) -> str:
+    """A value of JSON in a message, never long."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= 40 else f"{value[:40]!r}… ({len(value):,} characters)"
+    if isinstance(value, list):
+        return f"a list of {len(value):,}"
+    if isinstance(value, dict):
+        return "an object"
+    return "null" if value is None else str(value).lower()[:40]
+
+
+def read(body: type[Body], value: Any, *, strict: bool = True) -> Any:
+    """A parsed body; a field such as 4.0 is a whole number, as in JSON Schema. Not strict: numbers may be texts.
+
+    Raises:
+        ApiError: it is none; the message says where it is wrong, what is wanted, and what was found.
+    """
+    if isinstance(value, dict):
+        value = {name: int(one) if type(one) is float and one.is_integer() else one for name, one in value.items()}
+    try:
+        return msgspec.convert(value, body, strict=strict)
+    except msgspec.ValidationError as error:
+        raise _refusal(body, value, error) from None
+
+
+def _refusal(body: type[Body], value: Any, error: Exception) -> ApiError:
+    message, _, place = str(error).partition(" - at `$")
+    where = place.strip(".`")
+    schema, found = _schema_at(body, where), value
+    inside = f"{where}." if where else ""
+    name = message.partition("`")[2].rstrip("`")
+    if message.startswith("Object contains unknown field"):
+        near = get_close_matches(name[:80], schema["properties"], n=1)
+        meant = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(schema['properties'])}"
+        return ApiError("invalid", f"{where or 'the body'} has the unknown field {name[:80]!r}{meant}", param=name[:80])
+    if message.startswith("Object missing"):
+        return ApiError("invalid", f"{inside}{name} is missing", param=inside + name)
+    for key in re.findall(r"\w+", where):
+        found = found[int(key)] if isinstance(found, list) else found[key]
+    wanted = message.partition(", got ")[0].replace("Expected ", "")
+    choices = re.search(r"'enum': \[(.*?)\]", str(schema))
+    if message.startswith("Invalid enum") and choices:
+        wanted = f"one of {choices[1]}"
+    kind = (
+        "empty" if found in ("", []) and "length" in wanted else "too_long" if "str` of length" in wanted else "invalid"
+    )
+    return ApiError(kind, f"{where or 'the body'}: expected {wanted}; got {shown(found)}", param=where or None)
+
+
+def _schema_at(body: type[Body], where: str) -> Mapping[str, Any]:
+    """The JSON Schema of an object or of a field of it."""
+    _, parts = msgspec.json.schema_components([body], ref_template="{name}")
+    found: Mapping[str, Any] = parts[body.__name__]
+    for name in re.findall(r"[a-z]\w*", where):
+        found = found.get("properties", {}).get(name, found)
+        inner = re.search(r"'\$ref': '(\w+)'", str(found))
+        found = parts[inner[1]] if inner else found
+    return found
