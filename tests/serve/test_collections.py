@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -22,11 +23,11 @@ from likewise.search.texts.text_index import TextIndex
 from likewise.serve import ServeSettings, create_app, map_process
 from likewise.serve.collection_store import ServedIndex
 from likewise.serve.map_of_collection import _mapped
-from likewise.serve.routes.collections import MAP_LAYOUTS
+from likewise.serve.routes.collections import MapQuery
 from tests.serve.conftest import HOST, NOTES
 from tests.serve.test_connections import listening
 
-MAP = {"layout": "t-sne", "limit": 100, "clusters": 2}
+MAP = MapQuery("t-sne", 100, 2)
 
 
 def search(client, **body):
@@ -139,8 +140,8 @@ def test_what_has_a_model_to_itself_has_a_deadline_too(app_of):
 
 
 def test_maps_have_every_layout():
-    assert MAP_LAYOUTS == LAYOUTS
-    assert {*map_process.WITH_SKLEARN} < {*MAP_LAYOUTS}
+    layouts = msgspec.json.schema(MapQuery)["$defs"]["MapQuery"]["properties"]["layout"]["enum"]
+    assert {*map_process.WITH_SKLEARN} < {*layouts} == {*LAYOUTS}
 
 
 def test_a_map_of_another_process_is_the_one_of_this(client, collection_parent):

@@ -1,7 +1,7 @@
 """ApiError: what goes wrong in a request, and how each API says it: OpenAI's, TEI's, Cohere's and Jina's shapes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 
@@ -57,11 +57,11 @@ class ApiError(Exception):
 class ErrorShape:
     """How an API says that something went wrong."""
 
-    body: Callable[[ApiError, int], dict[str, Any]]
-    statuses: Mapping[str, int]
-    """Kinds that have another status than ERROR_KINDS gives."""
+    body: Callable[[ApiError], dict[str, Any]]
     schema: Mapping[str, Any]
     """The JSON Schema of the body."""
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    """Kinds that have another status than ERROR_KINDS gives."""
 
     def status(self, error: ApiError) -> int:
         """The status of an error in this API."""
@@ -69,25 +69,12 @@ class ErrorShape:
 
     def of(self, error: ApiError) -> tuple[int, dict[str, Any]]:
         """Status and body."""
-        status = self.status(error)
-        return status, self.body(error, status)
+        return self.status(error), self.body(error)
 
 
-def _openai(error: ApiError, status: int) -> dict[str, Any]:  # noqa: ARG001
+def _openai(error: ApiError) -> dict[str, Any]:
     kind = error.kind
     return {"error": {"message": error.message, "type": kind.openai_type, "param": error.param, "code": kind.code}}
-
-
-def _tei(error: ApiError, status: int) -> dict[str, Any]:  # noqa: ARG001
-    return {"error": error.message, "error_type": error.kind.tei_type}
-
-
-def _cohere(error: ApiError, status: int) -> dict[str, Any]:  # noqa: ARG001
-    return {"message": error.message}
-
-
-def _cohere_and_jina(error: ApiError, status: int) -> dict[str, Any]:  # noqa: ARG001
-    return {"message": error.message, "detail": error.message}
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -98,10 +85,16 @@ _TEXT: dict[str, Any] = {"type": "string"}
 _TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
 ERROR_SHAPES: dict[str, ErrorShape] = {
     "openai": ErrorShape(
-        _openai, {}, _object(error=_object(message=_TEXT, type=_TEXT, param=_TEXT_OR_NULL, code=_TEXT_OR_NULL))
+        _openai, _object(error=_object(message=_TEXT, type=_TEXT, param=_TEXT_OR_NULL, code=_TEXT_OR_NULL))
     ),
-    "tei": ErrorShape(_tei, {"invalid": 422, "too_long": 422}, _object(error=_TEXT, error_type=_TEXT)),
-    "cohere": ErrorShape(_cohere, {}, _object(message=_TEXT)),
-    "rerank": ErrorShape(_cohere_and_jina, {}, _object(message=_TEXT, detail=_TEXT)),
+    "tei": ErrorShape(
+        lambda error: {"error": error.message, "error_type": error.kind.tei_type},
+        _object(error=_TEXT, error_type=_TEXT),
+        {"invalid": 422, "too_long": 422},
+    ),
+    "cohere": ErrorShape(lambda error: {"message": error.message}, _object(message=_TEXT)),
+    "rerank": ErrorShape(
+        lambda error: {"message": error.message, "detail": error.message}, _object(message=_TEXT, detail=_TEXT)
+    ),
 }
 """By the name of the API; `rerank` is Cohere's and Jina's, which share a path. Our own routes have OpenAI's."""
