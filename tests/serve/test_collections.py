@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 from likewise import Embedder
 from likewise.cli import main
 from likewise.cluster.maps.layout import LAYOUTS
+from likewise.errors import MissingExtra
 from likewise.search.collection import journal
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve import ServeSettings, create_app, map_process
@@ -153,6 +154,12 @@ def test_a_map_of_another_process_is_the_one_of_this(client, collection_parent):
     with Collection.open(str(collection_parent / "notes"), read_only=True) as collection:
         expected = collection_map(collection, "t-sne", 5_000, 2)
     assert {name: shown[name] for name in expected} == expected
+
+
+def test_a_map_without_its_package_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(map_process, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match="a map by t-sne needs the package scikit-learn"):
+        asyncio.run(map_process.map_in_process(tmp_path, MAP))
 
 
 def test_a_map_that_fails_says_why_to_the_log_alone(client, monkeypatch, tmp_path):

@@ -29,7 +29,7 @@ async def map_in_process(folder: Path, query: Any) -> dict[str, Any]:
         MapFailed: the process could not compute the map.
     """
     if query.layout in WITH_SKLEARN and find_spec("sklearn") is None:
-        raise missing_extra("scikit-learn", "map", f"a map by {query['layout']}")
+        raise missing_extra("scikit-learn", "map", f"a map by {query.layout}")
     process = await asyncio.create_subprocess_exec(
         *_command(folder, query),
         stdin=DEVNULL,
