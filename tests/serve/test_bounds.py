@@ -255,17 +255,14 @@ def test_values_of_json_are_counted_outside_of_texts(body, is_refused):
 
 @pytest.fixture
 def threads(monkeypatch):
-    """The threads on which some functions were called."""
-    found = []
+    """The threads on which bodies were read."""
+    found, decoded = [], endpoint.Endpoint._decoded
 
-    def noted(function):
-        def call(*args, **options):
-            found.append(threading.current_thread().name)
-            return function(*args, **options)
+    def noted(route, body):
+        found.append(threading.current_thread().name)
+        return decoded(route, body)
 
-        return call
-
-    monkeypatch.setattr(endpoint, "parse_json", noted(endpoint.parse_json))
+    monkeypatch.setattr(endpoint.Endpoint, "_decoded", noted)
     return found
 
 
