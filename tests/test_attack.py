@@ -63,10 +63,7 @@ PLANTED = {
     "an exception that ends programs": (lambda: _raise(SystemExit(3)), "traceback"),
     "a traceback on standard error": (_prints_a_traceback, "traceback"),
     "a hang": (lambda: time.sleep(30), "hang"),
-    "a hang that ignores signals": (
-        lambda: [signal.signal(signal.SIGTERM, signal.SIG_IGN), time.sleep(30)],
-        "hang",
-    ),
+    "a hang that ignores signals": (lambda: [signal.signal(signal.SIGTERM, signal.SIG_IGN), time.sleep(30)], "hang"),
     "too much memory at once": (_hog, "memory"),
     "a crash": (lambda: os.kill(os.getpid(), signal.SIGKILL), "crash"),
     "a silent end": (lambda: os._exit(0), "crash"),

@@ -7,16 +7,7 @@ from torch import nn
 
 from likewise.arrays.activations import HEAD_ACTIVATIONS
 from likewise.errors import BadInput, BadModel
-from likewise.heads import (
-    Dense,
-    Norm,
-    Normalize,
-    Truncate,
-    head_settings,
-    out_width,
-    read_head,
-    with_truncation,
-)
+from likewise.heads import Dense, Norm, Normalize, Truncate, head_settings, out_width, read_head, with_truncation
 
 
 def _x(rows=4, width=6):

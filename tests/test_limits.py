@@ -54,12 +54,7 @@ def test_what_is_larger_than_any_real_model_is_refused():
 
 
 def test_what_is_larger_than_any_real_document_is_refused():
-    assert (documents.MAX_BYTES, documents.DECLARED_IN, html_text.SECONDS, documents.SECONDS) == (
-        2**28,
-        1024,
-        30,
-        120,
-    )
+    assert (documents.MAX_BYTES, documents.DECLARED_IN, html_text.SECONDS, documents.SECONDS) == (2**28, 1024, 30, 120)
     assert (office_reader.MAX_MEMORY, office_reader.MAX_BYTES, office_reader.MAX_UNPACKED) == (2**31, 2**28, 2**29)
     assert (office_reader.MAX_PAGES, office_reader.MAX_PARTS, office_reader.MAX_CHARACTERS) == (20_000, 10_000, 2**26)
 

@@ -15,7 +15,7 @@ UNIX_NAMES = {
     "signal": {"SIGALRM", "SIGCHLD", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGUSR1", "SIGUSR2", "alarm", "setitimer"},
 }
 CHECKED_ELSEWHERE = {
-    "serve/workers.py": "cli/serve refuses --workers where there is no fork",
+    "serve/workers.py": "cli/serve.py refuses --workers where there is no fork",
     "runtime/temporary_files.py": "what uses these returns at once where fcntl is None",
     "runtime/writer_lock.py": "what uses these returns at once where fcntl is None",
 }

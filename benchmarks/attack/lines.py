@@ -21,8 +21,6 @@ LINES: Mapping[str, Callable[[Setup], Sequence[object]]] = {
     "evaluate-no-data": lambda s: ("evaluate", s.models / "bert", "--tasks", "stsb"),
     "evaluate-unknown-task": lambda s: ("evaluate", s.models / "bert", "--tasks", "nope,,stsb"),
     "evaluate-no-module": lambda _: ("evaluate", "no.such:thing", "--tasks", "stsb"),
-    "evaluate-resamples": lambda s: ("evaluate", s.models / "bert", "--resamples", "-5"),
-    "evaluate-many-resamples": lambda s: ("evaluate", s.models / "bert", "--resamples", str(10**15), "--tasks", "stsb"),
     "info-file": lambda _: ("model", "show", "/etc/passwd"),
     "info-device": lambda _: ("model", "show", "/dev/zero"),
     "info-nul": lambda _: ("model", "show", "a\0b"),
@@ -60,7 +58,6 @@ LINES: Mapping[str, Callable[[Setup], Sequence[object]]] = {
     "pooling-unknown": lambda s: ("model", "show", s.models / "bert", "--pooling", "nope"),
     "precision-half": lambda s: ("similarity", "a", "b", "-m", s.models / "bert", "--precision", "fp16"),
     "dissect-table": lambda s: ("model", "dissect", s.models / "words"),
-    "dissect-window": lambda s: ("model", "dissect", s.models / "bert", "--window", "-3"),
     "train-no-data": lambda s: ("train", s.models / "bert", "-o", "out"),
     "train-toml-missing": lambda _: ("train", "no.toml"),
     "train-torn-objective": lambda s: (

@@ -66,7 +66,7 @@ WRITERS: Mapping[str, Callable[[Setup, str], Sequence[object]]] = {
     "train": lambda s, out: ("train", s.models / "bert", "--data", "given.csv@cosent", "-o", out, *TINY_RUN),
     "fuse": lambda s, out: ("model", "fuse", s.models / "bert", "--pairs", "given.csv", "-o", out),
     "dissect": lambda s, out: ("model", "dissect", s.models / "bert", "--texts", "given.txt", "-o", out),
-    "plot": lambda s, out: ("evaluate", s.models / "bert", "--tasks", "stsb", "--plot", out, "--resamples", "100"),
+    "plot": lambda s, out: ("evaluate", s.models / "bert", "--tasks", "stsb", "--plot", out),
     "record": lambda s, out: (
         "train", s.models / "bert", "--data", "given.csv@cosent", "-o", "out", "--record", out, *TINY_RUN,
     ),

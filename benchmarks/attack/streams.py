@@ -29,7 +29,7 @@ STREAMED: Mapping[str, Callable[[Setup], Sequence[object]]] = {
     "dissect": lambda s: ("model", "dissect", s.models / "bert", "--texts", "given.txt"),
     "mine": lambda s: ("mine", s.models / "bert", "given.csv", "--missing", "fill"),
     "train": lambda s: ("train", s.models / "bert", "--data", "given.csv@cosent", "--dry-run", *TINY_RUN),
-    "evaluate": lambda s: ("evaluate", s.models / "bert", "--tasks", "stsb", "--resamples", "100", "--no-cache"),
+    "evaluate": lambda s: ("evaluate", s.models / "bert", "--tasks", "stsb", "--no-cache"),
     "data": lambda _: ("data", "stsb"),
     "refused": lambda _: ("model", "show", "no/such/model"),
     "usage": lambda _: ("encode",),

@@ -100,7 +100,7 @@ def not_served() -> dict[str, list[str]]:
     """Public names of sentence-transformers that the drop-in lacks, by where they are looked up."""
     import sentence_transformers as theirs
 
-    found = {"package": {*theirs.__all__} - {*ours.__all__}, "util": {*theirs.util.__all__} - {*ours.util.__all__}}
+    found = {"package": {*theirs.__all__} - {*ours.__all__}, "util": {*theirs.util.__all__} - {*dir(ours.util)}}
     for kind in ("SentenceTransformer", "CrossEncoder"):
         own = [base for base in getattr(theirs, kind).__mro__ if base.__module__.startswith(theirs.__name__)]
         found[kind] = {name for base in own for name in vars(base)} - {*dir(getattr(ours, kind))}

@@ -29,7 +29,8 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
 
 def _replace() -> None:
     """Puts the drop-in's classes and functions where the tests import sentence-transformers' from."""
-    ours = {name: getattr(drop_in.util, name) for name in drop_in.util.__all__}
+    names = _own_functions(drop_in.util) | {"SimilarityFunction"}
+    ours = {name: getattr(drop_in.util, name) for name in names}
     ours |= {name: getattr(drop_in, name) for name in ("SentenceTransformer", "CrossEncoder")}
     for part in PARTS:
         module = import_module(f"sentence_transformers.{part}".rstrip("."))

@@ -50,8 +50,9 @@ def test_a_cross_encoder_is_begun_trained_measured_saved_and_goes_on_from_labels
 
 
 def test_a_poly_encoder_learns_from_its_batch_and_a_saved_one_is_trained_on(place, capsys):
-    command = ["--kind", "poly-encoder", "--poly-codes", "3", *RUN, "--max-steps", "2"]
-    assert main(["train", "tiny", *command, "--data", "found.csv@in-batch", "-o", "poly"]) == 0
+    command = ["--kind", "poly-encoder", *RUN, "--max-steps", "2"]
+    (place / "poly.toml").write_text('model = "tiny"\npoly_codes = 3\n')
+    assert main(["train", "poly.toml", *command, "--data", "found.csv@in-batch", "-o", "poly"]) == 0
     result = Reranker.load("poly", device="cpu")
     assert isinstance(result, PolyEncoder) and len(result.codes) == 3
     assert main(["train", "poly", *command, *SCORED, "-o", "again"]) == 0
@@ -59,12 +60,11 @@ def test_a_poly_encoder_learns_from_its_batch_and_a_saved_one_is_trained_on(plac
 
 
 @pytest.mark.parametrize("kind", ["cross-encoder", "poly-encoder"])
-def test_a_dry_run_of_a_reranker_shows_plan_and_batch_and_trains_nothing(kind, place, capsys):
+def test_a_dry_run_of_a_reranker_shows_plan_and_batch_and_trains_nothing(kind, place, capsys, json_output):
     assert main(["train", "tiny", "--kind", kind, *SCORED, *RUN, "--dry-run"]) == 0
     output = capsys.readouterr().out
     assert f"the score of a {kind}" in output and "the dog" in output and "dry run" in output
-    assert main(["train", "tiny", "--kind", kind, *SCORED, *RUN, "--dry-run", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["first batch"]
+    assert json_output(["train", "tiny", "--kind", kind, *SCORED, *RUN, "--dry-run", "--json"])["first batch"]
 
 
 def test_what_does_not_go_together_is_refused(place, capsys):

@@ -1,27 +1,29 @@
 """Options that give cosines a meaning: --calibration and --fdr, for commands that compare texts."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from ..wording import counted
+from .model_options import load_from_options
 
 if TYPE_CHECKING:
     from ..calibrate import Calibration, CutOff
     from ..embedder import Embedder
+    from ..runtime.progress import Progress
+    from ..search.pairs import PairColumns
+
+MOST = 1_000_000  # discoveries
 
 
-def add_calibration(parser: argparse.ArgumentParser, what: str) -> None:
+def add_calibration(add: Callable[..., None], what: str) -> None:
     """Add --calibration and --fdr; `what` names what is found, in the plural."""
-    parser.add_argument(
-        "--calibration", type=Path, metavar="FILE", help="calibration of this model, written by likewise calibrate"
-    )
-    parser.add_argument(
-        "--fdr",
-        type=float,
-        metavar="RATE",
-        help=f"only {what} more similar than chance, of which at most this share is expected to be chance: 0.05, say "
+    add("--calibration FILE", "calibration of this model, written by likewise calibrate", type=Path)
+    add(
+        "--fdr RATE",
+        f"only {what} more similar than chance, of which at most this share is expected to be chance, such as 0.05 "
         "(needs --calibration)",
     )
 
@@ -50,6 +52,14 @@ def load_calibration(args: argparse.Namespace) -> "Calibration | None":
     return Calibration.load(args.calibration)
 
 
+def load_with_calibration(args: argparse.Namespace) -> "tuple[Embedder, Calibration | None]":
+    """The embedder that the options describe, and a calibration of it, if they name one."""
+    calibration = load_calibration(args)
+    embedder = load_from_options(args)
+    check_same_model(calibration, embedder, args.model)
+    return embedder, calibration
+
+
 def check_same_model(calibration: "Calibration | None", embedder: "Embedder", name: str) -> None:
     """Refuse a calibration of another model."""
     if calibration is not None:
@@ -59,13 +69,12 @@ def check_same_model(calibration: "Calibration | None", embedder: "Embedder", na
 
 
 def cut_off_as_json(cut: "CutOff | None") -> dict[str, Any]:
-    """What is reported of a cut-off; nothing where there is none."""
+    """The report of a cut-off; empty without one."""
     if cut is None:
         return {}
-    cosine = cut.cosine if cut.discoveries else None
-    about = {"cosine": cosine, "p": cut.p if cut.discoveries else None, "fdr": cut.fdr}
+    found = {"cosine": cut.cosine, "p": cut.p} if cut.discoveries else {"cosine": None, "p": None}
     counts = {"comparisons": cut.comparisons, "discoveries": cut.discoveries, "extrapolated": cut.extrapolated}
-    return {"cut_off": {**about, **counts}}
+    return {"cut_off": {**found, "fdr": cut.fdr, **counts}}
 
 
 def cut_off_in_words(cut: "CutOff", what: str = "pair") -> str:
@@ -78,3 +87,30 @@ def cut_off_in_words(cut: "CutOff", what: str = "pair") -> str:
         f"{found} more similar than chance at a false discovery rate of "
         f"{cut.fdr:g}: cosine {cut.cosine:.4f} or more (p = {cut.p:.1e}, {source})"
     )
+
+
+def significant_pairs(
+    vectors: Any, calibration: "Calibration", fdr: float, progress: "Progress" = None
+) -> "tuple[PairColumns, CutOff]":
+    """The pairs more similar than chance at a false discovery rate, of all pairs, best first; a million at most."""
+    from ..calibrate import cut_off, least_cosine
+    from ..search import pairs_above
+    from ..search.pairs import best_first
+
+    comparisons = len(vectors) * (len(vectors) - 1) // 2
+    bound = least_cosine(calibration, comparisons=comparisons, fdr=fdr, most=MOST) if comparisons else 2.0
+    found = pairs_above(vectors, max(bound, -1.0), progress=progress) if bound <= 1 else ()
+    pairs = best_first(found).first(MOST)
+    cut = cut_off(calibration, pairs.scores, comparisons=comparisons, fdr=fdr)
+    return pairs.first(cut.discoveries), cut
+
+
+def calibrated_columns(pairs: "PairColumns", calibration: "Calibration | None") -> dict[str, list[float]]:
+    """The columns that a calibration adds: p-values and, if it has labelled pairs, probabilities."""
+    if calibration is None:
+        return {}
+    cosines = pairs.scores.astype("float64")
+    columns = {"p": [float(f"{p:.3g}") for p in calibration.p_values(cosines).tolist()]}
+    if calibration.labelled is not None:
+        columns["probability"] = calibration.scores(cosines).round(4).tolist()
+    return columns

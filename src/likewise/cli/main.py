@@ -6,14 +6,13 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..errors import LikewiseError
 from .model_options import restore_threads, set_threads
-from .parser import Entry, Parser, listing, nearest_word
+from .parser import Entry, Parser, add_command, listing, nearest_word
 from .process import Stop, prepared, silence
 
 GROUPS = {
@@ -28,28 +27,20 @@ GROUPS = {
         "calibrate": Entry("texts.calibrate", "measure how similar texts are by chance: p-values and thresholds"),
     },
     "search": {
-        "index": Entry(
-            "index.index_command", "keep an index of texts on disk: add files, delete, verify, copy, export"
-        ),
+        "index": Entry("index", "keep an index of texts on disk: add files, delete, verify, copy, export"),
         "search": Entry("index.search", "search an index by meaning or words, with filters and a reranker"),
         "rerank": Entry("texts.rerank", "rank the documents of a file for a query, with a reranker"),
     },
-    "models": {
-        "model": Entry(
-            "models.model_command", "list, show, download, quantize or dissect models; choose or fuse layers"
-        ),
-    },
+    "models": {"model": Entry("models", "list, show, download, quantize or dissect models; choose or fuse layers")},
     "training": {
-        "data": Entry("data.command", "list data sets, describe one, and find test data in training data"),
+        "data": Entry("data", "list data sets, describe one, and find test data in training data"),
         "mine": Entry("mine", "find hard negatives for pairs"),
         "train": Entry("train.command", "train a model on pairs, triplets or scores"),
         "evaluate": Entry("evaluate", "evaluate models on tasks or your own data, with intervals and tests"),
     },
     "service": {
-        "serve": Entry(
-            "serve.serve_command", "serve models and indexes over HTTP (the APIs of OpenAI, TEI, Cohere, Jina)"
-        ),
-        "doctor": Entry("doctor.diagnose", "report versions, engines, CPU, memory, models and data"),
+        "serve": Entry("serve", "serve models and indexes over HTTP (the APIs of OpenAI, TEI, Cohere, Jina)"),
+        "doctor": Entry("doctor", "report versions, engines, CPU, memory, models and data"),
     },
 }
 """Verbs, by what they are about."""
@@ -97,7 +88,7 @@ def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.Ar
     subparsers = top.add_subparsers(metavar="VERB", required=True, help=argparse.SUPPRESS)
     for verb in verbs:
         if options:
-            import_module(f".{VERBS[verb].module}", __package__).add(subparsers)
+            add_command(subparsers, verb, VERBS[verb].module, __package__ or "")
         else:
             subparsers.add_parser(verb)
     return top
@@ -171,7 +162,6 @@ def _complete() -> None:
 
 
 def _report_error(error: BaseException, stop: Stop) -> int:
-    """Print in one line what went wrong; returns the exit code."""
     if stop.numbers or isinstance(error, KeyboardInterrupt):  # packages turn an interrupted import into other errors
         number = stop.numbers[0] if stop.numbers else signal.SIGINT
         print(f"likewise: stopped by {signal.Signals(number).name}; no file is left half written", file=sys.stderr)

@@ -1,22 +1,25 @@
-"""`likewise mine`: hard negatives for a file of pairs, and a report of how they were found."""
+"""Finds hard negatives: for each anchor, texts that a model holds similar and that are not known positives."""
 
 import argparse
-import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..errors import BadInput
 from ..runtime.home_folder import expanded
 from ..runtime.lazy_imports import require_torch
 from ..wording import counted
 from .model_options import MODEL, add_running, prepare_runtime
+from .output import print_json
+from .parser import options
+from .sources import input_files
 
 if TYPE_CHECKING:
-    from ..mine import MiningPrompts, MiningReport, MiningResult, MiningSettings, Rule
+    from ..mine import MiningReport, MiningResult, Rule
 
-EXAMPLES = """examples:
+EPILOG = """examples:
   likewise mine all-MiniLM-L6-v2 nli/triplets -k 3 -o mined.parquet
   likewise mine MODEL faq.csv --columns anchor=question,positive=answer --rank 10 100 --strategy random -o mined.csv
   likewise mine MODEL pairs.parquet --where label==1 --ratio 0.9 --reranker my-reranker --reranker-below 0.3 \\
@@ -31,150 +34,89 @@ EXAMPLE_ROWS = 5
 LARGE_GROUP = 0.1  # of all texts: a group this large suggests pairs that connect texts that are not similar
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb and its options."""
-    parser = verbs.add_parser(
-        "mine",
-        description="Find hard negatives: for each anchor, texts that a model holds similar and that are not known "
-        "positives.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("model", metavar="MODEL", help=MODEL)
-    parser.add_argument("data", metavar="DATA", help=".parquet, .csv, .tsv or .jsonl file, or the name of a data set")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=".parquet, .csv, .tsv or .jsonl to write")
-    _add_data(parser.add_argument_group("texts"))
-    _add_rules(parser.add_argument_group("rules: which candidates are kept"))
-    _add_choice(parser.add_argument_group("choice among the kept candidates"))
-    parser.add_argument("--triplets", action="store_true", help="write one row per negative, instead of one column")
-    parser.add_argument("--no-scores", action="store_true", help="leave out the columns of scores")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no report")
-    add_running(parser.add_argument_group("how the model runs"))
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("MODEL", MODEL)
+    add("DATA", ".parquet, .csv, .tsv or .jsonl file, or the name of a data set")
+    add("-o --output FILE", ".parquet, .csv, .tsv or .jsonl to write", type=Path)
+    _add_texts(options(parser, "texts"))
+    _add_rules(options(parser, "rules: which candidates are kept"))
+    _add_choice(options(parser, "choice among the kept candidates"))
+    add("--triplets", "write one row per negative, instead of one column")
+    add("--json", "print the report as JSON")
+    add("-q --quiet", "print no progress and no report")
+    add_running(options(parser, "how the model runs"))
 
 
-def _add_data(group: "argparse._ArgumentGroup") -> None:
-    add = group.add_argument
-    add(
-        "--columns",
-        metavar="NAME=COLUMN,…",
-        help="which columns hold the anchor and the positive: anchor=question,positive=answer "
-        "(default: columns of these names, or the first two columns of texts)",
+def _add_texts(add: Callable[..., None]) -> None:
+    columns = (
+        "which columns hold the anchor and the positive: anchor=question,positive=answer (default: columns of these "
     )
-    add("--where", metavar="CONDITION", help="use only the rows for which this holds: label==1")
-    add("--corpus", metavar="FILE", help="where negatives come from: a file or data set (default: the positives)")
-    add("--corpus-column", metavar="NAME", help="the column of the corpus that holds the texts")
-    add("--prompt", metavar="TEXT", help="prepended to every anchor (default: none)")
-    add("--prompt-name", metavar="NAME", help="the model's prompt for anchors, by name (default: the model's default)")
-    add("--corpus-prompt", metavar="TEXT", help="prepended to all other texts (default: none)")
-    add("--corpus-prompt-name", metavar="NAME", help="the model's prompt for all other texts, by name")
+    add("--columns NAME=COLUMN,…", columns + "names, or the first two columns of texts)")
+    add("--where CONDITION", "use only the rows for which this holds: label==1")
+    add("--corpus FILE", "where negatives come from: a file or data set (default: the positives)")
+    add("--column NAME", "the column of the corpus that holds the texts")
+    add("--prompt TEXT", "prepended to every anchor (default: none)")
+    add("--prompt-name NAME", "the model's prompt for anchors, by name (default: the model's default)")
+    add("--corpus-prompt-name NAME", "the model's prompt for all other texts, by name")
 
 
-def _add_rules(group: "argparse._ArgumentGroup") -> None:
-    add, bounds = group.add_argument, ("LOW", "HIGH")
-    add(
-        "--direct",
-        action="store_true",
-        help="exclude only the positives of the anchor's own pairs, not what other pairs connect",
-    )
-    add("--rank", nargs=2, type=int, metavar=bounds, help="skip the LOW nearest, and everything after the first HIGH")
-    add("--score", nargs=2, type=float, metavar=bounds, help="similarity to the anchor between LOW and HIGH")
-    add("--ratio", type=float, metavar="X", help="similarity below X times the positive's (default: 0.95)")
-    add("--margin", type=float, metavar="X", help="similarity below the positive's minus X")
-    add("--reranker", metavar="MODEL", help="a reranker that scores the candidates that are left")
-    add("--reranker-below", type=float, metavar="X", help="the reranker's score is at most X")
-    add("--reranker-margin", type=float, metavar="X", help="the reranker's score is below the positive's minus X")
-    add("--reranker-label", metavar="NAME", help="the label whose probability is the score, if there are several")
+def _add_rules(add: Callable[..., None]) -> None:
+    add("--direct", "exclude only the positives of the anchor's own pairs, not what other pairs connect")
+    add("--rank LOW HIGH", "skip the LOW nearest, and everything after the first HIGH", type=int)
+    add("--score LOW HIGH", "similarity to the anchor between LOW and HIGH", type=float)
+    add("--ratio X", "similarity below X times the positive's (default: 0.95)")
+    add("--margin X", "similarity below the positive's minus X")
+    add("--reranker MODEL", "a reranker that scores the candidates that are left")
+    add("--reranker-below X", "the reranker's score is at most X")
+    add("--label NAME", "the reranker's label whose probability is the score, if there are several")
 
 
-def _add_choice(group: "argparse._ArgumentGroup") -> None:
-    add = group.add_argument
-    add("-k", type=int, default=1, metavar="N", help="negatives per row (default: %(default)s)")
-    add(
-        "--strategy",
-        default="top",
-        choices=("top", "random", "spread"),
-        help="the nearest, any, or evenly from near to far (default: %(default)s)",
-    )
-    add(
-        "--pool-size",
-        type=int,
-        default=100,
-        metavar="N",
-        help="random and spread choose among the N nearest (default: %(default)s)",
-    )
-    add("--max-candidates", type=int, default=1000, metavar="N", help="examined per row (default: %(default)s)")
-    add(
-        "--missing",
-        default="drop",
-        choices=("drop", "fill", "error"),
-        help="rows with fewer than N negatives: drop them, fill up with weaker ones, or stop (default: %(default)s)",
-    )
-    add("--metric", default="cosine", help="cosine, dot, euclidean or manhattan (default: %(default)s)")
-    add("--seed", type=int, default=0, metavar="N", help="of the random strategy (default: %(default)s)")
+def _add_choice(add: Callable[..., None]) -> None:
+    add("-k N", "negatives per row", 1)
+    strategies = ("top", "random", "spread")
+    add("--strategy", "the nearest, any of the 100 nearest, or evenly from near to far", "top", choices=strategies)
+    missing = "rows with fewer than N negatives: drop them, fill up with weaker ones, or stop"
+    add("--missing", missing, "drop", choices=("drop", "fill", "error"))
+    add("--metric METRIC", "cosine, dot, euclidean or manhattan", "cosine")
+    add("--seed N", "seed of the random strategy", 0)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Mine, write and report."""
     require_torch("likewise mine")
     from ..files import check_table
-    from ..mine import mine_negatives
+    from ..mine import MiningPrompts, MiningSettings, mine_negatives
     from ..model_names import load_named_embedder
-    from .sources import input_files
     from .train.build import data_source
     from .train.config import DataOptions
 
     if args.output is not None:
         check_table(args.output, input_files(args.data, args.corpus))
     prepare_runtime(args)
-    settings, prompts = _settings(args)
+    choice = {name: getattr(args, name) for name in ("k", "strategy", "missing", "metric", "seed")}
     columns = tuple(args.columns.split(",")) if args.columns else ()
     source = data_source(DataOptions(args.data, "contrastive", columns, where=args.where))
     texts = source.rows.texts  # type: ignore[union-attr]  # a file is not a stream
-    corpus = _corpus(args.corpus, args.corpus_column) if args.corpus else None
-    embedder = load_named_embedder(
-        args.model, precision=args.precision, device=args.device, max_seq_length=args.max_seq_length
-    )
+    corpus = _corpus(args.corpus, args.column) if args.corpus else None
+    embedder = load_named_embedder(args.model, precision=args.precision, device=args.device, max_length=args.max_length)
     result = mine_negatives(
         texts["anchor"],
         texts["positive"],
         embedder,
         corpus=corpus,
-        settings=settings,
-        prompts=prompts,
-        show_progress_bar=not args.quiet,
+        settings=MiningSettings(rules=_rules(args), **choice),
+        prompts=MiningPrompts(args.prompt, args.prompt_name, None, args.corpus_prompt_name),
+        progress=not args.quiet,
     )
     if args.output is not None:
-        result.write(args.output, triplets=args.triplets, scores=not args.no_scores)
-    _report(result, args, embedder.fingerprint)
-    return 0
-
-
-def _report(result: "MiningResult", args: argparse.Namespace, fingerprint: str) -> None:
+        result.write(args.output, triplets=args.triplets)
     if args.json:
-        about = {"model": args.model, "fingerprint": fingerprint, "data": args.data}
+        about = {"model": args.model, "fingerprint": embedder.fingerprint, "data": args.data}
         output = None if args.output is None else str(args.output)
-        print(json.dumps({**about, "output": output, "kept": result.report.kept, **asdict(result.report)}))
+        print_json({**about, "output": output, "kept": result.report.kept, **asdict(result.report)}, indent=None)
     elif not args.quiet:
         print_mining_report(result, args)
-
-
-def _settings(args: argparse.Namespace) -> "tuple[MiningSettings, MiningPrompts]":
-    from ..mine import MiningPrompts, MiningSettings
-
-    prompts = MiningPrompts(args.prompt, args.prompt_name, args.corpus_prompt, args.corpus_prompt_name)
-    settings = MiningSettings(
-        k=args.k,
-        rules=_rules(args),
-        strategy=args.strategy,
-        pool_size=args.pool_size,
-        max_candidates=args.max_candidates,
-        missing=args.missing,
-        metric=args.metric,
-        seed=args.seed,
-    )
-    return settings, prompts
+    return 0
 
 
 def _rules(args: argparse.Namespace) -> "list[Rule]":
@@ -193,25 +135,18 @@ def _rules(args: argparse.Namespace) -> "list[Rule]":
 
 def _reranker_rules(args: argparse.Namespace) -> "list[Rule]":
     from .. import Reranker
-    from ..errors import BadInput
-    from ..mine import BelowPositive, RerankerScoreBelow, ScoreBetween
+    from ..mine import RerankerScoreBelow, ScoreBetween
 
-    limits: list[Rule] = [ScoreBetween(-math.inf, args.reranker_below)] if args.reranker_below is not None else []
-    limits += [BelowPositive(margin=args.reranker_margin)] if args.reranker_margin is not None else []
-    if bool(args.reranker) != bool(limits):
-        raise BadInput(
-            "expected --reranker MODEL with --reranker-below or --reranker-margin; found one without the other"
-        )
-    if not limits:
+    if (args.reranker is None) != (args.reranker_below is None):
+        raise BadInput("expected --reranker MODEL with --reranker-below X; found one without the other")
+    if args.reranker is None:
         return []
     reranker = Reranker.load(args.reranker, precision=args.precision, device=args.device)
-    return [RerankerScoreBelow(reranker, rule, args.reranker_label) for rule in limits]
+    return [RerankerScoreBelow(reranker, ScoreBetween(-math.inf, args.reranker_below), args.label)]
 
 
 def _corpus(name: str, column: str | None) -> Sequence[str]:
-    """The texts of a file, or of a data set's column."""
     from ..data.datasets import load_dataset
-    from ..errors import BadInput
     from ..files import READABLE, Texts
 
     path = expanded(name)
@@ -220,7 +155,7 @@ def _corpus(name: str, column: str | None) -> Sequence[str]:
     columns = load_dataset(name).columns
     column = column or "text"
     if column not in columns:
-        raise BadInput(f"{name} has the columns {', '.join(columns)}; choose one with --corpus-column")
+        raise BadInput(f"{name} has the columns {', '.join(columns)}; choose one with --column")
     return list(columns[column])
 
 
@@ -229,17 +164,13 @@ def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> Non
     from .terminal_tables import aligned
 
     report = result.report
-    print(
-        f"{counted(report.rows, 'row')} of {counted(report.anchors, 'anchor')}; "
-        f"{counted(report.candidates, 'candidate')} of {counted(report.corpus_texts, 'text')}\n"
-    )
+    rows, anchors = counted(report.rows, "row"), counted(report.anchors, "anchor")
+    print(f"{rows} of {anchors}; {counted(report.candidates, 'candidate')} of {counted(report.corpus_texts, 'text')}\n")
     _print_rules(report)
     print()
-    aligned(
-        f"{counted(report.complete, 'row has', 'rows have')} {counted(report.k, 'negative')}, "
-        f"{counted(report.partial, 'has', 'have')} fewer, "
-        f"{report.empty:,} none. {_row_summary(report, args.missing)}"
-    )
+    complete, partial = counted(report.complete, "row has", "rows have"), counted(report.partial, "has", "have")
+    number = counted(report.k, "negative")
+    aligned(f"{complete} {number}, {partial} fewer, {report.empty:,} none. {_row_summary(report, args.missing)}")
     if report.largest_group > max(100, LARGE_GROUP * (report.anchors + report.candidates)):
         aligned(
             f"The largest group that pairs connect has {report.largest_group:,} texts, and none of them is a negative "
@@ -249,8 +180,9 @@ def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> Non
     _print_scores(result)
     print()
     _print_rows(result)
-    written = f"{args.output}: {_output_summary(result, args.triplets)}"
-    print(f"\n{written}" if args.output else "\nNothing was written; -o FILE writes it.")
+    k, rows = report.k, counted(len(result), "row")
+    written = counted(len(result) * k, "triplet") if args.triplets else f"{rows}, {counted(k, 'negative')} each"
+    print(f"\n{args.output}: {written}" if args.output else "\nNothing was written; -o FILE writes it.")
 
 
 def _print_rules(report: "MiningReport") -> None:
@@ -267,22 +199,10 @@ def _print_rules(report: "MiningReport") -> None:
 def _row_summary(report: "MiningReport", missing: str) -> str:
     if not report.partial and not report.empty:
         return "All rows are kept."
-    filled = (
-        f"{counted(report.filled, 'negative was', 'negatives were')} filled up with weaker ones. "
-        if report.filled
-        else ""
-    )
+    negatives = counted(report.filled, "negative was", "negatives were")
+    filled = f"{negatives} filled up with weaker ones. " if report.filled else ""
     dropped = f"{counted(report.dropped, 'row is', 'rows are')} left out" if report.dropped else "All rows are kept"
     return f"{filled}{dropped}{'; --missing fill keeps them.' if missing == 'drop' else '.'}"
-
-
-def _output_summary(result: "MiningResult", triplets: bool) -> str:
-    k = result.report.k
-    return (
-        counted(len(result) * k, "triplet")
-        if triplets
-        else f"{counted(len(result), 'row')}, {counted(k, 'negative')} each"
-    )
 
 
 def _print_scores(result: "MiningResult") -> None:
@@ -291,21 +211,18 @@ def _print_scores(result: "MiningResult") -> None:
     from .terminal_tables import printable, table
 
     scores = table("similarity", *(f">{name}" for name in ("minimum", "10 %", "median", "90 %", "maximum")))
-    quantiles = (0, 0.1, 0.5, 0.9, 1)
     difference = result.positive_scores[:, None] - result.scores
-    rows = (("positives", result.positive_scores), ("negatives", result.scores), ("difference", difference))
-    for name, values in rows:
-        scores.add_row(name, *(f"{value:.3f}" for value in np.quantile(values, quantiles)))
+    rows = {"positives": result.positive_scores, "negatives": result.scores, "difference": difference}
+    for name, values in rows.items():
+        scores.add_row(name, *(f"{value:.3f}" for value in np.quantile(values, (0, 0.1, 0.5, 0.9, 1))))
     printable(scores)
 
 
 def _print_rows(result: "MiningResult") -> None:
-    """Examples, evenly from all rows."""
     from .terminal_tables import cut_to_width
 
     count = min(EXAMPLE_ROWS, len(result))
-    for example in range(count):
-        i = example * len(result) // count
+    for i in (example * len(result) // count for example in range(count)):
         print(cut_to_width(result.anchors[i]))
         print(f"  + {result.positive_scores[i]:6.3f}  " + cut_to_width(result.positives[i], indent=12))
         negatives = zip(result.scores[i], result.negatives[i][:EXAMPLE_ROWS], result.filled[i], strict=False)

@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
 from ..native.threads import thread_count
 from ..runtime.lazy_imports import has_torch
+from .parser import options
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
@@ -20,39 +21,25 @@ MODEL = "a folder, a name listed by `likewise model list`, or a name on the Hugg
 
 
 def add_model(parser: argparse.ArgumentParser, unnamed: str = "") -> None:
-    """Add --model, and the options for how it is computed; `unnamed`: what is used if not the default model."""
-    group = parser.add_argument_group("model")
-    group.add_argument(
-        "-m",
-        "--model",
-        default=None if unnamed else DEFAULT_MODEL,
-        metavar="MODEL",
-        help=f"model: {MODEL} (default: {unnamed or DEFAULT_MODEL})",
-    )
-    add_loading(group)
+    """Add --model and how it is computed; `unnamed`: what is used without it, if that is not the default model."""
+    add = options(parser, "model")
+    text = f"model: {MODEL} (default: {unnamed or DEFAULT_MODEL})"
+    add("-m --model MODEL", text, None if unnamed else DEFAULT_MODEL)
+    add_loading(add)
 
 
-def add_loading(group: "argparse._ArgumentGroup") -> None:
+def add_loading(add: Callable[..., None]) -> None:
     """Add the options of an embedder, without the model's name."""
-    add_engine(group)
-    group.add_argument(
-        "--pooling",
-        metavar="NAME",
-        help="pooling in place of the model's own: mean, cls, max, cls+mean, … (default: the model's)",
-    )
-    group.add_argument(
-        "--truncate-dim", type=int, metavar="DIM", help="keep the first DIM dimensions of each vector (default: all)"
-    )
-    add_running(group)
+    add_engine(add)
+    add("--pooling NAME", "pooling in place of the model's own: mean, cls, max, cls+mean, … (default: the model's)")
+    add("--truncate WIDTH", "keep the first WIDTH numbers of each vector (default: all)", type=int)
+    add_running(add)
 
 
-def add_engine(group: "argparse._ArgumentGroup") -> None:
+def add_engine(add: Callable[..., None]) -> None:
     """Add --engine."""
-    group.add_argument(
-        "--engine",
-        choices=tuple(ENGINES),
-        help="engine that computes the model (default: the first of these that is installed and supports it)",
-    )
+    text = "engine that computes the model (default: the first of these that is installed and supports it)"
+    add("--engine", text, choices=tuple(ENGINES))
 
 
 def output_folder(name: str) -> Path:
@@ -62,22 +49,18 @@ def output_folder(name: str) -> Path:
     return Path(name)
 
 
-def add_running(group: "argparse._ArgumentGroup") -> None:
+def add_running(add: Callable[..., None]) -> None:
     """Add the options for how any model is computed: precision, device, input length and threads."""
-    group.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        help="number format (default: bf16 on CUDA, fp32 elsewhere); fp16: torch only, int8: native engine only",
-    )
-    group.add_argument(
-        "--device", help="device to compute on: cpu, cuda, cuda:1, mps, … (default: the first GPU, else the CPU)"
-    )
-    group.add_argument(
-        "--max-seq-length", type=int, metavar="TOKENS", help="maximum input length in tokens (default: the model's)"
-    )
-    group.add_argument(
-        "--threads", type=int, metavar="N", help="number of CPU threads (default: all that this process may use)"
-    )
+    text = "number format (default: bf16 on CUDA, fp32 elsewhere); fp16: torch only, int8: native engine only"
+    add("--precision", text, choices=PRECISIONS)
+    add("--device DEVICE", "device to compute on: cpu, cuda, cuda:1, mps, … (default: the first GPU, else the CPU)")
+    add("--max-length TOKENS", "maximum input length in tokens (default: the model's)")
+    add_threads(add)
+
+
+def add_threads(add: Callable[..., None]) -> None:
+    """Add --threads."""
+    add("--threads N", "number of CPU threads (default: all that this process may use)")
 
 
 OVERFLOW = {
@@ -89,17 +72,10 @@ OVERFLOW = {
 """Ways to handle texts longer than the model's maximum input."""
 
 
-def add_overflow(
-    parser: argparse.ArgumentParser, choices: Sequence[str] = tuple(OVERFLOW), what: str = "texts"
-) -> None:
+def add_overflow(add: Callable[..., None], choices: Sequence[str] = tuple(OVERFLOW), what: str = "texts") -> None:
     """Add --overflow with these choices."""
     explained = "; ".join(f"{name}: {OVERFLOW[name]}" for name in choices)
-    parser.add_argument(
-        "--overflow",
-        choices=choices,
-        default="warn",
-        help=f"what to do with {what} longer than the model's input. {explained} (default: %(default)s)",
-    )
+    add("--overflow", f"what to do with {what} longer than the model's input. {explained}", "warn", choices=choices)
 
 
 def load_from_options(args: argparse.Namespace) -> "Embedder":

@@ -1,7 +1,10 @@
-"""Results as JSON on standard output, in any encoding."""
+"""What commands print and draw: JSON on standard output in any encoding, notes on standard error, and plots."""
 
 import json
 import sys
+from argparse import Namespace
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 
@@ -13,3 +16,28 @@ def print_json(value: Any, indent: int | None = 2) -> None:
     except UnicodeEncodeError:
         text = json.dumps(value, indent=indent)
     print(text)
+
+
+def print_result(args: Namespace, value: Any, text: str, show: Callable[[str], None] = print) -> None:
+    """Print a result as JSON if --json asks for it; else, unless --quiet is given, show it in words."""
+    if args.json:
+        print_json(value)
+    elif not getattr(args, "quiet", False):
+        show(text)
+
+
+def note(text: str) -> None:
+    """Print a line on standard error, apart from the result."""
+    print(text, file=sys.stderr)
+
+
+def plot_module(name: str, what: str = "drawing plots") -> Any:
+    """A module of likewise that draws; without matplotlib, an error that says how to install it."""
+    from ..runtime.installation import missing_extra
+
+    try:
+        return import_module(f"...{name}", __name__)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise missing_extra("matplotlib", "map", what) from None

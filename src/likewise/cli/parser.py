@@ -3,7 +3,7 @@
 import argparse
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import takewhile
@@ -18,7 +18,7 @@ class Entry(NamedTuple):
     """A verb of the command line, or an action of a verb."""
 
     module: str
-    """Below the package of its table; it adds the options, by `add`."""
+    """Below the package of its table."""
     help: str
     """Its line in the help, which imports no module of an entry."""
 
@@ -137,10 +137,49 @@ def listing(entries: Mapping[str, Entry]) -> str:
     return "\n".join(f"  {name:{NAME_COLUMNS - 2}}{text}" for name, text in columns.items())
 
 
+def add_command(subparsers: "argparse._SubParsersAction[Any]", name: str, module: str, package: str) -> None:
+    """Add a verb or an action: its module has a description (its docstring), EPILOG, `add` and, to run it, `run`."""
+    command = import_module(f".{module}", package)
+    parser = subparsers.add_parser(name, description=command.__doc__, epilog=command.EPILOG)
+    parser.set_defaults(run=getattr(command, "run", None))
+    command.add(parser)
+
+
 def add_actions(parser: argparse.ArgumentParser, actions: Mapping[str, Entry], package: str) -> None:
     """Add the actions of a verb, each with its own options: `likewise VERB ACTION …`."""
     parser.add_argument_group("actions", listing(actions))
     subparsers = parser.add_subparsers(metavar="ACTION", required=True, help=argparse.SUPPRESS)
     for name, action in actions.items():
-        import_module(f".{action.module}", package).add(subparsers)
-        assert name in subparsers.choices, f"{action.module} adds no {name}"
+        add_command(subparsers, name, action.module, package)
+
+
+TYPES = dict.fromkeys(("N", "TOKENS", "PORT"), int) | dict.fromkeys(("X", "RATE", "GB", "MB", "MS", "S"), float)
+"""The type of a value by the word that stands for it; any other value is a text."""
+
+
+def options(parser: argparse._ActionsContainer, group: str = "") -> Callable[..., None]:
+    """A function that adds options to a parser, or to a new group of it: `add("-o --output FILE", "file to write")`.
+
+    Without a word for its value and without `choices`, an option is a switch; without a dash, it is an argument.
+    The default is appended to the help.
+    """
+    target = parser.add_argument_group(group) if group else parser
+
+    def add(spec: str, text: str, default: Any = None, **more: Any) -> None:
+        words = spec.split()
+        flags = [word for word in words if word.startswith("-")]
+        values = words[len(flags) :]
+        if not values and not more:
+            more = {"action": "store_true"}
+        if values:
+            more = {"metavar": values[0] if len(values) == 1 else tuple(values), **more}
+            more = {"type": TYPES[values[0]], **more} if values[0] in TYPES else more
+        if len(values) > 1:
+            more["nargs"] = len(values)
+        if isinstance(default, str | int | float) and "(default: " not in text:
+            text += " (default: %(default)s)"
+        if default is not None:
+            more["default"] = default
+        target.add_argument(*(flags or [more.pop("dest", values[0].lower())]), help=text, **more)
+
+    return add

@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import json
 import os
 import signal
 import sys
@@ -153,13 +154,7 @@ def _replaced(error: UnicodeError) -> tuple[str, int]:
     """Our own symbols become plain ones, anything else a JSON escape."""
     assert isinstance(error, UnicodeEncodeError)
     found = error.object[error.start : error.end].translate(PLAIN)
-    units = (found[i : i + 1] for i in range(len(found)))
-    return "".join(unit if unit.isascii() else _escaped(unit) for unit in units), error.end
-
-
-def _escaped(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
+    return "".join(unit if unit.isascii() else json.dumps(unit)[1:-1] for unit in found), error.end
 
 
 def silence(stream: Any) -> None:

@@ -1,6 +1,7 @@
 """The files that a command reads, so that it does not overwrite them."""
 
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +11,25 @@ from ..runtime.home_folder import expanded
 def input_files(*names: str | None) -> list[Path]:
     """The files behind names: paths, data sets, and - for a file redirected to standard input."""
     return [path for name in names if name for path in _behind(name)]
+
+
+def check_new_file(path: Path | None, endings: Iterable[str], inputs: Iterable[Path] = ()) -> None:
+    """Refuse, before the work, a file that cannot be written, is of an unknown kind, or is one of the inputs."""
+    from ..runtime.atomic_files import check_ending, check_not_input, check_writable_file
+
+    if path is not None:
+        check_ending(path, endings)
+        check_not_input(path, inputs)
+        check_writable_file(path)
+
+
+def check_new_folder(folder: Path | None, model: str) -> None:
+    """Refuse, before the work, a folder that cannot be written to, or is the model's own."""
+    from ..runtime.atomic_files import check_not_input, check_writable_folder
+
+    if folder is not None:
+        check_not_input(folder, model_folders(model))
+        check_writable_folder(folder)
 
 
 def model_folders(name: str) -> list[Path]:

@@ -58,7 +58,7 @@ def check_memory(count: int, memory: int) -> None:
     if needed > memory:
         raise BadInput(
             f"distances of {count:,} vectors take {needed / 1e9:.1f} GB, more than the {memory / 1e9:.1f} GB allowed: "
-            "allow more (memory=, --max-memory), or cluster by kmeans or communities, which keep no matrix"
+            "allow more (memory=, from Python), or cluster by kmeans or communities, which keep no matrix"
         )
 
 

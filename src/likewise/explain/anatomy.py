@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from ..arrays.correlation import spearman
 from ..arrays.dissection import (
@@ -104,7 +104,7 @@ class Anatomy:
         }[self.verdict]
 
     def _on_one_word(self) -> list[str]:
-        """A warning where one word piece, a full stop say, takes much of all importance there is."""
+        """A warning if one word piece, such as a full stop, takes much of all importance."""
         top = max(self.words, key=lambda word: word.importance * word.seen, default=None)
         share = 0.0 if top is None else top.importance * top.seen / self.tokens
         if top is None or share < MAX_WORD_SHARE:
@@ -160,7 +160,8 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
     contents = [content[: tokenizer.max_content_length] for content in ids_of_texts if content]
     if len(contents) < MIN_TEXTS:
         raise BadInput(f"{len(contents)} texts contain words; expected {MIN_TEXTS} or more, best a few hundred")
-    parts = [_measure(embedder, [contents[i] for i in batch], pooling.window) for batch in _batches(contents)]
+    batches = plan_batches([len(content) for content in contents], MAX_TOKENS)
+    parts = [_measure(embedder, [contents[i] for i in batch], pooling.window) for batch in batches]
     ids = np.concatenate([part.ids for part in parts])
     shares = np.concatenate([part.shares for part in parts], axis=1)
     idf = _idf(contents)
@@ -171,9 +172,7 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
         pooling=own.spec,
         texts=len(contents),
         tokens=len(ids),
-        similarity=np.sum([part.similarity for part in parts], axis=0) / len(ids),
-        novelty=np.sum([part.novelty for part in parts], axis=0) / len(ids),
-        alignment=np.sum([part.alignment for part in parts], axis=0) / len(ids),
+        **{name: np.sum([getattr(part, name) for part in parts], axis=0) / len(ids) for name in PER_WORD},
         anisotropy=anisotropy,
         context=inside - anisotropy,
         start=pooling.start,
@@ -202,13 +201,11 @@ def _words(
     distinct, place, seen = np.unique(ids, return_inverse=True, return_counts=True)
     mean = np.bincount(place, weights=shares) / seen
     name = embedder.tokenizer.backend.id_to_token
-    order = [k for k in np.argsort(-mean).tolist() if seen[k] >= MIN_OCCURRENCES]
-    at = [(k, int(distinct[k])) for k in order]
-    return tuple(WordImportance(name(i) or "", float(mean[k]), idf[i], int(seen[k])) for k, i in at)
+    order = [(k, int(distinct[k])) for k in np.argsort(-mean).tolist() if seen[k] >= MIN_OCCURRENCES]
+    return tuple(WordImportance(name(i) or "", float(mean[k]), idf[i], int(seen[k])) for k, i in order)
 
 
-def _batches(contents: Sequence[Sequence[int]]) -> list[list[int]]:
-    return plan_batches([len(content) for content in contents], MAX_TOKENS)
+PER_WORD = ("similarity", "novelty", "alignment")  # means over all words
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,14 +225,16 @@ class _BatchSums:
 def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int) -> _BatchSums:
     tokenizer = embedder.tokenizer
     ids = [tokenizer.with_special_tokens(content) for content in contents]
-    by_text = embedder.layers_of(ids)
-    layers, lengths = np.concatenate(by_text, axis=1), np.array([len(sequence) for sequence in ids])
-    word = np.concatenate([_is_word(len(sequence), len(tokenizer.prefix), len(tokenizer.suffix)) for sequence in ids])
+    layers = np.concatenate(embedder.layers_of(ids), axis=1)
+    lengths = np.array([len(sequence) for sequence in ids])
+    before, after = [False] * len(tokenizer.prefix), [False] * len(tokenizer.suffix)
+    word = np.concatenate([np.array([*before, *[True] * len(content), *after]) for content in contents])
     cosines = layer_cosines(layers)
     steps = np.diagonal(cosines, offset=1).T
     shares = [_relative(steps[start:], lengths)[word] for start in range(len(layers) - window)]
     settings = DissectionSettings(0, window, "symmetric", "paper")
-    directions = _directions(layers[:, word], np.array([len(content) for content in contents]))
+    inner = np.array([len(content) for content in contents])
+    directions = _directions(layers[:, word], inner)
     return _BatchSums(
         ids=np.concatenate(ids)[word],
         shares=np.stack(shares),
@@ -244,14 +243,8 @@ def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int)
         alignment=neighbour_cosines(settings, cosines)[:, word].sum(1),
         directions=directions.sum(1),
         squares=np.square(directions).sum((1, 2)),
-        lengths=np.array([len(content) for content in contents]),
+        lengths=inner,
     )
-
-
-def _is_word(length: int, prefix: int, suffix: int) -> Bool[np.ndarray, " t"]:
-    """Which tokens of a sequence are no special ones."""
-    at = np.arange(length)
-    return np.asarray((at >= prefix) & (at < length - suffix))
 
 
 def _relative(steps: Float[np.ndarray, "l T"], lengths: Int[np.ndarray, " N"]) -> Float[np.ndarray, " T"]:
@@ -261,7 +254,6 @@ def _relative(steps: Float[np.ndarray, "l T"], lengths: Int[np.ndarray, " N"]) -
 
 
 def _directions(words: Float[np.ndarray, "L n D"], lengths: Int[np.ndarray, " N"]) -> Float[np.ndarray, "L N D"]:
-    """The sum of the words' vectors of length 1, by text."""
     exact = words.astype(np.float64)
     unit = exact / np.linalg.norm(exact, axis=2, keepdims=True).clip(min=1e-12)
     return np.asarray(np.add.reduceat(unit, np.cumsum(lengths) - lengths, axis=1))

@@ -62,7 +62,6 @@ def _table(values: Float[np.ndarray, "n m"], rows: Sequence[str], columns: Seque
 
 
 def _colour(share: float) -> str:
-    """Orange for what adds to the cosine, blue for what takes from it; the more, the stronger."""
     red, green, blue = ADDS if share > 0 else TAKES
     return f"rgba({red},{green},{blue},{STRONGEST * min(1.0, abs(share)):.3f})"
 

@@ -94,7 +94,6 @@ def _text_color(cosine: float) -> str:
 
 
 def _label_words(axes: Axes, words: list[WordImportance]) -> None:
-    """Labels next to their points, as many as do not overlap."""
     wide = max((word.idf for word in words), default=1.0) or 1.0
     taken: list[tuple[float, float]] = []
     for word in words:

@@ -6,13 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays.dissection import (
-    DissectionSettings,
-    importance_shares,
-    layer_cosines,
-    measure_words,
-    neighbour_cosines,
-)
+from ..arrays.dissection import DissectionSettings, importance_shares, layer_cosines, measure_words, neighbour_cosines
 from ..arrays.similarity import unit
 from ..embedder import Embedder
 from ..errors import BadInput

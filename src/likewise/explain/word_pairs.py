@@ -257,7 +257,6 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
 
 
 def _text_parts(embedder: Embedder, text: str, overflow: Overflow) -> tuple[TokenParts, list[Word], list[int]]:
-    """The parts of a text's tokens, its words, and the word that each token is of."""
     silent: Overflow = "truncate" if overflow == "warn" else overflow  # `pair_scores` has warned
     (layers,) = embedder.encode_layers([text], overflow=silent)
     words, word_of = _words(embedder, text, layers.shape[1])
@@ -284,7 +283,6 @@ def _words(embedder: Embedder, text: str, count: int) -> tuple[list[Word], list[
 
 
 def _summed(parts: Float[np.ndarray, "S t E"], word_of: Sequence[int]) -> Float[np.ndarray, "S n E"]:
-    """The parts of each word, from those of its tokens."""
     sums = np.zeros((len(parts), max(word_of) + 1, parts.shape[2]))
     for token, word in enumerate(word_of):
         sums[:, word] += parts[:, token]

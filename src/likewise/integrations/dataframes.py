@@ -11,14 +11,9 @@ from ..errors import BadInput
 
 
 def with_vectors(frame: Any, embedder: Embedder, column: str = "text", into: str = "vector", **options: Any) -> Any:
-    """A new frame with one column more: in polars of arrays of float32, in pandas of one NumPy array a row.
+    """A new frame with one column more: in polars of arrays of float32, in pandas of one NumPy array per row.
 
-    Args:
-        frame: a frame of pandas or polars.
-        embedder: what computes.
-        column: the column of texts.
-        into: the new column.
-        options: as `Embedder.encode` takes them.
+    The options are those of `Embedder.encode`.
     """
     if not hasattr(frame, "columns") or not (hasattr(frame, "with_columns") or hasattr(frame, "assign")):
         raise BadInput(f"a frame of pandas or polars is expected; got a {type(frame).__name__}")

@@ -18,22 +18,15 @@ except ImportError:
 
 
 def register_embedder(connection: Any, embedder: Embedder, name: str = "embed") -> None:
-    """Adds the function `name(text) → FLOAT[E]` to a connection; texts arrive in batches, a null has no vector.
-
-    Args:
-        connection: an open connection of DuckDB.
-        embedder: what computes.
-        name: what the function is called in SQL.
-    """
+    """Adds the function `name(text) → FLOAT[E]` to a connection; texts arrive in batches, a null has no vector."""
 
     def embed(texts: Any) -> Any:
         given = texts.to_pylist()
-        vectors = arrow_column(embedder.encode([text or "" for text in given], show_progress_bar=False))
-        missing = pa.array([text is None for text in given])
-        column = pa.array(
-            [None if text is None else row for text, row in zip(given, vectors.to_pylist(), strict=True)], vectors.type
-        )
-        return column if missing.true_count else vectors
+        vectors = arrow_column(embedder.encode([text or "" for text in given], progress=False))
+        if None not in given:
+            return vectors
+        rows = zip(given, vectors.to_pylist(), strict=True)
+        return pa.array([None if text is None else row for text, row in rows], vectors.type)
 
     kind = duckdb.array_type(duckdb.sqltype("FLOAT"), embedder.dimension)
     connection.create_function(name, embed, [duckdb.sqltype("VARCHAR")], kind, type="arrow", null_handling="special")

@@ -36,13 +36,10 @@ class FewShotClassifier:
     def __init__(
         self, model: str | Embedder, *, pairs: int = 20, settings: TrainSettings | None = None, seed: int = 0
     ) -> None:
-        """The model by its name, or an embedder of torch.
+        """Takes a model's name or folder, or an embedder loaded with `engine="torch"`.
 
-        Args:
-            model: the name or folder of a model, or an embedder loaded with `engine="torch"`.
-            pairs: pairs of one class, and as many of two, drawn for each example.
-            settings: how to train; by default one epoch with batches of 16 at a learning rate of 2e-5.
-            seed: of the pairs.
+        For each example `pairs` pairs of one class, and as many of two, are drawn by `seed`. The default settings are
+        one epoch with batches of 16 at a learning rate of 2e-5.
         """
         self.model, self.pairs, self.seed = model, whole_number("pairs", pairs), seed
         self.settings = settings or TrainSettings(epochs=1, batch_size=16, learning_rate=2e-5, show_progress_bar=False)

@@ -22,16 +22,11 @@ class EncodeBatches:
 
         table.mapInPandas(EncodeBatches("likewise-mini").frames, schema)
 
-    Args:
-        model: its name or folder, found by every machine.
-        column: the column of texts.
-        vectors: the name of the new column.
-        options: keyword arguments of `Embedder.load`: engine, precision …
+    Every machine must find the model by this name or folder; `vectors` names the new column, and further options are
+    those of `Embedder.load`.
     """
 
-    def __init__(
-        self, model: str = "likewise-mini", column: str = "text", vectors: str = "vector", **options: Any
-    ) -> None:
+    def __init__(self, model: str = "likewise-mini", column: str = "text", vectors: str = "vector", **options: Any):
         self.model, self.column, self.vectors, self.options = model, column, vectors, options
 
     @cached_property

@@ -1,6 +1,5 @@
 """`likewise data` lists, shows and compares, in words or JSON, without torch."""
 
-import json
 import os
 import subprocess
 import sys
@@ -37,15 +36,14 @@ def some(place):
 
 
 @pytest.mark.filterwarnings("ignore:(stsb|trec)/")
-def test_the_list_has_every_data_set_and_what_is_here(some, tmp_path, capsys):
+def test_the_list_has_every_data_set_and_what_is_here(some, tmp_path, capsys, json_output):
     assert main(["data"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in DATASETS)
     assert str(tmp_path) in shown
     line = next(line for line in shown.splitlines() if line.startswith("stsb/test")).split()
     assert line == ["stsb/test", "2", "1,379", "changed"]
-    assert main(["data", "--json"]) == 0
-    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["name"]: row for row in json_output(["data", "--json"])}
     assert set(rows) == set(dataset_names())
     assert (rows["stsb/test"]["state"], rows["stsb/test"]["rows"]) == ("changed", 2)
     assert (rows["sts12/test"]["state"], rows["sts12/test"]["path"]) == ("missing", None)
@@ -53,18 +51,17 @@ def test_the_list_has_every_data_set_and_what_is_here(some, tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:stsb/")
-def test_one_is_shown_whole(some, capsys):
+def test_one_is_shown_whole(some, capsys, json_output):
     assert main(["data", "stsb"]) == 0
     shown = capsys.readouterr().out
     for part in ("S17-2001", "CC BY-SA 4.0", "A cat [sleeps].", "stsb/dev: missing", "Stsbenchmark.tar.gz"):
         assert part in shown
-    assert main(["data", "stsb/test", "--json"]) == 0
-    records = json.loads(capsys.readouterr().out)
+    records = json_output(["data", "stsb/test", "--json"])
     assert [file["name"] for file in records["files"]] == ["stsb/test"]
     assert records["files"][0]["first"]["score"] == [3.0, 4.0]
 
 
-def test_files_that_cannot_be_read_are_reported_in_place(place, tmp_path, capsys):
+def test_files_that_cannot_be_read_are_reported_in_place(place, tmp_path, capsys, json_output):
     place("sick/test", left=["a"], right=["b"])
     place("mr/all", text=["a"], label=[1]).write_bytes(b"PAR1 no")
     assert main(["data"]) == 0
@@ -74,8 +71,7 @@ def test_files_that_cannot_be_read_are_reported_in_place(place, tmp_path, capsys
     assert "is no Parquet file" in shown
     assert main(["data", "sick"]) == 0
     assert "it has left, right" in " ".join(capsys.readouterr().out.split())
-    assert main(["data", "sick/test", "--json"]) == 0
-    assert "it has left, right" in json.loads(capsys.readouterr().out)["files"][0]["error"]
+    assert "it has left, right" in json_output(["data", "sick/test", "--json"])["files"][0]["error"]
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -87,15 +83,13 @@ def test_every_data_set_can_be_shown_where_none_is_at_hand(name, place, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:(stsb|trec)/")
-def test_the_leak_report_names_what_is_known(some, tmp_path, capsys):
-    assert main(["data", "--leaks", "stsb/train", "--examples"]) == 0
+def test_the_leak_report_names_what_is_known(some, tmp_path, capsys, json_output):
+    assert main(["data", "--leaks", "stsb/train"]) == 0
     shown = capsys.readouterr().out
     line = next(line for line in shown.splitlines() if line.strip().startswith("stsb/test")).split()
     assert line == ["stsb/test", "2", "4", "50.0", "%", "1", "1", "2"]
     assert "nothing of trec/test" in shown
-    assert "· a dog runs." in shown
-    assert main(["data", "--leaks", "stsb/train", "--against", "stsb", "--json"]) == 0
-    (leak,) = json.loads(capsys.readouterr().out)
+    (leak,) = json_output(["data", "--leaks", "stsb/train", "--against", "stsb", "--json"])
     assert (leak["test"], leak["pairs"], leak["share"]) == ("stsb/test", 1, 0.5)
     assert leak["examples"] == [["a dog runs.", "a cat [sleeps]."]]
 
@@ -109,10 +103,9 @@ def test_the_leak_report_names_what_is_known(some, tmp_path, capsys):
         ("mine.jsonl", '{"anchor": "new", "positive": "p", "negative": "n"}\n'),
     ],
 )
-def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_path, capsys):
+def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_path, json_output):
     (tmp_path / name).write_text(content)
-    assert main(["data", "--leaks", str(tmp_path / name), "--against", "stsb/test", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["texts"] == 1
+    assert json_output(["data", "--leaks", str(tmp_path / name), "--against", "stsb/test", "--json"])[0]["texts"] == 1
 
 
 @pytest.mark.filterwarnings("ignore:stsb/")
@@ -121,7 +114,7 @@ def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_pa
     [
         (["nope"], "there is no data set 'nope'; available: sts12"),
         (["stsb/nope"], "there is no data set 'stsb/nope'; available: stsb/train"),
-        (["--against", "stsb"], "--against, --letters and --examples need --leaks TRAIN"),
+        (["--against", "stsb"], "--against needs --leaks TRAIN"),
         (["stsb", "--leaks", "mr"], "stsb and --leaks were both given"),
         (["--leaks", "mr"], "the data set 'mr/all' was not found"),
         (["--leaks", "stsb/test", "--against", "stsb/test"], "there is no test data to compare with"),

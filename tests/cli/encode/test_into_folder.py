@@ -72,9 +72,9 @@ def test_verify_refuses_another_model_and_names_both(here, capsys):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["a.jsonl", "-o", "v.npy", "--id", "id"], "--id is possible where the output is a folder; v.npy is a file"),
-        (["a.jsonl", "more", "-o", "v.npy"], "more than one source is possible where the output is a folder"),
-        (["a.jsonl", "-o", "v.npy", "--bad-rows", "skip"], "--bad-rows is possible where the output is a folder"),
+        (["a.jsonl", "-o", "v.npy", "--id", "id"], "--id is possible if the output is a folder; v.npy is a file"),
+        (["a.jsonl", "more", "-o", "v.npy"], "more than one source is possible if the output is a folder"),
+        (["a.jsonl", "-o", "v.npy", "--bad-rows", "skip"], "--bad-rows is possible if the output is a folder"),
         (["-", "-o", "out"], "standard input cannot be read again"),
         (["a.jsonl", "-o", "out", "--shard-rows", "0"], "--shard-rows is 0; expected a whole number, 1 or more"),
         (["a.jsonl", "-o", "out", "--workers", "0"], "--workers is 0; expected a whole number, 1 or more"),

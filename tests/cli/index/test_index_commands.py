@@ -10,8 +10,7 @@ import pytest
 from likewise import TextIndex
 from likewise.calibrate import Calibration, cut_off
 from likewise.cli import main
-from likewise.cli.index import opening
-from likewise.cli.index.index_command import ACTIONS
+from likewise.cli.index import ACTIONS, opening
 from likewise.search.indexes import open_index
 from tests.cli.rarer_pairs import make_pairs_rarer
 from tests.cli.test_parser import verb_parsers
@@ -186,7 +185,7 @@ def test_an_index_is_migrated_to_another_model(filled, call, own):
     ("words", "message"),
     [
         ([], "expected -m MODEL"),
-        (["-m", "M", "--to", "x.index", "--keep-old"], "--keep-old is of an index that is replaced"),
+        (["-m", "M", "--to", "x.index", "--keep-old"], "--keep-old keeps an index that is replaced"),
     ],
 )
 def test_a_migration_that_is_not_meant_is_refused(filled, call, words, message):
@@ -233,7 +232,7 @@ def test_a_reranker_is_given_the_best(filled, call, tmp_path):
     scores = [one["score"] for one in found["passages"]]
     assert scores == sorted(scores, reverse=True) and "cosine" in found["passages"][0]["scores"]
     code, _, err = call("search", filled, "cat", "--budget", "5")
-    assert code == 2 and "add --rerank" in err
+    assert code == 2 and "require --rerank" in err
 
 
 @pytest.mark.parametrize(
@@ -286,7 +285,7 @@ def test_passages_get_p_values_and_those_like_chance_are_left_out(calibrated, ca
 
 def test_a_calibration_is_of_cosines_and_of_one_model(calibrated, call, folders):
     code, _, err = call("search", calibrated, "cat", "--hybrid", "--calibration", "c.json")
-    assert code == 2 and "--calibration is of cosines, and hybrid and reranked scores are none" in err
+    assert code == 2 and "--calibration cannot be combined with --hybrid or --rerank" in err
     code, _, err = call("search", calibrated, "cat", "--fdr", "0.1")
     assert code == 2 and "--fdr needs to know how similar chance pairs are" in err
     Path("rows.csv").rename("again.txt")

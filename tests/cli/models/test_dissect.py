@@ -1,6 +1,5 @@
 """likewise model dissect, as it is called from a shell."""
 
-import argparse
 import json
 import os
 import subprocess
@@ -10,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from likewise.cli.main import parser
 from likewise.cli.models import dissect
 from likewise.errors import BadInput
 
 
 def call(*words: str) -> int:
-    parser = argparse.ArgumentParser()
-    dissect.add(parser.add_subparsers(required=True))
-    args = parser.parse_args(["dissect", *words])
+    args = parser(["model"]).parse_args(["model", "dissect", *words])
     status: int = args.run(args)
     return status
 

@@ -32,9 +32,8 @@ def test_it_writes_the_model_and_prints_what_changed(tiny, tmp_path, capsys):
 
 
 @needs_native
-def test_json_has_the_figures(tiny, tmp_path, capsys):
-    assert main(["model", "quantize", tiny, "-o", str(tmp_path / "int8"), "--bar", "0.5,-1", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_json_has_the_figures(tiny, tmp_path, json_output):
+    found = json_output(["model", "quantize", tiny, "-o", str(tmp_path / "int8"), "--bar", "0.5,-1", "--json"])
     assert found["written"] and found["passed"] and found["bar"] == {"mean_cosine": 0.5, "least_cosine": -1}
     assert {*found["fidelity"]} == {"held-out sentences", "odd texts", "overall"}
     assert found["bytes_after"] < found["bytes_before"] and found["smoothed"][0]["product"] in ("query", "up")
@@ -58,13 +57,11 @@ def test_a_bar_that_is_none_is_refused(bar, tmp_path, capsys):
     assert "expected, for example, 0.99,0.95" in capsys.readouterr().err
 
 
-def test_info_and_models_say_that_weights_are_in_int8(tmp_path, capsys, monkeypatch):
+def test_info_and_models_say_that_weights_are_in_int8(tmp_path, json_output, monkeypatch):
     model_folder(tmp_path / "in-floats")
     monkeypatch.setenv("LIKEWISE_MODELS", str(tmp_path))
     for name, weights in (("likewise-mini", "int8 (a step for each row), 11.9 MB"), ("in-floats", "fp32, 0.1 MB")):
-        assert main(["model", "show", name, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["weights"] == weights
-    assert main(["model", "list", "--json"]) == 0
-    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+        assert json_output(["model", "show", name, "--json"])["weights"] == weights
+    rows = {row["name"]: row for row in json_output(["model", "list", "--json"])}
     assert rows["likewise-mini"]["weights"] == "int8" and rows["likewise-mini"]["kind"] == "electra"
     assert rows["in-floats"]["weights"] is None and rows["in-floats"]["kind"] == "bert"

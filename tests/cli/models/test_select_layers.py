@@ -25,11 +25,10 @@ def test_it_shows_the_best_candidates_the_last_layer_and_what_to_do(folders, tex
     assert "Keep mean" in output or "Try --pooling mean:layers=" in output
 
 
-def test_json_holds_every_candidate_and_a_folder_is_the_model_under_the_best(folders, texts, tmp_path, capsys):
-    command = ["model", "select-layers", f"{folders('bert')}", "--texts", str(texts), "--most", "2", "--json"]
-    assert main([*command, "-o", str(tmp_path / "out")]) == 0
-    record = json.loads(capsys.readouterr().out)
-    assert len(record["candidates"]) == 10 and record["texts"] == 60
+def test_json_holds_every_candidate_and_a_folder_is_the_model_under_the_best(folders, texts, tmp_path, json_output):
+    command = ["model", "select-layers", f"{folders('bert')}", "--texts", str(texts), "--json"]
+    record = json_output([*command, "-o", str(tmp_path / "out")])
+    assert len(record["candidates"]) == 14 and record["texts"] == 60
     assert record["best"] == record["candidates"][0]["pooling"] and record["last"] in record["candidates"]
     saved = Embedder.load(tmp_path / "out")
     assert saved.pooling.spec == record["best"]

@@ -45,11 +45,10 @@ def calibration(place, model):
     return out
 
 
-def test_the_table_the_json_and_the_file_agree(place, model, capsys):
+def test_the_table_the_json_and_the_file_agree(place, model, capsys, json_output):
     out = place / "own.json"
     words = ["calibrate", str(place / "in.txt"), "-m", model, "-o", str(out), "--chance-pairs", "2000"]
-    assert main([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(out.read_text())
+    assert json_output([*words, "--json"]) == json.loads(out.read_text())
     assert main(words) == 0
     shown = capsys.readouterr().out
     chance = Calibration.load(out).chance
@@ -73,11 +72,11 @@ def test_what_no_chance_pair_reaches_is_said_once(place, model, capsys):
 
 def test_labelled_pairs_give_a_threshold(calibration, place, model, capsys):
     words = ["calibrate", str(place / "in.txt"), "-m", model, "-o", str(place / "l.json"), "--chance-pairs", "2000"]
-    assert main([*words, "--pairs", str(place / "labelled.jsonl"), "--best-for", "accuracy"]) == 0
+    assert main([*words, "--pairs", str(place / "labelled.jsonl")]) == 0
     shown = capsys.readouterr().out
     fit = Calibration.load(place / "l.json").labelled
-    assert fit.criterion == "accuracy" and fit.pairs == len(TEXTS) - 3
-    assert f"threshold {fit.threshold.value:.3f}" in shown and "best for accuracy" in shown
+    assert fit.criterion == "f1" and fit.pairs == len(TEXTS) - 3
+    assert f"threshold {fit.threshold.value:.3f}" in shown and "best for f1" in shown
 
 
 def test_a_plot_is_drawn(place, model):
@@ -98,12 +97,13 @@ def reference(model, calibration, fdr):
 
 
 @pytest.mark.parametrize("fdr", [0.05, 0.3])
-def test_pairs_at_a_false_discovery_rate_are_those_of_all_comparisons(fdr, place, model, calibration, capsys):
+def test_pairs_at_a_false_discovery_rate_are_those_of_all_comparisons(
+    fdr, place, model, calibration, capsys, json_output
+):
     every, cut = reference(model, calibration, fdr)
     assert 0 < cut.discoveries < len(every)
     words = ["pairs", str(place / "in.txt"), "-m", model, "--calibration", str(calibration), "--fdr", str(fdr)]
-    assert main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_output([*words, "--json"])
     assert [pair["score"] for pair in found["pairs"]] == pytest.approx([p.score for p in every[: cut.discoveries]])
     assert found["cut_off"]["comparisons"] == len(every) and found["cut_off"]["discoveries"] == cut.discoveries
     assert found["cut_off"]["cosine"] == pytest.approx(cut.cosine, abs=1e-6)
@@ -114,28 +114,25 @@ def test_pairs_at_a_false_discovery_rate_are_those_of_all_comparisons(fdr, place
     assert f"{cut.discoveries:,} pairs are more similar than chance at a false discovery" in capsys.readouterr().err
 
 
-def test_a_calibration_alone_adds_p_values(place, model, calibration, capsys):
+def test_a_calibration_alone_adds_p_values(place, model, calibration, capsys, json_output):
     words = ["pairs", str(place / "in.txt"), "-m", model, "--calibration", str(calibration), "-k", "3"]
     assert main(words) == 0
     assert capsys.readouterr().out.count("p=") == 3
-    assert main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_output([*words, "--json"])
     assert "cut_off" not in found
     p = Calibration.load(calibration).p_values(np.array([pair["score"] for pair in found["pairs"]]))
     assert [pair["p"] for pair in found["pairs"]] == pytest.approx(p.tolist(), rel=0.01)
 
 
-def test_duplicates_use_the_cut_off_of_all_pairs(place, model, calibration, capsys):
+def test_duplicates_use_the_cut_off_of_all_pairs(place, model, calibration, json_output):
     _, cut = reference(model, calibration, 0.05)
     words = ["duplicates", str(place / "in.txt"), "-m", model]
-    assert main([*words, "--calibration", str(calibration), "--fdr", "0.05", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_output([*words, "--calibration", str(calibration), "--fdr", "0.05", "--json"])
     assert found["above"] == pytest.approx(cut.cosine, abs=1e-6)
-    assert main([*words, "--above", str(found["above"]), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["groups"] == found["groups"]
+    assert json_output([*words, "--above", str(found["above"]), "--json"])["groups"] == found["groups"]
 
 
-def test_without_a_discovery_only_equal_texts_are_duplicates(place, model, capsys):
+def test_without_a_discovery_only_equal_texts_are_duplicates(place, model, capsys, json_output):
     out = str(place / "all.json")
     assert main(["calibrate", str(place / "in.txt"), "-m", model, "-o", out, "-q"]) == 0
     capsys.readouterr()
@@ -145,8 +142,7 @@ def test_without_a_discovery_only_equal_texts_are_duplicates(place, model, capsy
     shown = capsys.readouterr()
     assert "no pair is more similar than chance at a false discovery rate of 1e-09" in shown.err
     assert f"1 of {len(TEXTS) + 1} texts is a copy" in shown.err
-    assert main([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["cut_off"]["cosine"] is None
+    assert json_output([*words, "--json"])["cut_off"]["cosine"] is None
 
 
 @pytest.mark.parametrize("verb", ["pairs", "duplicates"])

@@ -7,6 +7,7 @@ import pytest
 
 from likewise import Embedder
 from likewise.cli import main
+from likewise.cli.texts import cluster as cluster_command
 from likewise.cluster import CLUSTERINGS, cluster_vectors
 from likewise.files import Table
 from tests.cli.rarer_pairs import make_pairs_rarer
@@ -20,9 +21,8 @@ def words(folders, tmp_path):
     return ["cluster", str(tmp_path / "in.txt"), "-m", str(folders("bert"))]
 
 
-def test_clusters_are_those_of_the_library(words, folders, capsys):
-    assert main([*words, "-k", "3", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+def test_clusters_are_those_of_the_library(words, folders, json_output):
+    result = json_output([*words, "-k", "3", "--json"])
     distinct = list(dict.fromkeys(text for text in TEXTS if text))
     labels = cluster_vectors(Embedder.load(folders("bert")).encode(distinct), k=3)
     assert [cluster["size"] for cluster in result["clusters"]] == [int((labels == i).sum()) for i in range(3)]
@@ -34,12 +34,11 @@ def test_clusters_are_those_of_the_library(words, folders, capsys):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
-def test_all_rows_are_written_with_their_cluster(ending, words, tmp_path, capsys):
+def test_all_rows_are_written_with_their_cluster(ending, words, tmp_path, json_output):
     rows = [{"id": i, "body": text} for i, text in enumerate(TEXTS)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words[1], out = str(tmp_path / "in.jsonl"), tmp_path / f"out{ending}"
-    assert main([*words, "--column", "body", "-k", "3", "-o", str(out), "--json"]) == 0
-    clusters = json.loads(capsys.readouterr().out)["clusters"]
+    clusters = json_output([*words, "--column", "body", "-k", "3", "-o", str(out), "--json"])["clusters"]
     columns = Table.read(out, lambda names: names).columns
     assert columns["body"] == TEXTS and [int(i) for i in columns["id"]] == list(range(10))
     assert columns["cluster"][0] == columns["cluster"][2]  # equal texts
@@ -62,11 +61,12 @@ def test_every_method_is_explained_and_runs(method, words, capsys):
     assert f"({options}{default})" in shown.partition(f" {method} ")[2]
 
 
-def test_the_largest_clusters_are_shown(words, capsys):
-    assert main([*words, "-k", "3", "--show", "2"]) == 0
+def test_the_largest_clusters_are_shown(words, monkeypatch, capsys):
+    monkeypatch.setattr(cluster_command, "SHOWN", 2)
+    assert main([*words, "-k", "3"]) == 0
     shown, summary = capsys.readouterr()
     assert len(shown.splitlines()) == 4 and shown.splitlines()[0].split() == ["#", "texts", "cosine", "name", "text"]
-    assert shown.splitlines()[3] == "1 more cluster is not shown: --show 3 shows them all"
+    assert shown.splitlines()[3] == "1 more cluster is not shown: --json prints all"
     assert "8 of 8 distinct texts are in 3 clusters (average)" in summary
 
 
@@ -88,7 +88,7 @@ def test_a_map_is_drawn(ending, words, tmp_path, capsys):
 
 
 def test_a_map_without_scikit_learn_says_what_it_shows(words, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("likewise.cli.texts.cluster_output.find_spec", lambda name: None)
+    monkeypatch.setattr("likewise.cli.texts.cluster.find_spec", lambda name: None)
     assert main([*words, "-k", "2", "--map", str(tmp_path / "map.html")]) == 0
     assert "two principal components only; by t-SNE: pip install" in capsys.readouterr().err
     assert main([*words, "-k", "2", "--map", str(tmp_path / "map.png")]) == 2
@@ -114,13 +114,10 @@ def test_a_map_in_html_needs_no_package(words, tmp_path, monkeypatch):
         (["--method", "hdbscan", "-k", "3"], "hdbscan takes neither k nor threshold; got k"),
         (["--threshold", "2"], "threshold is 2.0; expected a cosine from -1 to 1"),
         (["--min-size", "0"], "min_size is 0; expected a whole number, 1 or more"),
-        (["--show", "-1"], "--show is -1; expected 0 or more clusters"),
         (["--seed", "-1"], "--seed is -1; expected 0 or more"),
-        (["--max-memory", "0"], "--max-memory is 0.0; expected a number of GB above 0"),
         (["-o", "out.npy"], "out.npy ends in '.npy'"),
         (["-o", "out.txt"], "out.txt would hold texts alone"),
         (["-k", "9"], "k is 9; expected at most the number of vectors, 8"),
-        (["--max-memory", "1e-7"], "distances of 8 vectors take 0.0 GB, more than the 0.0 GB allowed: allow more"),
         (["--map", "map.gif"], "map.gif ends in '.gif'; expected an output that ends in .html"),
         (["--layout", "pca"], "--layout pca places texts on a map, and there is no --map FILE"),
         (["--layout", "umap"], "--layout is 'umap'; expected one of pca, t-sne"),
@@ -148,10 +145,9 @@ def test_a_column_of_the_file_is_not_replaced(words, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("lines", ["", "\n\n", "one\n"])
-def test_a_file_with_hardly_any_text_has_no_clusters(lines, words, tmp_path, capsys):
+def test_a_file_with_hardly_any_text_has_no_clusters(lines, words, tmp_path, json_output):
     (tmp_path / "in.txt").write_text(lines)
-    assert main([*words, "--map", str(tmp_path / "map.html"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["clusters"] == []
+    assert json_output([*words, "--map", str(tmp_path / "map.html"), "--json"])["clusters"] == []
 
 
 @pytest.fixture
@@ -166,14 +162,12 @@ def calibrated(folders, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("method", ["average", "complete", "communities"])
-def test_a_false_discovery_rate_chooses_the_threshold(method, calibrated, tmp_path, capsys):
+def test_a_false_discovery_rate_chooses_the_threshold(method, calibrated, tmp_path, capsys, json_output):
     words = [*calibrated, "--method", method, "--min-size", "2", "--json"]
-    assert main([*words, "--fdr", "0.1"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_output([*words, "--fdr", "0.1"])
     assert found["cut_off"]["comparisons"] == 180 * 179 // 2 and found["cut_off"]["discoveries"] > 0
     assert found["threshold"] == found["cut_off"]["cosine"]
-    assert main([*words, "--threshold", str(found["threshold"])]) == 0
-    assert json.loads(capsys.readouterr().out)["clusters"] == found["clusters"]
+    assert json_output([*words, "--threshold", str(found["threshold"])])["clusters"] == found["clusters"]
     assert main([*words[:-1], "--fdr", "1e-12"]) == 0
     assert "no pair is more similar than chance at a false discovery rate of 1e-12" in capsys.readouterr().err
 

@@ -16,9 +16,8 @@ def words(folders, tmp_path):
     return ["duplicates", str(tmp_path / "in.txt"), "-m", str(folders("bert")), "--above", "1"]
 
 
-def test_groups_are_given_as_json_and_printed(words, capsys):
-    assert main([*words, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+def test_groups_are_given_as_json_and_printed(words, capsys, json_output):
+    result = json_output([*words, "--json"])
     assert (result["texts"], result["kept"], result["above"]) == (6, 3, 1)
     groups = [(group["row"], [copy["row"] for copy in group["copies"]]) for group in result["groups"]]
     assert groups == [(1, [3, 4]), (2, [6])]
@@ -58,10 +57,9 @@ def test_rows_keep_all_their_columns(ending, words, tmp_path):
     assert [int(i) for i in columns["id"]] == [0, 1, 4] and columns["note"][0] == "x"
 
 
-def test_near_copies_are_those_of_the_library(words, capsys):
+def test_near_copies_are_those_of_the_library(words, json_output):
     words[-1] = "-1"
-    assert main([*words, "--json"]) == 0
-    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    (group,) = json_output([*words, "--json"])["groups"]
     assert group["row"] == 1 and [copy["row"] for copy in group["copies"]] == [2, 3, 4, 5, 6]
 
 

@@ -1,7 +1,6 @@
 """`likewise explain` shows, draws and writes the same contributions."""
 
 import io
-import json
 import re
 from html.parser import HTMLParser
 
@@ -27,9 +26,8 @@ def expected(folders):
     return explain_pair(Embedder.load(folders("bert")), A, B)
 
 
-def test_json_has_words_and_contributions(words, expected, capsys):
-    assert main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_json_has_words_and_contributions(words, expected, json_output):
+    found = json_output([*words, "--json"])
     assert found["cosine"] == pytest.approx(expected.cosine, abs=1e-6)
     np.testing.assert_allclose(found["contributions"], expected.contributions, atol=1e-6)
     for side, own in zip(found["texts"], expected.words, strict=True):
@@ -37,9 +35,8 @@ def test_json_has_words_and_contributions(words, expected, capsys):
     assert "layers" not in found
 
 
-def test_layers_are_in_the_json_of_a_pooling_that_reads_several(words, capsys):
-    assert main([*words, "--json", "--pooling", "sbert-wk:start=0"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_layers_are_in_the_json_of_a_pooling_that_reads_several(words, json_output):
+    found = json_output([*words, "--json", "--pooling", "sbert-wk:start=0"])
     assert found["layers"] == ["0", "1", "2", "3"]
     assert np.sum(found["by_layer"]) == pytest.approx(found["cosine"], abs=1e-6)
 
@@ -80,7 +77,7 @@ class Cells(HTMLParser):
 
 
 def test_the_page_holds_every_contribution_and_needs_nothing_else(words, expected, tmp_path, capsys):
-    assert main([*words, "--html", str(tmp_path / "why.html")]) == 0
+    assert main([*words, "-o", str(tmp_path / "why.html")]) == 0
     page = (tmp_path / "why.html").read_text()
     cells = Cells()
     cells.feed(page)
@@ -95,15 +92,15 @@ def test_the_page_holds_every_contribution_and_needs_nothing_else(words, expecte
 def test_a_heat_map_is_drawn(words, tmp_path):
     pytest.importorskip("matplotlib")
     for name in ("why.png", "why.svg"):
-        assert main([*words, "--png", str(tmp_path / name), "--pooling", "sbert-wk:start=0"]) == 0
+        assert main([*words, "-o", str(tmp_path / name), "--pooling", "sbert-wk:start=0"]) == 0
         assert (tmp_path / name).stat().st_size > 5000
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--html", "why.txt"], "why.txt ends in '.txt'"),
-        (["--png", "why.gif"], "why.gif ends in '.gif'"),
+        (["-o", "why.txt"], "why.txt ends in '.txt'"),
+        (["-o", "why.gif"], "why.gif ends in '.gif'"),
         (["-k", "-1"], "-k is -1; expected 0 or more"),
     ],
 )

@@ -1,6 +1,5 @@
 """`likewise pairs` gives the pairs of the library, with rows counted as lines are."""
 
-import json
 
 import pytest
 
@@ -24,9 +23,8 @@ def expected(words, k, **bounds):
     return [(distinct[pair.i], distinct[pair.j], pair.score) for pair in pairs]
 
 
-def test_pairs_are_printed_and_given_as_json(words, capsys):
-    assert main([*words, "-k", "3", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+def test_pairs_are_printed_and_given_as_json(words, capsys, json_output):
+    result = json_output([*words, "-k", "3", "--json"])
     assert (result["texts"], result["distinct"]) == (6, 4)
     for pair, (first, second, score) in zip(result["pairs"], expected(words, 3), strict=True):
         assert (pair["sentence1"], pair["sentence2"]) == (first, second)
@@ -51,10 +49,9 @@ def test_pairs_above_a_cosine_are_written(ending, words, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_one_text_has_no_pairs(words, tmp_path, capsys):
+def test_one_text_has_no_pairs(words, tmp_path, capsys, json_output):
     (tmp_path / "in.txt").write_text("alone\n\n")
-    assert main([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["pairs"] == []
+    assert json_output([*words, "--json"])["pairs"] == []
     assert main(words) == 0
     assert "0 of the 0 pairs among 1 distinct text; 1 equal or blank one left out" in capsys.readouterr().err
 
@@ -75,9 +72,8 @@ def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):
     assert message in error and error.count("\n") == 1
 
 
-def test_each_text_gets_its_nearest_others(words, capsys):
-    assert main([*words, "--per-text", "2", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["pairs"]
+def test_each_text_gets_its_nearest_others(words, capsys, json_output):
+    found = json_output([*words, "--per-text", "2", "--json"])["pairs"]
     assert [pair["row1"] for pair in found] == [1, 1, 2, 2, 5, 5, 6, 6]
     for pair in found:
         assert pair["sentence1"] != pair["sentence2"] == TEXTS[pair["row2"] - 1]
@@ -86,11 +82,10 @@ def test_each_text_gets_its_nearest_others(words, capsys):
     assert "8 pairs of 4 distinct texts, each with its 2 nearest; 2 equal" in capsys.readouterr().err
 
 
-def test_two_files_are_paired_by_margin(words, tmp_path, capsys):
+def test_two_files_are_paired_by_margin(words, tmp_path, capsys, json_output):
     other = tmp_path / "other.txt"
     other.write_text("the dogs\na cat\n\nshares fell\n")
-    assert main([words[0], words[1], str(other), *words[2:], "--margin", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["pairs"]
+    found = json_output([words[0], words[1], str(other), *words[2:], "--margin", "--json"])["pairs"]
     assert {(pair["sentence1"], pair["row2"]) for pair in found} >= {("a cat", 2), ("shares fell", 4), ("the dogs", 1)}
     assert all(pair["score"] >= 1 for pair in found)
     assert main([words[0], words[1], str(other), *words[2:], "--margin", "1.5"]) == 0

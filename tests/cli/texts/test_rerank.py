@@ -23,9 +23,8 @@ def file(tmp_path):
     return str(tmp_path / "in.txt")
 
 
-def test_the_best_documents_are_printed_with_their_scores(model, file, capsys):
-    assert main(["rerank", "-m", model, "--query", "the cat", file, "-k", "2", "--json"]) == 0
-    records = json.loads(capsys.readouterr().out)
+def test_the_best_documents_are_printed_with_their_scores(model, file, capsys, json_output):
+    records = json_output(["rerank", "-m", model, "--query", "the cat", file, "-k", "2", "--json"])
     reranker = Reranker.load(model)
     expected = reranker.rank("the cat", DOCUMENTS, k=2)
     assert [(row["index"], row["text"]) for row in records["best"]] == [(i, DOCUMENTS[i]) for i, _ in expected]
@@ -55,11 +54,10 @@ def test_what_is_cut_is_said(model, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("label", ["entailment", "1"])
-def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys):
+def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys, json_output):
     names = {"0": "contradiction", "1": "entailment"}
     model = str(classifier_folder(tmp_path / "nli", labels=2, id2label=names))
-    assert main(["rerank", "-m", model, "--query", "a", file, "--label", label, "--json"]) == 0
-    best = json.loads(capsys.readouterr().out)["best"]
+    best = json_output(["rerank", "-m", model, "--query", "a", file, "--label", label, "--json"])["best"]
     expected = Reranker.load(model).rank("a", DOCUMENTS, label="entailment")
     assert [row["index"] for row in best] == [i for i, _ in expected]
     assert main(["rerank", "-m", model, "--query", "a", file]) == 2

@@ -40,19 +40,8 @@ def place(tmp_path, own, monkeypatch):
 
 
 NAMES = ["--columns", "sentence1=question,sentence2=answer,score=likeness/5"]
-FLAGS = [
-    "--data",
-    "pairs.csv@regression",
-    *NAMES,
-    "--batch-size",
-    "8",
-    "--learning-rate",
-    "1e-3",
-    "--threads",
-    "1",
-    "--device",
-    "cpu",
-]
+RUN = ["--batch-size", "8", "--learning-rate", "1e-3", "--threads", "1", "--device", "cpu"]
+FLAGS = ["--data", "pairs.csv@regression", *NAMES, *RUN]
 
 
 def test_an_empty_name_for_the_record_is_refused_before_the_training(place, capsys):
@@ -60,7 +49,7 @@ def test_an_empty_name_for_the_record_is_refused_before_the_training(place, caps
     assert "is a folder; expected the name of a file" in capsys.readouterr().err and not (place / "out").exists()
 
 
-def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoint(place, capsys):
+def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoint(place, capsys, json_output):
     command = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--epochs", "2", "-o", "out", "--record", "runs.jsonl"]
     assert main(command) == 0
     told = capsys.readouterr()
@@ -77,8 +66,7 @@ def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoin
     assert "this same run is already finished" in capsys.readouterr().err
     assert main([*command, "--seed", "1"]) == 2
     assert "another finished run: run.seed was 0 and is 1" in capsys.readouterr().err
-    assert main([*command, "--seed", "1", "--fresh", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["run"]["seed"] == 1
+    assert json_output([*command, "--seed", "1", "--fresh", "--json"])["run"]["seed"] == 1
 
 
 def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, monkeypatch):
@@ -127,7 +115,7 @@ def test_several_data_sets_have_an_objective_each(place, capsys):
         "".join(json.dumps({"sentence1": f"a {i}", "sentence2": "the", "score": i}) + "\n" for i in range(16))
     )
     command = ["train", "tiny", "--data", "more.tsv@contrastive:temperature=0.1", "--data", "scored.jsonl@cosent"]
-    assert main([*command, "--batch-size", "8", "--threads", "1", "--data-mixing", "round-robin", "-o", "out"]) == 0
+    assert main([*command, "--batch-size", "8", "--threads", "1", "-o", "out"]) == 0
     record = json.loads((place / "out/run.json").read_text())
     assert [one["objective"]["objective"] for one in record["data"]] == ["Contrastive", "CoSENT"]
     assert record["data"][0]["objective"]["temperature"] == 0.1
@@ -151,14 +139,13 @@ def test_what_a_model_has_read_by_name_is_kept_with_what_its_backbone_had(place,
     assert not (place / "other/likewise.json").exists()  # it would tell of the run before
 
 
-def test_a_dry_run_shows_the_plan_and_a_batch_and_writes_nothing(place, capsys):
+def test_a_dry_run_shows_the_plan_and_a_batch_and_writes_nothing(place, capsys, json_output):
     before = sorted(place.rglob("*"))
     assert main(["train", "tiny", *FLAGS, "--dev", "dev.csv", "--lora-rank", "2", "--dry-run"]) == 0
     told = capsys.readouterr().out
     assert "3, 3 per epoch" in told and "dev.csv, 3 pairs" in told and "[CLS]" in told and "Nothing was trained" in told
     assert sorted(place.rglob("*")) == before
-    assert main(["train", "tiny", *FLAGS, "--dry-run", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["plan"]["steps"].startswith("3")
+    assert json_output(["train", "tiny", *FLAGS, "--dry-run", "--json"])["plan"]["steps"].startswith("3")
 
 
 def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
@@ -176,14 +163,6 @@ def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
     [
         ([], "no model is given"),
         (["tiny"], "no data is given"),
-        (
-            ["tiny", *FLAGS[:2], "--dev-columns", "sentence1=a", "-o", "out"],
-            "--dev-columns renames columns of --dev FILE",
-        ),
-        (
-            ["tiny", *FLAGS[:2], "--poly-codes", "3", "-o", "out"],
-            "--poly-codes has no effect on a model of kind embedder",
-        ),
         (["tiny", *FLAGS], "no output is given"),
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv is not there"),
         (["tiny", "--data", "nope/train@regression", "-o", "x"], "the data set 'nope/train' was not found"),
@@ -204,6 +183,10 @@ def test_what_cannot_be_done_is_told_in_a_line_and_nothing_is_written(args, said
     assert sorted(place.rglob("*")) == before
 
 
+TINY = 'model = "tiny"\noutput = "out"\n'
+GOOD = '[[data]]\nfile = "pairs.csv"\nobjective = "regression"\n'
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -215,6 +198,9 @@ def test_what_cannot_be_done_is_told_in_a_line_and_nothing_is_written(args, said
             "unknown setting 'zzz', 'yyy'; the settings are model, ",
         ),
         ("batch_size = 'x'", "batch_size is 'x'; expected a whole number"),
+        (GOOD + "[[data]]\n", "expected file and objective; found nothing"),
+        (TINY + "dev_columns = {sentence1 = 'a'}\n" + GOOD, "--dev-columns renames columns of --dev FILE"),
+        (TINY + "poly_codes = 3\n" + GOOD, "poly_codes has no effect on a model of kind embedder"),
         ("batch 8", "is not valid TOML"),
         ("data = 3", "data is 3; expected tables"),
         ('[[data]]\nfile = "pairs.csv"\nobjectiv = "cosent"', "did you mean objective?"),
@@ -225,9 +211,6 @@ def test_what_a_file_says_wrongly_is_told(text, said, place, capsys):
     (place / "run.toml").write_text(text)
     assert main(["train", "run.toml"]) == 2
     assert said in capsys.readouterr().err
-
-
-GOOD = '[[data]]\nfile = "pairs.csv"\nobjective = "regression"\n'
 
 
 @pytest.mark.parametrize(
@@ -248,14 +231,6 @@ def test_neither_file_nor_flags_are_blamed_or_lost_for_the_other(text, flags, sa
     assert said in capsys.readouterr().err
 
 
-def test_help_needs_no_torch():
-    import subprocess
-    import sys
-
-    code = "import sys; from likewise.cli.main import parser; parser(); sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 def test_under_torchrun_two_processes_make_one_run_and_one_speaks(place):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "likewise"]
     asked = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--max-steps", "4", "--record", "runs.jsonl", "-o", "out"]
@@ -268,12 +243,11 @@ def test_under_torchrun_two_processes_make_one_run_and_one_speaks(place):
     assert TorchEmbedder.load("out").encode(["a cat"]).shape == (1, 32) and not (place / "out/checkpoints").exists()
 
 
-def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the_model(place, capsys):
+def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the_model(place, capsys, json_output):
     """Not the parts of one vector: every block's weights change, and the pooled vector keeps its width."""
     command = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--max-steps", "2", "--json"]
     command[command.index("pairs.csv@regression")] = "pairs.csv@cosent:layers=3"
-    assert main([*command, "-o", "out"]) == 0
-    record = json.loads(capsys.readouterr().out)
+    record = json_output([*command, "-o", "out"])
     assert record["data"][0]["objective"]["layers"] == 3 and record["model"]["width"] == 32
     python = TorchEmbedder.load("tiny", device="cpu")
     objective = Layerwise(CoSENT(), 3)
@@ -296,8 +270,8 @@ def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the
 def test_a_training_has_the_threads_that_a_flag_or_a_file_gives_it(how, place, monkeypatch, capsys):
     import torch
 
-    seen, start = [], build.start_model
-    monkeypatch.setattr(build, "start_model", lambda *given: (seen.append(torch.get_num_threads()), start(*given))[1])
+    seen, start = [], build.training_job
+    monkeypatch.setattr(build, "training_job", lambda *given: (seen.append(torch.get_num_threads()), start(*given))[1])
     (place / "threads.toml").write_text(
         'model = "tiny"\nthreads = 3\ndevice = "cpu"\nbatch_size = 3\n'
         '[[data]]\nfile = "pairs.csv"\nobjective = {name = "regression"}\n'

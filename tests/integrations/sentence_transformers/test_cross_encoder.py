@@ -79,7 +79,7 @@ def test_documents_are_ranked_best_first(single):
 
 
 def test_several_labels_are_not_ranked(several):
-    with pytest.raises(BadInput, match="rank needs a model with one label"):
+    with pytest.raises(BadInput, match="only works for models with num_labels=1"):
         several.rank("a cat", ["the dog"])
 
 

@@ -107,9 +107,9 @@ def test_prompts_are_those_of_the_model_and_of_the_constructor(own):
         np.testing.assert_allclose(result, plain.encode(TEXTS, prompt=prompt), atol=2e-6)
     np.testing.assert_array_equal(model.encode_query(TEXTS), cases["the "])
     np.testing.assert_allclose(model.encode_document(TEXTS), plain.encode(TEXTS), atol=2e-6)  # its prompt is empty
-    with pytest.raises(BadInput, match="prompt_name is 'zzz'; expected one of"):
+    with pytest.raises(BadInput, match="Prompt name 'zzz' not found in the configured"):
         model.encode(TEXTS, prompt_name="zzz")
-    with pytest.raises(BadInput, match="default_prompt_name is 'zzz'; expected one of"):
+    with pytest.raises(BadInput, match="Default prompt name 'zzz' not found"):
         SentenceTransformer(str(own()), default_prompt_name="zzz")
 
 

@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 
 from likewise import Embedder, Reranker
+from likewise.cli.train.build import STARTS
 from likewise.cli.train.config import Kind
-from likewise.cli.train.model_kinds import KINDS
 from likewise.errors import BadInput
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.train.evaluators import SpearmanEvaluator
@@ -35,7 +35,7 @@ def toy(tiny):
 
 
 def test_every_kind_that_the_command_trains_is_a_row():
-    assert set(TRAINING_STRATEGIES) == set(get_args(Kind)) == set(KINDS)
+    assert set(TRAINING_STRATEGIES) == set(get_args(Kind)) == set(STARTS)
 
 
 def test_each_kind_describes_its_models(tiny):

@@ -1,16 +1,17 @@
-"""`likewise encode`: texts of files to a file of vectors, or to a folder of shards (`into_folder`)."""
+"""Encodes texts into vectors, in the order given."""
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...errors import BadInput
 from ...runtime.progress import format_rate
 from ...wording import counted
 from ..model_options import add_model, add_overflow, load_from_options
+from ..output import note, print_result
+from ..parser import options
 from ..sources import input_files
 from ..texts.text_file import FORMATS, STDIN, read_texts
 from .into_folder import add_folder_options, check_no_folder_options, names_folder, origin_from_options, run_into_folder
@@ -41,43 +42,24 @@ constant. Stopped or killed, the same command goes on where it was, to the same 
 so that a row that cannot be used is found before hours of work. likewise verify checks the result."""
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "encode",
-        description="Encodes texts into vectors, in the order given.",
-        epilog=EPILOG,
-    )
-    parser.add_argument(
-        "files",
-        metavar="FILE",
-        nargs="+",
-        help="file of texts: .txt, .csv, .tsv, .jsonl (each also .gz, .zst) or .parquet; - reads standard input; for a "
-        "folder as output also several, folders, and patterns such as 'notes/**/*.csv'",
-    )
-    parser.add_argument("--column", metavar="NAME", help="column of the texts, if the files have several")
-    parser.add_argument(
-        "-o", "--output", metavar="OUT", required=True, help="file to write: .npy, .jsonl or .parquet; or a folder"
-    )
-    parser.add_argument("--prompt", metavar="TEXT", help="text to put before every text (default: the model's own)")
-    parser.add_argument(
-        "--prompt-name", metavar="NAME", help="name of one of the model's prompts, in place of --prompt"
-    )
-    add_overflow(parser)
-    parser.add_argument(
-        "--batch-tokens", type=int, metavar="N", help="most tokens in a batch (default: chosen by the device)"
-    )
-    parser.add_argument("--json", action="store_true", help="print a summary as JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
-    add_folder_options(parser)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    files = "file of texts: .txt, .csv, .tsv, .jsonl (each also .gz, .zst) or .parquet; - reads standard input; for a "
+    files += "folder as output also several, folders, and patterns such as 'notes/**/*.csv'"
+    add("FILE", files, dest="files", nargs="+")
+    add("--column NAME", "column of the texts, if the files have several")
+    add("-o --output OUT", "file to write: .npy, .jsonl or .parquet; or a folder", required=True)
+    add("--prompt TEXT", "text to put before every text (default: the model's own)")
+    add("--prompt-name NAME", "name of one of the model's prompts, in place of --prompt")
+    add_overflow(add)
+    add("--batch-tokens N", "most tokens in a batch (default: chosen by the device)")
+    add("--json", "print a summary as JSON")
+    add("-q --quiet", "show no progress and no summary")
+    add_folder_options(options(parser, "a folder as output"))
     add_model(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Stream the texts through the model into the file, or the folder."""
-    from ...errors import BadInput
-
     if args.batch_tokens is not None and args.batch_tokens < 1:
         raise BadInput(f"--batch-tokens is {args.batch_tokens}; expected 1 or more")
     if names_folder(args.output):
@@ -96,18 +78,15 @@ def _run_into_file(args: argparse.Namespace) -> int:
     start = time.perf_counter()
     rows = _encode_into_file(embedder, texts, args)
     seconds = time.perf_counter() - start
-    if args.json:
-        summary = {"output": str(args.output), "rows": rows, "seconds": round(seconds, 3)}
-        print(json.dumps({**summary, **origin_from_options(embedder, args).as_json()}))
-    elif not args.quiet:
-        rate = format_rate(rows, seconds, "texts")
-        speed = f"{seconds:.1f} s" + (f" ({rate})" if rate else "")
-        print(f"{args.output}: {counted(rows, 'vector')} of {embedder.dimension} numbers in {speed}", file=sys.stderr)
+    summary = {"output": str(args.output), "rows": rows, "width": embedder.width, "seconds": round(seconds, 3)}
+    rate = format_rate(rows, seconds, "texts")
+    speed = f"{seconds:.1f} s" + (f" ({rate})" if rate else "")
+    text = f"{args.output}: {counted(rows, 'vector')} of {embedder.width} dimensions in {speed}"
+    print_result(args, {**summary, **origin_from_options(embedder, args).as_json()}, text, note)
     return 0
 
 
 def _encode_into_file(embedder: "Embedder", texts: Iterable[str], args: argparse.Namespace) -> int:
-    """Write texts and vectors block by block; returns the number of rows."""
     from ...files import writer
     from ...files.vector_origin import write_origin
 

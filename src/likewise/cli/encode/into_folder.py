@@ -2,15 +2,17 @@
 
 import argparse
 import os
-import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...errors import BadInput
+from ...runtime.arguments import whole_number
 from ...wording import counted
 from ..model_options import load_from_options, loading_options
-from ..output import print_json
+from ..output import note, print_json
 from ..texts.text_file import STDIN
 
 if TYPE_CHECKING:
@@ -19,53 +21,27 @@ if TYPE_CHECKING:
     from ...embedder import Embedder
     from ...files.vector_origin import VectorOrigin
 
-BAD_ROWS = ("error", "skip")
-FOLDER_FLAGS = {
-    "id": "--id",
-    "keep": "--keep",
-    "shard_rows": "--shard-rows",
-    "workers": "--workers",
-    "ray": "--ray",
-    "cache": "--cache",
-    "restart": "--restart",
-}
-"""Options that only a folder has, by their names here; --bad-rows too."""
+FOLDER_OPTIONS = ("id", "keep", "shard_rows", "workers", "ray", "cache", "restart")  # and --bad-rows
 SHOWN_NOTES = 3
 
 
-def add_folder_options(parser: argparse.ArgumentParser) -> None:
+def add_folder_options(add: Callable[..., None]) -> None:
     """Add what only an output folder has."""
-    group = parser.add_argument_group("a folder as output")
-    group.add_argument("--id", metavar="NAME", help="column of ids, each once (default: FILE:LINE)")
-    group.add_argument(
-        "--keep", metavar="NAMES", help="other columns to carry, separated by commas; '' for none (default: all)"
+    add("--id NAME", "column of ids, each once (default: FILE:LINE)")
+    add("--keep NAMES", "other columns to carry, separated by commas; '' for none (default: all)")
+    add("--shard-rows N", "rows of a shard (default: 16384)")
+    bad = "what to do with rows that have no text or cannot be read. error: stop before anything is encoded; "
+    bad += "skip: leave them out and report how many"
+    add("--bad-rows", bad, "error", choices=("error", "skip"))
+    add("--workers N", "processes that encode, which share the --threads (default: 1)")
+    ray = (
+        "encode on the machines of a Ray cluster that share this disk: HOST:PORT, auto or ray://…; without an address, "
     )
-    group.add_argument("--shard-rows", type=int, metavar="N", help="rows of a shard (default: 16384)")
-    group.add_argument(
-        "--bad-rows",
-        choices=BAD_ROWS,
-        default=BAD_ROWS[0],
-        help="what to do with rows that have no text, or cannot be read. error: stop before anything is encoded; "
-        "skip: leave them out and report how many (default: %(default)s)",
-    )
-    group.add_argument(
-        "--workers", type=int, metavar="N", help="processes that encode, which share the --threads (default: 1)"
-    )
-    group.add_argument(
-        "--ray",
-        nargs="?",
-        const="local",
-        metavar="ADDRESS",
-        help="encode on the machines of a Ray cluster that share this disk: HOST:PORT, auto or ray://…; without an "
-        "address, on this machine. --workers are then actors, by default one for each processor or GPU (extra: ray)",
-    )
-    group.add_argument(
-        "--cache",
-        metavar="FOLDER",
-        type=Path,
-        help="keep vectors by their text, and do not compute those that are there (at most 4 GiB per model)",
-    )
-    group.add_argument("--restart", action="store_true", help="begin again, in place of going on with an earlier run")
+    ray += "on this machine. --workers are then actors, by default one for each processor or GPU (extra: ray)"
+    add("--ray ADDRESS", ray, nargs="?", const="local")
+    cache = "keep vectors by their text, and do not compute those that are there (at most 4 GiB per model)"
+    add("--cache FOLDER", cache, type=Path)
+    add("--restart", "begin again, in place of going on with an earlier run")
 
 
 def names_folder(output: str) -> bool:
@@ -74,14 +50,11 @@ def names_folder(output: str) -> bool:
 
 
 def check_no_folder_options(args: argparse.Namespace) -> None:
-    """Refuses what only a folder has, where the output is a file."""
-    from ...errors import BadInput
-
-    given = [flag for name, flag in FOLDER_FLAGS.items() if getattr(args, name) not in (None, False)]
-    given += ["--bad-rows"] * (args.bad_rows != BAD_ROWS[0])
-    if given or len(args.files) > 1:
-        what = given[0] if given else "more than one source"
-        raise BadInput(f"{what} is possible where the output is a folder; {args.output} is a file (write -o NAME/)")
+    """Refuse, if the output is a file, what only a folder can have."""
+    given = [f"--{name.replace('_', '-')}" for name in FOLDER_OPTIONS if getattr(args, name) not in (None, False)]
+    given += ["--bad-rows"] * (args.bad_rows != "error") + ["more than one source"] * (len(args.files) > 1)
+    if given:
+        raise BadInput(f"{given[0]} is possible if the output is a folder; {args.output} is a file (write -o NAME/)")
 
 
 def run_into_folder(args: argparse.Namespace) -> int:
@@ -91,9 +64,8 @@ def run_into_folder(args: argparse.Namespace) -> int:
     paths, folder, settings = _sources(args), Path(args.output), _settings(args)
     origin, encode_shards = _model(args)
     began = time.perf_counter()
-    report = encode_to_folder(
-        paths, folder, origin, encode_shards, settings, restart=args.restart, show_progress_bar=not args.quiet
-    )
+    running = {"restart": args.restart, "progress": not args.quiet}
+    report = encode_to_folder(paths, folder, origin, encode_shards, settings, **running)
     seconds = time.perf_counter() - began
     if args.json:
         summary = {"output": str(folder), **asdict(report), "seconds": round(seconds, 3), "origin": origin.as_json()}
@@ -104,7 +76,6 @@ def run_into_folder(args: argparse.Namespace) -> int:
 
 
 def _sources(args: argparse.Namespace) -> list[Path]:
-    from ...errors import BadInput
     from ...files.document_paths import SkippedFile, document_paths, skipped_lines
     from ...files.read import READABLE_ENDINGS
     from ...runtime.atomic_files import check_not_input
@@ -116,8 +87,8 @@ def _sources(args: argparse.Namespace) -> list[Path]:
     for file in skipped:
         if file.is_error:
             raise BadInput(file.reason)
-    if not args.quiet:
-        print(*skipped_lines(skipped), sep="\n", end="\n" * bool(skipped), file=sys.stderr)
+    for line in () if args.quiet else skipped_lines(skipped):
+        note(line)
     check_not_input(Path(args.output), paths)
     return paths
 
@@ -125,7 +96,6 @@ def _sources(args: argparse.Namespace) -> list[Path]:
 def _settings(args: argparse.Namespace) -> "EncodeSettings":
     from ...distribute.plan import SHARD_ROWS, EncodeSettings
     from ...distribute.sources.source_files import ChosenColumns
-    from ...runtime.arguments import whole_number
 
     keep = None if args.keep is None else tuple(name for name in args.keep.split(",") if name)
     rows = SHARD_ROWS if args.shard_rows is None else whole_number("--shard-rows", args.shard_rows)
@@ -135,8 +105,6 @@ def _settings(args: argparse.Namespace) -> "EncodeSettings":
 
 def _model(args: argparse.Namespace) -> "tuple[VectorOrigin, EncodeShards]":
     """What the vectors are from, and what encodes shards: this process, or several, which load the model themselves."""
-    from ...runtime.arguments import whole_number
-
     workers = None if args.workers is None else whole_number("--workers", args.workers)
     embedder = load_from_options(args)
     return origin_from_options(embedder, args), _encode_shards(args, embedder, workers)
@@ -146,7 +114,6 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
     from ...distribute.encode import in_this_process
     from ...distribute.shards import ModelChoice
     from ...distribute.workers.processes import in_workers
-    from ...errors import BadInput
     from ...native.threads import thread_count
 
     choice = ModelChoice(args.model, loading_options(args))
@@ -154,7 +121,7 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
         from ...distribute.workers.ray_cluster import in_ray  # which needs ray
 
         if args.cache is not None:
-            raise BadInput("--cache is of one machine; leave it out with --ray")
+            raise BadInput("--cache works on one machine only; leave it out with --ray")
         gpus = int(str(embedder.device).startswith("cuda"))
         return in_ray(choice, None if args.ray == "local" else args.ray, workers, gpus)
     if workers is None or workers == 1:
@@ -163,27 +130,22 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
 
 
 def origin_from_options(embedder: "Embedder", args: argparse.Namespace) -> "VectorOrigin":
-    """What the vectors of this command are from."""
+    """The origin of this command's vectors; options that make it another model are part of the model's name."""
     from ...files.vector_origin import VectorOrigin
 
-    name = _name_with_options(args)
-    return VectorOrigin.of(embedder, name, prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow)
-
-
-def _name_with_options(args: argparse.Namespace) -> str:
-    """The model's name with the options that make it another model, as `likewise.model_names` reads it."""
-    given = {name: getattr(args, name) for name in ("pooling", "max_seq_length", "truncate_dim")}
+    given = {name: getattr(args, name) for name in ("pooling", "max_length", "truncate")}
     options = ",".join(f"{name}={value}" for name, value in given.items() if value is not None)
-    return f"{args.model}({options})" if options else str(args.model)
+    name = f"{args.model}({options})" if options else str(args.model)
+    return VectorOrigin.of(embedder, name, prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow)
 
 
 def _print_summary(folder: Path, report: "EncodeReport", seconds: float) -> None:
     rows, shards = counted(report.rows, "vector"), counted(report.shards, "shard")
     kept = f", {report.shards - report.made:,} of them there already" if report.made < report.shards else ""
-    print(f"{folder}: {rows} in {shards}{kept}, {seconds:.1f} s", file=sys.stderr)
+    note(f"{folder}: {rows} in {shards}{kept}, {seconds:.1f} s")
     lines = [f"made again: {problem}" for problem in report.damaged]
     lines += [f"{counted(report.left_out, 'row was', 'rows were')} left out"] if report.left_out else []
     more = len(report.notes) - SHOWN_NOTES
     lines += list(report.notes[:SHOWN_NOTES]) + ([f"{more:,} more such notes, of other shards"] if more > 0 else [])
     for line in lines:
-        print(f"likewise: note: {line}", file=sys.stderr)
+        note(f"likewise: note: {line}")

@@ -1,4 +1,4 @@
-"""`likewise verify`: whether a folder of vectors is whole, and its vectors what its model computes."""
+"""Checks a folder that likewise encode wrote: files, checksums, vectors."""
 
 import argparse
 from dataclasses import asdict
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...wording import counted
 from ..model_options import add_model, load_from_options
 from ..output import print_json
+from ..parser import options
 
 if TYPE_CHECKING:
     from ...distribute.verify_output import OutputReport
@@ -22,24 +23,17 @@ Every shard is compared with its checksum, its columns and its number of rows wi
 are encoded again with the model that the manifest names (another name or place of the same model: -m).
 
 Exit code 1: something is damaged or missing. The command that made the folder makes it again, and nothing else."""
-SAMPLE = 100
 SHOWN = 20
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "verify", description="Checks a folder that likewise encode wrote: files, checksums, vectors.", epilog=EPILOG
-    )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="folder that likewise encode wrote")
-    parser.add_argument(
-        "-k", type=int, default=SAMPLE, metavar="N", help="rows to encode again (default: %(default)s); 0 for none"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the choice of rows (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON, with all that is damaged")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("FOLDER", "folder that likewise encode wrote", type=Path)
+    add("-k N", "rows to encode again; 0 for none", 100)
+    add("--seed N", "seed of the choice of rows", 0)
+    add("--json", "print the result as JSON, with all that is damaged")
+    add("-q --quiet", "show no progress")
     add_model(parser, "the one that the manifest names")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,1 +1,32 @@
-"""The verbs `index` and `search`: an index of texts on disk, kept and asked."""
+"""Keeps an index on disk: the passages of files, their vectors and their metadata."""
+
+import argparse
+
+from ..parser import Entry, add_actions
+
+ACTIONS = {
+    "add": Entry("add_files", "add files, folders or patterns; what is unchanged is not embedded again"),
+    "info": Entry("describe", "show what an index holds: model, passages, files, columns, size"),
+    "delete": Entry("delete", "delete passages, by file, filter or id"),
+    "export": Entry("export", "write texts, metadata and vectors to a file"),
+    "copy": Entry("copy_index", "copy an index, to another place or kind"),
+    "migrate": Entry("migrate", "embed an index's texts by another model, which then takes its place"),
+    "verify": Entry("verify", "read everything and compare it with its checksums"),
+    "repair": Entry("repair", "keep what is good of a damaged index, and name what is not"),
+    "compact": Entry("compact", "return the space of what was deleted"),
+}
+
+EPILOG = """examples:
+  likewise index add notes.index notes/ "papers/**/*.html" todo.csv
+  likewise index info notes.index
+  likewise index delete notes.index --file notes/old.md
+  likewise index copy notes.index backup.index
+  likewise search notes.index "how long do cats sleep"
+
+An index is a folder; it can be copied, and is searched by: likewise search
+
+Each action has its own help, with examples: likewise index add --help"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    add_actions(parser, ACTIONS, __name__)

@@ -1,7 +1,6 @@
-"""`likewise index add`: the passages of files into an index; what is there already is not embedded again."""
+"""Adds files to an index."""
 
 import argparse
-import sys
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING
 from ...model_files.names import DEFAULT_MODEL
 from ...wording import counted
 from ..model_options import add_model
-from ..output import print_json
+from ..output import note, print_result
+from ..parser import options
 from .opening import add_location, opened_with_model
 
 if TYPE_CHECKING:
@@ -36,46 +36,28 @@ others are added, and the exit code is 1; what the index had of that file stays.
 An index has one model. The first call chooses it (-m), later calls use it. Files that were added before are compared
 with the index: what is unchanged is kept, what is new is embedded, what is gone is deleted. Each block of passages is
 stored whole or not at all; stopped, the same command goes on where it was."""
-FAILED = 1
-"""The exit code if a file could not be read, and the others were added."""
 
 
-def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The action's options."""
-    parser = actions.add_parser("add", description="Adds files to an index.", epilog=EPILOG)
-    add_location(parser)
-    parser.add_argument("files", metavar="FILE", nargs="+", help="files, folders, or patterns such as 'notes/**/*.md'")
-    parser.add_argument("--column", metavar="NAME", help="column of the texts, in files with columns")
-    parser.add_argument(
-        "--txt",
-        choices=("lines", "document"),
-        default="lines",
-        help="whether each line of a .txt is a text, or the file is one document (default: %(default)s)",
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_location(add)
+    add("FILE", "files, folders, or patterns such as 'notes/**/*.md'", dest="files", nargs="+")
+    add("--column NAME", "column of the texts, in files with columns")
+    lines = "whether each line of a .txt is a text, or the file is one document"
+    add("--txt", lines, "lines", choices=("lines", "document"))
+    add("--chunk TOKENS", "most tokens of a passage (default: 200, or the model's limit)")
+    overlap = "most tokens that a passage repeats of the one before it, in whole sentences"
+    add("--overlap TOKENS", overlap, 0)
+    headings = (
+        "embed passages behind their titles and headings, or without them (default: as the index was made; a new one "
     )
-    parser.add_argument(
-        "--chunk", type=int, metavar="TOKENS", help="most tokens of a passage (default: 200, or the model's limit)"
-    )
-    parser.add_argument(
-        "--overlap",
-        type=int,
-        default=0,
-        metavar="TOKENS",
-        help="most tokens that a passage repeats of the one before it, in whole sentences (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--headings",
-        action=argparse.BooleanOptionalAction,
-        help="embed passages behind their titles and headings, or without them (default: as the index was made; a new "
-        "one is made with them)",
-    )
-    parser.add_argument("--json", action="store_true", help="print a summary as JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
+    add("--headings", f"{headings}is made with them)", action=argparse.BooleanOptionalAction)
+    add("--json", "print a summary as JSON")
+    add("-q --quiet", "show no progress and no summary")
     add_model(parser, f"the index's own; for a new one {DEFAULT_MODEL}")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Add the files."""
     from ...files.document_paths import SkippedFile, skipped_as_json, skipped_lines
     from ...files.documents import estimated_count, read_documents
     from ...text.chunking import ChunkSettings
@@ -90,16 +72,14 @@ def run(args: argparse.Namespace) -> int:
         documents = read_documents(args.files, args.column, whole=whole, skip=skipped.append)
         report = index.add(documents, show_progress_bar=not args.quiet, total=total)
         seconds = time.perf_counter() - began
-        if args.json:
-            about = {"skipped": skipped_as_json(skipped), "seconds": round(seconds, 3)}
-            print_json({**asdict(report), **_about(index), **about})
-        elif not args.quiet:
-            print(f"{args.location}: {_summary(report, index)}, {seconds:.1f} s", file=sys.stderr)
+        about = {"skipped": skipped_as_json(skipped), "seconds": round(seconds, 3)}
+        summary = f"{args.location}: {_summary(report, index)}, {seconds:.1f} s"
+        print_result(args, {**asdict(report), **_about(index), **about}, summary, note)
     failed = [file for file in skipped if file.is_error]
     if not args.json:
         for line in skipped_lines(failed if args.quiet else skipped):
-            print(line, file=sys.stderr)
-    return FAILED if failed else 0
+            note(line)
+    return 1 if failed else 0
 
 
 def _about(index: "TextIndex") -> dict[str, object]:

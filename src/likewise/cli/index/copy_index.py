@@ -1,7 +1,6 @@
-"""`likewise index copy`: an index into another one, of any kind."""
+"""Copies an index to another place or kind."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import BadInput
 from ...wording import counted
-from ..output import print_json
+from ..output import note, print_result
+from ..parser import options
 from .opening import add_location
 
 if TYPE_CHECKING:
@@ -31,32 +31,24 @@ BLOCK = 5000
 """Records that are stored in one call."""
 
 
-def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The action's options."""
-    parser = actions.add_parser("copy", description="Copies an index to another place or kind.", epilog=EPILOG)
-    add_location(parser, "location", "FROM")
-    add_location(parser, "target", "TO")
-    parser.add_argument("--json", action="store_true", help="print a summary as JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_location(add, "FROM", dest="location")
+    add_location(add, "TO", dest="target")
+    add("--json", "print a summary as JSON")
+    add("-q --quiet", "show no progress and no summary")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Copy what is missing."""
     from ...search.indexes import opened_or_created
 
-    with (
-        _source(args.location) as source,
-        opened_or_created(args.target, source.dimension, source.model) as target,
-    ):
+    with _source(args.location) as source, opened_or_created(args.target, source.width, source.model) as target:
         if target.location == source.location:
             raise BadInput(f"{args.location} and {args.target} are the same index")
         copied = _copy(source, target, not args.quiet)
         left = len(target)
-    if args.json:
-        print_json({"from": args.location, "to": args.target, "copied": copied, "passages": left})
-    elif not args.quiet:
-        print(f"{args.target}: {counted(copied, 'passage')} copied; {left:,} in all", file=sys.stderr)
+    value = {"from": args.location, "to": args.target, "copied": copied, "passages": left}
+    print_result(args, value, f"{args.target}: {counted(copied, 'passage')} copied; {left:,} in all", note)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`likewise index delete`: passages out of an index, by file, filter or id."""
+"""Deletes passages from an index, by file, filter or id."""
 
 import argparse
 import os
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import BadInput
 from ...wording import counted
-from ..output import print_json
+from ..output import print_result
+from ..parser import options
 from .opening import add_location
 
 if TYPE_CHECKING:
@@ -22,43 +23,35 @@ A file is named as it was added, and need not exist any more. Several choices de
 is returned by: likewise index compact"""
 
 
-def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The action's options."""
-    parser = actions.add_parser("delete", description="Deletes passages from an index.", epilog=EPILOG)
-    add_location(parser)
-    parser.add_argument("--file", metavar="FILE", nargs="+", default=[], help="all passages of these files")
-    parser.add_argument("--filter", metavar="CONDITION", help="all passages whose metadata meet a condition")
-    parser.add_argument(
-        "--id", metavar="ID", nargs="+", default=[], help="texts by their ids, or passages by their keys"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_location(add)
+    add("--file FILE", "all passages of these files", nargs="+", default=[])
+    add("--filter CONDITION", "all passages whose metadata meet a condition")
+    add("--id ID", "texts by their ids, or passages by their keys", nargs="+", default=[])
+    add("--dry-run", "only count what would be deleted")
+    add("--json", "print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Delete, and say how many."""
     from ...search.indexes import open_index
     from ...search.texts.stored_texts import delete_passages, keys_passing
 
     if not (args.file or args.filter or args.id):
-        raise BadInput("nothing says what is to be deleted; expected --file, --filter or --id")
+        raise BadInput("nothing to delete was named; expected --file, --filter or --id")
     with open_index(args.location, read_only=args.dry_run) as index:
         chosen = {*_of_files(index, args.file), *_of_ids(index, args.id)}
         chosen |= {*(keys_passing(index, args.filter) if args.filter else ())}
         if not args.dry_run:
             delete_passages(index, chosen)
         left = len(index)
-    if args.json:
-        print_json({"location": args.location, "deleted": len(chosen), "dry_run": args.dry_run, "passages": left})
-    else:
-        done = "would be deleted" if args.dry_run else "deleted"
-        print(f"{args.location}: {counted(len(chosen), 'passage')} {done}; {left:,} in all")
+    value = {"location": args.location, "deleted": len(chosen), "dry_run": args.dry_run, "passages": left}
+    done = "would be deleted" if args.dry_run else "deleted"
+    print_result(args, value, f"{args.location}: {counted(len(chosen), 'passage')} {done}; {left:,} in all")
     return 0
 
 
 def _of_files(index: "Index", files: list[str]) -> Iterator[str]:
-    """The keys of the files' passages."""
     from ...search.texts.stored_texts import passage_keys
 
     wanted = {os.path.abspath(os.path.expanduser(file)): file for file in files}  # noqa: PTH100, PTH111, as they are kept
@@ -69,7 +62,6 @@ def _of_files(index: "Index", files: list[str]) -> Iterator[str]:
 
 
 def _of_ids(index: "Index", ids: list[str]) -> Iterator[str]:
-    """The keys of the passages of these texts, or with these keys."""
     from ...search.texts.stored_texts import passage_keys
 
     for name, keys in passage_keys(index, ids).items():

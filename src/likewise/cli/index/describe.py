@@ -1,4 +1,4 @@
-"""`likewise index info`: what an index holds."""
+"""Shows what an index holds."""
 
 import argparse
 from collections import Counter
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...wording import counted
 from ..output import print_json
+from ..parser import options
 from .opening import add_location, shown_path
 
 if TYPE_CHECKING:
@@ -22,24 +23,21 @@ SHOWN = 10
 """Files that are listed, those of most passages first."""
 
 
-def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The action's options."""
-    parser = actions.add_parser("info", description="Shows what an index holds.", epilog=EPILOG)
-    add_location(parser)
-    parser.add_argument("--json", action="store_true", help="print it as JSON, with all files")
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_location(add)
+    add("--json", "print it as JSON, with all files")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print model, size, files and columns."""
     from ...search.indexes import open_index
 
     with open_index(args.location, read_only=True) as index:
         about = described(index)
     if args.json:
         print_json(about)
-        return 0
-    _print(about)
+    else:
+        _print(about)
     return 0
 
 
@@ -63,17 +61,15 @@ def described(index: "Index") -> dict[str, Any]:
 
 
 def _size(folder: Path) -> int | None:
-    """Bytes in a folder; None where the index is none."""
-    if not folder.is_dir():
-        return None
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """Bytes in a folder; None if the index is not a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else None
 
 
 def _print(about: dict[str, Any]) -> None:
     model, files = about["model"], about["files"]
     size = "" if about["bytes"] is None else f", {about['bytes'] / 1e6:,.1f} MB"
     print(f"{about['location']} ({about['kind']}): {counted(about['passages'], 'passage')}{size}")
-    print(f"  model       {model['name'] if model else 'unknown'}, {about['dimension']} numbers")
+    print(f"  model       {model['name'] if model else 'unknown'}, {about['width']} dimensions")
     print(f"  fingerprint {model['fingerprint']}" if model else "  fingerprint none: no model is checked")
     print(f"  headings    {'embedded' if model and model['headings'] else 'not embedded'}")
     print(f"  columns     {', '.join(about['columns']) or 'none'} (of the first {SAMPLE:,} passages)")

@@ -1,4 +1,4 @@
-"""`likewise index export`: texts, metadata and vectors of an index into a file."""
+"""Writes an index's texts, metadata and vectors to a file."""
 
 import argparse
 import json
@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...wording import counted
-from ..output import print_json
+from ..output import print_result
+from ..parser import options
 from .opening import add_location
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 EPILOG = """examples:
   likewise index export notes.index -o notes.jsonl
-  likewise index export notes.index -o notes.parquet --no-vectors
+  likewise index export notes.index -o notes.parquet
   likewise index export notes.index -o notes.csv
 
 Columns are id, text, those of the metadata, and vector (not in .csv and .tsv). A column of the metadata with one of
@@ -25,37 +26,24 @@ appears when it is complete, or not at all."""
 OWN_COLUMNS = ("id", "text", "vector")
 
 
-def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The action's options."""
-    parser = actions.add_parser("export", description="Writes what an index holds to a file.", epilog=EPILOG)
-    add_location(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        required=True,
-        help="file to write: .jsonl, .parquet, .csv or .tsv",
-    )
-    parser.add_argument("--no-vectors", action="store_true", help="leave the vectors out")
-    parser.add_argument("--json", action="store_true", help="print a summary as JSON")
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_location(add)
+    add("-o --output FILE", "file to write: .jsonl, .parquet, .csv or .tsv", type=Path, required=True)
+    add("--json", "print a summary as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file."""
     from ...files import check_table
     from ...search.indexes import open_index
 
     check_table(args.output)
-    vectors = not args.no_vectors and args.output.suffix.lower() not in (".csv", ".tsv")
+    vectors = args.output.suffix.lower() not in (".csv", ".tsv")
     with open_index(args.location, read_only=True) as index:
         write = _write_lines if args.output.suffix.lower() == ".jsonl" else _write_columns
         count = write(args.output, exported_rows(index, vectors))
-    if args.json:
-        print_json({"location": args.location, "output": str(args.output), "passages": count, "vectors": vectors})
-    else:
-        print(f"{args.output}: {counted(count, 'passage')}{'' if vectors else ', without vectors'}")
+    value = {"location": args.location, "output": str(args.output), "passages": count, "vectors": vectors}
+    print_result(args, value, f"{args.output}: {counted(count, 'passage')}{'' if vectors else ', without vectors'}")
     return 0
 
 

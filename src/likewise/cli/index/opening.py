@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,17 +22,13 @@ SHOWN = 20
 """Damaged passages that are listed."""
 
 
-def add_location(parser: argparse.ArgumentParser, name: str = "location", metavar: str = "INDEX") -> None:
+def add_location(add: Callable[..., None], word: str = "INDEX", dest: str = "location") -> None:
     """Add the argument that says where an index is."""
-    parser.add_argument(name, metavar=metavar, help="index: a folder, or a location such as a server's address")
+    add(word, "index: a folder, or a location such as a server's address", dest=dest)
 
 
 def opened_with_model(
-    args: argparse.Namespace,
-    *,
-    read_only: bool,
-    chunking: "ChunkSettings | None" = None,
-    headings: bool | None = None,
+    args: argparse.Namespace, *, read_only: bool, chunking: "ChunkSettings | None" = None, headings: bool | None = None
 ) -> "TextIndex":
     """The index with the model that the options name, by default its own; a new one unless `read_only`."""
     from ...model_files import DEFAULT_MODEL
@@ -45,8 +41,7 @@ def opened_with_model(
         if read_only:
             raise
         args.model = args.model or DEFAULT_MODEL
-        embedder = load_from_options(args)
-        name = recorded_name(args)
+        embedder, name = load_from_options(args), recorded_name(args)
         return TextIndex.open(args.location, embedder, name=name, chunking=chunking, headings=headings)
     try:
         args.model = args.model or named_model(index)
@@ -66,16 +61,14 @@ def recorded_name(args: argparse.Namespace) -> str:
 
 
 def opened_collection(location: str, *, read_only: bool, purpose: str) -> "Collection":
-    """The collection in a folder; other indexes are refused."""
+    """The collection in a folder; other kinds of index are rejected."""
     from ...search.collection import Collection
     from ...search.indexes import open_index
 
     index: Index = open_index(location, read_only=read_only)
     if not isinstance(index, Collection):
         index.close()
-        raise BadInput(
-            f"{location} is kept by a server or elsewhere, which sees to that itself; {purpose} is of folders"
-        )
+        raise BadInput(f"{purpose} works on folders only; {location} is kept by a server or elsewhere")
     return index
 
 

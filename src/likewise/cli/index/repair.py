@@ -1,9 +1,10 @@
-"""`likewise index repair`: what is good of a damaged index is kept, and what is not is named."""
+"""Keeps what is good of a damaged index, and names what is not."""
 
 import argparse
 
 from ...wording import counted
 from ..output import print_json
+from ..parser import options
 from .opening import add_location, opened_collection, print_first
 
 EPILOG = """examples:
@@ -13,16 +14,13 @@ Damaged passages are removed, and written to a file in the folder as far as they
 their files again: likewise index add"""
 
 
-def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The action's options."""
-    parser = actions.add_parser("repair", description="Keeps what is good of a damaged index.", epilog=EPILOG)
-    add_location(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON, with all that was removed")
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_location(add)
+    add("--json", "print the result as JSON, with all that was removed")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Repair, and name what was removed."""
     with opened_collection(args.location, read_only=False, purpose="repair") as collection:
         report = collection.repair()
     if args.json:

@@ -1,4 +1,4 @@
-"""`likewise search`: the passages of an index that answer a query best."""
+"""Finds the passages that answer a query best."""
 
 import argparse
 import sys
@@ -7,10 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BadInput
+from ...text.words import fold, folded_words, spans_of_words
 from ...wording import counted
 from .. import calibration_options
 from ..model_options import add_model
-from ..output import print_json
+from ..output import note, print_json
+from ..parser import options
+from ..texts.rerank import label_of
 from .opening import add_location, opened_with_model, shown_path
 
 if TYPE_CHECKING:
@@ -37,34 +40,31 @@ a comparison."""
 LINES = 3
 """Lines of the terminal that a passage gets."""
 INDENT = 4
+SHORTEST = 3  # letters from which on a word of a query is marked; shorter ones only if the query has no others
+MARK = "bold green"
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser("search", description="Finds the passages that answer a query best.", epilog=EPILOG)
-    add_location(parser)
-    parser.add_argument("query", metavar="QUERY", help="a question, or words")
-    parser.add_argument(
-        "-k", type=int, default=10, metavar="N", help="number of passages to print (default: %(default)s)"
-    )
-    parser.add_argument("--filter", metavar="CONDITION", help="search only passages whose metadata meet a condition")
-    parser.add_argument("--hybrid", action="store_true", help="search words too, and fuse both rankings")
-    parser.add_argument("--rerank", metavar="RERANKER", help="reranker for the best 100: a folder or a name")
-    parser.add_argument("--label", metavar="NAME", help="label whose probability is the score, if it has several")
-    parser.add_argument("--budget", type=float, metavar="MS", help="milliseconds for the reranker (default: no limit)")
-    calibration_options.add_calibration(parser, "passages")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_location(add)
+    add("QUERY", "a question, or words")
+    add("-k N", "number of passages to print", 10)
+    add("--filter CONDITION", "search only passages whose metadata meet a condition")
+    add("--hybrid", "search words too, and fuse both rankings")
+    add("--rerank RERANKER", "reranker for the best 100: a folder or a name")
+    add("--label NAME", "label whose probability is the score, if it has several")
+    add("--budget MS", "milliseconds for the reranker (default: no limit)")
+    calibration_options.add_calibration(add, "passages")
+    add("--json", "print the result as JSON")
     add_model(parser, "the index's own")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Search, and print the passages."""
     if args.rerank is None and (args.budget is not None or args.label is not None):
-        raise BadInput("--budget and --label are the reranker's, and there is none; add --rerank")
+        raise BadInput("--budget and --label require --rerank")
     calibration_options.check_calibration(args)
     if args.calibration is not None and (args.hybrid or args.rerank is not None):
-        raise BadInput("--calibration is of cosines, and hybrid and reranked scores are none; expected one of them")
+        raise BadInput("--calibration cannot be combined with --hybrid or --rerank")
     calibration, cut = calibration_options.load_calibration(args), None
     with opened_with_model(args, read_only=True) as index:
         calibration_options.check_same_model(calibration, index.embedder, args.model)
@@ -83,9 +83,9 @@ def run(args: argparse.Namespace) -> int:
             return 0
     show_passages(result.passages, args.query)
     if result.reranked is not None:
-        print(f"{counted(result.reranked, 'passage')} reranked", file=sys.stderr)
+        note(f"{counted(result.reranked, 'passage')} reranked")
     if cut is not None:
-        print(calibration_options.cut_off_in_words(cut, "passage"), file=sys.stderr)
+        note(calibration_options.cut_off_in_words(cut, "passage"))
     return 0
 
 
@@ -109,28 +109,16 @@ def _significant(
 
 
 def _pair_scorer(args: argparse.Namespace) -> Callable[[Sequence[tuple[str, str]]], Any]:
-    """The scores of a reranker, without progress."""
     from ... import Reranker
 
     reranker = Reranker.load(args.rerank, engine=args.engine, device=args.device)
-    label = args.label
-    if label is not None and label.isdigit() and label not in reranker.labels:
-        label = int(label)
-    return lambda pairs: reranker.score(list(pairs), label=label, show_progress_bar=False, overflow="truncate")
+    label = label_of(reranker, args.label)
+    return lambda pairs: reranker.score(list(pairs), label=label, progress=False, overflow="truncate")
 
 
 def _as_json(args: argparse.Namespace, index: "TextIndex", result: "SearchResult") -> dict[str, Any]:
-    passages = [
-        {
-            "id": one.id,
-            "key": one.key,
-            "score": one.score,
-            "scores": dict(one.scores),
-            "text": one.text,
-            "metadata": dict(one.metadata),
-        }
-        for one in result.passages
-    ]
+    fields = ("id", "key", "score", "scores", "text", "metadata")
+    passages = [{name: getattr(one, name) for name in fields} for one in result.passages]
     about = {"query": args.query, "model": args.model, "fingerprint": index.embedder.fingerprint}
     return {**about, "searched": len(index.index), "reranked": result.reranked, "passages": passages}
 
@@ -139,7 +127,6 @@ def show_passages(passages: Sequence["Passage"], query: str) -> None:
     """Score and place on a line, then the part of the passage where the query's words stand."""
     from rich.console import Console
 
-    from ..excerpts import marked_excerpt
     from ..terminal_tables import fit_line, width
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
@@ -149,7 +136,7 @@ def show_passages(passages: Sequence["Passage"], query: str) -> None:
         room = (width() - INDENT) * LINES if sys.stdout.isatty() else len(passage.text) + 2
         console.print(_indented(marked_excerpt(passage.text, query, room)))
     if not passages:
-        print("nothing was found", file=sys.stderr)
+        note("nothing was found")
 
 
 def _indented(text: Any) -> Any:
@@ -166,3 +153,54 @@ def place(passage: "Passage") -> str:
     place += f", characters {found['start']}–{found['stop']}" if "start" in found else ""
     names = [str(found[key]) for key in ("title", "headings") if found.get(key)]
     return " · ".join([place, *dict.fromkeys(names)])
+
+
+def query_words(query: str) -> frozenset[str]:
+    """The words of a query that are marked in passages, folded."""
+    words = frozenset(folded_words(query))
+    return frozenset(word for word in words if len(word) >= SHORTEST) or words
+
+
+def word_spans(text: str, words: frozenset[str]) -> list[tuple[int, int]]:
+    """Where these words stand."""
+    return [(begin, end) for begin, end in spans_of_words(text) if not words.isdisjoint(folded_words(text[begin:end]))]
+
+
+def best_excerpt(text: str, words: frozenset[str], size: int) -> tuple[int, int]:
+    """Start and stop of a part of at most `size` characters that has as many different words as any, cut at blanks.
+
+    Of several, the first; without any of the words, the beginning.
+    """
+    if len(text) <= size:
+        return 0, len(text)
+    spans = word_spans(text, words)
+    starts = [begin for begin, _ in spans] or [0]
+    best = max(starts, key=lambda start: (_distinct(text, spans, start, start + size), -start))
+    last = max((end for begin, end in spans if begin >= best and end <= best + size), default=best)
+    start = max(0, min(best - (size - (last - best)) // 2, len(text) - size))
+    return _at_blank(text, start, best), min(len(text), start + size)
+
+
+def _distinct(text: str, spans: Sequence[tuple[int, int]], start: int, stop: int) -> int:
+    return len({fold(text[begin:end]) for begin, end in spans if begin >= start and end <= stop})
+
+
+def _at_blank(text: str, start: int, latest: int) -> int:
+    """The start of the first whole word from here, not behind `latest`."""
+    if start == 0:
+        return 0
+    blank = text.find(" ", start - 1, latest)
+    return blank + 1 if blank >= 0 else start
+
+
+def marked_excerpt(text: str, query: str, size: int) -> Any:
+    """The excerpt on one line, with the words of the query marked."""
+    from rich.text import Text
+
+    words, line = query_words(query), " ".join(text.split())
+    start, stop = best_excerpt(line, words, max(1, size - 2))
+    shown = ("…" if start else "") + line[start:stop] + ("…" if stop < len(line) else "")
+    result = Text(shown)
+    for begin, end in word_spans(shown, words):
+        result.stylize(MARK, begin, end)
+    return result

@@ -1,9 +1,10 @@
-"""`likewise index verify`: everything is read and compared with its checksums."""
+"""Reads an index whole and compares it with its checksums."""
 
 import argparse
 
 from ...wording import counted
 from ..output import print_json
+from ..parser import options
 from .opening import add_location, opened_collection, print_first
 
 EPILOG = """examples:
@@ -13,14 +14,10 @@ EPILOG = """examples:
 Exit code 1: something is damaged, and likewise index repair keeps what is good."""
 
 
-def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The action's options."""
-    parser = actions.add_parser(
-        "verify", description="Reads an index whole and compares it with its checksums.", epilog=EPILOG
-    )
-    add_location(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON, with all that is damaged")
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_location(add)
+    add("--json", "print the result as JSON, with all that is damaged")
 
 
 def run(args: argparse.Namespace) -> int:

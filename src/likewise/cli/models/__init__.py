@@ -1,1 +1,26 @@
-"""Commands about models: list, describe, download, dissect, fuse, select-layers, quantize."""
+"""Describes models, and changes them without training."""
+
+import argparse
+
+from ..parser import Entry, add_actions
+
+ACTIONS = {
+    "list": Entry("list_models", "list the models that can be used by name"),
+    "show": Entry("show", "show a model's architecture, sizes, pooling and fingerprint"),
+    "download": Entry("download", "download a published model"),
+    "quantize": Entry("quantize", "write a model with int8 weights, and measure how much its vectors change"),
+    "dissect": Entry("dissect", "show how words change through a model's layers"),
+    "select-layers": Entry("select_layers", "choose which layers to average, from plain texts without labels"),
+    "fuse": Entry("fuse", "train a map over all layers, in seconds; the encoder does not change"),
+}
+
+EPILOG = """examples:
+  likewise model list
+  likewise model show all-MiniLM-L6-v2
+  likewise model quantize ./my-model -o my-model-int8
+
+Each action has its own help, with examples: likewise model show --help"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    add_actions(parser, ACTIONS, __name__)

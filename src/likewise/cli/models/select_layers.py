@@ -1,15 +1,18 @@
-"""`likewise model select-layers`: which layers to average, chosen from plain texts without labels."""
+"""Compares the means of up to three layers of a model on plain texts, without labels, and names the best pooling.
+
+An encoder that was never tuned for sentences often gains much over the mean of its last layer; a tuned one seldom does.
+"""
 
 import argparse
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.atomic_files import check_not_input, check_writable_folder
 from ...wording import counted
-from ..model_options import MODEL, output_folder
+from ..model_options import MODEL, add_threads, output_folder
 from ..output import print_json
-from ..sources import model_folders
+from ..parser import options
+from ..sources import check_new_folder
 from .dissect import read_sample
 
 if TYPE_CHECKING:
@@ -31,44 +34,26 @@ If you have labelled pairs, compare on them with likewise evaluate, or train a m
 with likewise model fuse."""
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "select-layers",
-        description="Compares the means of up to three layers of a model on plain texts, without labels, and names the "
-        "best pooling. An encoder that was never tuned for sentences often gains much over the mean of its last layer; "
-        "a tuned one seldom does.",
-        epilog=EPILOG,
-    )
-    option = parser.add_argument
-    option("model", metavar="MODEL", help=MODEL)
-    option(
-        "--texts",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="file of texts, of the kind that will be encoded: 50 or more, of which 500 are used",
-    )
-    option("--column", metavar="NAME", help="column of the texts, if the file has several")
-    option("--most", type=int, default=3, metavar="N", help="layers in a mean at most (default: %(default)s)")
-    option("--seed", type=int, default=0, metavar="N", help="seed of the tokens left out (default: %(default)s)")
-    option("-o", "--output", type=output_folder, metavar="FOLDER", help="save the model with the best pooling here")
-    option("--json", action="store_true", help="print all candidates as JSON")
-    option("--threads", type=int, metavar="N", help="number of CPU threads (default: all that this process may use)")
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("MODEL", MODEL)
+    texts = "file of texts, of the kind that will be encoded: 50 or more, of which 500 are used"
+    add("--texts FILE", texts, type=Path, required=True)
+    add("--column NAME", "column of the texts, if the file has several")
+    add("--seed N", "seed of the tokens left out", 0)
+    add("-o --output FOLDER", "save the model with the best pooling here", type=output_folder)
+    add("--json", "print all candidates as JSON")
+    add_threads(add)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare the candidates, show them, and save the model if asked."""
     from ...model_names import load_named_embedder
     from ...train.layers.layer_selection import select_layers
 
-    if args.output:
-        check_not_input(args.output, model_folders(args.model))
-        check_writable_folder(args.output)
+    check_new_folder(args.output, args.model)
     texts = read_sample(args.texts, args.column)
     embedder = load_named_embedder(args.model)
-    selection = select_layers(embedder, texts, most=args.most, seed=args.seed)
+    selection = select_layers(embedder, texts, seed=args.seed)
     if args.json:
         print_json(as_json(args.model, selection))
     else:
@@ -110,5 +95,5 @@ def advice(best: "LayerScore", last: "LayerScore") -> str:
         return f"Keep {last.pooling} of the last layer: no mean of other layers separates texts better."
     return (
         f"Try --pooling {best.pooling}: it separates texts by {best.separation:.2f}, {last.pooling} of the last layer "
-        f"by {last.separation:.2f}. This is a choice without labels; labelled pairs, where there are some, decide."
+        f"by {last.separation:.2f}. This is a choice without labels; labelled pairs, if you have some, decide."
     )

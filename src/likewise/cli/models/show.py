@@ -1,14 +1,14 @@
-"""`likewise model show`: a model's architecture, sizes, pooling, heads, prompts and fingerprint."""
+"""Shows a model's architecture, its longest input, its pooling and heads, and its fingerprint."""
 
 import argparse
-import json
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...model_files.names import DEFAULT_MODEL
 from ..model_options import MODEL, add_loading, load_from_options
-from .architectures import encoder_in_words
+from ..output import print_json
+from ..parser import options
 
 if TYPE_CHECKING:
     from ...embedder import Embedder
@@ -19,33 +19,50 @@ FORMATS = {"F64": "fp64", "F32": "fp32", "F16": "fp16", "BF16": "bf16", "I8": "i
 """Number formats, by safetensors' names."""
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "show",
-        description="Shows a model's architecture, its longest input, its pooling and heads, and its fingerprint.",
-        epilog="examples:\n  likewise model show\n  likewise model show all-MiniLM-L6-v2\n"
-        "  likewise model show ./my-model --json",
-    )
-    parser.add_argument(
-        "model", metavar="MODEL", nargs="?", default=DEFAULT_MODEL, help=f"{MODEL} (default: %(default)s)"
-    )
-    parser.add_argument("--json", action="store_true", help="print the description as JSON")
-    add_loading(parser.add_argument_group("how it is loaded"))
-    parser.set_defaults(run=run)
+EPILOG = """examples:
+  likewise model show
+  likewise model show all-MiniLM-L6-v2
+  likewise model show ./my-model --json"""
+TRANSFORMERS = {
+    "bert": "BERT",
+    "roberta": "RoBERTa",
+    "xlm-roberta": "XLM-RoBERTa",
+    "camembert": "CamemBERT",
+    "electra": "ELECTRA",
+    "mpnet": "MPNet",
+    "distilbert": "DistilBERT",
+    "albert": "ALBERT",
+    "modernbert": "ModernBERT",
+}
+"""Architectures by the model_type of config.json, however the weights were trained."""
+OTHERS = {"words": "table of word vectors", "bilstm": "bidirectional LSTM", "dan": "deep averaging network"}
+NAMES = TRANSFORMERS | OTHERS
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("MODEL", MODEL, DEFAULT_MODEL, nargs="?")
+    add("--json", "print the description as JSON")
+    add_loading(options(parser, "how it is loaded"))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the description."""
     description = describe_model(load_from_options(args))
     if args.json:
-        print(json.dumps({"model": args.model, **description}, indent=2))
+        print_json({"model": args.model, **description})
         return 0
     print(args.model)
     for name, value in description.items():
         shown = encoder_in_words(value) if name == "encoder" else _shown(value)
         print(f"  {name.replace('_', ' '):{LABEL}} {shown}")
     return 0
+
+
+def encoder_in_words(kind: str) -> str:
+    """`transformer (ELECTRA's architecture)`; a kind that only the transformers library knows goes by its own name."""
+    if kind in TRANSFORMERS:
+        return f"transformer ({TRANSFORMERS[kind]}'s architecture)"
+    return OTHERS.get(kind) or f"{kind} (by the transformers library)"
 
 
 def describe_model(embedder: "Embedder") -> dict[str, Any]:
@@ -70,7 +87,7 @@ def describe_model(embedder: "Embedder") -> dict[str, Any]:
 
 
 def stored_weights(encoder: Path) -> str:
-    """In which number formats an encoder's weights are stored, and their size: int8, F32 …"""
+    """The number formats in which an encoder's weights are stored, and their size."""
     from ...runtime.weight_files import COLUMN_SCALE_SUFFIX, WeightReader, weight_files
 
     with ExitStack() as stack:

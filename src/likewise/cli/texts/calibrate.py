@@ -1,14 +1,17 @@
-"""`likewise calibrate`: how similar chance pairs are, so that a cosine becomes a p-value."""
+"""Measures how similar texts are by chance, so that a cosine of this model becomes a p-value and a cut-off at a false
+discovery rate.
+"""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...errors import BadInput
 from ...wording import counted
 from ..model_options import add_model, add_overflow, load_from_options
-from ..output import print_json
-from ..sources import input_files
+from ..output import note, plot_module, print_json
+from ..parser import options
+from ..sources import check_new_file, input_files
 from .text_file import FORMATS, add_file, read_texts
 
 if TYPE_CHECKING:
@@ -29,46 +32,31 @@ mean the same: for that, label some pairs.
 
 {FORMATS}
 
---pairs is a table with the columns sentence1, sentence2 and label (0 or 1). The scores that it gives are shares of
-positive pairs where these are as frequent as in that table."""
+--pairs is a table with the columns sentence1, sentence2 and label (0 or 1). It adds scores, the shares of positive
+pairs if they are as frequent as in that table, and the threshold with the best F1."""
 
 SHOWN = (0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 PLOTS = (".png", ".pdf", ".svg")
-CRITERIA = ("f1", "accuracy")
+PLOT = "calibrate.calibration_plot"
 COLUMNS = ("sentence1", "sentence2", "label")
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "calibrate",
-        description="Measures how similar texts are by chance, so that a cosine of this model becomes a p-value and a "
-        "cut-off at a false discovery rate.",
-        epilog=EPILOG,
-    )
-    add_file(parser)
-    option = parser.add_argument
-    option("-o", "--output", metavar="FILE", type=Path, required=True, help="file to write the calibration to: .json")
-    option("--queries", metavar="FILE", help="queries: chance pairs are then of a query and a text of FILE")
-    option("--pairs", metavar="FILE", type=Path, help="labelled pairs, for scores and a threshold")
-    option(
-        "--best-for",
-        choices=CRITERIA,
-        default="f1",
-        help="what the threshold of labelled pairs is best for (default: %(default)s)",
-    )
-    option("--chance-pairs", type=int, default=1_000_000, metavar="N", help="chance pairs (default: 1,000,000)")
-    option("--seed", type=int, default=0, metavar="N", help="seed of what is drawn (default: %(default)s)")
-    option("--plot", metavar="FILE", type=Path, help="plot of chance pairs: .png, .pdf or .svg (extra: map)")
-    option("--json", action="store_true", help="print the calibration as JSON")
-    option("-q", "--quiet", action="store_true", help="show no progress and no table")
-    add_overflow(parser)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_file(add)
+    add("-o --output FILE", "file to write the calibration to: .json", type=Path, required=True)
+    add("--queries FILE", "queries: chance pairs are then of a query and a text of FILE")
+    add("--pairs FILE", "labelled pairs, for scores and a threshold", type=Path)
+    add("--chance-pairs N", "chance pairs (default: 1,000,000)", 1_000_000)
+    add("--seed N", "seed of what is drawn", 0)
+    add("--plot FILE", "plot of chance pairs: .png, .pdf or .svg (extra: map)", type=Path)
+    add("--json", "print the calibration as JSON")
+    add("-q --quiet", "show no progress and no table")
+    add_overflow(add)
     add_model(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compute the calibration, write it, and show what cosines mean."""
     from ...calibrate import calibrate
     from ...calibrate.calibration import ChanceDraw, with_labelled_pairs
 
@@ -84,29 +72,25 @@ def run(args: argparse.Namespace) -> int:
         calibration = with_labelled_pairs(calibration, _fit(embedder, labelled, args))
     calibration.save(args.output)
     if args.plot is not None:
-        _plot_module().draw_calibration(calibration, args.plot)
+        plot_module(PLOT).draw_calibration(calibration, args.plot)
     if args.json:
         print_json(calibration.as_json(), indent=None)
     elif not args.quiet:
         show_calibration(calibration)
-        print(f"written: {args.output}" + (f", {args.plot}" if args.plot else ""), file=sys.stderr)
+        note(f"written: {args.output}" + (f", {args.plot}" if args.plot else ""))
     return 0
 
 
 def _check(args: argparse.Namespace) -> None:
     from ...runtime.arguments import whole_number
-    from ...runtime.atomic_files import check_ending, check_not_input, check_writable_file
 
     whole_number("--chance-pairs", args.chance_pairs, 1000)
     whole_number("--seed", args.seed, 0)
     inputs = input_files(args.file, args.queries, None if args.pairs is None else str(args.pairs))
-    for path, endings in ((args.output, (".json",)), (args.plot, PLOTS)):
-        if path is not None:
-            check_ending(path, endings)
-            check_not_input(path, inputs)
-            check_writable_file(path)
+    check_new_file(args.output, (".json",), inputs)
+    check_new_file(args.plot, PLOTS, inputs)
     if args.plot is not None:
-        _plot_module()
+        plot_module(PLOT)
 
 
 def read_labelled_pairs(path: Path) -> tuple[list[str], list[str], list[int]]:
@@ -115,7 +99,6 @@ def read_labelled_pairs(path: Path) -> tuple[list[str], list[str], list[int]]:
     Raises:
         BadInput: a column is missing, or a row has a blank text or another label.
     """
-    from ...errors import BadInput
     from ...evaluate.own_data import BOOLEANS
     from ...files import Table
 
@@ -143,24 +126,12 @@ def _fit(
     from ...calibrate import fit_labelled_pairs
 
     first, second, labels = labelled
-    cosines = embedder.pair_scores(first, second, overflow=args.overflow, show_progress_bar=not args.quiet and None)
-    return fit_labelled_pairs(cosines, np.array(labels), criterion=args.best_for)
-
-
-def _plot_module() -> Any:
-    from ...runtime.installation import missing_extra
-
-    try:
-        from ...calibrate import calibration_plot
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        raise missing_extra("matplotlib", "map", "drawing plots") from None
-    return calibration_plot
+    cosines = embedder.pair_scores(first, second, overflow=args.overflow, progress=not args.quiet and None)
+    return fit_labelled_pairs(cosines, np.array(labels))
 
 
 def show_calibration(calibration: "Calibration") -> None:
-    """A table from p-values to cosines and, where there are labelled pairs, the threshold."""
+    """A table from p-values to cosines and, if there are labelled pairs, the threshold."""
     from ..terminal_tables import aligned, printable, table
 
     chance = calibration.chance

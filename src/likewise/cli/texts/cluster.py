@@ -1,24 +1,26 @@
-"""`likewise cluster`: groups of similar texts with names, their assignments as a file, and a map."""
+"""Groups the texts of a file by similarity, and names each group by the words that mark it."""
 
 import argparse
-import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...errors import BadInput
 from ...wording import counted, counted_of
 from .. import calibration_options
-from ..model_options import add_model, add_overflow, load_from_options
-from ..output import print_json
-from ..sources import input_files
-from .cluster_output import MAPS, check_map, layout_name, show_clusters, write_map
-from .significant_pairs import significant_pairs
+from ..model_options import add_model, add_overflow
+from ..output import note, print_json
+from ..parser import options
+from ..sources import check_new_file, input_files
 from .text_file import FORMATS, TextRows, add_file, check_rows_file, read_text_rows, write_rows
 
 if TYPE_CHECKING:
     from ...calibrate import Calibration, CutOff
     from ...cluster import ClusterSummary
     from ...cluster.clusterings import ClusterOptions
+    from ...cluster.maps.cluster_map import ClusterMap
 
 EPILOG = f"""examples:
   likewise cluster questions.csv --column title
@@ -45,139 +47,92 @@ With --fdr the threshold is the cosine from which on pairs are more similar than
 
 A map in HTML is one file that needs no network: zoom, search, and click on a cluster to single it out."""
 
-SHOWN = 20
+SHOWN = 20  # clusters
+WIDEST = 140  # columns of the table
+SLOW = 5000  # texts from which on t-SNE takes so long that it is announced
 CLUSTER, NAME = "cluster", "cluster_name"  # columns of -o
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "cluster",
-        description="Groups the texts of a file by similarity, and names each group by the words that mark it.",
-        epilog=EPILOG,
-    )
-    add_file(parser)
-    parser.add_argument("--method", default="average", metavar="NAME", help="method, see below (default: %(default)s)")
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-k", type=int, metavar="N", help="number of clusters")
-    amount.add_argument(
-        "--threshold", type=float, metavar="X", help="cosine (-1 to 1) at which clusters end (default: the method's)"
-    )
-    parser.add_argument(
-        "--min-size",
-        type=int,
-        metavar="N",
-        help="dissolve clusters with fewer texts (default: the method's, 1 with -k)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of kmeans, hdbscan and the map (default: 0)"
-    )
-    parser.add_argument(
-        "--max-memory", type=float, default=4.0, metavar="GB", help="GB that distances may take (default: %(default)s)"
-    )
-    calibration_options.add_calibration(parser, "groups of texts")
-    _add_output(parser)
-    add_overflow(parser)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_file(add)
+    add("--method NAME", "method, see below", "average")
+    amount = options(parser.add_mutually_exclusive_group())
+    amount("-k N", "number of clusters")
+    amount("--threshold X", "cosine (-1 to 1) at which clusters end (default: the method's)")
+    add("--min-size N", "dissolve clusters with fewer texts (default: the method's, 1 with -k)")
+    add("--seed N", "seed of kmeans, hdbscan and the map", 0)
+    calibration_options.add_calibration(add, "groups of texts")
+    add = options(parser, "output")
+    written = "file to write all rows to, with their clusters: .csv, .tsv, .jsonl or .parquet"
+    add("-o --output FILE", written, type=Path)
+    add("--map FILE", f"draw a map into a file: {', '.join(MAPS)}", type=Path)
+    add("--layout NAME", "places of texts on the map: t-sne or pca (default: t-sne if installed)")
+    add("--json", "print all clusters as JSON")
+    add("-q --quiet", "show no progress and no clusters")
+    add_overflow(add)
     add_model(parser)
-    parser.set_defaults(run=run)
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        help="file to write all rows to, with their clusters: .csv, .tsv, .jsonl or .parquet",
-    )
-    group.add_argument("--map", metavar="FILE", type=Path, help=f"draw a map into a file: {', '.join(MAPS)}")
-    group.add_argument(
-        "--layout", metavar="NAME", help="places of texts on the map: t-sne or pca (default: t-sne if installed)"
-    )
-    group.add_argument(
-        "--show", type=int, default=SHOWN, metavar="N", help="number of clusters to show (default: %(default)s)"
-    )
-    group.add_argument("--json", action="store_true", help="print all clusters as JSON")
-    group.add_argument("-q", "--quiet", action="store_true", help="show no progress and no clusters")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Cluster the texts, print the clusters, write the rows and the map."""
     from ...cluster import describe_clusters
     from ...cluster.clusterings import check_count, cluster_with_options
 
-    options = _checked(args)
+    chosen = _checked(args)
     table = read_text_rows(args.file, args.column)
     _check_columns(table, args.output)
     distinct = list(dict.fromkeys(text for text in table.texts if text.strip()))
     if distinct:
-        check_count(args.method, len(distinct), options)
-    calibration, embedder = calibration_options.load_calibration(args), load_from_options(args)
-    calibration_options.check_same_model(calibration, embedder, args.model)
-    vectors = embedder.encode(distinct, overflow=args.overflow, show_progress_bar=not args.quiet and None)
-    options, cut = _with_cut_off(args, options, vectors, calibration)
-    labels = cluster_with_options(vectors, args.method, options)
+        check_count(args.method, len(distinct), chosen)
+    embedder, calibration = calibration_options.load_with_calibration(args)
+    vectors = embedder.encode(distinct, overflow=args.overflow, progress=not args.quiet and None)
+    chosen, cut = _with_cut_off(args, chosen, vectors, calibration)
+    labels = cluster_with_options(vectors, args.method, chosen)
     summaries = describe_clusters(distinct, vectors, labels)
     if args.output is not None:
         _write(args.output, table, dict(zip(distinct, labels.tolist(), strict=True)), summaries)
     if args.map is not None:
-        write_map(args, distinct, vectors, labels, summaries)
+        _write_map(args, distinct, vectors, labels, summaries)
     in_none = int((labels < 0).sum())
     if args.json:
-        about = {"model": args.model, "fingerprint": embedder.fingerprint, **_settings(args, options)}
+        about = {"model": args.model, "fingerprint": embedder.fingerprint, **_settings(args, chosen)}
         counts = {"texts": len(table.texts), "distinct": len(distinct), "in_none": in_none}
-        print_json(
-            {
-                **about,
-                **counts,
-                **calibration_options.cut_off_as_json(cut),
-                "clusters": [_as_json(summary, distinct) for summary in summaries],
-            }
-        )
+        clusters = [_as_json(summary, distinct) for summary in summaries]
+        print_json({**about, **counts, **calibration_options.cut_off_as_json(cut), "clusters": clusters})
     elif not args.quiet:
-        show_clusters(summaries, distinct, args.show)
-        print(_summary(len(distinct), in_none, len(summaries), options.min_size, args), file=sys.stderr)
+        show_clusters(summaries, distinct)
+        note(_summary(len(distinct), in_none, len(summaries), chosen.min_size, args))
         if cut is not None:
-            print(calibration_options.cut_off_in_words(cut), file=sys.stderr)
+            note(calibration_options.cut_off_in_words(cut))
     return 0
 
 
 def _with_cut_off(
-    args: argparse.Namespace, options: "ClusterOptions", vectors: Any, calibration: "Calibration | None"
+    args: argparse.Namespace, chosen: "ClusterOptions", vectors: Any, calibration: "Calibration | None"
 ) -> "tuple[ClusterOptions, CutOff | None]":
-    """The options with the threshold of --fdr: copies alone where no pair is more similar than chance."""
+    """The options with the threshold of --fdr: copies alone if no pair is more similar than chance."""
     if args.fdr is None or calibration is None:
-        return options, None
-    _, cut = significant_pairs(vectors, calibration, args.fdr, options.show_progress_bar)
-    return replace(options, threshold=min(1.0, cut.cosine)), cut
+        return chosen, None
+    _, cut = calibration_options.significant_pairs(vectors, calibration, args.fdr, chosen.progress)
+    return replace(chosen, threshold=min(1.0, cut.cosine)), cut
 
 
 def _checked(args: argparse.Namespace) -> "ClusterOptions":
-    """What is asked for; what cannot be done is refused before the model is loaded."""
     from ...cluster.clusterings import checked_options
-    from ...errors import BadInput
 
     calibration_options.check_calibration(args)
     if args.fdr is not None and (args.k is not None or args.threshold is not None):
         raise BadInput("--fdr chooses the threshold; expected it, -k or --threshold")
-    options = checked_options(args.method, args.k, args.threshold if args.fdr is None else 1.0, args.min_size)
-    if args.show < 0:
-        raise BadInput(f"--show is {args.show}; expected 0 or more clusters")
-    if not 0 < args.max_memory < float("inf"):
-        raise BadInput(f"--max-memory is {args.max_memory}; expected a number of GB above 0")
+    chosen = checked_options(args.method, args.k, args.threshold if args.fdr is None else 1.0, args.min_size)
     if args.seed < 0:
         raise BadInput(f"--seed is {args.seed}; expected 0 or more")
     if args.output is not None:
         check_rows_file(args.output, input_files(args.file))
-    check_map(args)
-    memory, progress = int(args.max_memory * 1e9), not args.quiet and None
-    return replace(options, seed=args.seed, memory=memory, show_progress_bar=progress)
+    _check_map(args)
+    return replace(chosen, seed=args.seed, progress=not args.quiet and None)
 
 
 def _check_columns(table: TextRows, output: Path | None) -> None:
-    from ...errors import BadInput
-
     taken = [name for name in (CLUSTER, NAME) if name in table.columns]
     if output is not None and output.suffix.lower() == ".txt":
         raise BadInput(f"{output} would hold texts alone; write their clusters to .csv, .tsv, .jsonl or .parquet")
@@ -193,9 +148,9 @@ def _write(output: Path, table: TextRows, label_of: dict[str, int], summaries: "
     write_rows(output, columns, table.text_column)
 
 
-def _settings(args: argparse.Namespace, options: "ClusterOptions") -> dict[str, Any]:
-    amount = {"k": options.k, "threshold": options.threshold, "min_size": options.min_size, "seed": options.seed}
-    return {"method": args.method, **amount, **({"layout": layout_name(args)} if args.map is not None else {})}
+def _settings(args: argparse.Namespace, chosen: "ClusterOptions") -> dict[str, Any]:
+    amount = {name: getattr(chosen, name) for name in ("k", "threshold", "min_size", "seed")}
+    return {"method": args.method, **amount, **({"layout": _layout_name(args)} if args.map is not None else {})}
 
 
 def _as_json(summary: "ClusterSummary", texts: list[str]) -> dict[str, Any]:
@@ -210,8 +165,89 @@ def _as_json(summary: "ClusterSummary", texts: list[str]) -> dict[str, Any]:
 
 
 def _summary(texts: int, in_none: int, clusters: int, least: int, args: argparse.Namespace) -> str:
-    """How many texts are in how many clusters; where some are in none, also how small a cluster may be."""
+    """How many texts are in how many clusters; if some are in none, also how small a cluster may be."""
     grouped = counted_of(texts - in_none, counted(texts, "distinct text"), "is", "are")
     written = "".join(f"; written: {path}" for path in (args.output, args.map) if path is not None)
     of, hint = (f" of {least} texts or more", "; for smaller ones: --min-size") if in_none and least > 1 else ("", "")
     return f"{grouped} in {counted(clusters, 'cluster')}{of} ({args.method}){hint}{written}"
+
+
+def show_clusters(summaries: "Sequence[ClusterSummary]", texts: Sequence[str]) -> None:
+    """A table of the largest clusters: number, size, mean cosine to the centre, name, and the most central text."""
+    from rich.table import Column, Table
+
+    from ..terminal_tables import escape, one_line, printable
+
+    columns = [Column(name, justify="right", no_wrap=True) for name in ("#", "texts", "cosine")]
+    wide = [Column(name, ratio=ratio, no_wrap=True, overflow="ellipsis") for name, ratio in (("name", 2), ("text", 3))]
+    table = Table(*columns, *wide, box=None, pad_edge=False, header_style="dim", expand=True)
+    for summary in summaries[:SHOWN]:
+        numbers = (str(summary.number + 1), f"{summary.size:,}", f"{summary.cosine:.2f}")
+        table.add_row(*numbers, escape(summary.name), escape(one_line(texts[summary.central[0]])))
+    if summaries:
+        printable(table, WIDEST)
+    if len(summaries) > SHOWN:
+        print(f"{counted(len(summaries) - SHOWN, 'more cluster is', 'more clusters are')} not shown: --json prints all")
+
+
+def _check_map(args: argparse.Namespace) -> None:
+    from ...cluster.maps.layout import LAYOUTS
+    from ...runtime.arguments import known_name
+    from ...runtime.installation import missing_extra
+
+    if args.layout is not None:
+        known_name("--layout", args.layout, LAYOUTS)
+    if args.map is None:
+        if args.layout is not None:
+            raise BadInput(f"--layout {args.layout} places texts on a map, and there is no --map FILE")
+        return
+    check_new_file(args.map, MAPS, input_files(args.file))
+    if args.output is not None and args.output.resolve() == args.map.resolve():
+        raise BadInput(f"--map and -o are one file, {args.map}; give them two names")
+    if args.layout == "t-sne" and find_spec("sklearn") is None:
+        raise missing_extra("scikit-learn", "map", "a map by t-sne")
+    if args.map.suffix.lower() != ".html" and find_spec("matplotlib") is None:
+        raise missing_extra("matplotlib", "map", "a map as a picture (a map in .html needs no package)")
+
+
+def _layout_name(args: argparse.Namespace) -> str:
+    return args.layout or ("t-sne" if find_spec("sklearn") is not None else "pca")
+
+
+def _write_map(
+    args: argparse.Namespace, texts: list[str], vectors: Any, labels: Any, summaries: "list[ClusterSummary]"
+) -> None:
+    from ...cluster.maps.cluster_map import ClusterMap
+    from ...cluster.maps.layout import map_layout
+    from ...runtime.installation import install_hint
+
+    layout = _layout_name(args)
+    if not args.quiet and args.layout is None and layout == "pca":
+        note(f"The map shows two principal components only; by t-SNE: {install_hint('map')}")
+    if not args.quiet and layout == "t-sne" and len(texts) >= SLOW:
+        note(f"Placing {len(texts):,} texts by t-SNE (--layout pca is instant) …")
+    source = "standard input" if args.file == "-" else Path(args.file).name
+    title = f"{source}: {counted(len(texts), 'text')} in {counted(len(summaries), 'cluster')}"
+    places = map_layout(vectors, layout, seed=args.seed)
+    shown = ClusterMap(title, places, labels, texts, [summary.name for summary in summaries])
+    MAPS[args.map.suffix.lower()](shown, args.map)
+
+
+def _page(shown: "ClusterMap", path: Path) -> None:
+    from ...cluster.maps.page import write_page
+
+    write_page(shown, path)
+
+
+def _picture(shown: "ClusterMap", path: Path) -> None:
+    from ...cluster.maps.plot import draw_map
+
+    draw_map(shown, path)
+
+
+MAPS: "dict[str, Callable[[ClusterMap, Path], None]]" = {
+    ".html": _page,
+    ".png": _picture,
+    ".svg": _picture,
+    ".pdf": _picture,
+}

@@ -1,19 +1,19 @@
-"""`likewise duplicates`: groups of equal and nearly equal texts, and a file without the copies."""
+"""Finds groups of texts that say the same, and the text that represents each group."""
 
 import argparse
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ...errors import BadInput
 from ...wording import counted, counted_of
 from .. import calibration_options
-from ..model_options import add_model, add_overflow, load_from_options
-from ..output import print_json
+from ..model_options import add_model, add_overflow
+from ..output import note, print_json
+from ..parser import options
 from ..sources import input_files
-from .significant_pairs import significant_pairs
 from .text_file import FORMATS, TextRows, add_file, check_rows_file, read_text_rows, write_rows
 
 EPILOG = f"""examples:
@@ -30,50 +30,26 @@ neighbours joins texts that differ. Equal texts are always copies. -o writes the
 columns, in their order. --groups writes a row for every text that has copies or is one: group (1 is the largest), row,
 score (the cosine to the representative, which comes first, with 1) and text. Rows are counted from 1.
 
-With --fdr the least cosine is that from which on pairs are more similar than chance. What is more similar than chance
-need not say the same: look at the groups before using it to delete rows."""
+With --fdr, pairs above the least cosine are more similar than chance. Texts that are more similar than chance need not
+say the same: look at the groups before using it to delete rows."""
 
 NEARLY_EQUAL = 0.95
 SHOWN = 20
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "duplicates",
-        description="Finds groups of texts that say the same, and the text that represents each group.",
-        epilog=EPILOG,
-    )
-    add_file(parser)
-    parser.add_argument(
-        "--above",
-        type=float,
-        metavar="X",
-        help="least cosine of a copy to its representative; 1 finds only equal vectors (default: "
-        f"{NEARLY_EQUAL}, or by --fdr)",
-    )
-    calibration_options.add_calibration(parser, "copies")
-    parser.add_argument(
-        "-k", type=int, default=SHOWN, metavar="N", help="number of groups to show (default: %(default)s)"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        help="file to write without the copies: .txt, .csv, .tsv, .jsonl or .parquet",
-    )
-    parser.add_argument(
-        "--groups",
-        metavar="FILE",
-        type=Path,
-        help="file to write the groups to: .csv, .tsv, .jsonl or .parquet",
-    )
-    parser.add_argument("--json", action="store_true", help="print all groups as JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no groups")
-    add_overflow(parser)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_file(add)
+    default = f"(default: {NEARLY_EQUAL}, or by --fdr)"
+    add("--above X", f"least cosine of a copy to its representative; 1 finds only equal vectors {default}")
+    calibration_options.add_calibration(add, "copies")
+    add("-k N", "number of groups to show", SHOWN)
+    add("-o --output FILE", "file to write without the copies: .txt, .csv, .tsv, .jsonl or .parquet", type=Path)
+    add("--groups FILE", "file to write the groups to: .csv, .tsv, .jsonl or .parquet", type=Path)
+    add("--json", "print all groups as JSON")
+    add("-q --quiet", "show no progress and no groups")
+    add_overflow(add)
     add_model(parser)
-    parser.set_defaults(run=run)
 
 
 @dataclass(frozen=True)
@@ -95,17 +71,14 @@ class DuplicateGroup:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Find the groups, print them, and write the rows that are left."""
     above = _check(args)
-    calibration = calibration_options.load_calibration(args)
-    table = read_text_rows(args.file, args.column)
-    embedder, progress = load_from_options(args), not args.quiet and None
-    calibration_options.check_same_model(calibration, embedder, args.model)
+    table, progress = read_text_rows(args.file, args.column), not args.quiet and None
+    embedder, calibration = calibration_options.load_with_calibration(args)
     distinct = list(dict.fromkeys(table.texts))
     vectors = embedder.encode(distinct, overflow=args.overflow, show_progress_bar=progress)
     cut = None
     if args.fdr is not None and calibration is not None:
-        _, cut = significant_pairs(vectors, calibration, args.fdr, progress)
+        _, cut = calibration_options.significant_pairs(vectors, calibration, args.fdr, progress)
         above = min(1.0, cut.cosine)
     groups = duplicate_groups(table.texts, distinct, vectors, above, progress)
     copies = {copy.row - 1 for group in groups for copy in group.copies}
@@ -124,13 +97,12 @@ def run(args: argparse.Namespace) -> int:
     elif not args.quiet:
         show_groups(groups, args.k)
         least = f"cosine {above:g} or more" if cut is None else calibration_options.cut_off_in_words(cut)
-        print(_summary(len(table.texts), len(copies), len(groups), least, args.output), file=sys.stderr)
+        note(_summary(len(table.texts), len(copies), len(groups), least, args.output))
     return 0
 
 
 def _check(args: argparse.Namespace) -> float:
-    """Refuse, before the model is loaded, what cannot be done; the least cosine of a copy."""
-    from ...errors import BadInput
+    """The least cosine of a copy; options that cannot be used are refused before the model is loaded."""
     from ...files import check_table
 
     calibration_options.check_calibration(args)

@@ -1,110 +1,88 @@
-"""`likewise explain`: which words make two texts similar; in colours, as a page, a picture or JSON."""
+"""Divides the cosine of two texts among pairs of their words, exactly, and shows which words make them similar."""
 
 import argparse
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...errors import BadInput
 from ..model_options import add_model, add_overflow, load_from_options
-from ..output import print_json
+from ..output import note, plot_module, print_json
+from ..parser import options
+from ..sources import check_new_file
 
 if TYPE_CHECKING:
     from ...explain import PairExplanation, Word
 
 EPILOG = """examples:
   likewise explain "A cat sleeps on the sofa." "The kitten naps on a couch."
-  likewise explain "A cat sleeps." "A kitten naps." --html why.html --png why.png
+  likewise explain "A cat sleeps." "A kitten naps." -o why.html -o why.png
   likewise explain "A cat sleeps." "A kitten naps." -m all-MiniLM-L6-v2 --json
 
-The cosine is a sum over all pairs of a word of the first text and one of the second; what is shown are the parts of
-this sum, × 100. A word's vector depends on its sentence, so its part says where the similarity is carried, not what
+The cosine is a sum over all pairs of a word of the first text and one of the second; the parts of this sum are shown,
+× 100. A word's vector depends on its sentence, so its part says where the similarity is carried, not what
 the word alone would do. [CLS] and other tokens that the model adds have their parts too.
 
 This is exact for models whose pooling is mean, mean-sqrt-len, weighted-mean, SBERT-WK or a fusion of means, and whose
 heads are linear; others are refused."""
 
-PICTURES = (".png", ".pdf", ".svg")
-PAGES = (".html", ".htm")
+PLOT, HEAT_MAP = "explain.plots", "drawing a heat map"
 STRONGEST = 0.75  # of a colour's way from the background, for the greatest contribution
 ADDS, TAKES = (213, 94, 0), (0, 114, 178)
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "explain",
-        description="Divides the cosine of two texts among pairs of their words, exactly, and shows which words make "
-        "them similar.",
-        epilog=EPILOG,
-    )
-    parser.add_argument("first", metavar="TEXT", help="the first text")
-    parser.add_argument("second", metavar="TEXT", help="the second text")
-    parser.add_argument(
-        "-k", type=int, default=8, metavar="N", help="number of word pairs to list (default: %(default)s)"
-    )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with colours and a table of word pairs")
-    parser.add_argument("--png", type=Path, metavar="FILE", help="draw a heat map: .png, .pdf or .svg (extra: map)")
-    parser.add_argument("--json", action="store_true", help="print words and all contributions as JSON")
-    add_overflow(parser, ("warn", "error", "truncate"))
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("TEXT", "the first text", dest="first")
+    add("TEXT", "the second text", dest="second")
+    add("-k N", "number of word pairs to list", 8)
+    files = "file to write: .html for a page with colours and a table of word pairs, .png, .pdf or .svg for a heat map "
+    add("-o --output FILE", f"{files}(extra: map); can be given several times", type=Path, action="append", default=[])
+    add("--json", "print words and all contributions as JSON")
+    add_overflow(add, ("warn", "error", "truncate"))
     add_model(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Explain the pair; print, draw and write."""
     from ...explain import explain_pair
 
-    _check(args)
+    if args.k < 0:
+        raise BadInput(f"-k is {args.k}; expected 0 or more word pairs")
+    for path in args.output:
+        check_new_file(path, WRITERS)
+        if path.suffix.lower() != ".html":
+            plot_module(PLOT, HEAT_MAP)
     embedder = load_from_options(args)
     explanation = explain_pair(embedder, args.first, args.second, overflow=args.overflow)
-    if args.html is not None:
-        _write_page(explanation, args)
-    if args.png is not None:
-        _heat_map().draw_explanation(explanation, args.png)
+    for path in args.output:
+        WRITERS[path.suffix.lower()](explanation, path, args.model)
     if args.json:
         print_json({"model": args.model, "fingerprint": embedder.fingerprint, **explanation.as_json()})
         return 0
     show_explanation(explanation, args.k)
-    for path in (args.html, args.png):
-        if path is not None:
-            print(f"written: {path}", file=sys.stderr)
+    for path in args.output:
+        note(f"written: {path}")
     return 0
 
 
-def _check(args: argparse.Namespace) -> None:
-    """Find out before the work what cannot be done."""
-    from ...errors import BadInput
-    from ...runtime.atomic_files import check_ending, check_writable_file
-
-    if args.k < 0:
-        raise BadInput(f"-k is {args.k}; expected 0 or more word pairs")
-    for path, endings in ((args.html, PAGES), (args.png, PICTURES)):
-        if path is not None:
-            check_ending(path, endings)
-            check_writable_file(path)
-    if args.png is not None:
-        _heat_map()
-
-
-def _heat_map() -> Any:
-    from ...runtime.installation import missing_extra
-
-    try:
-        from ...explain import plots
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        raise missing_extra("matplotlib", "map", "drawing a heat map") from None
-    return plots
-
-
-def _write_page(explanation: "PairExplanation", args: argparse.Namespace) -> None:
+def _write_page(explanation: "PairExplanation", path: Path, model: str) -> None:
     from ...explain.html_page import explanation_page
     from ...runtime.atomic_files import atomic_file
 
-    with atomic_file(args.html) as partial:
-        partial.write_text(explanation_page(explanation, args.model), "utf-8", "replace")
+    with atomic_file(path) as partial:
+        partial.write_text(explanation_page(explanation, model), "utf-8", "replace")
+
+
+def _draw(explanation: "PairExplanation", path: Path, model: str) -> None:  # noqa: ARG001
+    plot_module(PLOT, HEAT_MAP).draw_explanation(explanation, path)
+
+
+WRITERS: "dict[str, Callable[[PairExplanation, Path, str], None]]" = {
+    ".html": _write_page,
+    ".png": _draw,
+    ".pdf": _draw,
+    ".svg": _draw,
+}
 
 
 def show_explanation(explanation: "PairExplanation", most: int) -> None:

@@ -1,22 +1,21 @@
-"""`likewise pairs`: the most similar pairs of texts in a file, or translations in two."""
+"""Compares all texts of a file with each other by cosine, and shows the most similar pairs, best first."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...errors import BadInput
 from ...wording import counted
 from .. import calibration_options
-from ..model_options import add_model, add_overflow, load_from_options
-from ..output import print_json
+from ..model_options import add_model, add_overflow
+from ..output import note, print_json
+from ..parser import options
 from ..sources import input_files
-from .significant_pairs import calibrated_columns, significant_pairs
 from .text_file import FORMATS, add_file, read_texts
 
 if TYPE_CHECKING:
     from ...calibrate import Calibration, CutOff
-    from ...embedder import Embedder
     from ...search.pairs import PairColumns
 
 EPILOG = f"""examples:
@@ -41,54 +40,36 @@ the cosine divided by the mean cosine of both texts with their nearest of the ot
 SHOWN = 10
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "pairs",
-        description="Compares all texts of a file with each other by cosine, and shows the most similar pairs, best "
-        "first.",
-        epilog=EPILOG,
-    )
-    add_file(parser)
-    parser.add_argument("other", metavar="OTHER", nargs="?", help="second file, with --margin")
-    parser.add_argument(
-        "-k", type=int, metavar="N", help=f"number of pairs (default: {SHOWN}; with the options below, all)"
-    )
-    parser.add_argument("--above", type=float, metavar="X", help="only pairs with a cosine of X or more (-1 to 1)")
-    calibration_options.add_calibration(parser, "pairs")
-    parser.add_argument("--per-text", type=int, metavar="N", help="for each text, its N most similar other texts")
-    parser.add_argument(
-        "--margin",
-        type=float,
-        nargs="?",
-        const=1.0,
-        metavar="X",
-        help="translations in OTHER, each text once, with a margin of X or more (without X: 1)",
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="file to write the pairs to: .csv, .tsv, .jsonl or .parquet"
-    )
-    parser.add_argument("--json", action="store_true", help="print the pairs as JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
-    add_overflow(parser)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_file(add)
+    add("OTHER", "second file, with --margin", nargs="?")
+    add("-k N", f"number of pairs (default: {SHOWN}; with the options below, all)")
+    add("--above X", "only pairs with a cosine of X or more (-1 to 1)")
+    calibration_options.add_calibration(add, "pairs")
+    add("--per-text N", "for each text, its N most similar other texts")
+    translations = "translations in OTHER, each text once, with a margin of X or more (without X: 1)"
+    add("--margin X", translations, nargs="?", const=1.0)
+    add("-o --output FILE", "file to write the pairs to: .csv, .tsv, .jsonl or .parquet", type=Path)
+    add("--json", "print the pairs as JSON")
+    add("-q --quiet", "show no progress")
+    add_overflow(add)
     add_model(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Find the pairs, then print or write them."""
     from ...files import check_table, write_table
 
     _check(args)
-    calibration = calibration_options.load_calibration(args)
     files = [args.file, *([args.other] if args.other else [])]
     if args.output is not None:
         check_table(args.output, input_files(*files))
-    sides = [DistinctTexts.read(file, args.column) for file in files]
-    embedder = load_from_options(args)
-    calibration_options.check_same_model(calibration, embedder, args.model)
-    pairs, cut = _pairs([_encode(embedder, side, args) for side in sides], args, calibration)
-    columns = {**_columns(pairs, sides[0], sides[-1]), **calibrated_columns(pairs, calibration)}
+    sides = [DistinctTexts(list(read_texts(file, args.column))) for file in files]
+    embedder, calibration = calibration_options.load_with_calibration(args)
+    progress = not args.quiet and None
+    vectors = [embedder.encode(side.texts, overflow=args.overflow, progress=progress) for side in sides]
+    pairs, cut = _pairs(vectors, args, calibration)
+    columns = {**_columns(pairs, sides[0], sides[-1]), **calibration_options.calibrated_columns(pairs, calibration)}
     about = {"model": args.model, "fingerprint": embedder.fingerprint}
     counts = {"texts": sum(side.count for side in sides), "distinct": sum(len(side.texts) for side in sides)}
     if args.output is not None:
@@ -99,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.output is None:
         show_pairs(columns)
     if not args.json and not args.quiet:
-        print(_summary(len(pairs.i), sides, args, cut), file=sys.stderr)
+        note(_summary(len(pairs.i), sides, args, cut))
     return 0
 
 
@@ -112,19 +93,8 @@ class DistinctTexts:
         self.texts = sorted(rows, key=rows.__getitem__)
         self.rows = [rows[text] for text in self.texts]
 
-    @classmethod
-    def read(cls, file: str, column: str | None) -> "DistinctTexts":
-        """Those of a file."""
-        return cls(list(read_texts(file, column)))
-
-
-def _encode(embedder: "Embedder", side: DistinctTexts, args: argparse.Namespace) -> Any:
-    return embedder.encode(side.texts, overflow=args.overflow, show_progress_bar=not args.quiet and None)
-
 
 def _check(args: argparse.Namespace) -> None:
-    from ...errors import BadInput
-
     for name, value in (("-k", args.k), ("--per-text", args.per_text)):
         if value is not None and value < 1:
             raise BadInput(f"{name} is {value}; expected 1 or more pairs")
@@ -132,7 +102,7 @@ def _check(args: argparse.Namespace) -> None:
         raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
     calibration_options.check_calibration(args)
     if args.calibration is not None and args.margin is not None:
-        raise BadInput("--calibration is of cosines, and --margin of margins; expected one of them")
+        raise BadInput("--calibration describes cosines, and --margin ranks by margins; expected one of them")
     if sum(value is not None for value in (args.above, args.per_text, args.margin, args.fdr)) > 1:
         raise BadInput("--above, --per-text, --margin and --fdr choose pairs in different ways; expected one of them")
     if (args.other is None) != (args.margin is None):
@@ -142,9 +112,8 @@ def _check(args: argparse.Namespace) -> None:
 def _pairs(
     vectors: Sequence[Any], args: argparse.Namespace, calibration: "Calibration | None"
 ) -> "tuple[PairColumns, CutOff | None]":
-    """The pairs asked for and, with --fdr, the cut-off."""
     if args.fdr is not None and calibration is not None:
-        pairs, cut = significant_pairs(vectors[0], calibration, args.fdr, not args.quiet and None)
+        pairs, cut = calibration_options.significant_pairs(vectors[0], calibration, args.fdr, not args.quiet and None)
         return pairs.first(args.k), cut
     return _chosen_pairs(vectors, args), None
 

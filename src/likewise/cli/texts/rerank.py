@@ -1,11 +1,16 @@
-"""`likewise rerank`: the documents of a file that answer a query best, as a reranker scores them."""
+"""Scores each document together with the query, and prints the best."""
 
 import argparse
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..model_options import add_engine, add_overflow, add_running, prepare_runtime
 from ..output import print_json
+from ..parser import options
 from .text_file import FORMATS, add_file, read_texts
+
+if TYPE_CHECKING:
+    from ... import Reranker
 
 EPILOG = f"""examples:
   likewise rerank documents.txt -m cross-encoder/ms-marco-MiniLM-L6-v2 --query "how long do cats sleep"
@@ -19,41 +24,28 @@ sequence classifier, or a poly-encoder of likewise (which needs torch). None is 
 index in the JSON is counted from 0."""
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "rerank",
-        description="Scores each document together with the query, and prints the best.",
-        epilog=EPILOG,
-    )
-    add_file(parser)
-    parser.add_argument("--query", required=True, metavar="TEXT", help="what the documents should answer")
-    parser.add_argument(
-        "-k", type=int, default=10, metavar="N", help="number of documents to print (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--label", metavar="NAME", help="label whose probability is the score, if the model has several"
-    )
-    add_overflow(parser, ("warn", "error", "truncate"), "pairs")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    group = parser.add_argument_group("model")
-    group.add_argument(
-        "-m", "--model", required=True, metavar="RERANKER", help="reranker: a folder, or a name on the Hugging Face hub"
-    )
-    add_engine(group)
-    add_running(group)
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add_file(add)
+    add("--query TEXT", "what the documents should answer", required=True)
+    add("-k N", "number of documents to print", 10)
+    add("--label NAME", "label whose probability is the score, if the model has several")
+    add_overflow(add, ("warn", "error", "truncate"), "pairs")
+    add("--json", "print the result as JSON")
+    add = options(parser, "model")
+    add("-m --model RERANKER", "reranker: a folder, or a name on the Hugging Face hub", required=True)
+    add_engine(add)
+    add_running(add)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the best documents."""
     from ... import Reranker
 
     documents = list(read_texts(args.file, args.column))
     prepare_runtime(args)
-    options = {"precision": args.precision, "device": args.device, "max_seq_length": args.max_seq_length}
-    reranker = Reranker.load(args.model, engine=args.engine, **options)
-    label = int(args.label) if args.label and args.label.isdigit() and args.label not in reranker.labels else args.label
+    loading = {"precision": args.precision, "device": args.device, "max_length": args.max_length}
+    reranker = Reranker.load(args.model, engine=args.engine, **loading)
+    label = label_of(reranker, args.label)
     ranking = reranker.rank(args.query, documents, args.k, label=label, overflow=args.overflow)
     if args.json:
         rows = [{"index": i, "score": score, "text": documents[i]} for i, score in ranking]
@@ -62,6 +54,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         show_ranking(ranking, documents)
     return 0
+
+
+def label_of(reranker: "Reranker", name: str | None) -> str | int | None:
+    """The label that --label names, or the number of one."""
+    return int(name) if name and name.isdigit() and name not in reranker.labels else name
 
 
 def show_ranking(ranking: Sequence[tuple[int, float]], documents: Sequence[str]) -> None:

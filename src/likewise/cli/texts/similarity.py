@@ -1,4 +1,4 @@
-"""`likewise similarity`: a readable matrix of how similar texts are, or a conversation where no texts are given."""
+"""Compares every text with every other. Higher is more similar; distances are negated."""
 
 import argparse
 import json
@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ...errors import BadInput
 from ..model_options import add_model, load_from_options
+from ..parser import options
 from ..terminal_tables import fit_line
 from .text_file import STDIN, read_texts
 
@@ -23,29 +25,19 @@ EPILOG = """examples:
 Without texts, on a terminal, it asks for sentences one after another and shows how similar each is to those before it;
 an empty line or ctrl-D ends. Elsewhere it reads one text per line from standard input."""
 
-METRICS = ("cosine", "dot", "euclidean", "manhattan")
 LARGEST_MATRIX = 40  # texts
 TEXT_COLUMNS = 60  # of the terminal, for a text beside its row
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
-    parser = verbs.add_parser(
-        "similarity",
-        description="Compares every text with every other. Higher is more similar; distances are negated.",
-        epilog=EPILOG,
-    )
-    parser.add_argument("texts", nargs="*", metavar="TEXT", help="two or more texts; - reads lines from standard input")
-    parser.add_argument(
-        "--metric", choices=METRICS, default="cosine", help="how vectors are compared (default: %(default)s)"
-    )
-    parser.add_argument("--json", action="store_true", help="print texts and matrix as JSON")
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("TEXT", "two or more texts; - reads lines from standard input", dest="texts", nargs="*")
+    add("--metric", "how vectors are compared", "cosine", choices=("cosine", "dot", "euclidean", "manhattan"))
+    add("--json", "print texts and matrix as JSON")
     add_model(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the matrix, or ask for sentences."""
     asks = not args.texts and sys.stdin is not None and sys.stdin.isatty()
     if asks and not args.json:
         ask_and_compare(load_from_options(args), args.model, args.metric)
@@ -63,8 +55,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_texts(texts: Sequence[str], as_json: bool) -> None:
-    from ...errors import BadInput
-
     if len(texts) < 2:
         raise BadInput(f"expected two or more texts to compare; got {len(texts)}")
     if len(texts) > LARGEST_MATRIX and not as_json:

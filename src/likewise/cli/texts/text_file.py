@@ -1,23 +1,23 @@
 """Texts for a verb: FILE and --column, with - for standard input, and whole rows where they are written again."""
 
-import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...errors import BadInput
+from ..sources import check_new_file
+
 STDIN = "-"
 FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl, each also compressed (.gz, .zst), or .parquet.
 Parquet needs the extra parquet, .zst the extra zstd.
-The column is --column, else the only one, else text, sentence, question, … where exactly one of these is there."""
+The column is --column, else the only one, else text, sentence, question, … if the file has exactly one of them."""
 
 
-def add_file(parser: argparse.ArgumentParser) -> None:
+def add_file(add: Callable[..., None]) -> None:
     """Add FILE and --column."""
-    parser.add_argument(
-        "file", metavar="FILE", help="file of texts: .txt, .csv, .tsv, .jsonl or .parquet; - reads standard input"
-    )
-    parser.add_argument("--column", metavar="NAME", help="column of the texts, if the file has several")
+    add("FILE", "file of texts: .txt, .csv, .tsv, .jsonl or .parquet; - reads standard input")
+    add("--column NAME", "column of the texts, if the file has several")
 
 
 def read_texts(file: str, column: str | None) -> Iterable[str]:
@@ -59,33 +59,26 @@ def read_text_rows(file: str, column: str | None) -> TextRows:
 
 
 def check_rows_file(path: Path, inputs: Iterable[Path]) -> None:
-    """Refuse, before the work, a file that cannot be written, is of an unknown kind, or is one of the inputs."""
+    """As check_table does, but .txt is accepted too."""
     from ...files import check_table
-    from ...runtime.atomic_files import check_not_input, check_writable_file
 
-    if not _is_lines(path):
+    if path.suffix.lower() == ".txt":
+        check_new_file(path, (".txt",), inputs)
+    else:
         check_table(path, inputs)
-        return
-    check_not_input(path, inputs)
-    check_writable_file(path)
 
 
 def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: str) -> None:
     """Write the columns; a .txt file gets the texts alone, one per line."""
     from ...files import write_table
 
-    if _is_lines(path):
+    if path.suffix.lower() == ".txt":
         _write_lines(path, columns[text_column])
     else:
         write_table(path, columns)
 
 
-def _is_lines(path: Path) -> bool:
-    return path.suffix.lower() == ".txt"
-
-
 def _write_lines(path: Path, texts: Sequence[str]) -> None:
-    from ...errors import BadInput
     from ...runtime.atomic_files import atomic_file
 
     broken = next((text for text in texts if len(text.splitlines()) > 1), None)

@@ -1,18 +1,27 @@
-"""From the command's configuration to data and model in memory, ready to train."""
+"""From the command's configuration to data and model in memory: an embedder, or a reranker of either kind."""
 
 from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from ...data.column_names import ColumnNames
+from ...data.column_names import NLI_LABELS, ColumnNames
+from ...engines.torch.torch_embedder import TorchEmbedder
+from ...errors import BadInput, BadModel
+from ...reranker import CrossEncoder, PolyEncoder
+from ...reranker.torch_reranker import TorchReranker
+from ...runtime.devices import device_and_dtype
 from ...train.data.schedule import DataSource
 from ...train.data.sources import load_data
 from ...train.evaluators import PairEvaluator, load_evaluator
+from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, RerankerObjective
 from ...train.output.run_folder import TrainingJob
 from ...train.run import training_job
+from ...train.setting_fields import settings_of
+from ...train.step.trainable import Trainable
 from ..model_options import prepare_runtime, set_threads
-from .config import DataOptions, Kind, TrainCommand
-from .model_kinds import KINDS, expected_labels, start_model
+from .config import CommandOptions, DataOptions, Kind, TrainCommand
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +43,9 @@ def prepare_training(command: TrainCommand) -> ReadyToTrain:
     set_threads(Namespace(threads=options.threads))
     prepare_runtime(Namespace(device=options.device))
     sources = [data_source(one, options.kind) for one in command.data]
-    labels = expected_labels(command, [source.objective for source in sources])
+    labels = _expected_labels(command, [source.objective for source in sources])
     evaluator = _evaluator(command, len(labels))
-    model = start_model(command, labels)
+    model = STARTS[options.kind](options, labels, command.settings.seed)
     job = training_job(options.model or "", model, sources, command.settings, evaluator)
     return ReadyToTrain(command=command, job=replace(job, recipe=options.recipe), evaluator=evaluator)
 
@@ -44,7 +53,7 @@ def prepare_training(command: TrainCommand) -> ReadyToTrain:
 def data_source(one: DataOptions, kind: Kind = "embedder") -> DataSource:
     """The rows of one --data with their objective."""
     columns = ColumnNames.parse(one.columns, one.labels, one.where)
-    objectives = KINDS[kind].objectives
+    objectives = OBJECTIVES if kind == "embedder" else RERANKER_OBJECTIVES
     return load_data(one.file, one.objective, columns, objectives=objectives, licence=one.licence, hub=one.hub)
 
 
@@ -58,3 +67,72 @@ def _evaluator(command: TrainCommand, labels: int) -> PairEvaluator | None:
         return load_evaluator(options.dev, ColumnNames.parse(options.dev_columns, texts), labels=labels)
     pairs = [pair for one in command.data for pair in one.columns]
     return load_evaluator(options.dev, training_columns=ColumnNames.parse(pairs, texts), labels=labels)
+
+
+def _expected_labels(command: TrainCommand, objectives: Sequence[Objective]) -> Sequence[str]:
+    """The names of the labels that a reranker needs for these objectives; none for an embedder."""
+    counts = [objective.num_labels for objective in objectives if isinstance(objective, RerankerObjective)]
+    if not counts:
+        return ()
+    if len(set(counts)) > 1:
+        numbers = " and ".join(map(str, sorted(set(counts))))
+        raise BadInput(f"the data are for models of {numbers} labels; expected the same number for all")
+    names = next((one.labels for one in command.data if one.labels), NLI_LABELS)
+    return names if len(names) == counts[0] > 1 else tuple(f"LABEL_{i}" for i in range(counts[0]))
+
+
+def _start_poly_encoder(options: CommandOptions, labels: Sequence[str], seed: int) -> Trainable:  # noqa: ARG001
+    reranker = _saved_reranker(options)
+    if isinstance(reranker, PolyEncoder):
+        _check_not_new(options, reranker)
+        return reranker
+    return PolyEncoder.start(_start_embedder(options), options.poly_codes, seed=seed)
+
+
+def _start_cross_encoder(options: CommandOptions, labels: Sequence[str], seed: int) -> Trainable:
+    reranker = _saved_reranker(options)
+    if reranker is not None and reranker.kind == options.kind and len(reranker.labels) == len(labels):
+        _check_label_order(reranker.labels, labels)
+        return reranker
+    source = options.model or "" if reranker is None else reranker
+    new = CrossEncoder.start(source, list(labels), seed=seed, max_length=options.max_length)
+    return new.to(device_and_dtype(options.device, "fp32")[0])
+
+
+def _check_not_new(options: CommandOptions, reranker: PolyEncoder) -> None:
+    codes, pooling = len(reranker.codes), reranker.pooling.spec
+    if options.poly_codes not in (codes, settings_of(CommandOptions)["poly_codes"].default):
+        raise BadInput(f"{options.model} is a poly-encoder of {codes} codes already; leave out poly_codes")
+    if options.pooling not in (None, pooling):
+        raise BadInput(f"{options.model} is a poly-encoder already, with the pooling {pooling}; leave out --pooling")
+
+
+def _start_embedder(options: CommandOptions, labels: Sequence[str] = (), seed: int = 0) -> TorchEmbedder:  # noqa: ARG001
+    loading: dict[str, Any] = {"pooling": options.pooling, "max_length": options.max_length}
+    return TorchEmbedder.load(options.model or "", precision="fp32", device=options.device, **loading)
+
+
+def _saved_reranker(options: CommandOptions) -> TorchReranker | None:
+    if options.pooling is not None and options.kind == "cross-encoder":
+        raise BadInput(f"a cross-encoder has no pooling; leave out --pooling {options.pooling}")
+    loading: dict[str, Any] = {"device": options.device, "max_length": options.max_length}
+    try:
+        return TorchReranker.load(options.model or "", precision="fp32", **loading)
+    except BadModel:  # a folder that is not a model at all is reported when a new one is started from it
+        return None
+
+
+def _check_label_order(model_labels: Sequence[str], data_labels: Sequence[str]) -> None:
+    if set(model_labels) == set(data_labels) and list(model_labels) != list(data_labels):
+        raise BadInput(
+            f"the model's labels are {', '.join(model_labels)}, and the data's are numbered as "
+            f"{', '.join(data_labels)}; use --labels {','.join(model_labels)}"
+        )
+
+
+STARTS: Mapping[Kind, Callable[[CommandOptions, Sequence[str], int], Trainable]] = {
+    "embedder": _start_embedder,
+    "cross-encoder": _start_cross_encoder,
+    "poly-encoder": _start_poly_encoder,
+}
+"""What starts a model of each --kind: the saved one if it is of that kind with these labels, else a new one."""

@@ -1,16 +1,17 @@
-"""likewise train: from pairs, triplets or scores to a trained model; an interrupted run resumes."""
+"""Trains a sentence encoder or a reranker, and saves it with its log, curve, record and model card."""
 
 import argparse
 import shutil
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.atomic_files import check_not_input, check_writable_file, check_writable_folder
+from ...runtime.atomic_files import check_not_input, check_writable_file
 from ...runtime.lazy_imports import require_torch
 from ...wording import counted
-from ..output import print_json
-from ..sources import input_files, model_folders
+from ..output import note, print_json
+from ..parser import options
+from ..sources import check_new_folder, input_files
 from .config import add_flags, train_command
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .build import ReadyToTrain
     from .config import TrainCommand
 
-EXAMPLES = """examples:
+EPILOG = """examples:
   likewise train all-MiniLM-L6-v2 --data stsb/train --objective cosent --dev stsb/dev --output out/
   likewise train bert-base-uncased --data pairs.parquet@contrastive --batch-size 64 --learning-rate 2e-5 -o out/
   likewise train MODEL --data nli.csv@classification --data stsb/train@cosent --dev stsb/dev -o out/
@@ -29,7 +30,8 @@ EXAMPLES = """examples:
 The same command again resumes from the last checkpoint. Several processes, for example one per GPU, train as one:
   torchrun --nproc-per-node 2 -m likewise train MODEL --data … --output out/
 
-A TOML file uses the same names with underscores:
+A TOML file uses the same names with underscores, and has more: poly_codes, recipe, and every field of
+likewise.train.TrainSettings, such as ema_decay or lora_alpha:
   model = "bert-base-uncased"
   output = "out"
   dev = "stsb/dev"
@@ -41,59 +43,39 @@ A TOML file uses the same names with underscores:
   columns = {anchor = "question", positive = "answer"}"""
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb and its flags."""
-    verb = verbs.add_parser(
-        "train",
-        usage="likewise train MODEL|CONFIG.toml --data FILE@OBJECTIVE [--data …] --output FOLDER [options]",
-        description="Train a sentence encoder or a reranker, and save it with its log, curve, record and model card.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    verb.add_argument(
-        "model_or_config",
-        nargs="?",
-        metavar="MODEL|CONFIG.toml",
-        help="the model to train (as --model), or a TOML file with all settings",
-    )
-    groups = {"data": verb.add_argument_group("data"), "model": verb.add_argument_group("model")}
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "likewise train MODEL|CONFIG.toml --data FILE@OBJECTIVE [--data …] --output FOLDER [options]"
+    first = "the model to train (as --model), or a TOML file with all settings"
+    options(parser)("MODEL|CONFIG.toml", first, dest="model_or_config", nargs="?")
+    groups = {"data": options(parser, "data"), "model": options(parser, "model")}
     _add_data_flags(groups["data"])
-    add_flags(verb, groups)
-    other = verb.add_argument_group("other")
-    other.add_argument("--dry-run", action="store_true", help="show the plan and one batch without training")
-    other.add_argument(
-        "--fresh", action="store_true", help="start over: delete the checkpoints and the finished run in --output"
-    )
-    other.add_argument("--json", action="store_true", help="print the record of the run as JSON")
-    other.add_argument("--list-objectives", action="store_true", help="list all objectives with columns and options")
-    verb.set_defaults(run=run)
+    add_flags(parser, groups)
+    add = options(parser, "other")
+    add("--dry-run", "show the plan and one batch without training")
+    add("--fresh", "start over: delete the checkpoints and the finished run in --output")
+    add("--json", "print the record of the run as JSON")
+    add("-q --quiet", "show no progress")
+    add("--list-objectives", "list all objectives with columns and options")
 
 
-def _add_data_flags(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument(
-        "--data",
-        action="append",
-        metavar="FILE[@OBJECTIVE]",
-        help="training data: .parquet, .csv, .tsv, .jsonl or the name of a data set (likewise data), and the training "
-        "objective; can be given several times, and the data are mixed",
-    )
-    group.add_argument("--objective", metavar="NAME[:OPTION=VALUE,…]", help="objective of every --data that names none")
-    group.add_argument(
-        "--columns",
-        metavar="NAME=COLUMN,…",
-        help="columns under other names: anchor=question; score=similarity/5 also scales",
-    )
-    group.add_argument("--labels", metavar="TEXT,…", help="label texts; a label's number is its position, from 0")
-    group.add_argument(
-        "--where", metavar="CONDITION", help="use only rows that satisfy this condition: label==1, score>0.5"
-    )
+def _add_data_flags(add: Callable[..., None]) -> None:
+    data = "training data: .parquet, .csv, .tsv, .jsonl or the name of a data set (likewise data), and the training "
+    data += "objective; can be given several times, and the data are mixed"
+    add("--data FILE[@OBJECTIVE]", data, action="append")
+    add("--objective NAME[:OPTION=VALUE,…]", "objective of every --data that names none")
+    add("--columns NAME=COLUMN,…", "columns under other names: anchor=question; score=similarity/5 also scales")
+    add("--labels TEXT,…", "label texts; a label's number is its position, from 0")
+    add("--where CONDITION", "use only rows that satisfy this condition: label==1, score>0.5")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, save and report; 130 where the run was interrupted."""
+    """Train, save and report; 130 if the run was interrupted."""
     require_torch("likewise train")
     if args.list_objectives:
-        return _list_objectives()
+        from ...train.objectives import objectives_text
+
+        print(objectives_text(min(100, shutil.get_terminal_size().columns)))
+        return 0
     command = train_command(args)
     _check_outputs(command)
     from ...train.step.processes import process_group
@@ -102,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     with process_group() as processes:
         prepared = prepare_training(command)
         if not args.dry_run:
-            return _train_or_interrupt(prepared, args, processes)
+            return _train(prepared, args, processes)
         if processes.is_main:
             from .dry_run import dry_run
 
@@ -110,46 +92,28 @@ def run(args: argparse.Namespace) -> int:
         return 0
 
 
-def _list_objectives() -> int:
-    from ...train.objectives import objectives_text
-
-    print(objectives_text(min(100, shutil.get_terminal_size().columns)))
-    return 0
-
-
 def _check_outputs(command: "TrainCommand") -> None:
     """Refuse, before training, outputs that cannot be written to, or that are inputs."""
-    options = command.options
-    inputs = input_files(options.dev, *(one.file for one in command.data))
-    if options.output:
-        folder = Path(options.output)
-        check_not_input(folder, model_folders(options.model or ""))
-        check_not_input(folder / "log.jsonl", inputs)
-        check_writable_folder(folder)
-    if options.record is not None:
-        check_not_input(Path(options.record), inputs)
-        check_writable_file(Path(options.record))
-
-
-def _train_or_interrupt(prepared: "ReadyToTrain", args: argparse.Namespace, processes: "Processes") -> int:
-    try:
-        return _train(prepared, args, processes)
-    except KeyboardInterrupt:
-        print(
-            f"\nlikewise: stopped at once; the last checkpoint, if any, is in {prepared.folder}, and the same command "
-            "resumes from it",
-            file=sys.stderr,
-        )
-        return 130
+    chosen = command.options
+    inputs = input_files(chosen.dev, *(one.file for one in command.data))
+    if chosen.output:
+        check_not_input(Path(chosen.output) / "log.jsonl", inputs)
+        check_new_folder(Path(chosen.output), chosen.model or "")
+    if chosen.record is not None:
+        check_not_input(Path(chosen.record), inputs)
+        check_writable_file(Path(chosen.record))
 
 
 def _train(prepared: "ReadyToTrain", args: argparse.Namespace, processes: "Processes") -> int:
-    """Every process trains; the main one prints and saves."""
     from ...train.output.record import append_result_line
     from ...train.output.run_folder import run_in_folder
 
     folder = prepared.folder
-    finished = run_in_folder(folder, prepared.job, resume=not args.fresh, is_main=processes.is_main)
+    try:
+        finished = run_in_folder(folder, prepared.job, resume=not args.fresh, is_main=processes.is_main)
+    except KeyboardInterrupt:
+        note(f"\nlikewise: stopped at once; the same command resumes from the last checkpoint in {folder}, if any")
+        return 130
     if finished.result.interrupted:
         return 130
     if finished.record is not None and processes.is_main:
@@ -172,8 +136,5 @@ def _print_result(record: dict[str, Any], folder: Path, as_json: bool) -> None:
     best = f", best score at step {result['best_step']:,}" if result["best_step"] else ""
     early = "; stopped early because the score no longer improved" if result["stopped_early"] else ""
     print(f"{counted(result['steps'], 'step')} in {result['seconds']:,.0f} s{best}{early}")
-    print(f"saved in {folder}: the model, README.md, run.json, log.jsonl{_curve(folder)}")
-
-
-def _curve(folder: Path) -> str:
-    return ", curve.png" if (folder / "curve.png").exists() else ""
+    curve = ", curve.png" if (folder / "curve.png").exists() else ""
+    print(f"saved in {folder}: the model, README.md, run.json, log.jsonl{curve}")

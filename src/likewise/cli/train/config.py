@@ -1,7 +1,7 @@
 """The configuration of `likewise train`, from flags and from a TOML file: one list of names for both."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,14 +9,17 @@ from typing import Annotated, Any, Literal
 from ...errors import BadInput
 from ...train.setting_fields import Setting, check_known, from_settings, settings_of
 from ...train.settings import TrainSettings
+from ..parser import options
 from ..sources import objectives_hint
 
 Kind = Literal["embedder", "cross-encoder", "poly-encoder"]
 
 DATA_FLAGS = ("objective", "columns", "labels", "where")
 """Flags that belong to --data."""
-FLAGS = {"show_progress_bar": "progress"}
-"""Flags that are not named as their setting: on a command line, --no-progress is usual."""
+FILE_ONLY = """poly_codes recipe gradient_accumulation_steps data_mixing max_grad_norm layer_lr_decay
+objective_learning_rate adam_betas adam_epsilon adam_bias_correction ema_decay lora_alpha lora_layers
+early_stopping_patience logging_steps tensorboard progress"""
+"""Settings without a flag, for the TOML file alone."""
 _MODEL = "model"
 _OUTPUT = "output and evaluation"
 _MACHINE = "device"
@@ -61,7 +64,7 @@ class CommandOptions:
         _OUTPUT,
     ] = None
     dev_columns: Annotated[
-        tuple[str, ...], "NAME=COLUMN,… of --dev; where --columns fits, it applies to --dev too", _OUTPUT
+        tuple[str, ...], "NAME=COLUMN,… of --dev; if --columns fits, it applies to --dev too", _OUTPUT
     ] = ()
     record: Annotated[str | None, "append a line about the finished run to this .jsonl file", _OUTPUT] = None
     recipe: Annotated[str | None, "name of the run, for the record and the model card", _OUTPUT] = None
@@ -82,7 +85,7 @@ class TrainCommand:
 def train_command(args: argparse.Namespace) -> TrainCommand:
     """The command of these arguments: flags first, then the file's settings, then defaults.
 
-    The file's settings must be valid even where a flag replaces them.
+    The file's settings must be valid even if a flag replaces them.
 
     Raises:
         BadInput: a name is unknown, a value has the wrong type, or something required is missing.
@@ -91,34 +94,33 @@ def train_command(args: argparse.Namespace) -> TrainCommand:
     where = str(config) if config else "the command line"
     values, data = _read_config(config) if config else ({}, [])
     flags = {name: value for name in _names() if (value := getattr(args, name, None)) is not None}
-    flags |= {"model": model} if model else {}
+    flags |= ({"model": model} if model else {}) | ({"progress": False} if args.quiet else {})
     _parsed(values, where)  # so that flags are not blamed for what is wrong in the file
-    options, settings = _parsed({**values, **flags}, "the command line" if flags else where)
+    chosen, settings = _parsed({**values, **flags}, "the command line" if flags else where)
     data = _data_of_flags(args) or _data_of_config(data, args, where)
-    for name, value, flag in (("model", options.model, "MODEL"), ("data", data, "--data FILE@OBJECTIVE")):
+    for name, value, flag in (("model", chosen.model, "MODEL"), ("data", data, "--data FILE@OBJECTIVE")):
         if not value:
             raise BadInput(f"no {name} is given; expected {flag}, or a TOML file that has it")
-    _check_used(options)
-    if not options.output and not args.dry_run:
+    _check_used(chosen)
+    if not chosen.output and not args.dry_run:
         raise BadInput("no output is given; expected --output FOLDER, or --dry-run to see what would be done")
-    return TrainCommand(options, tuple(data), settings)
+    return TrainCommand(chosen, tuple(data), settings)
 
 
-def _check_used(options: CommandOptions) -> None:
-    """Refuse options that were changed and would have no effect."""
-    if options.dev_columns and not options.dev:
+def _check_used(chosen: CommandOptions) -> None:
+    if chosen.dev_columns and not chosen.dev:
         raise BadInput("--dev-columns renames columns of --dev FILE, which was not given")
-    if options.kind != "poly-encoder" and options.poly_codes != settings_of(CommandOptions)["poly_codes"].default:
-        raise BadInput(f"--poly-codes has no effect on a model of kind {options.kind}; expected --kind poly-encoder")
+    if chosen.kind != "poly-encoder" and chosen.poly_codes != settings_of(CommandOptions)["poly_codes"].default:
+        raise BadInput(f"poly_codes has no effect on a model of kind {chosen.kind}; expected --kind poly-encoder")
 
 
-def add_flags(parser: argparse.ArgumentParser, groups: Mapping[str, "argparse._ArgumentGroup"]) -> None:
+def add_flags(parser: argparse.ArgumentParser, groups: dict[str, Callable[..., None]]) -> None:
     """Add a flag for each option and training setting, in the given groups and in new ones after them."""
-    groups = dict(groups)
     for setting in [*settings_of(CommandOptions).values(), *settings_of(TrainSettings).values()]:
-        if setting.group not in groups:
-            groups[setting.group] = parser.add_argument_group(setting.group)
-        _add_flag(groups[setting.group], setting)
+        if setting.name not in FILE_ONLY.split():
+            if setting.group not in groups:
+                groups[setting.group] = options(parser, setting.group)
+            _add_flag(groups[setting.group], setting)
 
 
 def _config_and_model(args: argparse.Namespace) -> tuple[Path | None, str | None]:
@@ -131,61 +133,36 @@ def _config_and_model(args: argparse.Namespace) -> tuple[Path | None, str | None
     return None, first or args.model
 
 
-def _add_flag(group: "argparse._ArgumentGroup", setting: Setting) -> None:
-    names = ["-m"] * (setting.name == "model") + ["-o"] * (setting.name == "output")
-    names.append("--" + FLAGS.get(setting.name, setting.name).replace("_", "-"))
+def _add_flag(add: Callable[..., None], setting: Setting) -> None:
+    short = {"model": "-m ", "output": "-o "}.get(setting.name, "")
+    spec = f"{short}--{setting.name.replace('_', '-')}"
     text = (setting.help + _shown_default(setting.default)).replace("%", "%%")
-    if setting.kind is bool and not setting.default:
-        group.add_argument(*names, action="store_const", const=True, help=text, dest=setting.name)
-    elif setting.kind is bool:
-        group.add_argument(*names, action=argparse.BooleanOptionalAction, help=text, dest=setting.name)
+    if setting.kind is bool:
+        add(spec, text, action="store_const", const=True)
     elif setting.choices:
-        group.add_argument(*names, help=text, dest=setting.name, choices=setting.choices)
+        add(spec, text, choices=setting.choices)
     else:
-        group.add_argument(*names, help=text, dest=setting.name, metavar=_metavar(setting))
+        add(f"{spec} {_metavar(setting)}", text, type=str)  # parsed with the settings of the file
 
 
 def _shown_default(default: Any) -> str:
-    if default in (None, ()):
+    if default in (None, (), False):
         return ""
-    if isinstance(default, bool):
-        return f" (default: {'on' if default else 'off'})"
-    values = default if isinstance(default, tuple) else (default,)
-    return f" (default: {','.join(_number_as_typed(value) for value in values)})"
-
-
-def _number_as_typed(value: Any) -> str:
-    """2e-05 → 2e-5"""
-    return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
+    return f" (default: {default:g})".replace("e-0", "e-") if isinstance(default, float) else f" (default: {default})"
 
 
 def _metavar(setting: Setting) -> str:
-    by_name = {
-        "dev": "FILE",
-        "output": "FOLDER",
-        "record": "FILE",
-        "recipe": "NAME",
-        "dev_columns": "NAME=COLUMN,…",
-        "max_seq_length": "TOKENS",
-        "max_tokens_per_step": "TOKENS",
-        "freeze": "PART,…",
-        "lora_layers": "LAYER,…",
-        "adam_betas": "X,X",
-        "objective_learning_rate": "X",
-        "max_steps": "N",
-    }
+    by_name = {"dev": "FILE", "output": "FOLDER", "record": "FILE", "max_length": "TOKENS", "freeze": "PART,…"}
+    by_name |= {"dev_columns": "NAME=COLUMN,…", "max_tokens_per_step": "TOKENS", "max_steps": "N", "threads": "N"}
     by_kind = {int: "N", float: "X"}
     return by_name.get(setting.name) or by_kind.get(setting.kind) or setting.name.rpartition("_")[2].upper()
 
 
 def _parsed(values: Mapping[str, Any], where: str) -> tuple[CommandOptions, TrainSettings]:
-    def of(holder: type) -> dict[str, Any]:
-        return {name: value for name, value in values.items() if name in settings_of(holder)}
-
-    return (
-        from_settings(CommandOptions, of(CommandOptions), where),
-        from_settings(TrainSettings, of(TrainSettings), where),
-    )
+    known = settings_of(CommandOptions)
+    chosen = {name: value for name, value in values.items() if name in known}
+    others = {name: value for name, value in values.items() if name not in known}
+    return from_settings(CommandOptions, chosen, where), from_settings(TrainSettings, others, where)
 
 
 def _names() -> list[str]:
@@ -205,7 +182,8 @@ def _read_config(path: Path) -> tuple[dict[str, Any], list[DataOptions]]:
     tables = values.pop("data", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise BadInput(f"{path}: data is {tables!r}; expected tables, [[data]], each with file and objective")
-    values |= {name: _column_pairs(values[name]) for name in ("dev_columns",) if name in values}
+    if "dev_columns" in values:
+        values["dev_columns"] = _column_pairs(values["dev_columns"])
     return values, [_data_table(table, f"{path}, data {i}") for i, table in enumerate(tables, 1)]
 
 

@@ -98,7 +98,6 @@ def _objective(described: Mapping[str, Any]) -> str:
 
 
 def _show_batch(job: TrainingJob, source: DataSource, batch: "Batch") -> None:
-    """Some rows of the first batch in word pieces, and which candidates are not used as negatives."""
     names = list(getattr(source.rows, "texts", ()))
     aligned(f"\nThe first batch, {counted(len(batch), 'row')} of {source.name}, starts like this; the model reads:")
     rows = table(">row", "column", "word pieces")

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from . import models, util
     from .cross_encoder import CrossEncoder
     from .sentence_transformer import SentenceTransformer
-    from .util.bucket_quantization import quantize_embeddings
-    from .util.similarity_functions import SimilarityFunction
+    from .util import SimilarityFunction, quantize_embeddings
 
 __all__ = [
     "CrossEncoder",
@@ -39,12 +38,10 @@ __version__ = "6.2.0"
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "util.bucket_quantization": ["quantize_embeddings"],
+        "util": ["SimilarityFunction", "quantize_embeddings"],
         "cross_encoder": ["CrossEncoder"],
         "sentence_transformer": ["SentenceTransformer"],
-        "util.similarity_functions": ["SimilarityFunction"],
         "models": [],
-        "util": [],
     },
     ["__version__", "stand_in"],
 )

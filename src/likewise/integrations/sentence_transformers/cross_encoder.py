@@ -18,7 +18,7 @@ from ...text.inputs import describe_value, is_list_of_rows
 from .drop_in_model import DropInModel, accepts_older_names, shows_progress
 from .loading import check_constructor, load_model, load_options, refuse
 from .sentence_transformer import as_output
-from .util.tensors import as_array, as_tensor
+from .util import as_array, as_tensor
 
 Activation = str | Callable[[Any], Any]
 """A name, such as `"Sigmoid"` or `"torch.nn.Identity"`, or a function of a tensor (of an array, without torch)."""
@@ -100,13 +100,8 @@ class CrossEncoder(DropInModel[Reranker]):
         _activated(np.zeros((1, self.num_labels), np.float32), activation)  # one that is unknown is refused now
         self._activation = activation
 
-    max_length = DropInModel.max_seq_length
-    """The older name."""
-
-    @property
-    def default_activation_function(self) -> Any:
-        """The older name of `activation_fn`."""
-        return self.activation_fn
+    max_length = DropInModel.max_seq_length  # the older names
+    default_activation_function = activation_fn
 
     @accepts_older_names(("num_workers",), sentences="inputs", activation_fct="activation_fn")
     def predict(
@@ -173,22 +168,14 @@ class CrossEncoder(DropInModel[Reranker]):
         Raises:
             BadInput: the model has several labels.
         """
+        own = ("own", "self", "query", "documents", "top_k", "return_documents")
+        options = {name: value for name, value in locals().items() if name not in own}
         if self.num_labels != 1:
             raise BadInput(
-                f"rank needs a model with one label, and this one has {self.num_labels}: "
-                f"{', '.join(self.loaded.labels)}. predict gives a score for each of them"
+                "CrossEncoder.rank() only works for models with num_labels=1. Consider using CrossEncoder.predict() "
+                f"with input pairs instead. The labels of this model are {', '.join(self.loaded.labels)}"
             )
-        scores = self.predict(
-            [[query, document] for document in documents],
-            prompt_name=prompt_name,
-            prompt=prompt,
-            batch_size=batch_size,
-            show_progress_bar=show_progress_bar,
-            activation_fn=activation_fn,
-            device=device,
-            pool=pool,
-            chunk_size=chunk_size,
-        )
+        scores = self.predict([[query, document] for document in documents], **options)
         order = np.argsort(-scores, kind="stable")[:top_k]
         texts = [{"text": documents[i]} if return_documents else {} for i in order]
         return [{"corpus_id": int(i), "score": float(scores[i]), **text} for i, text in zip(order, texts, strict=True)]

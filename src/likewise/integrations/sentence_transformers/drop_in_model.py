@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
 from ...errors import BadInput
-from ...runtime.arguments import known_name, whole_number
+from ...runtime.arguments import whole_number
 from ...runtime.lazy_imports import has_torch
 from ...text.tokenizer import max_input_length
 from .loading import refuse
@@ -80,17 +80,24 @@ class DropInModel(Generic[Model]):
         joined = {**dict.fromkeys(self.default_prompts), **own.prompts, **(prompts or {})}
         self.prompts = {name: text or "" for name, text in joined.items()}
         self.default_prompt_name = default if default is not None else own.default_prompt
-        if self.default_prompt_name is not None:
-            known_name("default_prompt_name", self.default_prompt_name, self.prompts)
+        self._named_prompt(self.default_prompt_name, "Default prompt")
 
     def _prompt_text(self, prompt: str | None, prompt_name: str | None) -> str:
         """The text put before each text; `prompt` goes before `prompt_name`, as there."""
         if prompt is not None:
             if prompt_name is not None:
-                LOGGER.warning("both prompt and prompt_name are given; prompt_name=%r is not used", prompt_name)
+                LOGGER.warning(  # as worded there, like the errors below, since applications match it
+                    "Provide either a `prompt`, a `prompt_name`, or neither, but not both. "
+                    "Ignoring the `prompt_name` in favor of `prompt`."
+                )
             return prompt
-        name = self.default_prompt_name if prompt_name is None else prompt_name
-        return "" if name is None else self.prompts[known_name("prompt_name", name, self.prompts)]
+        return self._named_prompt(self.default_prompt_name if prompt_name is None else prompt_name, "Prompt")
+
+    def _named_prompt(self, name: str | None, kind: str) -> str:
+        if name is not None and name not in self.prompts:
+            keys = list(self.prompts)
+            raise BadInput(f"{kind} name {name!r} not found in the configured prompts dictionary with keys {keys}.")
+        return "" if name is None else self.prompts[name]
 
     @property
     def _any(self) -> Any:
@@ -101,9 +108,7 @@ class DropInModel(Generic[Model]):
         """The device that computes: a `torch.device` where torch is installed, else its name."""
         return import_module("torch").device(str(self._any.device)) if has_torch() else str(self._any.device)
 
-    @property
-    def _target_device(self) -> Any:
-        return self.device
+    _target_device = device  # the older name
 
     @property
     def dtype(self) -> Any:
@@ -128,11 +133,9 @@ class DropInModel(Generic[Model]):
         return self
 
     def cpu(self) -> Any:
-        """The model on the CPU."""
         return self.to("cpu")
 
     def cuda(self, device: int | str | None = None) -> Any:
-        """The model on a GPU."""
         return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
     def eval(self) -> Any:
@@ -177,7 +180,6 @@ class DropInModel(Generic[Model]):
         model.tokenizer = replace(model.tokenizer, max_seq_length=limit)
 
     def get_max_seq_length(self) -> int:
-        """The older name of `max_seq_length`."""
         return self.max_seq_length
 
     @property
@@ -191,7 +193,6 @@ class DropInModel(Generic[Model]):
         return encoded_batch(self._any.tokenizer, inputs, prompt or "")
 
     def tokenize(self, texts: list[Any], **kwargs: Any) -> dict[str, Any]:
-        """The older name of `preprocess`."""
         return self.preprocess(texts, **kwargs)
 
     def supports(self, modality: Any) -> bool:
@@ -226,7 +227,6 @@ class DropInModel(Generic[Model]):
             self._any.save(path)
 
     def save_pretrained(self, path: str | Path, **options: Any) -> None:
-        """The other name of `save`."""
         self.save(path, **options)
 
     def _current_manifest(self) -> Any:
@@ -236,11 +236,15 @@ class DropInModel(Generic[Model]):
 
     def _check_extra(self, method: str, options: Mapping[str, Any]) -> None:
         """Refuses further options of a call; the task of a router is accepted, as no model here has one."""
-        for name, value in options.items():
-            if name == "processing_kwargs" and value:
-                raise refuse(method, name, value)
-            if name not in ("task", "processing_kwargs"):
-                raise BadInput(f"{type(self).__name__}.{method} has no option {name!r}")
+        if options.get("processing_kwargs"):
+            raise refuse(method, "processing_kwargs", options["processing_kwargs"])
+        if unknown := [name for name in options if name not in ("task", "processing_kwargs")]:
+            kind = type(self).__name__
+            raise BadInput(
+                f"{kind}.{method}() has been called with additional keyword arguments that this model does not use: "
+                f"{unknown}. As per {kind}.get_model_kwargs(), this model does not accept any additional keyword "
+                "arguments."
+            )
 
 
 def shows_progress(asked: bool | None) -> bool:
@@ -251,9 +255,7 @@ def shows_progress(asked: bool | None) -> bool:
 def accepts_older_names(unused: tuple[str, ...] = (), **renames: str) -> Callable[[Method], Method]:
     """A decorator: options by an older name are passed on by the one that they have now.
 
-    Args:
-        unused: older options that have had no effect for a while; they are left out.
-        renames: the older names, and for each the present one, which goes first where both are given.
+    Options in `unused`, which have had no effect for a while, are left out; a present name goes before an older one.
     """
 
     def decorate(method: Method) -> Method:

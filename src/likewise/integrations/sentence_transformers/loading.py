@@ -19,9 +19,7 @@ UNUSED = {
 }
 """Settings that change no vector here: attention is chosen by the engine, weights are safetensors, tokenizers fast."""
 ORGANIZATIONS = {"SentenceTransformer": "sentence-transformers", "CrossEncoder": "cross-encoder"}
-"""On the hub, that of a name without one."""
-
-
+"""The organization on the hub of a name without one."""
 UNSERVED = {
     "modules": "Embedder.load(folder, pooling='mean') loads an encoder's folder with a pooling of your choice",
     "trust_remote_code": "code in a model folder is never run; engine='torch' reads many more families",
@@ -38,7 +36,7 @@ UNSERVED = {
     "keep_in_fp32_modules": "",
     "chat_template": "",
 }
-"""Options of sentence-transformers that are refused if they ask for something, and what there is instead."""
+"""Options of sentence-transformers that are rejected if they ask for something, and what to do instead."""
 
 
 def refuse(what: str, name: str, value: Any) -> BadInput:
@@ -69,15 +67,7 @@ def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kw
 def load_model(
     what: str, load: Callable[..., Model], given: Mapping[str, Any], options: Mapping[str, Any], device: Any
 ) -> Model:
-    """The model of a name or folder, from the place that the options of the hub point to.
-
-    Args:
-        what: the name of the class that is constructed.
-        load: of `Embedder` or `Reranker`.
-        given: the arguments of the constructor by name.
-        options: those for `load`.
-        device: where it is computed; None: the default.
-    """
+    """The model of a name or folder, from the place that the constructor's options for the hub point to."""
     name = given["model_name_or_path"]
     if name is None:
         raise BadInput(f"{what} needs the name or the folder of a model; {UNSERVED['modules']}")

@@ -20,9 +20,7 @@ from ...runtime.lazy_imports import require_torch
 from ...text.inputs import describe_value
 from .drop_in_model import DropInModel, accepts_older_names, current_names, shows_progress
 from .loading import check_constructor, load_model, load_options
-from .util.bucket_quantization import check_precision, quantize_embeddings
-from .util.similarity_functions import SimilarityFunction, similarity_name
-from .util.tensors import as_array, as_tensor
+from .util import SimilarityFunction, as_array, as_tensor, check_precision, quantize_embeddings, similarity_name
 
 OUTPUTS = ("sentence_embedding", "token_embeddings", None)
 
@@ -202,12 +200,10 @@ class SentenceTransformer(DropInModel[Embedder]):
         return SimilarityFunction.to_similarity_pairwise_fn(self.similarity_fn_name)(embeddings1, embeddings2)
 
     def get_embedding_dimension(self) -> int:
-        """The dimension of the vectors, after truncation."""
-        return min(self.loaded.dimension, self.truncate_dim or self.loaded.dimension)
+        """The dimensions of a vector after truncation."""
+        return min(self.loaded.width, self.truncate_dim or self.loaded.width)
 
-    def get_sentence_embedding_dimension(self) -> int:
-        """The older name of `get_embedding_dimension`."""
-        return self.get_embedding_dimension()
+    get_sentence_embedding_dimension = get_embedding_dimension  # the older name
 
     @contextmanager
     def truncate_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
@@ -219,11 +215,7 @@ class SentenceTransformer(DropInModel[Embedder]):
         finally:
             self.truncate_dim = before
 
-    @contextmanager
-    def truncate_sentence_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
-        """The older name of `truncate_embeddings`."""
-        with self.truncate_embeddings(truncate_dim):
-            yield
+    truncate_sentence_embeddings = truncate_embeddings  # the older name
 
     def set_pooling_include_prompt(self, include_prompt: bool) -> None:
         """Whether the tokens of a prompt are pooled with those of the text."""
@@ -240,10 +232,8 @@ class SentenceTransformer(DropInModel[Embedder]):
 
     def _current_manifest(self) -> Any:
         if self.truncate_dim is not None:
-            raise BadInput(
-                f"the vectors are truncated to {self.truncate_dim}, and a folder says this by a head: save "
-                f"Embedder.load(name, truncate_dim={self.truncate_dim}) instead"
-            )
+            load = f"Embedder.load(name, truncate={self.truncate_dim})"
+            raise BadInput(f"the vectors are truncated to {self.truncate_dim}, which a folder cannot hold; save {load}")
         similar = self.loaded.manifest.similarity or ("cosine" if self.similarity_fn_name != "cosine" else None)
         name = self.similarity_fn_name if similar is not None else None
         return replace(super()._current_manifest(), similarity=name)

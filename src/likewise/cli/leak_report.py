@@ -1,19 +1,19 @@
 """The report of `likewise data --leaks`: which texts and pairs of test files occur in training files."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import BadInput
-from ...runtime.home_folder import expanded
-from ..output import print_json
+from ..errors import BadInput
+from ..runtime.home_folder import expanded
+from .output import print_json
 
 if TYPE_CHECKING:
-    from ...data.columns import DatasetColumns
-    from ...data.leaks import Leak
+    from ..data.columns import DatasetColumns
+    from ..data.leaks import Leak
 
 LEGEND = (
     "Texts: distinct texts of the test file that occur in training. Pairs: pairs of the test file that are pairs in "
@@ -23,25 +23,25 @@ LEGEND = (
 
 def print_leak_report(args: argparse.Namespace) -> None:
     """Read the files, compare them and print the report."""
-    from ...data.leaks import find_leaks
+    from ..data.leaks import find_leaks
 
     train = {name: _columns(name) for name in _files(args.leaks)}
     tests = _files(args.against) if args.against else _tests()
     test = {name: _columns(name) for name in tests if name not in train}
     if not test:
         raise BadInput("there is no test data to compare with; name some with --against")
-    leaks = find_leaks(train, test, punctuation=not args.letters)
+    leaks = find_leaks(train, test)
     if args.json:
         print_json([{**asdict(leak), "share": leak.share} for leak in leaks])
         return
-    _print(leaks, args.examples)
+    _print(leaks)
 
 
 def _files(names: Sequence[str]) -> Iterator[str]:
     """Names and paths; the name of a data set stands for its local files with texts."""
-    from ...data.catalogue import DATASETS
-    from ...data.catalogue.entry import TEXT_COLUMNS
-    from ...data.datasets import check_dataset
+    from ..data.catalogue import DATASETS
+    from ..data.catalogue.entry import TEXT_COLUMNS
+    from ..data.datasets import check_dataset
 
     for name in dict.fromkeys(names):
         if name not in DATASETS:
@@ -52,24 +52,22 @@ def _files(names: Sequence[str]) -> Iterator[str]:
 
 
 def _tests() -> list[str]:
-    """Every local test file."""
-    from ...data.datasets import check_dataset, dataset_names
+    from ..data.datasets import check_dataset, dataset_names
 
     return [name for name in dataset_names() if "test" in name.split("/")[1] and check_dataset(name).state != "missing"]
 
 
 def _columns(name: str) -> "DatasetColumns":
-    """The columns of a data set's file, or of the user's own file."""
-    from ...data.datasets import read_dataset
-    from ...files import READABLE
+    from ..data.datasets import read_dataset
+    from ..files import READABLE
 
     path = expanded(name)
     return _own_file(path) if path.suffix.lower() in READABLE else read_dataset(name)
 
 
 def _own_file(path: Path) -> "DatasetColumns":
-    from ...data.catalogue.entry import TEXT_COLUMNS
-    from ...files import Table, Texts
+    from ..data.catalogue.entry import TEXT_COLUMNS
+    from ..files import Table, Texts
 
     if path.suffix.lower() == ".txt":
         return {"text": [text for text in Texts(path) if text.strip()]}
@@ -77,21 +75,21 @@ def _own_file(path: Path) -> "DatasetColumns":
     def choose(available: Sequence[str]) -> Sequence[str]:
         chosen = [name for name in TEXT_COLUMNS if name in available]
         if not chosen:
-            raise BadInput(
-                f"{path} has the columns {', '.join(available) or '(none)'}; expected {', '.join(TEXT_COLUMNS)}"
-            )
+            found = ", ".join(available) or "(none)"
+            raise BadInput(f"{path} has the columns {found}; expected {', '.join(TEXT_COLUMNS)}")
         return chosen
 
     table = Table.read(path, choose)
     return {name: table.texts(name) for name in table.columns}
 
 
-def _print(leaks: "Sequence[Leak]", examples: bool) -> None:
-    """Print a table for every training file; test files without leaks are listed below it."""
-    from ..terminal_tables import aligned, escape, printable, table
+def _print(leaks: "Sequence[Leak]") -> None:
+    from .terminal_tables import aligned, escape, printable, table
 
     for train, group in groupby(leaks, lambda leak: leak.train):
-        leaking, clean = _by_leak(group)
+        leaks_of_train = list(group)
+        leaking = [leak for leak in leaks_of_train if leak.texts]
+        clean = [leak.test for leak in leaks_of_train if not leak.texts]
         print(f"{train} contains")
         rows = table("of the test file", ">texts", ">of", ">share", ">pairs", ">both texts", ">of")
         for leak in leaking:
@@ -101,24 +99,6 @@ def _print(leaks: "Sequence[Leak]", examples: bool) -> None:
         if leaking:
             printable(rows, indent=2)
         if clean:
-            aligned(f"  nothing of {', '.join(leak.test for leak in clean)}")
-        if examples:
-            _print_examples(leaking)
+            aligned(f"  nothing of {', '.join(clean)}")
         print()
     aligned(LEGEND, 100)
-
-
-def _by_leak(group: "Iterable[Leak]") -> "tuple[list[Leak], list[Leak]]":
-    """Test files with leaks, and those without."""
-    leaks = list(group)
-    return [leak for leak in leaks if leak.texts], [leak for leak in leaks if not leak.texts]
-
-
-def _print_examples(leaking: "Sequence[Leak]") -> None:
-    from ..terminal_tables import cut_to_width
-
-    for leak in leaking:
-        print(f"\n  {leak.test}, for example")
-        for example in leak.examples:
-            for i, text in enumerate(example):
-                print(("      " if i else "    · ") + cut_to_width(text, indent=6))

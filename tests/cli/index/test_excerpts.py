@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.cli.excerpts import best_excerpt, marked_excerpt, query_words, word_spans
+from likewise.cli.index.search import best_excerpt, marked_excerpt, query_words, word_spans
 
 TEXT = st.lists(st.sampled_from(["cat", "dog", "sleeps", "a", "·", "verylongword" * 3]), max_size=30).map(" ".join)
 

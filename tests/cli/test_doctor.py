@@ -1,13 +1,10 @@
 """`likewise doctor` reports what is there, what is broken, and whether a text can be encoded."""
 
 import importlib.metadata
-import json
 
 import pytest
 
-from likewise.cli import main
-from likewise.cli.doctor import installed, machine
-from likewise.cli.doctor.diagnose import LINES
+from likewise.cli import doctor, machine, main
 from likewise.engine_registry import ENGINES
 from likewise.runtime.installation import EXTRAS
 
@@ -21,9 +18,8 @@ flags\t\t: fpu
 """
 
 
-def test_the_report_is_printed_and_given_as_json(capsys):
-    assert main(["doctor", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+def test_the_report_is_printed_and_given_as_json(capsys, json_output):
+    report = json_output(["doctor", "--json"])
     assert set(report["engines"]) == set(ENGINES) and set(report["extras"]) == set(EXTRAS)
     assert report["packages"]["numpy"] == importlib.metadata.version("numpy")
     assert report["models"]["bundled"] == ["likewise-mini", "likewise-static"]
@@ -32,7 +28,7 @@ def test_the_report_is_printed_and_given_as_json(capsys):
     shown = capsys.readouterr().out
     for label in ("likewise", "python", "engines", "cpu", "threads", "memory", "models", "data", "extras", "works"):
         assert f"\n{label} " in f"\n{shown}"
-    assert "yes: likewise-mini loaded and encoded a text into a vector of 384 dimensions" in shown
+    assert "yes: likewise-mini loaded and encoded a text into 384 dimensions" in shown
 
 
 def test_a_broken_model_is_reported_by_the_exit_code(monkeypatch, capsys):
@@ -54,22 +50,22 @@ def test_folders_that_are_not_there_are_problems(monkeypatch, capsys):
 
 
 def test_without_torch_its_engine_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(installed, "find_spec", lambda name: None)
-    engines = installed.engines()
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    engines = doctor.engines()
     assert not engines["torch"]["usable"] and "pip install" in engines["torch"]["problem"]
     assert engines["numpy"]["usable"]
 
 
 def test_extras_that_are_not_installed_have_a_command(monkeypatch):
-    monkeypatch.setattr(installed, "_version", lambda name: None if name == "pyarrow" else "1.0")
-    extras = installed.extras()
+    monkeypatch.setattr(doctor, "_version", lambda name: None if name == "pyarrow" else "1.0")
+    extras = doctor.extras()
     assert extras["torch"] == {"installed": True, "packages": {"torch": "1.0"}, "install": None}
     assert not extras["parquet"]["installed"] and "pip install" in extras["parquet"]["install"]
 
 
 def test_what_is_not_installed_is_one_line(monkeypatch, capsys):
-    monkeypatch.setattr(installed, "_version", lambda name: None if name in ("pyarrow", "faiss-cpu") else "1.0")
-    lines = list(LINES["extras"]({"extras": installed.extras()}))
+    monkeypatch.setattr(doctor, "_version", lambda name: None if name in ("pyarrow", "faiss-cpu") else "1.0")
+    lines = list(doctor.LINES["extras"]({"extras": doctor.extras()}))
     assert len(lines) == 2 and lines[1].startswith("not installed: ")
     assert "faiss" in lines[1] and "parquet" in lines[1] and lines[1].count("pip install") == 1
 

@@ -1,25 +1,26 @@
-"""`likewise data`: list data sets and their local copies, describe one, and report leaks into training data."""
+"""Lists all data sets and which of their files you have; or describes one in full; or, with --leaks, reports which test
+texts occur in training data.
+"""
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ...errors import BadInput
-from ...wording import counted
-from ..output import print_json
+from ..errors import BadInput
+from ..wording import counted
+from .output import print_json
+from .parser import options
 
 if TYPE_CHECKING:
-    from ...data.catalogue import Dataset
-    from ...data.datasets import DatasetCheck
+    from ..data.catalogue import Dataset
+    from ..data.datasets import DatasetCheck
 
 EPILOG = """examples:
   likewise data
   likewise data stsb
   likewise data --leaks stsb/train
-  likewise data --leaks stsb/train mine.csv --against sts12 sts16 --examples
-  likewise data --leaks flickr30k_captions/train --against sts15 --letters
+  likewise data --leaks stsb/train mine.csv --against sts12 sts16
 
 data sets:
   Data sets are read from the folder LIKEWISE_DATA, as stsb/test.parquet, .csv,
@@ -44,35 +45,17 @@ FIRST_ROWS = 3  # rows of a file that are printed
 MAX_MISSING = 3  # missing files of a data set that are listed one by one
 
 
-def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb and its options."""
-    parser = verbs.add_parser(
-        "data",
-        description="Lists all data sets and which of their files you have; or describes one in full;\n"
-        "or, with --leaks, reports which test texts occur in training data.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="a data set or one of its files, to describe in full")
-    parser.add_argument("--leaks", metavar="TRAIN", nargs="+", help="training data: names of data sets, or files")
-    parser.add_argument(
-        "--against",
-        metavar="TEST",
-        nargs="+",
-        help="test data: names of data sets, or files (default: every test file you have)",
-    )
-    parser.add_argument(
-        "--letters", action="store_true", help="compare letters and digits only, which also finds tokenised copies"
-    )
-    parser.add_argument("--examples", action="store_true", help="print some of the shared texts")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("NAME", "a data set or one of its files, to describe in full", nargs="?")
+    add("--leaks TRAIN", "training data: names of data sets, or files", nargs="+")
+    add("--against TEST", "test data: names of data sets, or files (default: every test file you have)", nargs="+")
+    add("--json", "print JSON; of leaks, with some of the shared texts")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the list, one data set, or the report of leaks."""
-    if args.leaks is None and (args.against or args.letters or args.examples):
-        raise BadInput("--against, --letters and --examples need --leaks TRAIN")
+    if args.leaks is None and args.against:
+        raise BadInput("--against needs --leaks TRAIN")
     if args.leaks is not None and args.name:
         raise BadInput(f"{args.name} and --leaks were both given; expected one of them")
     if args.leaks is not None:
@@ -87,15 +70,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _all(as_json: bool) -> None:
-    """Print every data set, one line per file."""
-    from ...data.catalogue import DATASETS
-    from ...data.datasets import check_dataset, data_folder
-    from ..terminal_tables import aligned, printable, table
+    from ..data.catalogue import DATASETS
+    from ..data.datasets import check_dataset, data_folder
+    from .terminal_tables import aligned, printable, table
 
     checked = {name: [check_dataset(f"{name}/{file}") for file in entry.files] for name, entry in DATASETS.items()}
     if as_json:
         rows = [{**_as_dict(check), "licence": DATASETS[name].licence} for name in checked for check in checked[name]]
-        print(json.dumps(rows, indent=2))
+        print_json(rows)
         return
     listed = table("data", ">rows", ">published", "state", "licence")
     for name, files in checked.items():
@@ -112,16 +94,16 @@ def _all(as_json: bool) -> None:
 def _rows(name: str, files: Sequence["DatasetCheck"]) -> Iterator[tuple[str, ...]]:
     """One row per file; a single row for many files that are all missing."""
     if len(files) > MAX_MISSING and all(check.state == "missing" for check in files):
-        yield f"{name}, {counted(len(files), 'file')}", "", "", _state("missing")
+        yield f"{name}, {counted(len(files), 'file')}", "", "", f"[{STATES['missing']}]missing[/]"
         return
     for check in files:
-        yield check.name, _number(check.rows), _number(check.published), _state(check.state)
+        counts = ("" if rows is None else f"{rows:,}" for rows in (check.rows, check.published))
+        yield check.name, *counts, f"[{STATES[check.state]}]{check.state}[/]"
 
 
 def _one(name: str, as_json: bool) -> None:
-    """Print everything about a data set, or about one of its files."""
-    from ...data.catalogue import DATASETS
-    from ...data.datasets import check_dataset
+    from ..data.catalogue import DATASETS
+    from ..data.datasets import check_dataset
 
     dataset = DATASETS.get(name.split("/")[0])
     files = [f"{dataset.name}/{file}" for file in dataset.files] if dataset else []
@@ -139,7 +121,7 @@ def _one(name: str, as_json: bool) -> None:
 
 
 def _describe(dataset: "Dataset") -> None:
-    from ..terminal_tables import escape, printable, table
+    from .terminal_tables import escape, printable, table
 
     print(f"{dataset.name}: {dataset.title}")
     rows = table("", "", head=False)
@@ -150,8 +132,7 @@ def _describe(dataset: "Dataset") -> None:
 
 
 def _print_file(check: "DatasetCheck", dataset: "Dataset") -> None:
-    """Print one file: its state, its columns, its first rows."""
-    from ..terminal_tables import aligned, excerpt, printable
+    from .terminal_tables import aligned, excerpt, printable
 
     file = dataset.files[check.name.partition("/")[2]]
     notes = [check.state, *check.notes, *filter(None, [file.note.rstrip(".")])]
@@ -174,7 +155,7 @@ def _print_file(check: "DatasetCheck", dataset: "Dataset") -> None:
 
 def _first_rows(check: "DatasetCheck") -> dict[str, Any]:
     """The first rows, by column, and the error if the file cannot be read."""
-    from ...data.datasets import load_dataset
+    from ..data.datasets import load_dataset
 
     if check.path is None or check.state == "unreadable":
         return {"first": {}, "error": None}
@@ -187,11 +168,3 @@ def _first_rows(check: "DatasetCheck") -> dict[str, Any]:
 
 def _as_dict(check: "DatasetCheck") -> dict[str, Any]:
     return {**asdict(check), "path": str(check.path) if check.path else None}
-
-
-def _state(state: str) -> str:
-    return f"[{STATES[state]}]{state}[/]"
-
-
-def _number(rows: int | None) -> str:
-    return "" if rows is None else f"{rows:,}"

@@ -1,1 +1,0 @@
-"""`likewise serve`, and `likewise serve keys`."""

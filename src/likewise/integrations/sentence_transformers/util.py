@@ -1,0 +1,390 @@
+"""`util` of sentence-transformers: similarities, search, paraphrases, communities, quantization.
+
+If torch is installed, functions return tensors as they do there, whatever they are given; without torch they take and
+return NumPy arrays. Scores, pairs, groups and bytes are those of sentence-transformers, except that of equal scores the
+earlier row comes first, where its order is left to chance.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from enum import Enum
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from ...arrays.similarity import PAIRWISE, SIMILARITIES, check_finite_rows, unit
+from ...cluster.community_detection import communities
+from ...errors import BadInput
+from ...native.scanning import Hits
+from ...runtime.arguments import whole_number
+from ...runtime.lazy_imports import has_torch, require_torch
+from ...search.exact import nearest, search
+from ...search.pairs import BLOCK, PairColumns, of_neighbours, without_own
+
+LOGGER = logging.getLogger("sentence_transformers")
+Table = Any
+"""A tensor or an array of vectors, a row a text; or a list of such rows."""
+
+
+def as_tensor(vectors: Table) -> Any:
+    """The numbers as a tensor: itself if it is one, on its device and with its gradient; arrays are not copied."""
+    require_torch("a tensor")
+    torch = import_module("torch")
+    if isinstance(vectors, torch.Tensor):
+        return vectors.to_dense().float() if vectors.is_sparse else vectors
+    if isinstance(vectors, list | tuple) and vectors and isinstance(vectors[0], torch.Tensor | np.ndarray):
+        return torch.stack([as_tensor(row) for row in vectors])
+    if isinstance(vectors, np.ndarray) and vectors.dtype.kind in "fiub":
+        return torch.from_numpy(vectors if vectors.flags.writeable else vectors.copy())
+    return torch.tensor(vectors)
+
+
+def as_array(vectors: Table) -> Shaped[np.ndarray, "..."]:
+    """The numbers as an array: a tensor's without its gradient, from its device, bfloat16 as float32."""
+    if isinstance(vectors, list | tuple) and vectors and hasattr(vectors[0], "detach"):
+        return np.stack([as_array(row) for row in vectors])
+    if not hasattr(vectors, "detach"):
+        return np.asarray(vectors)
+    dense = as_tensor(vectors).detach().cpu()
+    return np.asarray((dense.float() if str(dense.dtype) == "torch.bfloat16" else dense).numpy())
+
+
+def as_rows(vectors: Table) -> Any:
+    """Vectors as a tensor (N, D), or an array without torch; one vector is one row, half precision becomes float32."""
+    rows = at_least_float32(vectors)
+    return rows[None] if rows.ndim == 1 else rows
+
+
+def at_least_float32(vectors: Table) -> Any:
+    """Vectors as a tensor, or an array without torch; half precision becomes float32, so that few scores are equal."""
+    if not has_torch():
+        found = as_array(vectors)
+        return found.astype(np.float32) if found.dtype == np.float16 else found
+    tensor = as_tensor(vectors)
+    return tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor
+
+
+_convert_to_tensor = as_tensor
+_convert_to_batch_tensor = as_rows
+
+
+def _convert_to_batch(a: Any) -> Any:
+    return a[None] if a.ndim == 1 else a
+
+
+def truncate_embeddings(embeddings: Table, truncate_dim: int | None) -> Any:
+    """The first `truncate_dim` numbers of each vector; all of them for None."""
+    return embeddings[..., :truncate_dim]
+
+
+def batch_to_device(batch: dict[str, Any], target_device: Any) -> dict[str, Any]:
+    """The same dictionary, its tensors on a device."""
+    batch.update({name: value.to(target_device) for name, value in batch.items() if hasattr(value, "to")})
+    return batch
+
+
+def get_device_name() -> str:
+    """The device that a model is computed on by default: `"cuda"`, `"mps"` or `"cpu"`."""
+    torch = import_module("torch") if has_torch() else None
+    if torch is None:
+        return "cpu"
+    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+Compare = Callable[[Table, Table], Any]
+_EXACT = "donot_use_mm_for_euclid_dist"  # |a|² − 2ab + |b|² is inaccurate for vectors near each other
+
+
+def normalize_embeddings(embeddings: Table) -> Any:
+    """Vectors scaled to length 1; a zero vector stays zero."""
+    if not has_torch():
+        found = as_array(embeddings)
+        return unit(found[None])[0] if found.ndim == 1 else unit(found)
+    return import_module("torch").nn.functional.normalize(as_tensor(embeddings), dim=-1)
+
+
+def cos_sim(a: Table, b: Table) -> Any:
+    """The cosine of every row of `a` with every row of `b`."""
+    return _table("cosine", lambda x, y: normalize_embeddings(x) @ normalize_embeddings(y).T, a, b)
+
+
+pytorch_cos_sim = cos_sim  # the older name
+
+
+def dot_score(a: Table, b: Table) -> Any:
+    """The inner product of every row of `a` with every row of `b`."""
+    return _table("dot", lambda x, y: x @ y.T, a, b)
+
+
+def euclidean_sim(a: Table, b: Table) -> Any:
+    """Minus the Euclidean distance of every row of `a` to every row of `b`."""
+    return _table("euclidean", lambda x, y: -import_module("torch").cdist(x, y, 2.0, _EXACT), a, b)
+
+
+def manhattan_sim(a: Table, b: Table) -> Any:
+    """Minus the Manhattan distance of every row of `a` to every row of `b`."""
+    return _table("manhattan", lambda x, y: -import_module("torch").cdist(x, y, 1.0), a, b)
+
+
+def pairwise_cos_sim(a: Table, b: Table) -> Any:
+    """The cosine of row i of `a` and row i of `b`."""
+    return _rows("cosine", lambda x, y: (normalize_embeddings(x) * normalize_embeddings(y)).sum(-1), a, b)
+
+
+def pairwise_dot_score(a: Table, b: Table) -> Any:
+    """The inner product of row i of `a` and row i of `b`."""
+    return _rows("dot", lambda x, y: (x * y).sum(-1), a, b)
+
+
+def pairwise_euclidean_sim(a: Table, b: Table) -> Any:
+    """Minus the Euclidean distance of row i of `a` to row i of `b`."""
+    return _rows("euclidean", lambda x, y: -import_module("torch").linalg.vector_norm(x - y, dim=-1), a, b)
+
+
+def pairwise_manhattan_sim(a: Table, b: Table) -> Any:
+    """Minus the Manhattan distance of row i of `a` to row i of `b`."""
+    return _rows("manhattan", lambda x, y: -(x - y).abs().sum(-1), a, b)
+
+
+class SimilarityFunction(Enum):
+    """The similarities by name, and the functions that compute them: of all rows, or of row with row."""
+
+    COSINE = "cosine"
+    DOT_PRODUCT = "dot"
+    DOT = "dot"  # an alias there too
+    EUCLIDEAN = "euclidean"
+    MANHATTAN = "manhattan"
+
+    @staticmethod
+    def to_similarity_fn(similarity_function: Any) -> Compare:
+        """The function that compares every row with every row."""
+        return _FUNCTIONS[similarity_name(similarity_function)][0]
+
+    @staticmethod
+    def to_similarity_pairwise_fn(similarity_function: Any) -> Compare:
+        """The function that compares row with row."""
+        return _FUNCTIONS[similarity_name(similarity_function)][1]
+
+    @staticmethod
+    def possible_values() -> list[str]:
+        """The names."""
+        return [member.value for member in SimilarityFunction]
+
+
+def similarity_name(function: Any) -> str:
+    """The name of a similarity, given by its name or as a `SimilarityFunction`."""
+    name = getattr(function, "value", function)
+    if name not in _FUNCTIONS:
+        known = ", ".join(_FUNCTIONS)
+        raise BadInput(f"similarity_fn_name is {name!r}; it only supports {known} (no MultiVectorEncoder is)")
+    return str(name)
+
+
+def metric_of(function: Compare) -> str | None:
+    """The name of the similarity that this function computes; None for a function of the caller's own."""
+    return {compare: name for name, (compare, _) in _FUNCTIONS.items()}.get(function)
+
+
+def _table(name: str, compare: Callable[[Any, Any], Any], a: Table, b: Table) -> Any:
+    x, y = as_rows(a), as_rows(b)
+    return compare(x, y) if has_torch() else SIMILARITIES[name](x, y)
+
+
+def _rows(name: str, compare: Callable[[Any, Any], Any], a: Table, b: Table) -> Any:
+    x, y = at_least_float32(a), at_least_float32(b)
+    if has_torch():
+        return compare(x, y)
+    return PAIRWISE[name](x, y) if x.ndim == 2 else np.float32(PAIRWISE[name](x[None], y[None])[0])
+
+
+_FUNCTIONS: dict[str, tuple[Compare, Compare]] = {
+    "cosine": (cos_sim, pairwise_cos_sim),
+    "dot": (dot_score, pairwise_dot_score),
+    "euclidean": (euclidean_sim, pairwise_euclidean_sim),
+    "manhattan": (manhattan_sim, pairwise_manhattan_sim),
+}
+
+
+def semantic_search(
+    query_embeddings: Table,
+    corpus_embeddings: Table,
+    query_chunk_size: int = 100,
+    corpus_chunk_size: int = 500000,
+    top_k: int = 10,
+    score_function: Compare = cos_sim,
+) -> list[list[dict[str, int | float]]]:
+    """For each query the `top_k` most similar rows of the corpus as `corpus_id` and `score`, best first.
+
+    The sizes of chunks are accepted: blocks are sized here, and the result does not depend on them.
+
+    Raises:
+        BadInput: a number is NaN or infinite, `top_k` is not 1 or more, or the widths differ.
+    """
+    _check_chunks(query_chunk_size, corpus_chunk_size)
+    hits = _hits(as_rows(query_embeddings), as_rows(corpus_embeddings), top_k, score_function)
+    return [
+        [{"corpus_id": int(i), "score": float(score)} for i, score in zip(*row, strict=True)]
+        for row in zip(hits.indices, hits.scores, strict=True)
+    ]
+
+
+information_retrieval = semantic_search  # the older name
+
+
+def paraphrase_mining(
+    model: Any,
+    sentences: list[str],
+    show_progress_bar: bool = False,
+    batch_size: int = 32,
+    query_chunk_size: int = 5000,
+    corpus_chunk_size: int = 100000,
+    max_pairs: int = 500000,
+    top_k: int = 100,
+    score_function: Compare = cos_sim,
+    truncate_dim: int | None = None,
+    prompt_name: str | None = None,
+    prompt: str | None = None,
+) -> list[list[float | int]]:
+    """Pairs of similar sentences as [score, i, j], best first; see `paraphrase_mining_embeddings`."""
+    prompts = {"prompt_name": prompt_name, "prompt": prompt}
+    shown = {"show_progress_bar": show_progress_bar, "batch_size": batch_size}
+    vectors = model.encode(sentences, truncate_dim=truncate_dim, **shown, **prompts)
+    return paraphrase_mining_embeddings(vectors, query_chunk_size, corpus_chunk_size, max_pairs, top_k, score_function)
+
+
+def paraphrase_mining_embeddings(
+    embeddings: Table,
+    query_chunk_size: int = 5000,
+    corpus_chunk_size: int = 100000,
+    max_pairs: int = 500000,
+    top_k: int = 100,
+    score_function: Compare = cos_sim,
+) -> list[list[float | int]]:
+    """The `max_pairs` pairs of greatest score, each among the `top_k` of one of its rows, as [score, i, j] with i < j.
+
+    Raises:
+        BadInput: a number is NaN or infinite, or an option is not 1 or more.
+    """
+    _check_chunks(query_chunk_size, corpus_chunk_size)
+    max_pairs = whole_number("max_pairs", max_pairs)
+    if len(embeddings) == 0:
+        return []
+    pairs = _best_pairs(of_neighbours(_nearest_others(as_rows(embeddings), top_k, score_function)), max_pairs)
+    return [[float(score), int(i), int(j)] for i, j, score in zip(*pairs, strict=True)]
+
+
+def community_detection(
+    embeddings: Table,
+    threshold: float = 0.75,
+    min_community_size: int = 10,
+    batch_size: int = 1024,
+    show_progress_bar: bool = False,  # noqa: ARG001, groups are found in one pass of the compiled scan
+) -> list[list[int]]:
+    """Groups of rows within `threshold` cosine of a centre, largest first, each with its centre first."""
+    whole_number("batch_size", batch_size)
+    if len(embeddings) < max(1, min_community_size) or threshold > 1:
+        return []
+    vectors = as_array(as_rows(embeddings))
+    groups = communities(vectors, threshold=max(float(threshold), -1.0), min_size=max(1, min_community_size))
+    return [[int(row) for row in group] for group in groups]
+
+
+def _check_chunks(*sizes: int) -> None:
+    for size in sizes:
+        whole_number("a chunk size", size)
+
+
+def _hits(queries: Any, corpus: Any, k: int, score: Compare) -> Hits:
+    """The k rows of greatest score for each query, by the compiled scan or by the caller's own function."""
+    k, metric = whole_number("top_k", k), metric_of(score)
+    if metric is not None:
+        return search(as_array(queries), as_array(corpus), k, metric=metric)
+    for rows, what in ((queries, "query_embeddings"), (corpus, "corpus_embeddings")):
+        check_finite_rows(as_array(rows), what)
+    if hasattr(corpus, "device") and hasattr(queries, "to"):
+        queries = as_tensor(queries).to(corpus.device)
+    return nearest(queries, corpus, k, lambda some, rows: as_array(score(some, rows)))
+
+
+def _nearest_others(vectors: Any, k: int, score: Compare) -> Iterator[Hits]:
+    for start in range(0, len(vectors), BLOCK):
+        rows = vectors[start : start + BLOCK]
+        yield without_own(_hits(rows, vectors, k + 1, score), start)
+
+
+def _best_pairs(pairs: PairColumns, count: int) -> PairColumns:
+    """Each pair once, with i < j, the best first and at most so many."""
+    i, j = np.minimum(pairs.i, pairs.j), np.maximum(pairs.i, pairs.j)
+    order = np.lexsort((j, i, -pairs.scores))
+    i, j, scores = i[order], j[order], pairs.scores[order]
+    _, first = np.unique(np.stack([i, j], axis=1), axis=0, return_index=True)
+    kept = np.sort(first)[:count]
+    return PairColumns(i[kept], j[kept], scores[kept])
+
+
+PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
+STEPS = 255
+FEW = 100  # rows below which ranges say little
+
+
+def quantize_embeddings(
+    embeddings: Table,
+    precision: str,
+    ranges: Float[np.ndarray, "2 D"] | None = None,
+    calibration_embeddings: Table | None = None,
+) -> Shaped[np.ndarray, "..."]:
+    """Vectors in one of `PRECISIONS`.
+
+    Args:
+        embeddings: float vectors, a row a text.
+        precision: `"binary"` and `"ubinary"` pack eight signs into a byte, the first into the highest bit.
+        ranges: for int8 and uint8, the least and greatest number of each dimension.
+        calibration_embeddings: in its place, vectors whose ranges are used; by default those of `embeddings`.
+
+    Raises:
+        BadInput: the precision is unknown, the vectors are quantized already, or one vector alone has no range.
+    """
+    check_precision(precision)
+    if isinstance(embeddings, list) and not embeddings:
+        return np.empty((0, 0), np.float32)
+    vectors = as_array(embeddings)
+    if vectors.dtype in (np.int8, np.uint8):
+        raise BadInput(f"the embeddings are {vectors.dtype}; expected floating-point numbers, not quantized yet")
+    if precision == "float32":
+        return np.asarray(vectors, np.float32)
+    if precision in ("int8", "uint8"):
+        limits = _ranges(vectors, precision, calibration_embeddings) if ranges is None else as_array(ranges)
+        codes = _codes(vectors, limits.astype(np.float32, copy=False))
+        return np.asarray(codes.astype(np.uint8) if precision == "uint8" else (codes - 128).astype(np.int8))
+    bits = np.packbits(vectors > 0, axis=-1)
+    return np.asarray(bits if precision == "ubinary" else (bits.astype(np.int16) - 128).astype(np.int8))
+
+
+def check_precision(precision: object) -> None:
+    """Check that a precision is one of `PRECISIONS`."""
+    if precision not in PRECISIONS:
+        raise BadInput(f"Precision {precision!r} is not supported; expected one of {', '.join(PRECISIONS)}")
+
+
+def _codes(vectors: Any, ranges: Float[np.ndarray, "2 D"]) -> Any:
+    steps = (ranges[1] - ranges[0]) / STEPS
+    return np.clip(np.floor((vectors - ranges[0]) / np.where(steps == 0, 1, steps)), 0, STEPS)
+
+
+def _ranges(vectors: Any, precision: str, calibration: Table | None) -> Any:
+    rows = vectors if calibration is None else as_array(calibration)
+    if calibration is None and (vectors.ndim == 1 or len(vectors) == 1):
+        raise BadInput(
+            f"Cannot compute {precision} quantization ranges from a single embedding; pass ranges=… or "
+            "calibration_embeddings=…, from vectors of many texts"
+        )
+    if calibration is None and 0 < len(vectors) < FEW:
+        LOGGER.warning(
+            "the ranges of %s are those of %d vectors; with calibration_embeddings of some hundreds, later vectors "
+            "are within them",
+            precision,
+            len(vectors),
+        )
+    return np.stack([rows.min(axis=0), rows.max(axis=0)]) if len(rows) else np.zeros((2, vectors.shape[-1]))
