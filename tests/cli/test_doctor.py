@@ -28,7 +28,7 @@ def test_the_report_is_printed_and_given_as_json(capsys, json_output):
     shown = capsys.readouterr().out
     for label in ("likewise", "python", "engines", "cpu", "threads", "memory", "models", "data", "extras", "works"):
         assert f"\n{label} " in f"\n{shown}"
-    assert "yes: likewise-mini loaded and encoded a text into 384 dimensions" in shown
+    assert "yes: likewise-mini loaded and encoded a text into a vector of 384 dimensions" in shown
 
 
 def test_a_broken_model_is_reported_by_the_exit_code(monkeypatch, capsys):

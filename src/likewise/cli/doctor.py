@@ -164,12 +164,12 @@ def _first_text() -> dict[str, Any]:
 
     start = time.perf_counter()
     try:
-        vector = Embedder.load(DEFAULT_MODEL).encode(["Does it work?"], progress=False)
+        vector = Embedder.load(DEFAULT_MODEL).encode(["Does it work?"], show_progress_bar=False)
     except Exception as error:  # whatever is broken
         problem = f"{type(error).__name__}: {_first_line(error)[:200]}"
         return {"works": False, "model": DEFAULT_MODEL, "problem": problem}
     seconds = round(time.perf_counter() - start, 2)
-    return {"works": True, "model": DEFAULT_MODEL, "width": vector.shape[1], "seconds": seconds}
+    return {"works": True, "model": DEFAULT_MODEL, "dimension": vector.shape[1], "seconds": seconds}
 
 
 def show_diagnosis(report: Mapping[str, Any]) -> None:
@@ -250,7 +250,9 @@ def _extra_lines(report: Mapping[str, Any]) -> Iterator[str]:
 def _first_text_lines(report: Mapping[str, Any]) -> Iterator[str]:
     first = report["first_text"]
     if first["works"]:
-        yield "yes: {model} loaded and encoded a text into {width} dimensions in {seconds} s".format(**first)
+        yield "yes: {model} loaded and encoded a text into a vector of {dimension} dimensions in {seconds} s".format(
+            **first
+        )
     else:
         yield "NO: {model}: {problem}".format(**first)
 

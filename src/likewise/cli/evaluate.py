@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
 
     prepare_runtime(args)
     seed = {} if args.seed is None else {"seed": args.seed}
-    loading = {name: getattr(args, name) for name in ("precision", "device", "max_length")}
+    loading = {name: getattr(args, name) for name in ("precision", "device", "max_seq_length")}
     line, start = StatusLine(), time.perf_counter()
     reached: list[EvaluationProgress] = []
 

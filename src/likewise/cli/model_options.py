@@ -32,7 +32,7 @@ def add_loading(add: Callable[..., None]) -> None:
     """Add the options of an embedder, without the model's name."""
     add_engine(add)
     add("--pooling NAME", "pooling in place of the model's own: mean, cls, max, cls+mean, … (default: the model's)")
-    add("--truncate WIDTH", "keep the first WIDTH numbers of each vector (default: all)", type=int)
+    add("--truncate-dim DIM", "keep the first DIM dimensions of each vector (default: all)", type=int)
     add_running(add)
 
 
@@ -54,7 +54,7 @@ def add_running(add: Callable[..., None]) -> None:
     text = "number format (default: bf16 on CUDA, fp32 elsewhere); fp16: torch only, int8: native engine only"
     add("--precision", text, choices=PRECISIONS)
     add("--device DEVICE", "device to compute on: cpu, cuda, cuda:1, mps, … (default: the first GPU, else the CPU)")
-    add("--max-length TOKENS", "maximum input length in tokens (default: the model's)")
+    add("--max-seq-length TOKENS", "maximum input length in tokens (default: the model's)")
     add_threads(add)
 
 

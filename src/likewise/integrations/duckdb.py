@@ -22,7 +22,7 @@ def register_embedder(connection: Any, embedder: Embedder, name: str = "embed") 
 
     def embed(texts: Any) -> Any:
         given = texts.to_pylist()
-        vectors = arrow_column(embedder.encode([text or "" for text in given], progress=False))
+        vectors = arrow_column(embedder.encode([text or "" for text in given], show_progress_bar=False))
         if None not in given:
             return vectors
         rows = zip(given, vectors.to_pylist(), strict=True)

@@ -1,6 +1,5 @@
 """`likewise pairs` gives the pairs of the library, with rows counted as lines are."""
 
-
 import pytest
 
 from likewise import Embedder

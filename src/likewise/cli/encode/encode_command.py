@@ -78,10 +78,10 @@ def _run_into_file(args: argparse.Namespace) -> int:
     start = time.perf_counter()
     rows = _encode_into_file(embedder, texts, args)
     seconds = time.perf_counter() - start
-    summary = {"output": str(args.output), "rows": rows, "width": embedder.width, "seconds": round(seconds, 3)}
+    summary = {"output": str(args.output), "rows": rows, "seconds": round(seconds, 3)}
     rate = format_rate(rows, seconds, "texts")
     speed = f"{seconds:.1f} s" + (f" ({rate})" if rate else "")
-    text = f"{args.output}: {counted(rows, 'vector')} of {embedder.width} dimensions in {speed}"
+    text = f"{args.output}: {counted(rows, 'vector')} of {embedder.dimension} dimensions in {speed}"
     print_result(args, {**summary, **origin_from_options(embedder, args).as_json()}, text, note)
     return 0
 

@@ -64,7 +64,7 @@ def run_into_folder(args: argparse.Namespace) -> int:
     paths, folder, settings = _sources(args), Path(args.output), _settings(args)
     origin, encode_shards = _model(args)
     began = time.perf_counter()
-    running = {"restart": args.restart, "progress": not args.quiet}
+    running = {"restart": args.restart, "show_progress_bar": not args.quiet}
     report = encode_to_folder(paths, folder, origin, encode_shards, settings, **running)
     seconds = time.perf_counter() - began
     if args.json:
@@ -133,7 +133,7 @@ def origin_from_options(embedder: "Embedder", args: argparse.Namespace) -> "Vect
     """The origin of this command's vectors; options that make it another model are part of the model's name."""
     from ...files.vector_origin import VectorOrigin
 
-    given = {name: getattr(args, name) for name in ("pooling", "max_length", "truncate")}
+    given = {name: getattr(args, name) for name in ("pooling", "max_seq_length", "truncate_dim")}
     options = ",".join(f"{name}={value}" for name, value in given.items() if value is not None)
     name = f"{args.model}({options})" if options else str(args.model)
     return VectorOrigin.of(embedder, name, prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow)

@@ -69,7 +69,7 @@ def _print(about: dict[str, Any]) -> None:
     model, files = about["model"], about["files"]
     size = "" if about["bytes"] is None else f", {about['bytes'] / 1e6:,.1f} MB"
     print(f"{about['location']} ({about['kind']}): {counted(about['passages'], 'passage')}{size}")
-    print(f"  model       {model['name'] if model else 'unknown'}, {about['width']} dimensions")
+    print(f"  model       {model['name'] if model else 'unknown'}, {about['dimension']} dimensions")
     print(f"  fingerprint {model['fingerprint']}" if model else "  fingerprint none: no model is checked")
     print(f"  headings    {'embedded' if model and model['headings'] else 'not embedded'}")
     print(f"  columns     {', '.join(about['columns']) or 'none'} (of the first {SAMPLE:,} passages)")

@@ -113,7 +113,7 @@ def _pair_scorer(args: argparse.Namespace) -> Callable[[Sequence[tuple[str, str]
 
     reranker = Reranker.load(args.rerank, engine=args.engine, device=args.device)
     label = label_of(reranker, args.label)
-    return lambda pairs: reranker.score(list(pairs), label=label, progress=False, overflow="truncate")
+    return lambda pairs: reranker.score(list(pairs), label=label, show_progress_bar=False, overflow="truncate")
 
 
 def _as_json(args: argparse.Namespace, index: "TextIndex", result: "SearchResult") -> dict[str, Any]:

@@ -29,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from ...model_files.download import download
 
-    result = download(args.name, args.into, progress=not args.json and sys.stderr.isatty())
+    result = download(args.name, args.into, show_progress_bar=not args.json and sys.stderr.isatty())
     value = {"model": args.name, "folder": str(result.folder), "source": result.source}
     found = "is there already" if result.source is None else f"from {result.source}"
     print_result(args, value, f"{args.name} {found}: {result.folder}")

@@ -78,7 +78,7 @@ def describe_model(embedder: "Embedder") -> dict[str, Any]:
         "longest_input": f"{tokenizer.max_seq_length} tokens, {specials} of them special",
         "lower_case": "all texts" if tokenizer.lowercase else "as the tokenizer does",
         **pooled,
-        "vector": f"{embedder.dimension} numbers, float32",
+        "vector": f"{embedder.dimension} dimensions, float32",
         "prompts": dict(manifest.prompts),
         "precision": embedder.precision,
         "device": str(embedder.device),

@@ -126,7 +126,7 @@ def _fit(
     from ...calibrate import fit_labelled_pairs
 
     first, second, labels = labelled
-    cosines = embedder.pair_scores(first, second, overflow=args.overflow, progress=not args.quiet and None)
+    cosines = embedder.pair_scores(first, second, overflow=args.overflow, show_progress_bar=not args.quiet and None)
     return fit_labelled_pairs(cosines, np.array(labels))
 
 

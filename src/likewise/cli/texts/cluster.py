@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     if distinct:
         check_count(args.method, len(distinct), chosen)
     embedder, calibration = calibration_options.load_with_calibration(args)
-    vectors = embedder.encode(distinct, overflow=args.overflow, progress=not args.quiet and None)
+    vectors = embedder.encode(distinct, overflow=args.overflow, show_progress_bar=not args.quiet and None)
     chosen, cut = _with_cut_off(args, chosen, vectors, calibration)
     labels = cluster_with_options(vectors, args.method, chosen)
     summaries = describe_clusters(distinct, vectors, labels)
@@ -113,7 +113,7 @@ def _with_cut_off(
     """The options with the threshold of --fdr: copies alone if no pair is more similar than chance."""
     if args.fdr is None or calibration is None:
         return chosen, None
-    _, cut = calibration_options.significant_pairs(vectors, calibration, args.fdr, chosen.progress)
+    _, cut = calibration_options.significant_pairs(vectors, calibration, args.fdr, chosen.show_progress_bar)
     return replace(chosen, threshold=min(1.0, cut.cosine)), cut
 
 
@@ -129,7 +129,7 @@ def _checked(args: argparse.Namespace) -> "ClusterOptions":
     if args.output is not None:
         check_rows_file(args.output, input_files(args.file))
     _check_map(args)
-    return replace(chosen, seed=args.seed, progress=not args.quiet and None)
+    return replace(chosen, seed=args.seed, show_progress_bar=not args.quiet and None)
 
 
 def _check_columns(table: TextRows, output: Path | None) -> None:

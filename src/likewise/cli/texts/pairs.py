@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     sides = [DistinctTexts(list(read_texts(file, args.column))) for file in files]
     embedder, calibration = calibration_options.load_with_calibration(args)
     progress = not args.quiet and None
-    vectors = [embedder.encode(side.texts, overflow=args.overflow, progress=progress) for side in sides]
+    vectors = [embedder.encode(side.texts, overflow=args.overflow, show_progress_bar=progress) for side in sides]
     pairs, cut = _pairs(vectors, args, calibration)
     columns = {**_columns(pairs, sides[0], sides[-1]), **calibration_options.calibrated_columns(pairs, calibration)}
     about = {"model": args.model, "fingerprint": embedder.fingerprint}

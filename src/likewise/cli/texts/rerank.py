@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
     documents = list(read_texts(args.file, args.column))
     prepare_runtime(args)
-    loading = {"precision": args.precision, "device": args.device, "max_length": args.max_length}
+    loading = {"precision": args.precision, "device": args.device, "max_seq_length": args.max_seq_length}
     reranker = Reranker.load(args.model, engine=args.engine, **loading)
     label = label_of(reranker, args.label)
     ranking = reranker.rank(args.query, documents, args.k, label=label, overflow=args.overflow)

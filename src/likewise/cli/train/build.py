@@ -95,7 +95,7 @@ def _start_cross_encoder(options: CommandOptions, labels: Sequence[str], seed: i
         _check_label_order(reranker.labels, labels)
         return reranker
     source = options.model or "" if reranker is None else reranker
-    new = CrossEncoder.start(source, list(labels), seed=seed, max_length=options.max_length)
+    new = CrossEncoder.start(source, list(labels), seed=seed, max_seq_length=options.max_seq_length)
     return new.to(device_and_dtype(options.device, "fp32")[0])
 
 
@@ -108,14 +108,14 @@ def _check_not_new(options: CommandOptions, reranker: PolyEncoder) -> None:
 
 
 def _start_embedder(options: CommandOptions, labels: Sequence[str] = (), seed: int = 0) -> TorchEmbedder:  # noqa: ARG001
-    loading: dict[str, Any] = {"pooling": options.pooling, "max_length": options.max_length}
+    loading: dict[str, Any] = {"pooling": options.pooling, "max_seq_length": options.max_seq_length}
     return TorchEmbedder.load(options.model or "", precision="fp32", device=options.device, **loading)
 
 
 def _saved_reranker(options: CommandOptions) -> TorchReranker | None:
     if options.pooling is not None and options.kind == "cross-encoder":
         raise BadInput(f"a cross-encoder has no pooling; leave out --pooling {options.pooling}")
-    loading: dict[str, Any] = {"device": options.device, "max_length": options.max_length}
+    loading: dict[str, Any] = {"device": options.device, "max_seq_length": options.max_seq_length}
     try:
         return TorchReranker.load(options.model or "", precision="fp32", **loading)
     except BadModel:  # a folder that is not a model at all is reported when a new one is started from it

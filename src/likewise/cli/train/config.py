@@ -18,7 +18,7 @@ DATA_FLAGS = ("objective", "columns", "labels", "where")
 """Flags that belong to --data."""
 FILE_ONLY = """poly_codes recipe gradient_accumulation_steps data_mixing max_grad_norm layer_lr_decay
 objective_learning_rate adam_betas adam_epsilon adam_bias_correction ema_decay lora_alpha lora_layers
-early_stopping_patience logging_steps tensorboard progress"""
+early_stopping_patience logging_steps tensorboard show_progress_bar"""
 """Settings without a flag, for the TOML file alone."""
 _MODEL = "model"
 _OUTPUT = "output and evaluation"
@@ -94,7 +94,7 @@ def train_command(args: argparse.Namespace) -> TrainCommand:
     where = str(config) if config else "the command line"
     values, data = _read_config(config) if config else ({}, [])
     flags = {name: value for name in _names() if (value := getattr(args, name, None)) is not None}
-    flags |= ({"model": model} if model else {}) | ({"progress": False} if args.quiet else {})
+    flags |= ({"model": model} if model else {}) | ({"show_progress_bar": False} if args.quiet else {})
     _parsed(values, where)  # so that flags are not blamed for what is wrong in the file
     chosen, settings = _parsed({**values, **flags}, "the command line" if flags else where)
     data = _data_of_flags(args) or _data_of_config(data, args, where)
@@ -152,7 +152,7 @@ def _shown_default(default: Any) -> str:
 
 
 def _metavar(setting: Setting) -> str:
-    by_name = {"dev": "FILE", "output": "FOLDER", "record": "FILE", "max_length": "TOKENS", "freeze": "PART,…"}
+    by_name = {"dev": "FILE", "output": "FOLDER", "record": "FILE", "max_seq_length": "TOKENS", "freeze": "PART,…"}
     by_name |= {"dev_columns": "NAME=COLUMN,…", "max_tokens_per_step": "TOKENS", "max_steps": "N", "threads": "N"}
     by_kind = {int: "N", float: "X"}
     return by_name.get(setting.name) or by_kind.get(setting.kind) or setting.name.rpartition("_")[2].upper()

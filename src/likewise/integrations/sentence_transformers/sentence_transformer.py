@@ -201,7 +201,7 @@ class SentenceTransformer(DropInModel[Embedder]):
 
     def get_embedding_dimension(self) -> int:
         """The dimensions of a vector after truncation."""
-        return min(self.loaded.width, self.truncate_dim or self.loaded.width)
+        return min(self.loaded.dimension, self.truncate_dim or self.loaded.dimension)
 
     get_sentence_embedding_dimension = get_embedding_dimension  # the older name
 
@@ -232,7 +232,7 @@ class SentenceTransformer(DropInModel[Embedder]):
 
     def _current_manifest(self) -> Any:
         if self.truncate_dim is not None:
-            load = f"Embedder.load(name, truncate={self.truncate_dim})"
+            load = f"Embedder.load(name, truncate_dim={self.truncate_dim})"
             raise BadInput(f"the vectors are truncated to {self.truncate_dim}, which a folder cannot hold; save {load}")
         similar = self.loaded.manifest.similarity or ("cosine" if self.similarity_fn_name != "cosine" else None)
         name = self.similarity_fn_name if similar is not None else None
