@@ -38,10 +38,10 @@ __version__ = "6.2.0"
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "util": ["SimilarityFunction", "quantize_embeddings"],
         "cross_encoder": ["CrossEncoder"],
-        "sentence_transformer": ["SentenceTransformer"],
+        "sentence_transformer": ["SentenceTransformer", "SimilarityFunction", "quantize_embeddings"],
         "models": [],
+        "util": [],
     },
     ["__version__", "stand_in"],
 )
