@@ -43,7 +43,7 @@ def test_keys_are_added_listed_and_removed(capsys, tmp_path):
     secret = capsys.readouterr().out.strip()
     assert KeyRing(tmp_path / "keys.json").of(secret).rate == 90
     assert main(["serve", "keys", "list", *file]) == 0
-    assert capsys.readouterr().out == "alice  90 requests a minute\n"
+    assert capsys.readouterr().out == "alice  90 requests per minute\n"
     assert main(["serve", "keys", "remove", "alice", *file]) == 0
     assert main(["serve", "keys", "remove", "alice", *file]) == 2
     assert main(["serve", "keys", "add", "bob", "--rate", "-1", *file]) == 2
