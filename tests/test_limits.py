@@ -7,11 +7,11 @@ from likewise.arrays import dissection as numpy_dissection
 from likewise.arrays import quantization
 from likewise.encoders import attention, config
 from likewise.encoders.architectures import bert, deep_averaging, word_table
-from likewise.evaluate import cache, cached_encode
+from likewise.evaluate import cache
 from likewise.evaluate.classifiers import batched
 from likewise.evaluate.classifiers import ridge as ridge_regression
 from likewise.evaluate.reports import plot, text_table
-from likewise.evaluate.statistics import bootstrap, t_distribution
+from likewise.evaluate.statistics import bootstrap, hypothesis_tests
 from likewise.evaluate.tasks import arguments, duplicates, probing, regressor, retrieval, sentence_pairs, triplets
 from likewise.files import documents, html_text, office_reader
 from likewise.mine import negative_search
@@ -40,7 +40,7 @@ def test_what_is_done_at_once_fits_caches_and_memory_as_measured():
     assert (negative_search.BLOCK, negative_search.MAX_BLOCK_CANDIDATES) == (1024, 2**22)
     assert (negative_search.FIRST_DEPTH, negative_search.DEPTH_FACTOR) == (64, 4)
     assert (inputs.CHUNK_TEXTS, inputs.CHUNK_CHARACTERS) == (16_384, 2**24)
-    assert (cached_encode.SLICE, cached_encode.MAX_BYTES, cache.MAX_BYTES) == (8192, 2**30, 2**32)
+    assert (cache.SLICE, cache.MEMORY_BYTES, cache.MAX_BYTES) == (8192, 2**30, 2**32)
     assert (bootstrap._BLOCK, batched._GATHERED, triplets._BLOCK, duplicates.BLOCK) == (2**16, 2**18, 4096, 4096)
     assert (retrieval.QUERY_BATCH, examples._BLOCK) == (64, 2048)
 
@@ -81,7 +81,7 @@ def test_numbers_of_papers_and_file_formats_are_theirs():
     assert (examples.MIN_EXAMPLES, examples.MIN_HELD_OUT, grouping.WINDOW) == (20, 5, 32)
     assert (examples.NEAREST, fusion_training.RIDGE) == (50, 1e-3)
     assert (ridge_regression._NEGLIGIBLE, sentence_pairs._LARGEST) == (1e-10, 1e100)
-    assert (t_distribution._TINY, t_distribution._STEPS) == (1e-300, 500)
+    assert (hypothesis_tests._TINY, hypothesis_tests._STEPS) == (1e-300, 500)
     assert (batched._FIRST, batched._SECOND, batched._EPSILON) == (0.9, 0.999, 1e-8)
     assert (regressor._DECAY, regressor._SQUARE_DECAY, regressor._EPSILON) == (0.9, 0.999, 1e-8)
     assert (regressor.LEARNING_RATE, regressor.BATCH_SIZE, regressor.EPOCHS_PER_EVALUATION) == (1e-3, 64, 50)

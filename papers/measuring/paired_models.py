@@ -9,8 +9,7 @@ from likewise.data.datasets import read_dataset
 from likewise.errors import BadInput
 from likewise.evaluate.cache import Cache
 from likewise.evaluate.runner import evaluate
-from likewise.evaluate.statistics.comparison import compare
-from likewise.evaluate.statistics.joint_bootstrap import mean_interval
+from likewise.evaluate.statistics.comparison import compare, mean_interval
 from likewise.evaluate.statistics.significance import BootstrapSettings
 from likewise.evaluate.task import EvaluationSettings, Evidence
 

@@ -26,6 +26,9 @@ def made(n=60, seed=0, subsets=("one", "two", "three")):
     }
 
 
+needs_data = pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="LIKEWISE_DATA names no folder of data sets")
+
+
 def parquet(name):
     """A file of the data sets, read in the plainest way."""
     table = pytest.importorskip("pyarrow.parquet")

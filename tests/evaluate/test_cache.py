@@ -1,6 +1,7 @@
 """The cache forgets what it wrote itself, entry by entry, and nothing else; what is broken is computed again."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from likewise.evaluate import cache as caches
-from likewise.evaluate.cache import SUBFOLDER, Cache, json_digest
+from likewise.evaluate.cache import CACHE_VARIABLE, SUBFOLDER, Cache, json_digest
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.registry import TASKS
@@ -149,9 +150,8 @@ def test_a_result_that_is_not_what_was_written_is_computed_again(written, tmp_pa
     monkeypatch.setitem(TASKS, ONE.name, ONE)
 
     def run():
-        return evaluate(
-            {"m": Counting()}, [ONE], read=read, settings=EvaluationSettings(resamples=50), cache=Cache(tmp_path)
-        )["m", "one"]
+        how = {"read": read, "settings": EvaluationSettings(resamples=50), "cache": Cache(tmp_path)}
+        return evaluate({"m": Counting()}, [ONE], **how)["m", "one"]
 
     expected = run().value
     (path,) = (tmp_path / SUBFOLDER / "results").iterdir()
@@ -241,3 +241,27 @@ def test_vectors_of_many_texts_are_found_row_by_row_and_known_again(tmp_path):
         result = one.find(["d", "b", "x", "a", "c"])
         assert sorted(result) == ["a", "b", "c", "d"]
         assert all(np.array_equal(result[text], row) for text, row in zip("abcd", rows, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("system", "set_to", "expected"),
+    [
+        ("linux", {}, ".cache/likewise"),
+        ("linux", {"XDG_CACHE_HOME": "{home}/elsewhere"}, "elsewhere/likewise"),
+        ("linux", {"XDG_CACHE_HOME": ""}, ".cache/likewise"),
+        ("darwin", {"XDG_CACHE_HOME": "{home}/elsewhere"}, "Library/Caches/likewise"),
+        ("win32", {}, "AppData/Local/likewise"),
+        ("win32", {"LOCALAPPDATA": "{home}/local"}, "local/likewise"),
+        ("linux", {CACHE_VARIABLE: "~/mine"}, "mine"),
+        ("darwin", {CACHE_VARIABLE: "{home}/mine"}, "mine"),
+    ],
+)
+def test_it_lies_in_the_folder_that_the_system_has_for_caches(system, set_to, expected, monkeypatch, tmp_path):
+    for name in (CACHE_VARIABLE, "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", system)
+    for name, value in set_to.items():
+        monkeypatch.setenv(name, value.format(home=tmp_path))
+    assert Cache.of_user().folder == Path(tmp_path, expected)
+    assert Cache.of_user().limit == 4 << 30

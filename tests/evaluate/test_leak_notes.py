@@ -6,7 +6,7 @@ import pytest
 
 from likewise import Embedder
 from likewise.errors import BadModel
-from likewise.evaluate.leak_notes import OVERLAPPING_TASKS, leak_note
+from likewise.evaluate.runner import OVERLAPPING_TASKS, leak_note
 from likewise.evaluate.task import Task
 from likewise.model_files import PACKAGED_MODELS
 from likewise.model_files.provenance import CARDS, UNKNOWN_PROVENANCE, Provenance, provenance

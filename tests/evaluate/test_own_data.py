@@ -34,10 +34,7 @@ def headline(data, *columns, **how):
 
 def test_scores_labels_and_triplets_each_have_their_measure():
     scores = cosines(PAIRS)
-    assert headline({**PAIRS, "score": SCORES}) == (
-        "spearman/cosine/all",
-        pytest.approx(spearmanr(scores, SCORES)[0]),
-    )
+    assert headline({**PAIRS, "score": SCORES}) == ("spearman/cosine/all", pytest.approx(spearmanr(scores, SCORES)[0]))
     precision = pytest.approx(average_precision_score(LABELS, scores))
     assert headline({**PAIRS, "label": LABELS}) == ("average_precision/cosine", precision)
     assert headline(TRIPLETS) == ("accuracy/cosine", 1.0)

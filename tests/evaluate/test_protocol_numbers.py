@@ -10,7 +10,7 @@ from likewise.evaluate import runner
 from likewise.evaluate.classifiers import classifier, protocols, ridge
 from likewise.evaluate.reports import report
 from likewise.evaluate.statistics import comparison, significance
-from likewise.evaluate.tasks import clustering, duplicates, paraphrase_mining, regressor, retrieval, senteval, sts
+from likewise.evaluate.tasks import clustering, duplicates, regressor, retrieval, senteval, sts
 
 
 def test_bootstrap_and_tests_have_the_usual_levels():
@@ -18,11 +18,15 @@ def test_bootstrap_and_tests_have_the_usual_levels():
     assert (runner.SECONDARY_RESAMPLES, runner.TOLERANCE, report.MARK_RESAMPLES) == (1_000, 1e-3, 2_000)
     usual = {"resamples": 10_000, "seed": 0, "level": 0.95}
     assert vars(significance.BootstrapSettings()) == usual
-    for function in (significance.interval, significance.difference):
-        result = {name: one.default for name, one in inspect.signature(function).parameters.items()}
-        assert {name: result[name] for name in usual} == usual
+    of_spearman, of_evidence = (
+        (significance.interval, significance.difference),
+        (comparison.estimate, comparison.compare),
+    )
+    for function in (*of_spearman, *of_evidence, comparison.estimates):
+        result = {name: one.default for name, one in inspect.signature(function).parameters.items() if name in usual}
+        assert result == {name: usual[name] for name in usual if function in of_spearman or name != "level"}
     for function in (significance.intervals, significance.paired):
-        assert inspect.signature(function).parameters["bootstrap"].default is None  # which means the usual settings
+        assert inspect.signature(function).parameters["bootstrap"].default == significance.BootstrapSettings()
 
 
 def test_sentevals_numbers_are_sentevals():
@@ -37,10 +41,6 @@ def test_sentevals_numbers_are_sentevals():
 
 def test_other_protocols_have_the_numbers_that_their_pages_tell():
     assert (retrieval.DEPTH, clustering.SEEDS, kmeans.STEPS) == (100, 5, 100)
-    assert (paraphrase_mining.MAX_TEXTS, paraphrase_mining.MINED_PAIRS, duplicates.QQP_PAIRS) == (
-        20_000,
-        100_000,
-        404_290,
-    )
+    assert (duplicates.MAX_TEXTS, duplicates.MINED_PAIRS, duplicates.QQP_PAIRS) == (20_000, 100_000, 404_290)
     assert ridge.PENALTIES == (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
     assert len(sts.STS_NAMES) == len(sts.SBERT_WK_NAMES) == 7

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput, ModelNotFound
-from likewise.evaluate import cached_encode, runner
+from likewise.evaluate import cache as caches
 from likewise.evaluate import models as module
+from likewise.evaluate import runner
 from likewise.evaluate.cache import Cache
 from likewise.evaluate.models import models_to_evaluate
-from likewise.evaluate.results import from_json, to_json
+from likewise.evaluate.results import to_json
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.statistics.significance import Interval
 from likewise.evaluate.task import EvaluationSettings, Evidence, Result, Score
@@ -50,9 +51,9 @@ def test_a_text_that_tasks_share_is_encoded_once():
 
 
 def test_rows_come_in_the_order_asked_for_and_slices_change_nothing(monkeypatch):
-    monkeypatch.setattr(cached_encode, "SLICE", 7)
+    monkeypatch.setattr(caches, "SLICE", 7)
     sliced = run({"a": model(0)})
-    monkeypatch.setattr(cached_encode, "MAX_BYTES", 0)  # forgets all between tasks
+    monkeypatch.setattr(caches, "MEMORY_BYTES", 0)  # forgets all between tasks
     forgetful = run({"a": model(0)})
     monkeypatch.undo()
     whole = run({"a": model(0)})
@@ -127,14 +128,14 @@ def test_another_model_setting_number_of_resamples_or_copy_of_the_data_is_anothe
     run({"m": Counting()}, [ONE], cache=cache)
     assert run({"m": Counting()}, [ONE], cache=cache)["m", "one"].cached
     assert not run({"m": Counting("e" * 32)}, [ONE], cache=cache)["m", "one"].cached
-    assert not run({"m": Counting()}, [ONE], cache=cache, settings=EvaluationSettings(seed=1, resamples=50))[
-        "m", "one"
-    ].cached
-    assert not run({"m": Counting()}, [ONE], cache=replace(cache, recompute=True))["m", "one"].cached
     changed = {**read("pairs/one"), "score": [*read("pairs/one")["score"][:-1], 9.0]}
-    result = run({"m": Counting()}, [ONE], read=lambda name: changed, cache=cache)
-    assert not result["m", "one"].cached
-    assert not run({"m": Counting()}, [ONE], settings=EvaluationSettings(resamples=51), cache=cache)["m", "one"].cached
+    for how in (
+        {"settings": EvaluationSettings(seed=1, resamples=50)},
+        {"settings": EvaluationSettings(resamples=51)},
+        {"cache": replace(cache, recompute=True)},
+        {"read": lambda name: changed},
+    ):
+        assert not run({"m": Counting()}, [ONE], **{"cache": cache, **how})["m", "one"].cached
 
 
 def test_fresh_encodes_again(known, tmp_path):
@@ -181,7 +182,7 @@ def test_warnings_become_notes():
 
 
 def test_a_warning_that_counts_is_a_note_once(monkeypatch):
-    monkeypatch.setattr(cached_encode, "SLICE", 1)
+    monkeypatch.setattr(caches, "SLICE", 1)
 
     def warns(texts):
         import warnings
@@ -226,11 +227,6 @@ def test_an_embedder_is_known_by_its_folder(tiny):
     assert not run(tiny).failed
 
 
-def test_a_result_survives_json():
-    result = run({"m": model(0)})["m", "one"].result
-    assert to_json(from_json(to_json(result))) == to_json(result)
-
-
 def test_tasks_are_chosen_by_name_suite_or_all(known):
     assert [t.name for t in select_tasks("two, toys")] == ["two", "one"]
     assert {task.name for task in select_tasks("all")} >= {"one", "two", "lost"}
@@ -258,12 +254,10 @@ def test_the_callers_own_code_is_found_in_the_working_folder_and_its_errors_are_
     before = list(sys.path)
     assert module._imported("mine_at_hand:Box.f")([]) == "found"
     assert sys.path == before and "mine_at_hand" in sys.modules
-    described = {
-        "mine_wrong:f": r"ValueError: no luck \(.*mine_wrong.py, line 2\)",
-        "mine_torn:f": "SyntaxError: .*mine_torn",
-    }
-    described |= {"mine_none:f": "No module named 'mine_none'", "mine_at_hand:g": ".* has no attribute 'g'"}
-    for name, reason in (described | {"mine_leaving:f": r"SystemExit: 3 \(.*line 2\)"}).items():
+    described = {"mine_none:f": "No module named 'mine_none'", "mine_at_hand:g": ".* has no attribute 'g'"}
+    described |= {"mine_wrong:f": r"ValueError: no luck \(.*mine_wrong.py, line 2\)"}
+    described |= {"mine_torn:f": "SyntaxError: .*mine_torn", "mine_leaving:f": r"SystemExit: 3 \(.*line 2\)"}
+    for name, reason in described.items():
         with pytest.raises(BadInput, match=f"{name} cannot be imported: {reason}"):
             module._imported(name)
         assert sys.path == before
@@ -308,19 +302,13 @@ def test_a_model_is_named_after_its_folder_its_name_its_function_or_its_class(tm
     class Named:
         name = "n"
 
-    assert [module._name(m) for m in (str(tmp_path), "a/b", Named(), len, Named)] == [
-        tmp_path.name,
-        "a/b",
-        "n",
-        "len",
-        "n",
-    ]
-    assert module._name(Counting()) == "Counting"
+    models = (str(tmp_path), "a/b", Named(), len, Named, Counting())
+    assert [module._name(model) for model in models] == [tmp_path.name, "a/b", "n", "len", "n", "Counting"]
 
 
 def test_no_texts_have_an_empty_matrix_and_known_ones_are_counted():
     requested, predicted = [], []
-    encode = cached_encode.CachedEncode(lambda texts: requested.append(texts) or np.ones((len(texts), 3), np.float32))
+    encode = caches.CachedEncode(lambda texts: requested.append(texts) or np.ones((len(texts), 3), np.float32))
     assert encode([], lambda *predicted: None).shape == (0, 0)
     assert encode(["a", "b", "a"], lambda *now: predicted.append(now)).shape == (3, 3)
     encode(["c", "a"], lambda *now: predicted.append(now))
@@ -329,8 +317,8 @@ def test_no_texts_have_an_empty_matrix_and_known_ones_are_counted():
 
 def test_memory_is_forgotten_beyond_its_limit(monkeypatch):
     requested = []
-    encode = cached_encode.CachedEncode(lambda texts: requested.append(texts) or np.ones((len(texts), 2), np.float32))
-    monkeypatch.setattr(cached_encode, "MAX_BYTES", 16)
+    encode = caches.CachedEncode(lambda texts: requested.append(texts) or np.ones((len(texts), 2), np.float32))
+    monkeypatch.setattr(caches, "MEMORY_BYTES", 16)
     for texts in (["a", "b"], ["a", "c"], ["a"]):
         encode(texts, lambda *_: None)
     assert requested == [["a", "b"], ["c"], ["a"]]  # 16 bytes are kept, 24 are not
@@ -351,15 +339,8 @@ def test_the_time_left_is_the_mean_of_cells_times_those_left(monkeypatch):
         for seconds in (10, 0.5):  # a second is left, then half of one
             clock[0] += seconds
             report(9, 9)
-    assert [p.seconds_left for p in predicted] == [
-        None,
-        40.0,
-        30.0,
-        15.0,
-        11.0,
-        1.0,
-        None,
-    ]  # cells of 0.04 s were cached
+    left = [None, 40.0, 30.0, 15.0, 11.0, 1.0, None]  # cells of 0.04 s were cached
+    assert [p.seconds_left for p in predicted] == left
     assert [(p.done, p.total, p.texts, p.total_texts) for p in predicted[-3:-1]] == [(4, 5, 3, 9), (4, 5, 9, 9)]
     assert str(predicted[-3]) == "m · last (5 of 5) · 3 of 9 texts · about 0:11 left" and "left" not in str(
         predicted[-1]

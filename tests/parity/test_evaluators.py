@@ -16,13 +16,12 @@ from sentence_transformers.sentence_transformer.evaluation import (
 from sentence_transformers.util import cos_sim
 
 from likewise.evaluate.task import EvaluationSettings
-from likewise.evaluate.tasks import paraphrase_mining
+from likewise.evaluate.tasks import duplicates
 from likewise.evaluate.tasks.duplicates import DUPLICATE_TASKS
-from likewise.evaluate.tasks.paraphrase_mining import MINING_TASKS
 from likewise.evaluate.tasks.retrieval import RETRIEVAL_METRICS, RETRIEVAL_TASKS
 from likewise.text.words import folded_words
 
-TASKS = {task.name: task for task in (*RETRIEVAL_TASKS, *DUPLICATE_TASKS, *MINING_TASKS)}
+TASKS = {task.name: task for task in (*RETRIEVAL_TASKS, *DUPLICATE_TASKS)}
 
 
 def words_of(text: str) -> np.ndarray:
@@ -105,8 +104,8 @@ def test_mining_scores_the_same(model, read, monkeypatch):
     monkeypatch.setattr(paraphrase_mining, "MINED_PAIRS", 20_000)
     ours = TASKS["mining"].run(model.vectors, read, EvaluationSettings())
     pairs = read("qqp_subset/pairs")
-    labelled = paraphrase_mining.labelled_pairs(read, "qqp_subset/pairs")
-    texts = paraphrase_mining.transitive_closure(labelled, 1500).texts
+    labelled = duplicates.labelled_pairs(read, "qqp_subset/pairs")
+    texts = duplicates.transitive_closure(labelled, 1500).texts
     same = [
         (a, b)
         for a, b, yes in zip(pairs["sentence1"], pairs["sentence2"], pairs["label"], strict=True)

@@ -14,7 +14,8 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -30,11 +31,14 @@ from ..errors import BadInput
 from ..runtime.atomic_files import atomic_file
 from ..runtime.home_folder import expanded
 from ..runtime.temporary_files import remove_abandoned
+from .task import Encode, as_vectors
 
 CACHE_VARIABLE = "LIKEWISE_CACHE"
-SUBFOLDER = "evaluation-cache"
-"""The sub-folder of the user's cache folder that only this module uses."""
+SUBFOLDER = "evaluation-cache"  # of the user's cache folder; only this module uses it
 MAX_BYTES = 4 << 30
+SLICE = 8192  # texts encoded at a time: the most that an interruption loses, and how often progress is reported
+MEMORY_BYTES = 1 << 30  # of vectors in memory; beyond that the memory is cleared and vectors are read from disk again
+TextsCallback = Callable[[int, int], None]
 KEY_BYTES = 16  # of a text's digest
 RESULT_NAME = re.compile(r"[0-9a-f]{32}\.json")
 MODEL_NAME = re.compile(r"[0-9a-f]{32}")
@@ -82,11 +86,8 @@ class Cache:
 
     def store(self, key: str, result: Mapping[str, Any]) -> None:
         """Store a result under its key; if the disk cannot be written, nothing is stored."""
-        try:
-            with atomic_file(self._path(key)) as partial:
-                partial.write_text(json.dumps(result), "utf-8")
-        except (OSError, BadInput):
-            return
+        with suppress(OSError, BadInput), atomic_file(self._path(key)) as partial:
+            partial.write_text(json.dumps(result), "utf-8")
 
     def prune(self) -> None:
         """Delete the least recently used entries until the rest is within the limit, and nothing but entries.
@@ -106,11 +107,10 @@ class Cache:
         for folder, name in self._folders():
             remove_abandoned(folder, name.pattern)
             for path in _listed(folder):
-                state = _file_state(path)
-                if state is None:
-                    continue
-                if name.fullmatch(path.name):
-                    yield path, state
+                with suppress(OSError):  # it no longer exists
+                    state = path.lstat()
+                    if stat.S_ISREG(state.st_mode) and name.fullmatch(path.name):
+                        yield path, state
 
     def _folders(self) -> Iterator[tuple[Path, re.Pattern[str]]]:
         """The folders of this cache, each with the pattern of its entries' names; links are not followed."""
@@ -136,19 +136,15 @@ class CachedVectors:
         """Open the files of a folder; only the digests of texts are read."""
         vectors = cls(folder)
         for path in sorted(folder.glob("*.safetensors")):
-            try:
-                with safe_open(path, "numpy") as file:
-                    vectors._add_locations(path, file.get_tensor("keys").tobytes())
-            except (OSError, SafetensorError):  # damaged, or deleted by another process
-                continue
+            with suppress(OSError, SafetensorError), safe_open(path, "numpy") as file:  # damaged or deleted: missing
+                vectors._add_locations(path, file.get_tensor("keys").tobytes())
         return vectors
 
     def find(self, texts: Sequence[str]) -> dict[str, Float[np.ndarray, " E"]]:
         """The vectors of those texts that are stored."""
         by_file: dict[Path, list[tuple[str, int]]] = {}
         for text in texts:
-            location = self.locations.get(text_key(text))
-            if location:
+            if location := self.locations.get(text_key(text)):
                 by_file.setdefault(location[0], []).append((text, location[1]))
         found = {}
         for path, rows in by_file.items():
@@ -179,13 +175,50 @@ class CachedVectors:
         self.locations.update({keys[i : i + KEY_BYTES]: (path, i // KEY_BYTES) for i in range(0, len(keys), KEY_BYTES)})
 
 
+class CachedEncode:
+    """A model's `encode` with its vectors by text, the files they are read from, and the files they are added to.
+
+    No text is encoded twice within a run, and vectors on disk are reused between runs.
+    """
+
+    def __init__(
+        self, encode: Encode, source: CachedVectors | None = None, target: CachedVectors | None = None
+    ) -> None:
+        self._encode, self._source, self._target = encode, source, target
+        self._vectors: dict[str, np.ndarray] = {}
+        self._bytes = 0
+
+    def __call__(self, texts: Sequence[str], callback: TextsCallback) -> np.ndarray:
+        """The vectors of the texts; `callback` gets how many distinct ones are done, and how many there are."""
+        if self._bytes > MEMORY_BYTES:
+            self._vectors, self._bytes = {}, 0
+        distinct = dict.fromkeys(texts)
+        missing = [text for text in distinct if text not in self._vectors]
+        if self._source is not None and missing:
+            self._remember(self._source.find(missing))
+            missing = [text for text in missing if text not in self._vectors]
+        callback(len(distinct) - len(missing), len(distinct))
+        for start in range(0, len(missing), SLICE):
+            part = missing[start : start + SLICE]
+            rows = as_vectors(self._encode(part), len(part))
+            self._remember(dict(zip(part, rows, strict=True)))
+            if self._target is not None:
+                self._target.add(part, rows)
+            callback(len(distinct) - len(missing) + start + len(part), len(distinct))
+        if not len(texts):
+            return np.empty((0, 0), np.float32)
+        return np.stack([self._vectors[text] for text in texts])
+
+    def _remember(self, vectors: dict[str, np.ndarray]) -> None:
+        self._vectors.update(vectors)
+        self._bytes += sum(row.nbytes for row in vectors.values())
+
+
 def text_key(text: str) -> bytes:
-    """The digest of a text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
 
 
 def json_digest(value: Any) -> str:
-    """The digest of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -245,15 +278,6 @@ def _listed(folder: Path) -> list[Path]:
         return []
 
 
-def _file_state(path: Path) -> os.stat_result | None:
-    """Size and times of a regular file; None for anything else, and for a file that no longer exists."""
-    try:
-        state = path.lstat()
-    except OSError:
-        return None
-    return state if stat.S_ISREG(state.st_mode) else None
-
-
 def _removed(path: Path, used: float) -> bool:
     """Delete a file unless it was used since; returns whether it no longer exists."""
     try:
@@ -268,10 +292,8 @@ def _removed(path: Path, used: float) -> bool:
 
 
 def _touch(path: Path) -> None:
-    try:
+    with suppress(OSError):  # owned by another user, or deleted
         os.utime(path)
-    except OSError:  # owned by another user, or deleted
-        return
 
 
 def _system_folder() -> Path:

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -56,25 +57,28 @@ def models_to_evaluate(models: Any, load: LoadModel | None = None) -> list[Evalu
     for name, model in pairs:
         seen[name] = seen.get(name, 0) + 1
         shown = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        evaluated.append(EvaluatedModel(shown, _opener(model, load or _load)))
+        evaluated.append(EvaluatedModel(shown, partial(_open, model, load)))
     return evaluated
 
 
-def _opener(model: Any, load: LoadModel) -> Callable[[], OpenedModel]:
-    if isinstance(model, str | Path):
-        return lambda: _opened(_imported(str(model)) if _is_function(str(model)) else load(str(model)))
-    return lambda: _opened(model)
+def _open(model: Any, load: LoadModel | None) -> OpenedModel:
+    if not isinstance(model, str | Path):
+        return _opened(model)
+    if _is_function(str(model)):
+        return _opened(_imported(str(model)))
+    from ..model_names import load_model
+
+    return _opened((load or load_model)(str(model)))
 
 
 def _opened(model: Any) -> OpenedModel:
-    fingerprint = getattr(model, "fingerprint", None)
-    checked = fingerprint if isinstance(fingerprint, str) else None
+    given, notes = getattr(model, "fingerprint", None), getattr(model, "notes", ())
+    fingerprint = given if isinstance(given, str) else None
+    notes = tuple(map(str, notes)) if isinstance(notes, list | tuple) else ()
     fit = getattr(model, "fitted", None)
     if callable(fit):
-        return OpenedModel(None, fit, checked, notes=_notes(model))
-    encode = getattr(model, "encode", None)
-    if not callable(encode):
-        encode = model
+        return OpenedModel(None, fit, fingerprint, notes=notes)
+    encode = model.encode if callable(getattr(model, "encode", None)) else model
     if not callable(encode):
         raise BadInput(
             f"a {type(model).__name__} cannot be evaluated; expected an embedder, a model's name, a function of a list "
@@ -82,14 +86,8 @@ def _opened(model: Any) -> OpenedModel:
         )
     quiet = {"show_progress_bar": False} if _takes_progress(encode) else {}  # the evaluation shows its own progress
     return OpenedModel(
-        lambda texts: np.asarray(encode(list(texts), **quiet)), None, checked, provenance(model), _notes(model)
+        lambda texts: np.asarray(encode(list(texts), **quiet)), None, fingerprint, provenance(model), notes
     )
-
-
-def _notes(model: Any) -> tuple[str, ...]:
-    """Notes that a model adds to its scores."""
-    notes = getattr(model, "notes", ())
-    return tuple(map(str, notes)) if isinstance(notes, list | tuple) else ()
 
 
 def _takes_progress(function: Callable[..., Any]) -> bool:
@@ -99,19 +97,10 @@ def _takes_progress(function: Callable[..., Any]) -> bool:
         return False
 
 
-def _load(name: str) -> Any:
-    from ..model_names import load_model
-
-    return load_model(name)
-
-
 def _is_function(name: str) -> bool:
     module, colon, function = name.partition(":")
-    return (
-        bool(colon)
-        and not Path(name).exists()
-        and all(part.isidentifier() for part in [*module.split("."), *function.split(".")])
-    )
+    identifiers = all(part.isidentifier() for part in [*module.split("."), *function.split(".")])
+    return bool(colon) and identifiers and not Path(name).exists()
 
 
 def _imported(name: str) -> Any:

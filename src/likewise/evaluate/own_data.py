@@ -1,8 +1,4 @@
-"""Evaluation on your own data: pairs, with a score, a label or neither, or triplets; the columns decide the measure.
-
-evaluate("all-MiniLM-L6-v2", data_task("pairs.csv"))
-evaluate(my_function, data_task("faq.csv", {"sentence1": "question", "sentence2": "answer", "score": "rating"}))
-"""
+"""Evaluation on your own data: pairs, with a score, a label or neither, or triplets; the columns decide the measure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +16,7 @@ from ..runtime.home_folder import expanded
 from .task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
 from .tasks.duplicates import LabelledPairs, baseline_note, similarity_scores, threshold_protocol
 from .tasks.retrieval import RetrievalCollection, score_pair_retrieval
-from .tasks.sentence_pairs import read_pairs, text_casing
+from .tasks.sentence_pairs import read_pairs
 from .tasks.sts import correlate_pairs
 from .tasks.triplets import SIDES, score_triplets
 
@@ -44,16 +40,21 @@ def data_task(
         name: the task's name in results (default: the file as given).
 
     Raises:
-        BadInput: the file cannot be read, or its columns are none of those in MEASURES.
+        BadInput: the file cannot be read, or MEASURES has no entry for its columns.
     """
     title = name or ("own data" if isinstance(data, Mapping) else str(data))
     table, places = _table(data)
     names = columns if isinstance(columns, Mapping) else ColumnNames.parse(columns or ()).names
-    renamed = _renamed(table, names, title)
+    try:
+        renamed = ColumnNames(names).rename(table) if names else table
+    except BadInput as error:
+        raise BadInput(f"{title}: {error}") from None
     expected = _expected_columns(renamed, title)
     values = {column: renamed[column] for column in expected}
-    _check_texts(values, places, title)
-    _check_numbers(values, places, title)
+    for column, problem in CHECKS.items():
+        for row, value in enumerate(values.get(column, ())):
+            if found := problem(value):
+                raise BadInput(f"{title}, {places[row] if places else f'row {row}'}: {column} is {value!r}; {found}")
     unused = [column for column in ("score", "label", *SIDES) if column in renamed and column not in expected]
     notes = [f"not used: {', '.join(unused)}"] if unused else []
     summary, run = MEASURES[expected]
@@ -77,15 +78,7 @@ def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[
     return table.columns, table.places
 
 
-def _renamed(columns: DatasetColumns, names: Mapping[str, str], title: str) -> DatasetColumns:
-    try:
-        return ColumnNames(names).rename(columns) if names else columns
-    except BadInput as error:
-        raise BadInput(f"{title}: {error}") from None
-
-
 def _expected_columns(columns: DatasetColumns, title: str) -> tuple[str, ...]:
-    """The first kind of data whose columns are all present."""
     sizes = {len(values) for values in columns.values()}
     if len(sizes) > 1:
         raise BadInput(f"{title}: expected columns of one length; found lengths {', '.join(map(str, sorted(sizes)))}")
@@ -101,34 +94,29 @@ def _expected_columns(columns: DatasetColumns, title: str) -> tuple[str, ...]:
     )
 
 
-def _check_texts(columns: DatasetColumns, places: Sequence[str], title: str) -> None:
-    for column in (name for name in columns if name in TEXT_COLUMNS):
-        for row, text in enumerate(columns[column]):
-            if not isinstance(text, str) or not text.strip():
-                raise _bad_value(title, places, row, f"{column} is {text!r}; expected a text")
+def _text_problem(value: Any) -> str:
+    return "" if isinstance(value, str) and value.strip() else "expected a text"
 
 
-def _check_numbers(columns: DatasetColumns, places: Sequence[str], title: str) -> None:
-    """Scores are numbers or missing, labels are 0 or 1."""
-    for row, value in enumerate(columns.get("score", ())):
-        if not _is_score(value):
-            raise _bad_value(title, places, row, f"score is {value!r}; expected a number")
-    for row, value in enumerate(columns.get("label", ())):
-        if _label(value) is None:
-            expected = "expected 1 (same meaning) or 0. For degrees of similarity, name the column score"
-            raise _bad_value(title, places, row, f"label is {value!r}; {expected}")
-
-
-def _bad_value(title: str, places: Sequence[str], row: int, problem: str) -> BadInput:
-    return BadInput(f"{title}, {places[row] if places else f'row {row}'}: {problem}")
-
-
-def _is_score(value: Any) -> bool:
-    """Whether it is a number, or missing: such a pair is left out, and counted in the notes."""
+def _score_problem(value: Any) -> str:
+    """Missing scores are allowed: their pairs are left out, and counted in the notes."""
     try:
-        return value is None or value == "" or float(value) is not None
+        float(0 if value is None or value == "" else value)
     except (TypeError, ValueError):
-        return False
+        return "expected a number"
+    return ""
+
+
+def _label_problem(value: Any) -> str:
+    expected = "expected 1 (same meaning) or 0. For degrees of similarity, name the column score"
+    return expected if _label(value) is None else ""
+
+
+CHECKS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(TEXT_COLUMNS, _text_problem),
+    **{"score": _score_problem, "label": _label_problem},
+}
+"""What is wrong with a value of a column, if anything."""
 
 
 def _scored_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
@@ -136,16 +124,14 @@ def _scored_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationS
 
 
 def _labelled_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
-    case = str.lower if settings.lowercase else str
-    first, second = ([case(text) for text in columns[column]] for column in ("sentence1", "sentence2"))
+    first, second = (settings.cased(columns[column]) for column in ("sentence1", "sentence2"))
     labels = np.array([_label(value) for value in columns["label"]], bool)
     if labels.all() or not labels.any():
         raise BadInput(f"{title}: all {len(labels):,} labels are {int(labels[0])}; expected some of 1 and some of 0")
     pairs = LabelledPairs(first, second, labels)
     vectors = TaskVectors.of(encode, first, second)
-    protocol = f"average_precision/cosine, {text_casing(settings)}, {threshold_protocol(pairs)}"
-    scores = tuple(similarity_scores(pairs, vectors))
-    return Result(title, scores, protocol, (*vectors.notes, baseline_note(pairs)))
+    protocol = f"average_precision/cosine, {settings.casing}, {threshold_protocol(pairs)}"
+    return Result(title, tuple(similarity_scores(pairs, vectors)), protocol, (*vectors.notes, baseline_note(pairs)))
 
 
 def _label(value: Any) -> int | None:
@@ -159,13 +145,12 @@ def _triplets(encode: Encode, columns: DatasetColumns, settings: EvaluationSetti
 
 
 def _pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
-    case = str.lower if settings.lowercase else str
-    anchors, positives = ([case(text) for text in columns[name]] for name in PAIR)
+    anchors, positives = (settings.cased(columns[name]) for name in PAIR)
     collection = RetrievalCollection.of_pairs(anchors, positives, title)
     scores, notes = score_pair_retrieval(encode, collection)
     protocol = (
         f"mrr@10: for each of {len(collection.queries):,} anchors, the place of its positive among all "
-        f"{len(collection.documents):,} by cosine, {text_casing(settings)}"
+        f"{len(collection.documents):,} by cosine, {settings.casing}"
     )
     return Result(title, tuple(scores), protocol, notes)
 

@@ -1,12 +1,13 @@
 """The results of an evaluation: a cell for every model and task, as values and as JSON."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .statistics.joint_bootstrap import mean_interval
+from .statistics.comparison import mean_interval
 from .statistics.significance import BootstrapSettings, Interval
 from .task import EvaluationSettings, Evidence, Result, Score, Task
 
@@ -77,22 +78,24 @@ class Results:
 
 def to_json(result: Result) -> dict[str, Any]:
     """A result as plain values; arrays as lists, which keep every digit."""
-    return {**asdict(result), "scores": [_score_as_dict(score) for score in result.scores]}
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(result), default=np.ndarray.tolist))
+    return plain
 
 
 def from_json(stored: Mapping[str, Any]) -> Result:
-    """The inverse of `to_json`."""
-    scores = tuple(
-        Score(
-            **{
-                **score,
-                "evidence": _evidence(score["evidence"]),
-                "interval": Interval(**score["interval"]) if score["interval"] else None,
-            }
-        )
-        for score in stored["scores"]
-    )
-    return Result(stored["task"], scores, stored["protocol"], tuple(stored["notes"]))
+    scores = []
+    for score in stored["scores"]:
+        interval = Interval(**score["interval"]) if score["interval"] else None
+        scores.append(Score(**{**score, "evidence": _evidence(score["evidence"]), "interval": interval}))
+    return Result(stored["task"], tuple(scores), stored["protocol"], tuple(stored["notes"]))
+
+
+def _evidence(stored: Mapping[str, Any] | None) -> Evidence | None:
+    if stored is None:
+        return None
+    types = {"values": np.float64, "gold": np.float64, "groups": np.int64, "items": np.int64}
+    arrays = {name: None if stored[name] is None else np.asarray(stored[name], of) for name, of in types.items()}
+    return Evidence(**{**stored, **arrays})
 
 
 def without_secondary_evidence(result: Result) -> Result:
@@ -119,33 +122,3 @@ def _cell_as_dict(cell: Cell) -> dict[str, Any]:
 
 def _finite(x: float) -> float | None:
     return x if np.isfinite(x) else None
-
-
-def _score_as_dict(score: Score) -> dict[str, Any]:
-    e = score.evidence
-    evidence = e and {
-        "values": _list(e.values),
-        "gold": _list(e.gold),
-        "groups": _list(e.groups),
-        "statistic": e.statistic,
-        "items": _list(e.items),
-    }
-    interval = score.interval and asdict(score.interval)
-    return {"name": score.name, "value": score.value, "n": score.n, "evidence": evidence, "interval": interval}
-
-
-def _evidence(stored: Mapping[str, Any] | None) -> Evidence | None:
-    if stored is None:
-        return None
-    gold, groups, items = stored["gold"], stored["groups"], stored["items"]
-    return Evidence(
-        np.asarray(stored["values"], np.float64),
-        None if gold is None else np.asarray(gold, np.float64),
-        None if groups is None else np.asarray(groups, np.int64),
-        stored["statistic"],
-        None if items is None else np.asarray(items, np.int64),
-    )
-
-
-def _list(x: np.ndarray | None) -> list[Any] | None:
-    return None if x is None else x.tolist()

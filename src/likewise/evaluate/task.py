@@ -5,7 +5,7 @@
 Each score carries its evidence, item by item, from which intervals are computed and two models are compared.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -34,6 +34,14 @@ class EvaluationSettings:
     hidden: int = 0  # units in the classifiers' hidden layer: 0 in the literature, 50 in SBERT-WK
     lowercase: bool = False  # SentEval lower-cases STS texts; mteb and SBERT do not
     resamples: int = RESAMPLES  # bootstrap resamples of the headline's interval; other scores use at most 1,000
+
+    def cased(self, texts: Iterable[str]) -> list[str]:
+        """The texts as they are encoded: lower-cased if asked for."""
+        return [text.lower() if self.lowercase else text for text in texts]
+
+    @property
+    def casing(self) -> str:
+        return "lower-cased text" if self.lowercase else "raw text"
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,6 @@ class Result:
         return next(score.value for score in self.scores if score.name == name)
 
     def with_notes(self, *notes: str) -> "Result":
-        """The same result with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
 
@@ -113,22 +120,14 @@ class TaskVectors:
 
     @classmethod
     def of(cls, encode: Encode, *columns: Sequence[str]) -> "TaskVectors":
-        """Encode every distinct text of the columns once.
-
-        Raises:
-            BadInput: `encode` returned a different number of rows, or no two-dimensional array of numbers.
-        """
+        """Encode every distinct text of the columns once."""
         rows = {text: i for i, text in enumerate(dict.fromkeys(text for column in columns for text in column))}
         values = as_vectors(encode(list(rows)), len(rows))
         not_finite = ~np.isfinite(values).all(axis=1)
         if not not_finite.any():
             return cls(rows, values, ())
-        note = counted_of(
-            int(not_finite.sum()),
-            counted(len(rows), "vector"),
-            "was not finite and was replaced by zeros",
-            "were not finite and were replaced by zeros",
-        )
+        singular, plural = (f"{was} not finite and {was} replaced by zeros" for was in ("was", "were"))
+        note = counted_of(int(not_finite.sum()), counted(len(rows), "vector"), singular, plural)
         return cls(rows, np.where(not_finite[:, None], 0, values), (note,))
 
     def __getitem__(self, texts: Sequence[str]) -> Float[np.ndarray, "n E"]:
@@ -136,11 +135,7 @@ class TaskVectors:
 
 
 def as_vectors(encoded: Any, count: int) -> Float[np.ndarray, "N E"]:
-    """The output of an `encode` for `count` texts, as floating-point rows.
-
-    Raises:
-        BadInput: a different number of rows, or no two-dimensional array of numbers.
-    """
+    """The output of an `encode` for `count` texts, as floating-point rows; an error if it has another shape or type."""
     rows: np.ndarray = np.asarray(encoded)
     if rows.ndim != 2 or len(rows) != count or rows.dtype.kind not in "fiu":
         raise BadInput(

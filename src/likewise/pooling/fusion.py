@@ -60,7 +60,6 @@ class Fusion(nn.Module):
 
     @classmethod
     def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "Fusion":
-        """The fusion that the folder of a model of `depth` blocks describes."""
         shape = FusionShape.read(config, folder, depth)
         weights = read_tensors(folder, "the fusion", shape.tensors)  # compares shapes before memory is taken
         built = cls(Stack(Reduce(shape.reduce), shape.first, shape.last), shape.encoder_width)
@@ -69,12 +68,10 @@ class Fusion(nn.Module):
 
     @property
     def shape(self) -> FusionShape:
-        """Its settings."""
         return FusionShape(self.stack.reduce.names, self.stack.first, self.stack.last, self.encoder_width)
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The settings that `read` needs."""
         return self.shape.config
 
     @property

@@ -31,7 +31,6 @@ def cls(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
 
 
 def last_token(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
-    """The last token's vector."""
     return x[tokens.offsets[1:].long() - 1]
 
 

@@ -36,7 +36,6 @@ class HeadShape:
 
     @property
     def tensors(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each of its tensors, by our names."""
         found: dict[str, tuple[int, ...]] = {"dense.weight": (self.width, self.width)}
         if self.bias:
             found["dense.bias"] = (self.width,)
@@ -56,7 +55,7 @@ class ClassificationHead:
     shape: Callable[[Config], HeadShape]
 
     def build(self, config: Config) -> Any:
-        """The head of this config, a torch module whose weights are not initialized; imports torch."""
+        """The head of this config, a torch module whose weights are not initialized."""
         return import_module(f"{__package__}.cross_encoder").Classifier(self.shape(config))
 
     def file_name(self, ours: str) -> str:
@@ -75,19 +74,16 @@ def head_of(kind: str, context: str) -> ClassificationHead:
 
 
 def check_head(folder: Path, config: Config, head: ClassificationHead) -> None:
-    """An error with the way out where the folder holds an encoder and no classification head."""
-    names = config.get("architectures")
-    names = [] if names is None else names
+    """Refuse a folder that holds an encoder and no classification head."""
+    names = [] if config.get("architectures") is None else config["architectures"]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise BadModel(f"config.json has architectures = {names!r:.100}; expected a list of names")
     classifies = not names or any(name.endswith("ForSequenceClassification") for name in names)
     if not classifies or not _has_weights(folder, config, head):
-        what = (
-            f"its config.json names {names[0]}"
-            if not classifies
-            else "the weights of a classification head are not there"
+        why = (
+            "the weights of a classification head are not there" if classifies else f"its config.json names {names[0]}"
         )
-        raise BadModel(f"{folder} holds no reranker ({what}). Reranker.start(folder) builds an untrained one on it")
+        raise BadModel(f"{folder} holds no reranker ({why}). Reranker.start(folder) builds an untrained one on it")
 
 
 def _has_weights(folder: Path, config: Config, head: ClassificationHead) -> bool:
@@ -110,40 +106,23 @@ def labels_of(config: Config) -> list[str]:
             raise BadModel(f"config.json has num_labels = {count:,}; expected at most {MAX_LABELS:,}")
         return [f"LABEL_{i}" for i in range(count)]
     try:
-        labels = {int(i): _label(name) for i, name in names.items()}
+        labels = {int(i): name for i, name in names.items()}
+        if unnamed := [name for name in labels.values() if not isinstance(name, str | int)]:
+            raise ValueError(f"{unnamed[0]!r:.40} is not the name of a label")
         if not 1 <= len(labels) <= MAX_LABELS or sorted(labels) != list(range(len(labels))):
             raise ValueError("its numbers are not 0, 1, 2 …")
     except (AttributeError, ValueError, TypeError) as error:
         raise BadModel(f"config.json has id2label = {str(names)[:60]}: {error}") from None
-    return [labels[i] for i in range(len(labels))]
+    return [str(labels[i]) for i in range(len(labels))]
 
 
-def _label(name: object) -> str:
-    if not isinstance(name, str | int):
-        raise ValueError(f"{name!r:.40} is not the name of a label")
-    return str(name)
-
-
-def _shape(config: Config, width: str = "hidden_size", **more: Any) -> HeadShape:
-    dropout = fraction(config, "classifier_dropout", fraction(config, "hidden_dropout_prob", 0.1))
-    fields = {"dropout": dropout, **more}
-    return HeadShape(width=size(config, width), labels=len(labels_of(config)), **fields)
-
-
-def _electra(config: Config) -> HeadShape:
-    return _shape(config, activation="gelu", drops_first=True)
-
-
-def _mpnet(config: Config) -> HeadShape:
-    return _shape(config, dropout=fraction(config, "hidden_dropout_prob", 0.1), drops_first=True)
-
-
-def _albert(config: Config) -> HeadShape:
-    return _shape(config, dropout=fraction(config, "classifier_dropout_prob", 0.1))
-
-
-def _distilbert(config: Config) -> HeadShape:
-    return _shape(config, "dim", dropout=fraction(config, "seq_classif_dropout", 0.2), activation="relu")
+def _shape(
+    config: Config, width: str = "hidden_size", dropout: tuple[str, float] | None = None, **fields: Any
+) -> HeadShape:
+    """`dropout`: its key in config.json and its default, for families that have one of their own."""
+    usual = fraction(config, "classifier_dropout", fraction(config, "hidden_dropout_prob", 0.1))
+    share = fraction(config, *dropout) if dropout else usual
+    return HeadShape(size(config, width), len(labels_of(config)), dropout=share, **fields)
 
 
 def _modernbert(config: Config) -> HeadShape:
@@ -153,7 +132,7 @@ def _modernbert(config: Config) -> HeadShape:
     return _shape(
         config,
         activation=activation(config, "classifier_activation", "gelu"),
-        dropout=fraction(config, "classifier_dropout", 0.0),
+        dropout=("classifier_dropout", 0.0),
         bias=boolean(config, "classifier_bias", False),
         norm=fraction(config, "norm_eps", 1e-5),
         norm_bias=boolean(config, "norm_bias", False),
@@ -162,7 +141,13 @@ def _modernbert(config: Config) -> HeadShape:
 
 
 _ROBERTA: Names = {"dense": "classifier.dense", "out": "classifier.out_proj"}
+_DISTILBERT: Names = {"dense": "pre_classifier", "out": "classifier"}
+_MODERNBERT: Names = {"dense": "head.dense", "norm": "head.norm", "out": "classifier"}
 _roberta = partial(_shape, drops_first=True)
+_electra = partial(_shape, activation="gelu", drops_first=True)
+_mpnet = partial(_shape, dropout=("hidden_dropout_prob", 0.1), drops_first=True)
+_albert = partial(_shape, dropout=("classifier_dropout_prob", 0.1))
+_distilbert = partial(_shape, width="dim", dropout=("seq_classif_dropout", 0.2), activation="relu")
 
 CLASSIFIERS: dict[str, ClassificationHead] = {
     "bert": ClassificationHead("Bert", "bert.", {"dense": "bert.pooler.dense", "out": "classifier"}, _shape),
@@ -171,12 +156,8 @@ CLASSIFIERS: dict[str, ClassificationHead] = {
     "camembert": ClassificationHead("Camembert", "roberta.", _ROBERTA, _roberta),
     "electra": ClassificationHead("Electra", "electra.", _ROBERTA, _electra),
     "mpnet": ClassificationHead("MPNet", "mpnet.", _ROBERTA, _mpnet),
-    "distilbert": ClassificationHead(
-        "DistilBert", "distilbert.", {"dense": "pre_classifier", "out": "classifier"}, _distilbert
-    ),
+    "distilbert": ClassificationHead("DistilBert", "distilbert.", _DISTILBERT, _distilbert),
     "albert": ClassificationHead("Albert", "albert.", {"dense": "albert.pooler", "out": "classifier"}, _albert),
-    "modernbert": ClassificationHead(
-        "ModernBert", "model.", {"dense": "head.dense", "norm": "head.norm", "out": "classifier"}, _modernbert
-    ),
+    "modernbert": ClassificationHead("ModernBert", "model.", _MODERNBERT, _modernbert),
 }
 """Tests quantify over this table: it has a row for every family of encoders."""

@@ -16,14 +16,7 @@ from torch import Tensor, nn
 
 from ..arrays.activations import HEAD_ACTIVATIONS
 from ..arrays.ragged import Layers, Ragged
-from ..encoders.checkpoint import (
-    check_same_form,
-    check_writable,
-    load_encoder,
-    load_module,
-    save_encoder,
-    tensors_by_file_name,
-)
+from ..encoders import checkpoint
 from ..encoders.config import read_config
 from ..encoders.encoder import Encoder
 from ..encoders.families import model_type
@@ -54,13 +47,12 @@ class CrossEncoder(TorchReranker, JointReranker):
 
     @classmethod
     def read(cls, manifest: PairManifest, dtype: torch.dtype, max_seq_length: int | None) -> "CrossEncoder":
-        """The cross-encoder that a folder describes."""
         folder = manifest.encoder
         config = read_config(folder)
         head = head_of(model_type(config, folder), f"{folder} holds")
         check_head(folder, config, head)  # before any weight is read
-        encoder = load_encoder(folder, dtype)
-        built = load_module(lambda: head.build(encoder.config), head.names, folder, dtype)
+        encoder = checkpoint.load_encoder(folder, dtype)
+        built = checkpoint.load_module(lambda: head.build(encoder.config), head.names, folder, dtype)
         return cls(tokenizer_of(encoder, manifest, max_seq_length), encoder, built, manifest)
 
     @classmethod
@@ -72,7 +64,6 @@ class CrossEncoder(TorchReranker, JointReranker):
         seed: int = 0,
         max_seq_length: int | None = None,
     ) -> "CrossEncoder":
-        """An untrained cross-encoder; see `Reranker.start`."""
         names = _names(labels)
         tokenizer, encoder, manifest = parts_of(source)
         head = head_of(encoder.config.get("model_type", ""), "this is")
@@ -130,20 +121,20 @@ class CrossEncoder(TorchReranker, JointReranker):
         with atomic_folder(target) as partial:
             write_pair_manifest(partial, manifest)
             self._written_tokenizer().save(partial)
-            save_encoder(self.encoder, partial, head.prefix, tensors_by_file_name(self.head, head.names))
+            tensors = checkpoint.tensors_by_file_name(self.head, head.names)
+            checkpoint.save_encoder(self.encoder, partial, head.prefix, tensors)
             check_same(read_pair_manifest(partial), manifest)
 
     def _check_writable(self, head: ClassificationHead) -> None:
-        check_writable(self.encoder)
+        checkpoint.check_writable(self.encoder)
         with torch.device("meta"):
             built = head.build(self.encoder.config)
-        check_same_form(built, self.head, "a classification head of this config")
+        checkpoint.check_same_form(built, self.head, "a classification head of this config")
         if self.activation not in HEAD_ACTIVATIONS:
-            raise BadModel(
-                f"the activation {self.activation!r} cannot be saved; known are {', '.join(HEAD_ACTIVATIONS)}"
-            )
+            known = ", ".join(HEAD_ACTIVATIONS)
+            raise BadModel(f"the activation {self.activation!r} cannot be saved; known are {known}")
         again = labels_of(self.encoder.config)
-        if list(self.labels) != list(again):
+        if list(self.labels) != again:
             raise BadModel(
                 f"the labels are {', '.join(self.labels)}, and would be {', '.join(again)} when the model is loaded "
                 "again; Reranker.start(model, labels) builds one with other labels"
@@ -155,7 +146,6 @@ class CrossEncoder(TorchReranker, JointReranker):
 
     @torch.inference_mode()
     def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[np.ndarray, "n C"]:
-        """The logits of some pairs of ids."""
 
         def logits(batch: list[int]) -> Float[np.ndarray, "b C"]:
             return np.asarray(self(self.packed([contents[i] for i in batch])).float().cpu().numpy())

@@ -16,11 +16,10 @@ from ..encoders.config import Config
 from ..errors import BadModel
 from ..inference import Rows, WindowBatches, check_finite, infer
 from ..model_files import PairManifest
-from ..runtime.progress import Progress
 from ..text.tokenizer import SETTINGS, Tokenizer, truncate_longest_first
 from ..text.truncation import TruncationCounter, longest_words
 from .classification_heads import labels_of
-from .reranker import PairOverflow, Reranker
+from .reranker import Reranker, RunOptions
 from .text_pairs import TextPairs, columns, in_windows
 
 TokenIdPair = tuple[list[int], list[int]]
@@ -49,7 +48,6 @@ class JointReranker(Reranker):
 
     @property
     def max_content_length(self) -> int:
-        """The most tokens of both texts, without the special ones."""
         return self.tokenizer.max_seq_length - self.tokenizer.pair.specials
 
     @abstractmethod
@@ -65,30 +63,17 @@ class JointReranker(Reranker):
         prompt_name: str | None = None,
     ) -> list[TokenIdPair]:
         """The ids of each pair's two texts, truncated to what the model reads."""
-        return self._token_id_pairs(self._prompted(pairs, documents, prompt, prompt_name))
+        first, second = columns(pairs, documents)
+        return self._token_id_pairs(list(zip(self._prompted(first, prompt, prompt_name), second, strict=True)))
 
-    def logits(
-        self,
-        pairs: TextPairs,
-        documents: Iterable[str] | None = None,
-        *,
-        prompt: str | None = None,
-        prompt_name: str | None = None,
-        overflow: PairOverflow = "warn",
-        show_progress_bar: Progress = None,
-        batch_tokens: int | None = None,
-    ) -> Float[np.ndarray, "N C"]:
-        """The head's output for each pair before any activation, float32, in the order given; see `score`."""
-        counter = TruncationCounter(
-            self.max_content_length, overflow, "pairs", windows=False, word_limit=self.tokenizer.longest_word
-        )
-        prompted = self._prompted(pairs, documents, prompt, prompt_name)
+    def _logits(self, first: list[str], second: list[str], options: RunOptions) -> Float[np.ndarray, "N C"]:
+        pairs = list(zip(first, second, strict=True))
+        with self._run("pairs", len(pairs), options) as run:
 
-        def tokenize(distinct: list[tuple[str, str]], rows: Rows) -> list[TokenIdPair]:
-            return self._token_id_pairs(distinct, counter, rows)
+            def tokenize(distinct: list[tuple[str, str]], rows: Rows) -> list[TokenIdPair]:
+                return self._token_id_pairs(distinct, run.counter, rows)
 
-        with self._run(counter, len(prompted), show_progress_bar, batch_tokens) as run:
-            blocks = list(infer(in_windows(prompted), tokenize, self._window_logits, run))
+            blocks = list(infer(in_windows(pairs), tokenize, self._window_logits, run))
         return np.concatenate([np.empty((0, len(self.labels)), np.float32), *blocks])
 
     def counted_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[TokenIdPair, int]]:
@@ -105,14 +90,6 @@ class JointReranker(Reranker):
         check_finite(logits, "pairs", 0, self.precision)
         return logits
 
-    def _prompted(
-        self, pairs: TextPairs, documents: Iterable[str] | None, prompt: str | None, prompt_name: str | None
-    ) -> list[tuple[str, str]]:
-        """The pairs of texts, the first of each behind the prompt."""
-        first, second = columns(pairs, documents)
-        text_prompt = self._prompt(prompt, prompt_name)
-        return [(text_prompt + a, b) for a, b in zip(first, second, strict=True)]
-
     def _sequences(self, contents: Sequence[TokenIdPair]) -> tuple[list[list[int]], list[list[int]] | None]:
         """Pairs of ids with the special ones, and the token types where the encoder is given them."""
         frame = self.tokenizer.pair
@@ -125,10 +102,7 @@ class JointReranker(Reranker):
         return [len(a) + len(b) + specials for a, b in contents]
 
     def _token_id_pairs(
-        self,
-        pairs: Sequence[tuple[str, str]],
-        counter: TruncationCounter | None = None,
-        rows: Rows | None = None,
+        self, pairs: Sequence[tuple[str, str]], counter: TruncationCounter | None = None, rows: Rows | None = None
     ) -> list[TokenIdPair]:
         """The ids of each pair, cut to what the model reads; every distinct text is tokenised once."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
@@ -139,20 +113,12 @@ class JointReranker(Reranker):
             of_pairs = {i: [*words.get(a, ()), *words.get(b, ())] for i, (a, b) in enumerate(pairs)} if words else {}
             long_words = longest_words({i: long for i, long in of_pairs.items() if long}, rows)
             counter.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows], long_words)
-        cut = (
-            (ids[a], ids[b], truncate_longest_first(len(ids[a]), len(ids[b]), self.max_content_length))
-            for a, b in pairs
-        )
-        return [(a[:n], b[:m]) for a, b, (n, m) in cut]
+        kept = (truncate_longest_first(len(ids[a]), len(ids[b]), self.max_content_length) for a, b in pairs)
+        return [(ids[a][:n], ids[b][:m]) for (a, b), (n, m) in zip(pairs, kept, strict=True)]
 
     def _written_manifest(self) -> PairManifest:
-        """What the model is composed of, to be written."""
-        return replace(
-            self.manifest,
-            activation=torch_name(self.activation),
-            max_seq_length=self.tokenizer.max_seq_length,
-            lowercase=self.tokenizer.lowercase,
-        )
+        limit, lowercase = self.tokenizer.max_seq_length, self.tokenizer.lowercase
+        return replace(self.manifest, activation=torch_name(self.activation), max_seq_length=limit, lowercase=lowercase)
 
     def _written_tokenizer(self) -> Tokenizer:
         """The tokenizer with its limit and inputs in its settings, so that every reader of the folder does the same."""
@@ -174,9 +140,8 @@ def _activation(named: str | None, labels: int) -> str:
         return "Sigmoid" if labels == 1 else "Identity"
     short = named.rpartition(".")[2]
     if short not in HEAD_ACTIVATIONS or not named.startswith("torch."):
-        raise BadModel(
-            f"the scores have the unknown activation {named!r}; known are torch's {', '.join(HEAD_ACTIVATIONS)}"
-        )
+        known = ", ".join(HEAD_ACTIVATIONS)
+        raise BadModel(f"the scores have the unknown activation {named!r}; known are torch's {known}")
     return short
 
 

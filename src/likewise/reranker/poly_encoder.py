@@ -11,7 +11,6 @@ tokens equally: the score is then the dot product of pooled vectors.
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -29,14 +28,7 @@ from ..encoders.checkpoint import check_writable, load_encoder, save_encoder
 from ..encoders.encoder import Encoder
 from ..errors import BadInput, BadModel
 from ..inference import InferenceRun, Rows, WindowBatches, distinct_items, infer
-from ..model_files import (
-    OWN_RERANKER,
-    ModulePart,
-    PairManifest,
-    atomic_folder,
-    read_pair_manifest,
-    write_pair_manifest,
-)
+from ..model_files import OWN_RERANKER, ModulePart, PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
 from ..model_files.folder import check_same
 from ..pooling import describe_pooling
 from ..pooling.reductions import Reduce, last
@@ -46,10 +38,12 @@ from ..runtime.progress import Progress
 from ..runtime.untrusted_files import regular_file_exists
 from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter, longest_words
-from .reranker import PairOverflow
-from .text_pairs import TextPairs, checked_texts, columns, in_windows
+from .reranker import PairOverflow, RunOptions
+from .text_pairs import checked_texts, in_windows
 from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
 
+Encode = Callable[[Ragged], Tensor]
+Codes = Float[Tensor, "m D"]
 NUMBERS = 1 << 24  # of context vectors or scores that are held in fp32 at a time
 
 
@@ -61,31 +55,23 @@ class PolyEncoder(TorchReranker):
     labels = ("score",)
     activation = "Identity"
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        encoder: Encoder,
-        codes: Float[Tensor, "m D"],
-        pooling: Reduce,
-        manifest: PairManifest,
-    ):
+    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, codes: Codes, pooling: Reduce, manifest: PairManifest):
         super().__init__(tokenizer, encoder, manifest)
-        self.codes = nn.Parameter(codes)
-        self.pooling = pooling
-        if codes.shape[1] != pooling.width(encoder.width) or codes.shape[1] != encoder.width:
+        self.codes, self.pooling = nn.Parameter(codes), pooling
+        widths = codes.shape[1], encoder.width, pooling.width(encoder.width)
+        if len(set(widths)) > 1:
             raise BadModel(
-                f"the codes are {codes.shape[1]} wide, tokens {encoder.width} and candidates "
-                f"{pooling.width(encoder.width)} ({pooling.spec}); expected one width"
+                f"the codes are {widths[0]} wide, tokens {widths[1]} and candidates {widths[2]} ({pooling.spec}); "
+                "expected one width"
             )
 
     @classmethod
     def read(cls, manifest: PairManifest, dtype: torch.dtype, max_seq_length: int | None) -> "PolyEncoder":
-        """The poly-encoder that a folder describes."""
         assert manifest.late is not None
         encoder, late = load_encoder(manifest.encoder, dtype), manifest.late
+        if not regular_file_exists(late.folder / "model.safetensors"):
+            raise BadModel(f"{late.folder} holds no model.safetensors, so the poly-encoder has no codes")
         try:
-            if not regular_file_exists(late.folder / "model.safetensors"):
-                raise BadModel(f"{late.folder} holds no model.safetensors, so the poly-encoder has no codes")
             codes = load_file(late.folder / "model.safetensors")["codes"].to(dtype)
             pooling = Reduce.parse(late.config["pooling"])
         except BadModel:
@@ -113,13 +99,10 @@ class PolyEncoder(TorchReranker):
             raise BadInput(f"codes is {codes!r}; expected how many, 1 or more")
         tokenizer, encoder, manifest = parts_of(source)
         if isinstance(manifest, PairManifest):
-            raise BadInput(
-                "a poly-encoder is started from an embedder, whose pooling its candidates use; not from a reranker"
-            )
+            raise BadInput("a poly-encoder starts from an embedder, whose pooling its candidates use; got a reranker")
         if not isinstance(manifest.pooling, str):
-            raise BadInput(
-                f"the pooling {manifest.pooling.kind!r} does not fit a poly-encoder; expected a reduction (cls, mean …)"
-            )
+            kind = manifest.pooling.kind
+            raise BadInput(f"the pooling {kind!r} does not fit a poly-encoder; expected a reduction (cls, mean …)")
         encoder = deepcopy(encoder)
         first = next(encoder.parameters())
         drawn = torch.randn(codes, encoder.width, generator=torch.Generator().manual_seed(seed)) * encoder.width**-0.5
@@ -131,8 +114,7 @@ class PolyEncoder(TorchReranker):
 
     def contexts(self, tokens: Ragged) -> Float[Tensor, "N m D"]:
         """Packed contexts to their m vectors, with gradients if they are on."""
-        x = last(self.encoder(tokens))
-        blocks = []
+        x, blocks = last(self.encoder(tokens)), []
         for run in tokens.runs:
             block = _exact(x[run.rows].view(run.sentences, run.length, -1))
             weights = (block @ self.codes.to(block.dtype).T).softmax(1)  # (n, t, m), over the tokens
@@ -155,11 +137,9 @@ class PolyEncoder(TorchReranker):
         self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
     ) -> list[list[int]]:
         """The ids of each context as the model reads it, behind the model's prompt if it has one."""
-        text_prompt = self._prompt(prompt, prompt_name)
-        return self._model_inputs([text_prompt + text for text in checked_texts(texts, "contexts")])
+        return self._model_inputs(self._prompted(checked_texts(texts, "contexts"), prompt, prompt_name))
 
     def candidate_ids(self, texts: Iterable[str]) -> list[list[int]]:
-        """The ids of each candidate as the model reads it."""
         return self._model_inputs(checked_texts(texts, "candidates"))
 
     def encode_contexts(
@@ -173,12 +153,10 @@ class PolyEncoder(TorchReranker):
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "Q m D"]:
         """The m vectors of every context (a query, what was said so far), float32, in the order given."""
-        text_prompt = self._prompt(prompt, prompt_name)
-        prompted = [text_prompt + text for text in checked_texts(texts, "contexts")]
-        run = self._text_run("contexts", overflow, show_progress_bar, batch_tokens, len(prompted))
-        with run as started:
-            blocks = self._blocks(in_windows(prompted), self.contexts, tuple(self.codes.shape), started)
-            return np.concatenate([np.empty((0, *self.codes.shape), np.float32), *blocks])
+        prompted = self._prompted(checked_texts(texts, "contexts"), prompt, prompt_name)
+        return self._encoded(
+            "contexts", prompted, self.contexts, self.codes.shape, (overflow, show_progress_bar, batch_tokens)
+        )
 
     def encode_candidates(
         self,
@@ -189,11 +167,8 @@ class PolyEncoder(TorchReranker):
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "C D"]:
         """One vector per candidate, float32, in the order given; they depend on no context, so they can be kept."""
-        checked = checked_texts(texts, "candidates")
-        run = self._text_run("candidates", overflow, show_progress_bar, batch_tokens, len(checked))
-        with run as started:
-            blocks = self._blocks(in_windows(checked), self.candidates, (self.encoder.width,), started)
-            return np.concatenate([np.empty((0, self.encoder.width), np.float32), *blocks])
+        checked, shape = checked_texts(texts, "candidates"), self.codes.shape[1:]
+        return self._encoded("candidates", checked, self.candidates, shape, (overflow, show_progress_bar, batch_tokens))
 
     @torch.inference_mode()
     def match(
@@ -214,30 +189,16 @@ class PolyEncoder(TorchReranker):
             scores[:, start : start + step] = score_candidates(queries, block).cpu().numpy()
         return scores
 
-    def logits(
-        self,
-        pairs: TextPairs,
-        documents: Iterable[str] | None = None,
-        *,
-        prompt: str | None = None,
-        prompt_name: str | None = None,
-        overflow: PairOverflow = "warn",
-        show_progress_bar: Progress = None,
-        batch_tokens: int | None = None,
-    ) -> Float[np.ndarray, "N 1"]:
-        """The score of each pair; every distinct text is encoded once on either side, however many pairs it is in."""
-        text_prompt = self._prompt(prompt, prompt_name)
-        first, second = columns(pairs, documents)
+    def _logits(self, first: list[str], second: list[str], options: RunOptions) -> Float[np.ndarray, "N 1"]:
+        """Every distinct text is encoded once on either side, however many pairs it is in."""
         scores = np.empty((len(first), 1), np.float32)
         texts, documents_of = distinct_items(second)
-        queries, queries_of = distinct_items([text_prompt + text for text in first])
+        queries, queries_of = distinct_items(first)
         pairs_of = np.split(np.argsort(queries_of, kind="stable"), np.cumsum(np.bincount(queries_of, minlength=1))[:-1])
-        with self._text_run("distinct documents", overflow, show_progress_bar, batch_tokens, len(texts)) as run:
-            blocks = self._blocks(in_windows(texts), self.candidates, (self.encoder.width,), run)
-            candidates = np.concatenate([np.empty((0, self.encoder.width), np.float32), *blocks])
+        candidates = self._encoded("distinct documents", texts, self.candidates, self.codes.shape[1:], options)
         step = max(1, NUMBERS // self.codes.numel())  # contexts are m times larger: some at a time
-        with self._text_run("distinct queries", overflow, show_progress_bar, batch_tokens, len(queries)) as run:
-            blocks = self._blocks(in_windows(queries, step), self.contexts, tuple(self.codes.shape), run)
+        with self._run("distinct queries", len(queries), options) as run:
+            blocks = self._blocks(in_windows(queries, step), self.contexts, self.codes.shape, run)
             contexts = (context for block in blocks for context in block)
             for context, own in zip(contexts, pairs_of, strict=False):
                 scores[own, 0] = self.match(context[None], candidates[documents_of[own]])[0]
@@ -270,21 +231,19 @@ class PolyEncoder(TorchReranker):
     def _settings(self) -> list[Any]:
         return [self.pooling.spec]
 
-    def _text_run(
-        self, what: str, overflow: PairOverflow, show_progress_bar: Progress, batch_tokens: int | None, total: int
-    ) -> AbstractContextManager[InferenceRun]:
-        tokenizer = self.tokenizer
-        counter = TruncationCounter(
-            tokenizer.max_content_length, overflow, what, windows=False, word_limit=tokenizer.longest_word
-        )
-        return self._run(counter, total, show_progress_bar, batch_tokens)
+    @property
+    def max_content_length(self) -> int:
+        return self.tokenizer.max_content_length
+
+    def _encoded(
+        self, what: str, texts: list[str], encode: Encode, shape: Sequence[int], options: RunOptions
+    ) -> Float[np.ndarray, "..."]:
+        with self._run(what, len(texts), options) as run:
+            blocks = self._blocks(in_windows(texts), encode, shape, run)
+            return np.concatenate([np.empty((0, *shape), np.float32), *blocks])
 
     def _blocks(
-        self,
-        texts: Iterable[Sequence[str]],
-        encode: Callable[[Ragged], Tensor],
-        shape: tuple[int, ...],
-        run: InferenceRun,
+        self, texts: Iterable[Sequence[str]], encode: Encode, shape: Sequence[int], run: InferenceRun
     ) -> Iterator[Float[np.ndarray, "..."]]:
         """What `encode` computes of packed tokens, of this shape for every text, a block per window of texts."""
 
@@ -309,9 +268,8 @@ class PolyEncoder(TorchReranker):
         if counter is not None:
             long_words = longest_words(self.tokenizer.overlong_words(texts, contents), rows)
             counter.add(np.asarray([len(content) for content in contents], np.int64)[rows], long_words)
-        model_inputs = [
-            self.tokenizer.with_special_tokens(content[: self.tokenizer.max_content_length]) for content in contents
-        ]
+        limit = self.max_content_length
+        model_inputs = [self.tokenizer.with_special_tokens(content[:limit]) for content in contents]
         if not all(model_inputs):
             raise BadInput("one of the texts has no tokens, and this model puts no special ones around a text")
         return model_inputs
@@ -323,7 +281,6 @@ def score_candidates(contexts: Float[Tensor, "Q m D"], candidates: Float[Tensor,
 
 
 def score_own_candidates(contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "N C D"]) -> Float[Tensor, "N C"]:
-    """The score of each context with its own C candidates."""
     return _softmax_weighted(torch.einsum("nmd,ncd->ncm", contexts, candidates))
 
 

@@ -22,11 +22,13 @@ from ..runtime.progress import Progress
 from ..text.inputs import resolve_prompt
 from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter
-from .text_pairs import TextPairs, checked_texts
+from .text_pairs import TextPairs, checked_texts, columns
 
 Loaded = TypeVar("Loaded")
 """The class that `load` was called on."""
 PairOverflow = Literal["error", "warn", "truncate"]
+RunOptions = tuple[PairOverflow, Progress, int | None]
+"""Overflow, show_progress_bar and batch_tokens, as `logits` takes them."""
 
 
 class PairEncoder(Protocol):
@@ -88,8 +90,7 @@ class Reranker(ABC):
             MissingExtra: the engine needs a package that is not installed.
         """
         options = LoadOptions(precision, None if device is None else str(device), max_seq_length=max_seq_length)
-        manifest = cache(lambda: read_pair_manifest(locate(name)))
-        only = None if cls is Reranker else cls
+        manifest, only = cache(lambda: read_pair_manifest(locate(name))), None if cls is Reranker else cls
         loaded: Loaded = load_with_engine("reranker", engine, options, manifest, only)
         return loaded
 
@@ -110,12 +111,7 @@ class Reranker(ABC):
 
     @classmethod
     def start(
-        cls,
-        source: Any,
-        labels: int | Sequence[str] = 1,
-        *,
-        seed: int = 0,
-        max_seq_length: int | None = None,
+        cls, source: Any, labels: int | Sequence[str] = 1, *, seed: int = 0, max_seq_length: int | None = None
     ) -> Any:
         """An untrained `CrossEncoder` of torch: an encoder, copied, and a classification head drawn at random.
 
@@ -135,7 +131,6 @@ class Reranker(ABC):
         cross_encoder = import_module(f"{__package__}.cross_encoder")
         return cross_encoder.CrossEncoder.start(source, labels, seed=seed, max_seq_length=max_seq_length)
 
-    @abstractmethod
     def logits(
         self,
         pairs: TextPairs,
@@ -148,6 +143,19 @@ class Reranker(ABC):
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N C"]:
         """The model's output for each pair before any activation, float32, in the order given; see `score`."""
+        first, second = columns(pairs, documents)
+        return self._logits(
+            self._prompted(first, prompt, prompt_name), second, (overflow, show_progress_bar, batch_tokens)
+        )
+
+    @abstractmethod
+    def _logits(self, first: list[str], second: list[str], options: RunOptions) -> Float[np.ndarray, "N C"]:
+        """The logits of pairs of texts, given as two columns, the first behind its prompt."""
+
+    @property
+    @abstractmethod
+    def max_content_length(self) -> int:
+        """The most tokens that are read at once, without the special ones."""
 
     def probabilities(
         self, pairs: TextPairs, documents: Iterable[str] | None = None, **how: Any
@@ -161,12 +169,7 @@ class Reranker(ABC):
         return np.asarray(softmax(logits) if several else HEAD_ACTIVATIONS[self.activation](logits), np.float32)
 
     def score(
-        self,
-        pairs: TextPairs,
-        documents: Iterable[str] | None = None,
-        *,
-        label: int | str | None = None,
-        **how: Any,
+        self, pairs: TextPairs, documents: Iterable[str] | None = None, *, label: int | str | None = None, **how: Any
     ) -> Float[np.ndarray, " N"]:
         """One number per pair, float32, in the order given.
 
@@ -240,14 +243,12 @@ class Reranker(ABC):
         """The precision that it computes in: `"fp32"`, `"bf16"`, `"fp16"` or `"int8"`."""
 
     def _label(self, label: int | str | None) -> int:
-        """The column of a label; the only one where there is one."""
         if label is None and len(self.labels) == 1:
             return 0
         known = ", ".join(self.labels[:20])
         if label is None:
-            raise BadInput(
-                f"this model has {len(self.labels)} labels ({known}); name the one that is the score: label=…"
-            )
+            several = f"this model has {len(self.labels)} labels ({known})"
+            raise BadInput(f"{several}; name the one that is the score: label=…")
         if isinstance(label, str):
             same = [i for i, name in enumerate(self.labels) if name.lower() == label.lower()]
             if len(same) == 1:
@@ -256,9 +257,12 @@ class Reranker(ABC):
             return int(label)
         raise BadInput(f"there is no label {label!r}; there are {known}")
 
-    def _run(
-        self, counter: TruncationCounter, total: int, show_progress_bar: Progress, batch_tokens: int | None
-    ) -> AbstractContextManager[InferenceRun]:
+    def _run(self, what: str, total: int, options: RunOptions) -> AbstractContextManager[InferenceRun]:
+        """The run that scores so many items; `what` they are called in warnings."""
+        overflow, show_progress_bar, batch_tokens = options
+        counter = TruncationCounter(
+            self.max_content_length, overflow, what, windows=False, word_limit=self.tokenizer.longest_word
+        )
         return inference_run(
             counter,
             total=total,
@@ -278,5 +282,7 @@ class Reranker(ABC):
             raise BadInput(f"the text {text!r:.60} holds the token {unknown[1]!r}, for which the encoder has no vector")
         return contents
 
-    def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
-        return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
+    def _prompted(self, texts: Iterable[str], prompt: str | None, prompt_name: str | None) -> list[str]:
+        """Each text behind the prompt given, or the model's own."""
+        text_prompt = resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
+        return [text_prompt + text for text in texts]

@@ -31,7 +31,7 @@ def checked_texts(texts: Iterable[Any], what: str) -> list[str]:
 
 
 def in_windows(items: Sequence[T], largest: int | None = None) -> Iterator[Sequence[T]]:
-    """The items, some at a time; at most `largest`, where that is given."""
+    """The items, some at a time, at most `largest`."""
     size = min(CHUNK_TEXTS, largest or CHUNK_TEXTS)
     return (items[start : start + size] for start in range(0, len(items), size))
 

@@ -46,19 +46,16 @@ class TorchReranker(MovableModule, Reranker):
 
     @classmethod
     def check_options(cls, options: LoadOptions) -> None:
-        """Refuses a device that is not here or cannot be used, and a precision that there is not."""
         device_and_dtype(options.device, options.precision)
 
     @classmethod
     def check_model(cls, manifest: PairManifest, options: LoadOptions) -> None:  # noqa: ARG003
-        """Refuses a reranker of another class than this one, or of a kind that is not known."""
         found = _class_of(manifest)
         if not issubclass(found, cls):
             raise BadModel(f"{manifest.encoder} holds a {found.__name__}; load it with Reranker.load")
 
     @classmethod
     def from_manifest(cls, manifest: PairManifest, options: LoadOptions) -> "TorchReranker":
-        """The cross-encoder or poly-encoder that a folder describes, on its device."""
         device, dtype = device_and_dtype(options.device, options.precision)
         return _class_of(manifest).read(manifest, dtype, options.max_seq_length).to(device).eval()
 
@@ -113,10 +110,8 @@ def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manif
         return tokenizer_of(loaded, manifest, None), loaded, manifest
     encoder = source.encoder
     if not isinstance(encoder, nn.Module):
-        raise BadInput(
-            "a reranker is started from a name, a folder, or a model loaded with engine='torch'; "
-            f"this is a {type(source).__name__}"
-        )
+        expected = "a reranker is started from a name, a folder, or a model loaded with engine='torch'"
+        raise BadInput(f"{expected}; this is a {type(source).__name__}")
     return source.tokenizer, cast(Encoder, encoder), source.manifest
 
 

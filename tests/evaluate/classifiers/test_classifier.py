@@ -9,16 +9,10 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from likewise.errors import BadInput, MissingExtra
-from likewise.evaluate.classifiers import batched, sequential, torch_draws
-from likewise.evaluate.classifiers.classifier import (
-    ClassifierRecipe,
-    Fold,
-    Problem,
-    TrainedClassifier,
-    random_starts,
-)
-from likewise.evaluate.classifiers.folds import splits
-from likewise.evaluate.classifiers.trainers import classifier_trainer
+from likewise.evaluate.classifiers import batched, sequential
+from likewise.evaluate.classifiers.classifier import ClassifierRecipe, Fold, Problem, TrainedClassifier, random_starts
+from likewise.evaluate.classifiers.protocols import splits
+from likewise.evaluate.tasks.senteval import classifier_trainer
 from tests.evaluate.slow_senteval import Slow
 
 L2 = (1e-5, 1e-4, 1e-3, 1e-2)
@@ -29,7 +23,7 @@ RECIPES = {
 }
 MASKS_OF_MKL = (
     torch.empty(64).bernoulli_(0.5, generator=torch.Generator().manual_seed(3)).bool().tolist()
-    != torch_draws.kept_by_dropout(np.random.RandomState(3), (8, 8), 0.5).ravel().tolist()
+    != batched.kept_by_dropout(np.random.RandomState(3), (8, 8), 0.5).ravel().tolist()
 )
 """On Intel's processors torch takes dropout masks from MKL, and a classifier with dropout is another by it."""
 if MASKS_OF_MKL:
@@ -166,10 +160,10 @@ def test_only_sentevals_own_training_needs_torch(monkeypatch):
 @pytest.mark.parametrize("seed", [0, 1111, 2**32 - 1])
 def test_weights_and_masks_are_drawn_as_torch_draws_them(seed):
     random, torchs = np.random.RandomState(seed), torch.Generator().manual_seed(seed)
-    ours = torch_draws.linear_weights(random, 40, 7)
+    ours = batched.linear_weights(random, 40, 7)
     drawn = [torch.empty(size).uniform_(-(40**-0.5), 40**-0.5, generator=torchs) for size in ((7, 40), (7, 1))]
     np.testing.assert_allclose(ours, torch.cat(drawn, 1), atol=2e-8)
-    kept = [torch_draws.kept_by_dropout(random, (64, 50), p) for p in (0.9, 0.3)]
+    kept = [batched.kept_by_dropout(random, (64, 50), p) for p in (0.9, 0.3)]
     assert [abs(mask.mean() - p) < 0.03 for mask, p in zip(kept, (0.9, 0.3), strict=True)] == [True, True]
     if not MASKS_OF_MKL:
         for mask, p in zip(kept, (0.9, 0.3), strict=True):

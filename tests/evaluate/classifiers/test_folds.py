@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold
 
 from likewise.errors import BadInput
-from likewise.evaluate.classifiers.folds import splits, stratified
+from likewise.evaluate.classifiers.protocols import splits, stratified
 
 
 def sklearns(labels: np.ndarray, k: int, seed: int) -> list[tuple[list[int], list[int]]]:

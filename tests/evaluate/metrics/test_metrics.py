@@ -1,6 +1,7 @@
 """Metrics beside scikit-learn and beside their definitions written out slowly."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -67,9 +68,8 @@ def test_graded_ndcg_is_scikit_learns_with_distinct_scores():
     scores = np.empty((1, 6))
     scores[0, [2, 1, 0, 5, 4, 3]] = np.arange(6, 0, -1)
     for k in (1, 3, 6, 20):
-        assert ranking_metric(f"ndcg@{k}", result, truth)[0] == pytest.approx(
-            sklearn.metrics.ndcg_score(truth, scores, k=k)
-        )
+        expected = sklearn.metrics.ndcg_score(truth, scores, k=k)
+        assert ranking_metric(f"ndcg@{k}", result, truth)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("metric", RANKING_METRICS)
@@ -90,12 +90,6 @@ def test_a_metric_that_is_not_known_is_named(name):
         ranking_metric(name, np.ones((1, 1)), np.ones((1, 1)))
 
 
-@pytest.mark.usefixtures("unchecked")
-def test_rankings_of_other_queries_are_refused():
-    with pytest.raises(BadInput, match=r"\(2, 1\) and \(1, 1\)"):
-        ranking_metric("ndcg@1", np.ones((2, 1)), np.ones((1, 1)))
-
-
 few = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 1)), min_size=1, max_size=30)
 """Pairs of few distinct scores, so that most are tied."""
 
@@ -109,9 +103,8 @@ def sides(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
 def test_average_precision_and_auc_are_those_of_scikit_learn_ties_included(pairs):
     predicted, gold = sides(pairs)
     if gold.any():
-        assert average_precision(predicted, gold) == pytest.approx(
-            sklearn.metrics.average_precision_score(gold, predicted)
-        )
+        expected = sklearn.metrics.average_precision_score(gold, predicted)
+        assert average_precision(predicted, gold) == pytest.approx(expected)
     else:
         assert math.isnan(average_precision(predicted, gold))
     if 0 < gold.sum() < len(gold):
@@ -176,10 +169,12 @@ def test_positives_that_were_never_found_count_as_found_last_of_all(pairs, unsee
 @pytest.mark.parametrize(
     ("predicted", "gold", "printed"),
     [
-        ([0.1, 0.2], [1], "as many scores"),
+        ([0.1, 0.2], [1], "as many scores as gold labels"),
+        (np.ones((2, 1)), np.ones((2, 1)), "as many scores as gold labels"),
         ([], [], "at least one"),
         ([np.nan, 0.2], [1, 0], "score 0 is not finite"),
-        ([0.1, 0.2], [1, 2], "0 or 1"),
+        ([0.1, np.inf], [1, 0], "score 1 is not finite"),
+        *(([0.1, 0.2], gold, "0 or 1 for every pair") for gold in ([1, 2], [0.5, 1], [-1, 1])),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
@@ -199,15 +194,8 @@ def test_a_grouping_agrees_as_scikit_learn_says(pairs):
     groups, classes = np.array([g for g, _ in pairs]), np.array([c for _, c in pairs])
     homogeneity, completeness, v_measure = sklearn.metrics.homogeneity_completeness_v_measure(classes, groups)
     adjusted = sklearn.metrics.adjusted_rand_score(classes, groups)
-    assert cluster_agreement(groups, classes) == pytest.approx(
-        (v_measure, homogeneity, completeness, adjusted), abs=1e-9
-    )
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_groupings_of_other_items_are_refused():
-    with pytest.raises(BadInput, match=r"a group and a class for each of n items"):
-        cluster_agreement(np.arange(3), np.arange(2))
+    expected = v_measure, homogeneity, completeness, adjusted
+    assert cluster_agreement(groups, classes) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -218,22 +206,10 @@ def test_no_items_and_tables_have_no_agreement(shapes):
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("shapes", [((2,), (2, 1)), ((2, 1), (2,)), ((2, 1, 1), (2, 1)), ((2, 1), (2, 1, 1))])
+@pytest.mark.parametrize("shapes", [((2,), (2, 1)), ((2, 1), (2,)), ((2, 1, 1), (2, 1)), ((2, 1), (1, 1))])
 def test_rankings_and_judgements_are_tables(shapes):
-    with pytest.raises(BadInput, match="expected relevances"):
+    with pytest.raises(BadInput, match=re.escape("of the same queries; got {} and {}".format(*shapes))):
         ranking_metric("recall@1", *(np.ones(shape) for shape in shapes))
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("gold", [[0.5, 1], [-1, 1], [2, 0]])
-def test_labels_between_or_beyond_right_and_wrong_are_refused(gold):
-    for metric in (average_precision, best_f1, best_accuracy, auc):
-        with pytest.raises(BadInput, match="0 or 1 for every pair"):
-            metric(np.array([0.1, 0.2]), np.array(gold))
-        with pytest.raises(BadInput, match="as many scores as gold labels"):
-            metric(np.ones((2, 1)), np.ones((2, 1)))
-        with pytest.raises(BadInput, match="score 1 is not finite"):
-            metric(np.array([0.1, np.inf]), np.array([1, 0]))
 
 
 def test_positives_may_be_as_many_as_were_seen():

@@ -1,6 +1,5 @@
 """Argument similarity: without training, in ten folds and across topics."""
 
-import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +12,7 @@ from likewise.evaluate.classifiers.ridge import ridge
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import arguments as module
 from likewise.evaluate.tasks.arguments import ARGUMENT_SETS, ARGUMENT_TASKS, FOLD_SCHEMES, _pairs
-from tests.evaluate.sample_pairs import letters, made, parquet
+from tests.evaluate.sample_pairs import letters, made, needs_data, parquet
 
 TASKS = {task.name: task for task in ARGUMENT_TASKS}
 LABELLED_FILES = ["DTORCD", "NS", "SS", "HS"]
@@ -158,7 +157,7 @@ def test_a_model_that_says_always_the_same_has_no_score_and_a_reason(name, vecto
     assert any("nothing to learn from" in note or "no correlation" in note for note in result.notes)
 
 
-@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
+@needs_data
 def test_the_real_labels_and_topics_are_known():
     data = parquet("ukp_aspect/all")
     result = run("ukp-aspect", data, letters)
@@ -166,8 +165,7 @@ def test_the_real_labels_and_topics_are_known():
 
 
 def test_published_figures_are_those_of_sentence_berts_table_3():
-    found = {name: dict(task.published) for name, task in TASKS.items() if task.published}
-    assert found == {
+    assert {name: dict(task.published) for name, task in TASKS.items() if task.published} == {
         "afs": {"tf-idf": 42.95, "Avg. GloVe": 34.0, "InferSent": 26.63},
         "afs-10-fold": {"BERT-base": 74.84, "SBERT-base": 74.13, "BERT-large": 76.38, "SBERT-large": 75.93},
         "afs-cross-topic": {"BERT-base": 57.23, "SBERT-base": 50.65, "BERT-large": 60.34, "SBERT-large": 53.10},
@@ -177,9 +175,7 @@ def test_published_figures_are_those_of_sentence_berts_table_3():
 def test_the_notes_count_leaks_pairs_and_training_sizes():
     columns = arguments(60, 2)
     notes = run("afs-10-fold", columns).notes
-    plain, aware, strict = (
-        next(n for n in notes if n.startswith(name)) for name in ("10-fold", "group-aware", "strict")
-    )
+    plain, aware, strict = (next(n for n in notes if n.startswith(name)) for name in FOLD_SCHEMES)
     assert "each test pair's model was trained on 27 pairs on average" in plain  # nine tenths of a topic
     assert "of 60 test pairs have a sentence that was trained on" in aware and aware.startswith("group-aware: 0 of 60")
     assert strict.startswith("strict: 0 of 60")
@@ -189,9 +185,8 @@ def test_the_notes_count_leaks_pairs_and_training_sizes():
 
 def test_pairs_without_a_prediction_and_folds_without_a_correlation_are_counted():
     columns = arguments(60, 2)
-    columns["score"] = [
-        3.0 if topic == "topic 0" else score for topic, score in zip(columns["topic"], columns["score"], strict=True)
-    ]
+    both = zip(columns["topic"], columns["score"], strict=True)
+    columns["score"] = [3.0 if topic == "topic 0" else score for topic, score in both]
     result = run("afs-10-fold", columns)
     assert any(n == "10-fold/folds: 10 of 20 folds have no correlation and are left out" for n in result.notes)
     assert np.isnan(result.headline.value)

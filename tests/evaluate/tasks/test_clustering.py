@@ -8,8 +8,8 @@ from likewise.errors import BadInput
 from likewise.evaluate.metrics.cluster_agreement import cluster_agreement
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.clustering import CLUSTERING_TASKS, LABELLED_FILES, distinct_labelled, labelled_texts
-from tests.evaluate.real_data import needs_data
-from tests.evaluate.real_data import read as real
+from tests.evaluate.sample_pairs import needs_data
+from tests.evaluate.sample_pairs import parquet as real
 
 KINDS = ("one", "two", "three")
 ROWS = [(f"{kind} {i}", kind) for i in range(12) for kind in KINDS]

@@ -45,9 +45,8 @@ def test_every_probe_reads_its_file_and_finds_what_is_there(name, small):
 def test_both_modes_agree(hidden, monkeypatch):
     monkeypatch.setattr(probing, "HIDDEN", (4,))
     read = {"probing/tree_depth": rows(lambda text: min(text.count("x"), 2), 30)}.__getitem__
-    fast, faithful = (
-        BY_NAME["tree-depth"].run(encode, read, EvaluationSettings(mode=mode, hidden=hidden)) for mode in MODES
-    )
+    modes = (EvaluationSettings(mode=mode, hidden=hidden) for mode in MODES)
+    fast, faithful = (BY_NAME["tree-depth"].run(encode, read, settings) for settings in modes)
     assert fast["accuracy"] == faithful["accuracy"]
     assert fast.notes == faithful.notes
     assert fast.headline.evidence.values.tolist() == faithful.headline.evidence.values.tolist()
@@ -68,9 +67,8 @@ def test_labels_are_sorted_as_strings(monkeypatch):
 
 def test_the_papers_grid_is_the_grid():
     recipes = probing._recipes("tense", EvaluationSettings())
-    assert [(recipe.hidden, recipe.dropout) for recipe in recipes] == [
-        (hidden, dropout) for hidden in (50, 100, 200) for dropout in (0, 0.1, 0.2)
-    ]
+    grid = [(hidden, dropout) for hidden in (50, 100, 200) for dropout in (0, 0.1, 0.2)]
+    assert [(recipe.hidden, recipe.dropout) for recipe in recipes] == grid
     assert [recipe.hidden for recipe in probing._recipes("word-content", EvaluationSettings(hidden=50))] == [0]
 
 

@@ -2,7 +2,6 @@
 
 import copy
 import math
-import os
 import subprocess
 import sys
 
@@ -21,7 +20,7 @@ from likewise.evaluate.tasks.regressor import (
     soft_labels,
 )
 from likewise.evaluate.tasks.sentence_pairs import pair_features, read_pairs
-from tests.evaluate.sample_pairs import letters, made, parquet
+from tests.evaluate.sample_pairs import letters, made, needs_data, parquet
 
 TASKS = {task.name: task for task in REGRESSOR_TASKS}
 
@@ -135,9 +134,9 @@ def test_the_result_says_how_it_came_about(name):
     result = run(name)
     assert [score.name for score in result.scores] == ["pearson/regressor", "spearman/regressor"]
     assert all(word in result.protocol for word in ("50 pairs", "seed 1111", "n = 60", "raw text"))
-    assert scipy.stats.pearsonr(
-        result.headline.evidence.values, result.headline.evidence.gold
-    ).statistic == pytest.approx(result.headline.value)
+    evidence = result.headline.evidence
+    expected = scipy.stats.pearsonr(evidence.values, evidence.gold).statistic
+    assert expected == pytest.approx(result.headline.value)
     assert TASKS[name].published
 
 
@@ -164,7 +163,7 @@ def test_no_task_loads_torch_before_it_trains():
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
+@needs_data
 def test_soft_labels_of_real_scores_are_those_of_the_rule():
     gold = np.array(parquet("stsb/train")["score"])
     assert (gold < 1).any()

@@ -9,8 +9,8 @@ from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.retrieval import RETRIEVAL_TASKS, read_collection, reranking_task
 from likewise.text.words import folded_words
-from tests.evaluate.real_data import needs_data
-from tests.evaluate.real_data import read as real
+from tests.evaluate.sample_pairs import needs_data
+from tests.evaluate.sample_pairs import parquet as real
 
 VOCABULARY = ("cat", "dog", "fish", "bird", "sleeps", "swims")
 DATA = {

@@ -1,17 +1,13 @@
 """Transfer tasks follow SentEval's rules, and say what is wrong with what they are given."""
 
-import os
 from functools import partial
-from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from likewise.errors import BadInput
 from likewise.evaluate.classifiers import protocols
-from likewise.evaluate.classifiers.classifier import ClassifierRecipe, Problem
-from likewise.evaluate.classifiers.trainers import classifier_trainer
+from likewise.evaluate.classifiers.classifier import ClassifierRecipe
 from likewise.evaluate.task import EvaluationSettings, Result, Score
 from likewise.evaluate.tasks import senteval
 from likewise.evaluate.tasks.senteval import (
@@ -19,10 +15,12 @@ from likewise.evaluate.tasks.senteval import (
     SENTEVAL_TASKS,
     SentEvalData,
     SentEvalSplit,
+    classifier_trainer,
     senteval_average,
 )
 from tests.evaluate import slow_senteval
 from tests.evaluate.classifiers.test_classifier import noisy
+from tests.evaluate.sample_pairs import needs_data, parquet
 
 BY_NAME = {task.name: task for task in SENTEVAL_TASKS}
 MODES = ("fast", "faithful")
@@ -67,6 +65,10 @@ DATA = {
 }  # fmt: skip
 
 
+def run(name, encode=encode, data=DATA, **settings):
+    return run(name, data=data, **settings)
+
+
 @pytest.fixture
 def three_folds(monkeypatch):
     monkeypatch.setattr(protocols, "FOLDS", 3)
@@ -88,11 +90,8 @@ def test_the_nested_protocol_is_that_of_the_slow_transcription(hidden, limit, th
     problem = noisy(100, noise=1.5, classes=2)
     slow = slow_senteval.nested(problem.x, problem.y, 2, three_folds, {"hidden": hidden, "limit": limit})
     for mode in MODES:
-        recipe = ClassifierRecipe(hidden=hidden, max_epochs=limit)
-        assert (
-            outcome_of(protocols.nested_cross_validation(problem, [np.arange(100)], classifier_trainer(mode), [recipe]))
-            == slow
-        )
+        given = problem, [np.arange(100)], classifier_trainer(mode), [ClassifierRecipe(hidden, max_epochs=limit)]
+        assert outcome_of(protocols.nested_cross_validation(*given)) == slow
 
 
 def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_folds):
@@ -103,9 +102,8 @@ def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_fo
         return classifier_trainer("fast")(problem, folds, recipe)
 
     for seed in (1111, 7):
-        protocols.nested_cross_validation(
-            problem, [np.arange(100)], watched, [ClassifierRecipe(max_epochs=0, seed=seed)]
-        )
+        recipe = ClassifierRecipe(max_epochs=0, seed=seed)
+        protocols.nested_cross_validation(problem, [np.arange(100)], watched, [recipe])
     outer = slow_senteval.folds(problem.x, problem.y, three_folds)
     inner = [
         (train[kept].tolist(), train[held].tolist())
@@ -121,12 +119,8 @@ def test_cross_validation_is_that_of_the_slow_transcription(classes):
     slow = slow_senteval.cross_validated(problem.x, problem.y, 110, classes, 10, {"limit": 8})
     for mode in MODES:
         parts = [np.arange(110), np.arange(110, 150)]
-        assert (
-            outcome_of(
-                protocols.cross_validation(problem, parts, classifier_trainer(mode), [ClassifierRecipe(max_epochs=8)])
-            )
-            == slow
-        )
+        given = problem, parts, classifier_trainer(mode), [ClassifierRecipe(max_epochs=8)]
+        assert outcome_of(protocols.cross_validation(*given)) == slow
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -135,9 +129,8 @@ def test_the_split_protocol_is_that_of_the_slow_transcription(seed):
     slow = slow_senteval.split(problem.x, problem.y, 100, 140, 3, {})
     for mode in MODES:
         parts = [np.arange(100), np.arange(100, 140), np.arange(140, 200)]
-        assert (
-            outcome_of(protocols.given_splits(problem, parts, classifier_trainer(mode), [ClassifierRecipe()])) == slow
-        )
+        given = problem, parts, classifier_trainer(mode), [ClassifierRecipe()]
+        assert outcome_of(protocols.given_splits(*given)) == slow
 
 
 def test_of_equal_strengths_and_recipes_the_first_is_taken():
@@ -151,7 +144,7 @@ def test_of_equal_strengths_and_recipes_the_first_is_taken():
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_both_modes_agree_on_every_task(name, three_folds, short):
-    fast, faithful = (BY_NAME[name].run(encode, DATA.__getitem__, EvaluationSettings(mode=mode)) for mode in MODES)
+    fast, faithful = (run(name, mode=mode) for mode in MODES)
     assert [(score.name, score.value) for score in fast.scores] == [(s.name, s.value) for s in faithful.scores]
     assert fast.headline.evidence.values.tolist() == faithful.headline.evidence.values.tolist()
     assert fast.notes == faithful.notes
@@ -163,12 +156,12 @@ def test_both_modes_agree_on_every_task(name, three_folds, short):
 def test_scores_count_the_rows_that_they_are_of(name, dev, test, three_folds, short):
     sizes = {"sst2/train": 80, "sst2/dev": 70, "sst2/test": 60, "trec/train": 100, "trec/test": 70, "mr/all": 130}
     data = {key: {k: values[:n] for k, values in DATA[key].items()} for key, n in sizes.items()}
-    result = BY_NAME[name].run(encode, data.__getitem__, EvaluationSettings())
+    result = run(name, data=data)
     assert {score.name: score.n for score in result.scores} == {"accuracy": test, "accuracy/dev": dev}
 
 
 def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
-    result = BY_NAME["mr"].run(encode, DATA.__getitem__, EvaluationSettings())
+    result = run("mr")
     right = result.headline.evidence.values
     assert len(right) == result.headline.n == 130
     assert set(right.tolist()) == {0, 1}
@@ -176,22 +169,17 @@ def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
     columns = DATA["mr/all"]  # turned round, ties within (length, class) alone are drawn otherwise
     lengths = [(len(text.split()), label) for text, label in zip(columns["text"], columns["label"], strict=True)]
     first = {key: i for i, key in reversed(list(enumerate(lengths)))}
-    unique = {
-        "text": [columns["text"][i] for i in first.values()],
-        "label": [columns["label"][i] for i in first.values()],
-    }
+    unique = {name: [columns[name][i] for i in first.values()] for name in ("text", "label")}
     doubled = {key: [x for x in values for _ in range(3)] for key, values in unique.items()}
     backwards = {key: values[::-1] for key, values in doubled.items()}
-    a, b = (
-        BY_NAME["mr"].run(encode, {"mr/all": data}.__getitem__, EvaluationSettings()) for data in (doubled, backwards)
-    )
+    a, b = (run("mr", data={"mr/all": data}) for data in (doubled, backwards))
     assert a["accuracy"] == b["accuracy"]
     assert a.headline.evidence.values.sum() == b.headline.evidence.values.sum()
 
 
 def test_evidence_of_a_test_set_follows_its_rows(short):
     data = {**DATA, "trec/test": {key: values[::-1] for key, values in DATA["trec/test"].items()}}
-    a, b = (BY_NAME["trec"].run(encode, read.__getitem__, EvaluationSettings()) for read in (DATA, data))
+    a, b = (run("trec", data=read) for read in (DATA, data))
     assert a.headline.evidence.values.tolist() == b.headline.evidence.values[::-1].tolist()
     assert a["accuracy"] == round(a.headline.evidence.values.mean(), 4)
 
@@ -204,7 +192,7 @@ def test_f1_is_scikit_learns(short):
         reported, truth = (random.random(57) < share).astype(int), random.integers(2, size=57)
         assert protocols.f1(reported, truth) == round(100 * f1_score(truth, reported), 2)
     assert protocols.f1(np.zeros(3, int), np.zeros(3, int)) == 0
-    result = BY_NAME["mrpc"].run(encode, DATA.__getitem__, EvaluationSettings())
+    result = run("mrpc")
     assert [score.name for score in result.scores] == ["accuracy", "f1", "accuracy/dev"]
 
 
@@ -215,16 +203,9 @@ def test_rows_are_sorted_by_words_then_class_and_ties_keep_their_order():
         "sentence2": ["x", "x y", "x", "x", "x", "x y"],
         "label": [1, 1, 0, 0, 1, 0],
     }
-    part = SentEvalSplit.of(columns, "x", source, lowercase=False)
+    part = SentEvalSplit.of(columns, "x", source, EvaluationSettings())
     assert part.order.tolist() == [4, 5, 1, 2, 0, 3]
     assert part.texts[0] == ["a b", "a", "a b", "a b c", ".", "a"]
-
-
-def test_classes_are_numbered_as_senteval_numbers_them():
-    described = {task.name: task.run.keywords["source"] for task in SENTEVAL_TASKS}
-    assert described["sick-e"].classes == ("contradiction", "neutral", "entailment")
-    assert described["trec"].classes == ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
-    assert described["subj"].classes == (1, 0)
 
 
 def test_trec_loses_its_quotes_and_texts_may_be_lower_cased(short):
@@ -236,10 +217,10 @@ def test_trec_loses_its_quotes_and_texts_may_be_lower_cased(short):
 
     text = ["What 's `` Titanic '' ?", " ' "]
     data = {name: {"text": text * 60, "label": ["HUM", "LOC"] * 60} for name in ("trec/train", "trec/test")}
-    BY_NAME["trec"].run(listening, data.__getitem__, EvaluationSettings())
+    run("trec", listening, data=data)
     assert seen == ["What s Titanic ?", "."]
     seen.clear()
-    result = BY_NAME["trec"].run(listening, data.__getitem__, EvaluationSettings(lowercase=True))
+    result = run("trec", listening, data=data, lowercase=True)
     assert seen == ["what s titanic ?", "."]
     assert "lower-cased" in result.protocol and "without the characters" in result.protocol
 
@@ -250,7 +231,7 @@ def test_vectors_that_are_not_finite_are_counted(three_folds):
         vectors[3] = np.nan
         return vectors
 
-    result = BY_NAME["cr"].run(broken, DATA.__getitem__, EvaluationSettings())
+    result = run("cr", broken)
     assert any("1 of 130 vectors was not finite" in note for note in result.notes)
     assert 0.4 < result["accuracy"] <= 1
 
@@ -258,20 +239,18 @@ def test_vectors_that_are_not_finite_are_counted(three_folds):
 def test_one_class_alone_is_an_error():
     data = {"mr/all": {"text": DATA["mr/all"]["text"], "label": [1] * 130}}
     with pytest.raises(BadInput, match="mr: all 130 rows of mr/all have the label 1; .* two classes"):
-        BY_NAME["mr"].run(encode, data.__getitem__, EvaluationSettings())
+        run("mr", data=data)
 
 
 def test_a_class_of_two_is_reported_and_scored(three_folds, short):
     data = {"mr/all": {"text": DATA["mr/all"]["text"], "label": [0] * 128 + [1] * 2}}
-    fast, faithful = (BY_NAME["mr"].run(encode, data.__getitem__, EvaluationSettings(mode=mode)) for mode in MODES)
+    fast, faithful = (run("mr", data=data, mode=mode) for mode in MODES)
     assert "class 1 has 2 rows, fewer than the number of folds" in fast.notes
     assert fast["accuracy"] == faithful["accuracy"]
 
 
 def test_constant_vectors_are_scored(three_folds):
-    result = BY_NAME["mr"].run(
-        lambda texts: np.ones((len(texts), 3), np.float32), DATA.__getitem__, EvaluationSettings()
-    )
+    result = run("mr", lambda texts: np.ones((len(texts), 3), np.float32))
     assert 0.3 < result["accuracy"] < 0.7
 
 
@@ -287,13 +266,13 @@ def test_constant_vectors_are_scored(three_folds):
 )
 def test_data_of_another_kind_are_an_error(columns, message):
     with pytest.raises(BadInput, match=message):
-        BY_NAME["mr"].run(encode, {"mr/all": columns}.__getitem__, EvaluationSettings())
+        run("mr", data={"mr/all": columns})
 
 
 def test_a_hidden_layer_may_be_asked_for(three_folds):
-    result = BY_NAME["cr"].run(encode, DATA.__getitem__, EvaluationSettings(hidden=50))
+    result = run("cr", hidden=50)
     assert "50 sigmoids" in result.protocol
-    assert result["accuracy"] != BY_NAME["cr"].run(encode, DATA.__getitem__, EvaluationSettings())["accuracy"]
+    assert result["accuracy"] != run("cr")["accuracy"]
 
 
 def test_the_average_is_over_the_papers_seven():
@@ -318,31 +297,15 @@ def test_the_suite_is_the_papers_seven_and_sick():
     assert [task.name for task in SENTEVAL_TASKS if task.suite == "senteval"] == [*SENTEVAL_NAMES, "sick-e"]
 
 
+@needs_data
 def test_real_files_have_the_classes_and_sizes_of_the_tasks():
-    root = os.environ.get("LIKEWISE_DATA")
-    if not root:
-        pytest.skip("LIKEWISE_DATA is not set")
     sizes = {"mr": 10662, "cr": 3771, "subj": 10000, "mpqa": 10603, "trec": 5952, "mrpc": 5801}
     for task in SENTEVAL_TASKS:
         if task.name in (*sizes, "sick-e"):
             source = task.run.keywords["source"]
-            columns = [*source.columns, "label"]
-            tables = {n: pq.read_table(Path(root, f"{n}.parquet"), columns=columns).to_pydict() for n in task.data}
-            parts = [SentEvalSplit.of(table, name, source, False) for name, table in tables.items()]
+            parts = [SentEvalSplit.of(parquet(name), name, source, EvaluationSettings()) for name in task.data]
             assert sum(len(part.y) for part in parts) == sizes.get(task.name, 9927)
             assert all(len(np.unique(part.y)) == len(source.classes) for part in parts)
-
-
-def test_a_problem_of_one_part_has_all_its_rows_scored(three_folds):
-    problem = Problem(noisy(60).x, np.arange(60) % 2, 2)
-    assert (
-        len(
-            protocols.nested_cross_validation(
-                problem, [np.arange(60)], classifier_trainer("fast"), [ClassifierRecipe(max_epochs=0)]
-            ).predicted
-        )
-        == 60
-    )
 
 
 def test_the_tasks_are_those_of_sentevals_files_classes_and_protocols():
@@ -356,7 +319,8 @@ def test_the_tasks_are_those_of_sentevals_files_classes_and_protocols():
         assert way in protocol.description and protocol.uses_folds is (way != "on dev")
     classes = {name: keywords["source"].classes for name, keywords in result.items()}
     assert classes["subj"] == (1, 0) and classes["sst5"] == (0, 1, 2, 3, 4) and classes["mr"] == (0, 1)
-    assert len(classes["trec"]) == 6 and len(classes["sick-e"]) == 3
+    assert classes["trec"] == ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+    assert classes["sick-e"] == ("contradiction", "neutral", "entailment")
     assert [name for name, keywords in result.items() if keywords["source"].f1] == ["mrpc"]
 
 
@@ -367,7 +331,7 @@ def test_settings_of_an_evaluation_begin_as_sentevals():
 def test_a_class_with_as_many_rows_as_there_are_folds_is_not_small():
     source = SentEvalData("mr", ("x",))
     columns = {"text": ["a"] * 19, "label": [0] * 10 + [1] * 9}
-    part = SentEvalSplit.of(columns, "x", source, lowercase=False)
+    part = SentEvalSplit.of(columns, "x", source, EvaluationSettings())
     assert list(senteval._small_classes(part, source)) == ["class 1 has 9 rows, fewer than the number of folds"]
 
 

@@ -1,7 +1,6 @@
 """Triplets: what is nearer, strictly."""
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import triplets as module
 from likewise.evaluate.tasks.triplets import DATA, MAX_ACCURACY, TRIPLET_TASKS
-from tests.evaluate.sample_pairs import letters, made, parquet
+from tests.evaluate.sample_pairs import letters, made, needs_data, parquet
 
 
 def columns(n=60):
@@ -107,6 +106,6 @@ def test_a_file_that_is_not_such_triplets_is_refused(change, message):
         run(data)
 
 
-@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
+@needs_data
 def test_the_real_file_is_read():
     assert run(parquet(DATA)).headline.n == 4000

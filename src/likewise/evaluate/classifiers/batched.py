@@ -8,10 +8,8 @@ dropout masks from MKL; there the masks differ, and nothing else.)
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -19,14 +17,15 @@ from jaxtyping import Bool, Float, Int
 
 from ...native.threads import thread_count
 from .classifier import ClassifierRecipe, Fold, Problem, RandomStart, TrainedClassifier, random_starts
-from .torch_draws import kept_by_dropout, linear_weights
 
 _GATHERED = 1 << 18  # numbers gathered per step: few enough to stay in a core's cache
 _FIRST, _SECOND, _EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants
 
-ClassifierWeights = Float[
-    np.ndarray, "G R _ _"
-]  # (folds, L2 values, out, in + 1) of a layer; the bias is the weight of a constant input 1
+ClassifierWeights = Float[np.ndarray, "G R _ _"]
+"""(folds, L2 values, out, in + 1) of a layer; the bias is the weight of a constant input 1."""
+Features = Float[np.ndarray, "N D1"]
+OneHot = Float[np.ndarray, "N C"]
+Logits = Float[np.ndarray, "G R C B"]
 
 
 def train_batched(
@@ -35,42 +34,27 @@ def train_batched(
     """Train a classifier for every L2 value of every fold, each from the same seed."""
     x = np.pad(problem.x.astype(np.float32), ((0, 0), (0, 1)), constant_values=1)
     y = np.eye(problem.classes, dtype=np.float32)[problem.y]
-    group_size = max(1, _GATHERED // (recipe.batch_size * x.shape[1]))
-    groups = [
-        same[first : first + group_size] for same in _same_order(folds) for first in range(0, len(same), group_size)
-    ]
+    size = max(1, _GATHERED // (recipe.batch_size * x.shape[1]))
+    same_order = defaultdict(list)  # folds that draw the same order of positions
+    for i, fold in enumerate(folds):
+        same_order[len(fold.train), fold.dev is None, len(fold.l2)].append(i)
+    groups = [same[first : first + size] for same in same_order.values() for first in range(0, len(same), size)]
     trained: dict[int, tuple[TrainedClassifier, ...]] = {}
-    with _closing(thread_count()) as pool:
+    pool = ThreadPoolExecutor(thread_count())
+    try:
         results = pool.map(lambda group: _train(x, y, [folds[i] for i in group], recipe), groups)
         for group, classifiers in zip(groups, results, strict=True):
             trained |= zip(group, classifiers, strict=True)
+    finally:
+        pool.shutdown(cancel_futures=True)  # no further group starts after an error or Ctrl-C
     return [trained[i] for i in range(len(folds))]
 
 
-@contextmanager
-def _closing(count: int) -> Iterator[ThreadPoolExecutor]:
-    """A thread pool that starts no further task after an error or Ctrl-C."""
-    pool = ThreadPoolExecutor(count)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _same_order(folds: Sequence[Fold]) -> list[list[int]]:
-    """Groups of folds that draw the same order of positions."""
-    same = defaultdict(list)
-    for i, fold in enumerate(folds):
-        same[len(fold.train), fold.dev is None, len(fold.l2)].append(i)
-    return list(same.values())
-
-
 def _train(
-    x: Float[np.ndarray, "N D1"], y: Float[np.ndarray, "N C"], folds: Sequence[Fold], recipe: ClassifierRecipe
+    x: Features, y: OneHot, folds: Sequence[Fold], recipe: ClassifierRecipe
 ) -> list[tuple[TrainedClassifier, ...]]:
-    """Train one group of folds, from the first step until the last has stopped."""
     starts = [random_starts(fold, recipe.seed) for fold in folds]
-    group = _Group.starting((x.shape[1], y.shape[1]), folds, recipe)
+    group = _Group((x.shape[1] - 1, y.shape[1]), folds, recipe)
     rows = np.stack([one.train for one in starts])
     random, epochs = starts[0].random, 0
     while len(group.active) and epochs <= recipe.max_epochs:
@@ -84,35 +68,21 @@ def _train(
     return group.classifiers()
 
 
-@dataclass
 class _Group:
     """The classifiers of a group of folds (G of them still `active`, R L2 values each) and their training state."""
 
-    recipe: ClassifierRecipe
-    random: np.random.RandomState
-    weights: list[ClassifierWeights]
-    means: list[ClassifierWeights]
-    squares: list[ClassifierWeights]
-    l2: Float[np.ndarray, "G R 1 1"]
-    active: Int[np.ndarray, " G"]
-    steps: int
-    best: list[ClassifierWeights]  # of all folds of the group
-    accuracy: Float[np.ndarray, "F R"]
-    failures: Int[np.ndarray, "F R"]
-
-    @classmethod
-    def starting(cls, sizes: tuple[int, int], folds: Sequence[Fold], recipe: ClassifierRecipe) -> "_Group":
-        """All classifiers at their initial weights; `sizes` are the widths of x, with its constant, and of y."""
-        random = np.random.RandomState(recipe.seed)
-        widths = (sizes[0] - 1, *([recipe.hidden] if recipe.hidden else []), sizes[1])
-        layers = [linear_weights(random, into, out) for into, out in pairwise(widths)]
-        l2 = np.array([fold.l2 for fold in folds], np.float32)[:, :, None, None]
-        weights = [np.tile(layer, (*l2.shape[:2], 1, 1)) for layer in layers]
-        zeros = [np.zeros_like(w) for w in weights], [np.zeros_like(w) for w in weights]
-        none_yet = np.full(l2.shape[:2], -1.0)
-        best = [w.copy() for w in weights]
-        active = np.arange(len(folds))
-        return cls(recipe, random, weights, *zeros, l2, active, 0, best, none_yet, np.zeros(l2.shape[:2], np.int64))
+    def __init__(self, sizes: tuple[int, int], folds: Sequence[Fold], recipe: ClassifierRecipe) -> None:
+        self.recipe, self.random, self.steps = recipe, np.random.RandomState(recipe.seed), 0
+        widths = (sizes[0], *([recipe.hidden] if recipe.hidden else []), sizes[1])
+        layers = [linear_weights(self.random, into, out) for into, out in pairwise(widths)]
+        self.l2 = np.array([fold.l2 for fold in folds], np.float32)[:, :, None, None]
+        tried = self.l2.shape[:2]
+        self.weights: list[ClassifierWeights] = [np.tile(layer, (*tried, 1, 1)) for layer in layers]
+        self.means, self.squares = ([np.zeros_like(w) for w in self.weights] for _ in range(2))
+        self.best = [w.copy() for w in self.weights]  # of all folds of the group
+        self.active = np.arange(len(folds))
+        self.accuracy: Float[np.ndarray, "F R"] = np.full(tried, -1.0)
+        self.failures: Int[np.ndarray, "F R"] = np.zeros(tried, np.int64)
 
     def step(self, x: Float[np.ndarray, "G B D1"], truth: Float[np.ndarray, "G C B"]) -> None:
         """One step of Adam with L2 regularisation (weight decay as part of the gradient)."""
@@ -144,9 +114,7 @@ class _Group:
         kept = kept_by_dropout(self.random, (rows, hidden), 1 - dropout)
         return np.asarray(kept.T.astype(np.float32) / (1 - dropout), np.float32)
 
-    def evaluate(
-        self, x: Float[np.ndarray, "N D1"], y: Float[np.ndarray, "N C"], starts: Sequence[RandomStart]
-    ) -> None:
+    def evaluate(self, x: Features, y: OneHot, starts: Sequence[RandomStart]) -> None:
         """Evaluate on the dev sets: keep new best weights, count failures, and drop folds that have stopped."""
         for g, fold in enumerate(self.active.tolist()):
             dev = starts[fold].dev
@@ -158,24 +126,18 @@ class _Group:
             for best, w in zip(self.best, self.weights, strict=True):
                 best[fold, better] = w[g, better]
             self.failures[fold] += running & ~better
-        self._keep_active((self.failures[self.active] <= self.recipe.patience).any(1))
-
-    def _keep_active(self, active: Bool[np.ndarray, " G"]) -> None:
-        if active.all():
-            return
+        active = (self.failures[self.active] <= self.recipe.patience).any(1)
         self.active, self.l2 = self.active[active], self.l2[active]
         for arrays in (self.weights, self.means, self.squares):
             arrays[:] = [array[active] for array in arrays]
 
     def classifiers(self) -> list[tuple[TrainedClassifier, ...]]:
-        """The best classifiers of every fold, one for each L2 value."""
-        return [
-            tuple(
-                TrainedClassifier(tuple(layer[f, r] for layer in self.best), float(self.accuracy[f, r]))
-                for r in range(self.accuracy.shape[1])
-            )
-            for f in range(len(self.accuracy))
-        ]
+
+        def one(f: int, r: int) -> TrainedClassifier:
+            return TrainedClassifier(tuple(layer[f, r] for layer in self.best), float(self.accuracy[f, r]))
+
+        folds, tried = self.accuracy.shape
+        return [tuple(one(f, r) for r in range(tried)) for f in range(folds)]
 
 
 def _gradients(
@@ -184,10 +146,8 @@ def _gradients(
     truth: Float[np.ndarray, "G C B"],
     mask: Float[np.ndarray, "H B"],
 ) -> list[ClassifierWeights]:
-    """Gradients of the mean cross-entropy, for every classifier."""
     if len(weights) == 1:
-        error = _error(_product(weights[0], x), truth)
-        return [_outer(error, x)]
+        return [_outer(_error(_product(weights[0], x), truth), x)]
     hidden = _sigmoid(_product(weights[0], x) * mask)
     error = _error(weights[1] @ _with_one(hidden), truth)
     hidden_error = (weights[1][..., :-1].swapaxes(2, 3) @ error) * (hidden * (1 - hidden)) * mask
@@ -199,7 +159,7 @@ def _logits(weights: list[ClassifierWeights], x: Float[np.ndarray, "G N D1"]) ->
     return first if len(weights) == 1 else weights[1] @ _with_one(_sigmoid(first))
 
 
-def _error(logits: Float[np.ndarray, "G R C B"], truth: Float[np.ndarray, "G C B"]) -> Float[np.ndarray, "G R C B"]:
+def _error(logits: Logits, truth: Float[np.ndarray, "G C B"]) -> Logits:
     """The gradient of the mean cross-entropy with respect to the logits."""
     shares = np.exp(logits - logits.max(2, keepdims=True))
     shares /= shares.sum(2, keepdims=True)
@@ -223,3 +183,25 @@ def _outer(error: Float[np.ndarray, "G R _ B"], x: Float[np.ndarray, "G B D1"]) 
 
 def _with_one(hidden: Float[np.ndarray, "G R H B"]) -> Float[np.ndarray, "G R _ B"]:
     return np.concatenate([hidden, np.ones_like(hidden[:, :, :1])], 2)
+
+
+def linear_weights(random: np.random.RandomState, into: int, out: int) -> Float[np.ndarray, "out into1"]:
+    """The initial weights of torch's Linear, uniform in ±1/√into, with the bias as the last column.
+
+    torch's CPU generator is the Mersenne Twister, seeded as NumPy's RandomState is; only the way from 32 bits to a
+    number differs.
+    """
+    weights, bias = _uniform(random, (out, into)), _uniform(random, (out, 1))
+    bound = np.float32(into**-0.5)
+    return np.concatenate([weights, bias], 1) * (2 * bound) - bound
+
+
+def kept_by_dropout(random: np.random.RandomState, size: tuple[int, int], p: float) -> Bool[np.ndarray, "_ _"]:
+    """True with probability p, as torch draws it: the low 53 bits of two draws, the first the higher."""
+    high, low = np.moveaxis(random.randint(0, 1 << 32, (*size, 2), np.uint32).astype(np.uint64), -1, 0)
+    return np.asarray(((high << np.uint64(32) | low) & np.uint64((1 << 53) - 1)) / (1 << 53) < p)
+
+
+def _uniform(random: np.random.RandomState, size: tuple[int, int]) -> Float[np.ndarray, "_ _"]:
+    """Numbers from 0 to 1 in fp32: the low 24 bits of a draw."""
+    return (random.randint(0, 1 << 32, size, np.uint32) & np.uint32((1 << 24) - 1)).astype(np.float32) / (1 << 24)

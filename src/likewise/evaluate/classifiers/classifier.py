@@ -2,7 +2,7 @@
 
 Conneau and Kiela 2018, "SentEval". A *fold* lists rows to train on, rows for early stopping, and the strengths of L2
 regularisation to try. Two implementations train the same classifiers: `sequential` follows SentEval step by step,
-`batched` takes the same batches and steps for many classifiers at once. `trainers` chooses between them.
+`batched` takes the same batches and steps for many classifiers at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ...errors import BadInput
-from .folds import Indices
 
 HELD_OUT = 0.05  # share of the training rows used for early stopping if no dev set is given
+Indices = Int[np.ndarray, " _"]
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,7 @@ class RandomStart:
 
 
 def random_starts(fold: Fold, seed: int) -> RandomStart:
-    """Seed NumPy for each classifier as SentEval does: draw the held-out rows (without a dev set), then each epoch.
-
-    Raises:
-        BadInput: fewer than 20 rows, so that 5 % of them is less than one row.
-    """
+    """Seed NumPy for each classifier as SentEval does: draw the held-out rows (without a dev set), then each epoch."""
     random = np.random.RandomState(seed)
     if fold.dev is not None:
         return RandomStart(fold.train, fold.dev, random)

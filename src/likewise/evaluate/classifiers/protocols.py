@@ -10,12 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from .classifier import ClassifierRecipe, Fold, Problem, TrainClassifiers, TrainedClassifier
-from .folds import Indices, splits
+from ...errors import BadInput
+from .classifier import ClassifierRecipe, Fold, Indices, Problem, TrainClassifiers, TrainedClassifier
 
 L2 = tuple(10.0**power for power in range(-5, -1))
 FOLDS = 10  # as in the literature; SentEval's quick setting uses 5
 SEED_OF_NESTED_FOLDS = 1111  # SentEval's nested folds do not follow its seed
+Parts = Sequence[Indices]
+"""The rows of each part of the data; the last part is the test set."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,9 @@ class ProtocolResult:
 
 
 def nested_cross_validation(
-    problem: Problem, parts: Sequence[Indices], train: TrainClassifiers, recipes: Sequence[ClassifierRecipe]
+    problem: Problem, parts: Parts, train: TrainClassifiers, recipes: Sequence[ClassifierRecipe]
 ) -> ProtocolResult:
-    """Every row is predicted once, by a classifier not trained on its fold; ten inner folds choose the L2 value.
-
-    The accuracy is the mean of the accuracies of the folds, each rounded.
-    """
+    """Every row is predicted once, by a classifier not trained on its fold; ten inner folds choose the L2 value."""
     [everything], [recipe] = parts, recipes
     outer = splits(problem.y[everything], FOLDS, SEED_OF_NESTED_FOLDS)
     inner = [fold for rows, _ in outer for fold in _inner_folds(rows, problem.y, SEED_OF_NESTED_FOLDS)]
@@ -51,7 +50,7 @@ def nested_cross_validation(
 
 
 def cross_validation(
-    problem: Problem, parts: Sequence[Indices], train: TrainClassifiers, recipes: Sequence[ClassifierRecipe]
+    problem: Problem, parts: Parts, train: TrainClassifiers, recipes: Sequence[ClassifierRecipe]
 ) -> ProtocolResult:
     """Ten folds of the training rows choose the L2 value; a classifier of all of them is scored on the test rows."""
     (rows, test), [recipe] = parts, recipes
@@ -62,7 +61,7 @@ def cross_validation(
 
 
 def given_splits(
-    problem: Problem, parts: Sequence[Indices], train: TrainClassifiers, recipes: Sequence[ClassifierRecipe]
+    problem: Problem, parts: Parts, train: TrainClassifiers, recipes: Sequence[ClassifierRecipe]
 ) -> ProtocolResult:
     """The dev rows choose the L2 value and, of several recipes, the recipe.
 
@@ -89,9 +88,7 @@ def _inner_folds(rows: Indices, y: Int[np.ndarray, " N"], seed: int) -> list[Fol
 
 def _choose(tried: Sequence[tuple[TrainedClassifier, ...]]) -> tuple[float, float]:
     """The L2 value with the highest dev accuracy (the mean over folds, rounded to two decimals), and that accuracy."""
-    accuracies = [
-        round(100 * float(np.mean([c.dev_accuracy for c in of_one_l2])), 2) for of_one_l2 in zip(*tried, strict=True)
-    ]
+    accuracies = [round(100 * float(np.mean([c.dev_accuracy for c in same])), 2) for same in zip(*tried, strict=True)]
     best = int(np.argmax(accuracies))
     return L2[best], accuracies[best]
 
@@ -104,11 +101,43 @@ def _mean(accuracies: Sequence[float]) -> float:
     return round(float(np.mean(accuracies)), 2)
 
 
+def stratified(labels: Int[np.ndarray, " N"], k: int, seed: int) -> Int[np.ndarray, " N"]:
+    """The fold, 0 to k − 1, that holds out each item, as scikit-learn 0.22 and later assign them.
+
+    Identical to StratifiedKFold(k, shuffle=True, random_state=seed): SentEval's scores depend on which sentence falls
+    into which fold. The labels, sorted by class, are assigned to folds in turn, which sets how many items of each class
+    a fold has. Which items these are is then drawn class by class, in the order in which the classes first appear.
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    appearance = np.argsort(np.argsort(first))[inverse]
+    counts = np.bincount(appearance)
+    if counts.max(initial=0) < k:
+        raise BadInput(
+            f"{k} folds need at least one class with {k} items; the largest class of these {len(labels):,} items has "
+            f"{counts.max(initial=0)}. Add data, or use fewer folds"
+        )
+    assigned = np.arange(len(labels)) % k
+    by_class = np.sort(appearance)
+    random = np.random.RandomState(seed)  # the generator scikit-learn uses
+    folds = np.empty(len(labels), np.int64)
+    for label in range(len(counts)):
+        of_class = np.sort(assigned[by_class == label])
+        random.shuffle(of_class)
+        folds[appearance == label] = of_class
+    return folds
+
+
+def splits(labels: Int[np.ndarray, " N"], k: int, seed: int) -> list[tuple[Indices, Indices]]:
+    """For each fold, the rows to train on and the rows held out, in ascending order."""
+    folds = stratified(labels, k, seed)
+    return [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(k)]
+
+
 @dataclass(frozen=True)
 class Protocol:
     """A way to score classifiers, and its description."""
 
-    score: Callable[[Problem, Sequence[Indices], TrainClassifiers, Sequence[ClassifierRecipe]], ProtocolResult]
+    score: Callable[[Problem, Parts, TrainClassifiers, Sequence[ClassifierRecipe]], ProtocolResult]
     description: str
     uses_folds: bool = True
 

@@ -7,19 +7,14 @@ No fold is refitted. With H the matrix that maps targets to predictions, the err
 import numpy as np
 from jaxtyping import Float, Int
 
-from ...arrays.correlation import Numbers
-
+Row = Float[np.ndarray, " _"]
+Matrix = Float[np.ndarray, "_ _"]
 PENALTIES = tuple(10.0**power for power in range(7))
 """Penalties for standardised features; the middle one is used if there are no folds to choose by."""
 _NEGLIGIBLE = 1e-10  # directions with a smaller share of the largest variance are rounding errors
 
 
-def ridge(
-    x: Float[np.ndarray, "N F"],
-    y: Float[np.ndarray, " N"],
-    test: Float[np.ndarray, "M F"],
-    fold: Int[np.ndarray, " N"],
-) -> tuple[Float[np.ndarray, " M"], float]:
+def ridge(x: Matrix, y: Row, test: Matrix, fold: Int[np.ndarray, " N"]) -> tuple[Row, float]:
     """The predictions of a ridge regression of y on x for the test rows, and its penalty.
 
     Features are standardised by the N rows; the intercept is not penalised. The penalty is the one with the smallest
@@ -35,9 +30,7 @@ def ridge(
     return ((test - mean) / spread) @ weights + y.mean(), penalty
 
 
-def _spectrum(
-    x: Float[np.ndarray, "N F"],
-) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "N R"], Float[np.ndarray, "F R"]]:
+def _spectrum(x: Matrix) -> tuple[Row, Matrix, Matrix]:
     """The parts of x = u √squares vᵀ, from the smaller of xxᵀ and xᵀx."""
     wide = x.shape[0] < x.shape[1]
     squares, vectors = np.linalg.eigh(x @ x.T if wide else x.T @ x)
@@ -47,13 +40,7 @@ def _spectrum(
     return (squares, vectors, other) if wide else (squares, other, vectors)
 
 
-def _best_penalty(
-    u: Float[np.ndarray, "N R"],
-    squares: Float[np.ndarray, " R"],
-    centred: Numbers,
-    projected: Float[np.ndarray, " R"],
-    fold: Int[np.ndarray, " N"],
-) -> float:
+def _best_penalty(u: Matrix, squares: Row, centred: Row, projected: Row, fold: np.ndarray) -> float:
     held_out = [np.flatnonzero(fold == number) for number in np.unique(fold)]
     if len(held_out) < 2:
         return PENALTIES[len(PENALTIES) // 2]
@@ -65,8 +52,7 @@ def _best_penalty(
     return PENALTIES[int(np.argmin(errors))]
 
 
-def _squared_error(u: Float[np.ndarray, "g R"], shrinkage: Float[np.ndarray, " R"], residual: Numbers, n: int) -> float:
+def _squared_error(u: Matrix, shrinkage: Row, residual: Row, n: int) -> float:
     """The squared error on rows as if they had been held out; 1/n is the intercept's part of H."""
-    without = np.eye(len(u)) - (u * shrinkage) @ u.T - 1 / n
-    errors = np.linalg.solve(without, residual)
+    errors = np.linalg.solve(np.eye(len(u)) - (u * shrinkage) @ u.T - 1 / n, residual)
     return float(errors @ errors)

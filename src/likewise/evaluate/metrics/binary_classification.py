@@ -50,10 +50,7 @@ def best_accuracy(scores: Numbers, gold: Truth) -> ThresholdDecision:
 
 
 def auc(scores: Numbers, gold: Truth) -> float:
-    """The probability that a positive scores above a negative, ties counting half (Mann and Whitney).
-
-    NaN unless there are both positives and negatives.
-    """
+    """The probability that a positive scores above a negative, ties counting half; NaN unless there are both."""
     scores, positive = _checked_pairs(scores, gold)
     positives, negatives = int(positive.sum()), int((~positive).sum())
     if not positives or not negatives:
@@ -70,10 +67,7 @@ def binary_decisions(scores: Numbers, gold: Truth, threshold: float) -> tuple[fl
 
 
 def _selections(scores: Numbers, gold: Truth, positives: int | None) -> tuple[np.ndarray, np.ndarray, int]:
-    """How many pairs each distinct threshold selects, highest first, how many of them are positive, and the total.
-
-    The first threshold selects none.
-    """
+    """How many pairs each distinct threshold selects (the first: none), how many of these are positive, the total."""
     scores, positive = _checked_pairs(scores, gold)
     order = np.argsort(-scores, kind="stable")
     descending = scores[order]

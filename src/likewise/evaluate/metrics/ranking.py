@@ -18,11 +18,7 @@ Metric = Callable[[RankedDocuments, JudgedDocuments, int], Float[np.ndarray, " Q
 
 
 def ranking_metric(name: str, ranked: RankedDocuments, judged: JudgedDocuments) -> Float[np.ndarray, " Q"]:
-    """A metric of RANKING_METRICS by its name and cutoff ("ndcg@10"), for each query.
-
-    Raises:
-        BadInput: the metric or its cutoff is unknown, or the shapes do not match.
-    """
+    """A metric of RANKING_METRICS by its name and cutoff ("ndcg@10"), for each query."""
     metric, _, cutoff = name.partition("@")
     if metric not in RANKING_METRICS or not cutoff.isdecimal() or int(cutoff) < 1:
         raise BadInput(f"expected one of {', '.join(RANKING_METRICS)}, then @ and a cutoff of 1 or more; got {name!r}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -22,7 +23,6 @@ PLOT_STYLE = STYLE | {"axes.spines.left": False, "savefig.dpi": 200}
 
 
 def check_plot_path(path: Path) -> None:
-    """Refuse a file name whose format cannot be written."""
     if path.suffix.lower() not in FORMATS:
         raise BadInput(f"--plot {path}: expected a file name that ends with {', '.join(FORMATS)}")
 
@@ -36,7 +36,7 @@ def draw_results(results: Results, path: Path) -> None:
 
 def results_figure(results: Results) -> Figure:
     """Tasks down, scores across: dots with 95 % whiskers, filled for a model that is significantly the best."""
-    best = winners(results)  # none, where there is one model
+    best = winners(results)  # empty if there is one model
     count, names = len(results.models), [task.name for task in results.tasks]
     row = 0.2 + 0.09 * count
     figure = Figure(figsize=(7, 1.1 + 0.2 * -(-count // 3) + row * len(names)))
@@ -47,9 +47,8 @@ def results_figure(results: Results) -> Figure:
     for i in range(1, len(names), 2):
         axes.axhspan(i - 0.5, i + 0.5, color="0.96", zorder=0, linewidth=0)
     axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5))
-    axes.set_xlabel(
-        "× 100, with 95 % intervals" + ("; filled: significantly better than the next best" if best else "")
-    )
+    filled = "; filled: significantly better than the next best" if best else ""
+    axes.set_xlabel(f"× 100, with 95 % intervals{filled}")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color="0.88", linewidth=0.7)
     axes.set_axisbelow(True)
@@ -72,15 +71,7 @@ def _plot_model(axes: Axes, results: Results, model: str, offset: float, k: int,
             ends = [100 * score.interval.low, 100 * score.interval.high]
             axes.plot(ends, [i + offset] * 2, color=colour, linewidth=1.3, solid_capstyle="butt")
         face = colour if not several or best.get(task.name) == model else "white"
-        axes.plot(
-            [100 * score.value],
-            [i + offset],
-            marker,
-            color=colour,
-            markerfacecolor=face,
-            markersize=5,
-            markeredgewidth=1.2,
-        )
-    axes.plot(
-        [], [], f"{marker}-", color=colour, markerfacecolor="white" if several else colour, markersize=5, label=model
-    )
+        dot: dict[str, Any] = {"color": colour, "markerfacecolor": face, "markersize": 5, "markeredgewidth": 1.2}
+        axes.plot([100 * score.value], [i + offset], marker, **dot)
+    face = "white" if several else colour
+    axes.plot([], [], f"{marker}-", color=colour, markerfacecolor=face, markersize=5, label=model)

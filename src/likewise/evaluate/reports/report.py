@@ -17,7 +17,7 @@ MARK_RESAMPLES = 2_000  # of the test behind a significance mark
 BEYOND_RESAMPLES = "if no resample has the other sign"  # as then p would be above what Holm's correction of many needs
 DASH = "–"
 STAR = "*"
-TESTS = ("williams", "mcnemar")
+TESTS = {"williams": "Williams", "mcnemar": "McNemar"}
 
 
 def format_report(results: Results, *, width: int = 100, bold: bool = False, published: bool = False) -> str:
@@ -66,18 +66,15 @@ def winners(results: Results) -> Mapping[str, str]:
 
 def compare_best_two(results: Results) -> Mapping[str, tuple[str, Comparison]]:
     """For each task with two comparable models, the best one, and its comparison with the next best."""
-    best: dict[str, str] = {}
-    compared: dict[str, Comparison] = {}
+    best: dict[str, tuple[str, Comparison]] = {}
+    resamples = min(MARK_RESAMPLES, results.settings.resamples)
     for task in results.tasks:
         cells = [results[model, task.name] for model in results.models]
         ranked = sorted((cell for cell in cells if np.isfinite(cell.value)), key=lambda cell: -cell.value)[:2]
-        if len(ranked) < 2:
-            continue
-        comparison = _compare_cells(ranked[0], ranked[1], min(MARK_RESAMPLES, results.settings.resamples))
-        if comparison is not None:
-            best[task.name], compared[task.name] = ranked[0].model, comparison
-    corrected = holm_adjusted(list(compared.values()))
-    return {name: (best[name], one) for name, one in zip(compared, corrected, strict=True)}
+        if len(ranked) == 2 and (one := _compare_cells(ranked[0], ranked[1], resamples)):
+            best[task.name] = ranked[0].model, one
+    corrected = holm_adjusted([one for _, one in best.values()])
+    return {name: (model, one) for (name, (model, _)), one in zip(best.items(), corrected, strict=True)}
 
 
 def _significant_winners(compared: Mapping[str, tuple[str, Comparison]]) -> Mapping[str, str]:
@@ -85,13 +82,10 @@ def _significant_winners(compared: Mapping[str, tuple[str, Comparison]]) -> Mapp
 
 
 def compare_two(results: Results, a: str, b: str) -> dict[str, Comparison]:
-    """Model b minus model a task by task on the same items, with Holm's correction: a gain of b over a is positive.
-
-    Incomparable tasks are left out.
-    """
+    """Model b minus model a on each comparable task, with Holm's correction: a gain of b over a is positive."""
     names = [task.name for task in results.tasks]
     compared = {name: _compare_cells(results[b, name], results[a, name], results.settings.resamples) for name in names}
-    valid = {name: one for name, one in compared.items() if one is not None}
+    valid = {name: one for name, one in compared.items() if one}
     return dict(zip(valid, holm_adjusted(list(valid.values())), strict=True))
 
 
@@ -106,7 +100,6 @@ def comparison_lines(
 
 
 def comparison_method(results: Results, width: int = 100) -> str:
-    """What the columns of comparisons are, to stand once below all of them."""
     method = (
         "B − A × 100 (a plus is a gain of B over A), its 95 % interval and two-sided p by the paired bootstrap "
         f"({results.settings.resamples:,} resamples), or by a t test with its standard error {BEYOND_RESAMPLES}. "
@@ -117,7 +110,6 @@ def comparison_method(results: Results, width: int = 100) -> str:
 
 
 def _wins_line(results: Results, comparisons: Mapping[str, Comparison]) -> str:
-    """How many tasks each of two models wins, and on how many there is no significant difference."""
     if not comparisons:
         return "They could not be compared on any task: none has scores of both on the same items."
     better = sum(one.significant and one.difference.value < 0 for one in comparisons.values())
@@ -139,24 +131,17 @@ def report_notes(results: Results, width: int = 100) -> Iterator[str]:
     if reasons:
         lines = (f"{DASH} {_where(results, cells)}: {reason}" for reason, cells in reasons.items())
         yield "\n".join(paragraph(line, width, "  ") for line in lines)
-    protocols = {cell.task: cell.result.protocol for cell in results.cells.values() if cell.result}
-    names = max(map(len, protocols), default=0)
-    if protocols:
-        yield "\n".join(
-            paragraph(f"{name:{names}}  {protocol}", width, " " * (names + 2)) for name, protocol in protocols.items()
-        )
-    notes = [*_notes(results), *results.notes]
-    if notes:
-        yield "\n".join(paragraph(f"· {note}", width, "  ") for note in notes)
-
-
-def _notes(results: Results) -> list[str]:
-    """Each note once, with its tasks and, unless it applies to all, its models."""
+    if protocols := {cell.task: cell.result.protocol for cell in results.cells.values() if cell.result}:
+        names = max(map(len, protocols))
+        lines = (f"{name:{names}}  {protocol}" for name, protocol in protocols.items())
+        yield "\n".join(paragraph(line, width, " " * (names + 2)) for line in lines)
     by_note: dict[str, list[Cell]] = {}
     for cell in results.cells.values():
         for note in cell.result.notes if cell.result else ():
             by_note.setdefault(note, []).append(cell)
-    return [f"{_where(results, cells)}: {note}" for note, cells in by_note.items()]
+    notes = [*(f"{_where(results, cells)}: {note}" for note, cells in by_note.items()), *results.notes]
+    if notes:
+        yield "\n".join(paragraph(f"· {note}", width, "  ") for note in notes)
 
 
 def _where(results: Results, cells: list[Cell]) -> str:
@@ -169,9 +154,8 @@ def _where(results: Results, cells: list[Cell]) -> str:
 
 
 def _legend(results: Results, compared: Mapping[str, tuple[str, Comparison]]) -> str:
-    with_intervals = any(cell.result and cell.result.headline.interval for cell in results.cells.values())
     parts = ["× 100"]
-    if with_intervals:
+    if any(cell.result and cell.result.headline.interval for cell in results.cells.values()):
         parts.append(f"± half the 95 % interval ({results.settings.resamples:,} bootstrap resamples of the test items)")
     if len(results.models) > 1:
         parts.append(_significance_note(results, compared))
@@ -179,7 +163,6 @@ def _legend(results: Results, compared: Mapping[str, tuple[str, Comparison]]) ->
 
 
 def _significance_note(results: Results, compared: Mapping[str, tuple[str, Comparison]]) -> str:
-    """The outcome of the tests of the best against the next best model."""
     method = f"paired bootstrap, t test {BEYOND_RESAMPLES}, Holm's correction over tasks, p < {ALPHA}"
     if not compared:
         return "no two models have scores on the same items, so none were compared"
@@ -195,17 +178,14 @@ def _significance_note(results: Results, compared: Mapping[str, tuple[str, Compa
 
 def _table(results: Results, marks: Mapping[str, str], plus: str) -> TextTable:
     """Tasks down, models across; at the bottom averages of complete suites, and seconds."""
-    rows = [
-        (
-            task.name,
-            [_score_cell(results[model, task.name], plus, marks.get(task.name) == model) for model in results.models],
+    rows = []
+    for task in results.tasks:
+        best = marks.get(task.name)
+        rows.append(
+            (task.name, [_score_cell(results[model, task.name], plus, best == model) for model in results.models])
         )
-        for task in results.tasks
-    ]
-    averages = list(_averages(results))
-    if averages:
-        rows.append(("", [("", "")] * len(results.models)))
-    rows += averages
+    if averages := list(_averages(results)):
+        rows += [("", [("", "")] * len(results.models)), *averages]
     spent = [sum(results[model, task.name].seconds for task in results.tasks) for model in results.models]
     rows.append(("seconds", [(f"{seconds:,.0f}", "") for seconds in spent]))
     widths = [max(len(cells[j][1]) for _, cells in rows) for j in range(len(results.models))]
@@ -236,7 +216,6 @@ def _percent(fraction: float) -> str:
 
 
 def _transposed(table: TextTable) -> TextTable:
-    """The table with rows and columns exchanged."""
     rows = [row for row in table.rows if row[0]]
     cells = [row if any("±" in cell for cell in row) else [cell.rstrip() for cell in row] for row in rows]
     columns = tuple(row[0] for row in rows)
@@ -247,15 +226,13 @@ def _published(results: Results, width: int) -> str:
     models = tuple(dict.fromkeys(name for task in results.tasks for name in task.published))
     if not models:
         return "There are no published scores for these tasks."
-    rows = [
-        (task.name, *(f"{task.published[m]:.2f}" if m in task.published else DASH for m in models))
-        for task in results.tasks
-    ]
+    printed = {task.name: [task.published.get(model, np.nan) for model in models] for task in results.tasks}
     for suite, members in SUITES.items():
-        tasks = [task for task in results.tasks if task.name in members]
-        if len(tasks) == len(members) > 1 and any(all(m in t.published for t in tasks) for m in models):
-            means = [np.mean([t.published.get(m, np.nan) for t in tasks]) for m in models]
-            rows.append((f"average {suite}", *(f"{x:.2f}" if np.isfinite(x) else DASH for x in means)))
+        if len(members) > 1 and set(members) <= {task.name for task in results.tasks}:
+            means = np.mean([printed[name] for name in members], axis=0)
+            if np.isfinite(means).any():
+                printed[f"average {suite}"] = means.tolist()
+    rows = [(name, *(f"{x:.2f}" if np.isfinite(x) else DASH for x in row)) for name, row in printed.items()]
     table = TextTable(models, tuple(rows))
     table, gap = fit_to_width([(_transposed(table), 2), (table, 2), (_transposed(table), 1)], width)
     return "As printed in papers, not measured here:\n\n" + table.text(gap)
@@ -265,20 +242,20 @@ def _comparison_table(
     results: Results, a: str, b: str, comparisons: Mapping[str, Comparison], classical: bool
 ) -> TextTable:
     """One line per task: both scores, the difference with interval and p, a classical test, the verdict."""
-    columns = ("A", "B", "B − A [95 %]", "p", "Holm", *(["test"] if classical else []), "verdict")
+    columns = ["A", "B", "B − A [95 %]", "p", "Holm", "test", "verdict"]
     rows = []
     for task in results.tasks:
-        scores = [_percent(results[model, task.name].value) for model in (a, b)]
-        one = comparisons.get(task.name)
-        if one is None:
-            rows.append((task.name, *scores, DASH, DASH, DASH, *([DASH] if classical else []), "not comparable"))
-            continue
-        d = one.difference
-        shown_difference = f"{100 * d.value:+.2f} [{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
-        tests = [f"{name.title().replace('Mcn', 'McN')} {_p(one.tests[name])}" for name in TESTS if name in one.tests]
-        shown = [tests[0] if tests else DASH] if classical else []
-        rows.append((task.name, *scores, shown_difference, _p(one.p), _p(one.adjusted), *shown, one.verdict("B", "A")))
-    return TextTable(columns, tuple(rows), left_aligned=frozenset({"verdict", "test"}))
+        shown = [DASH, DASH, DASH, DASH, "not comparable"]
+        if one := comparisons.get(task.name):
+            d = one.difference
+            shift = f"{100 * d.value:+.2f} [{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
+            tests = [f"{label} {_p(one.tests[name])}" for name, label in TESTS.items() if name in one.tests]
+            shown = [shift, _p(one.p), _p(one.adjusted), tests[0] if tests else DASH, one.verdict("B", "A")]
+        rows.append([task.name, *(_percent(results[model, task.name].value) for model in (a, b)), *shown])
+    if not classical:
+        for row in (columns, *rows):
+            del row[-2]
+    return TextTable(tuple(columns), tuple(map(tuple, rows)), left_aligned=frozenset({"verdict", "test"}))
 
 
 def _p(p: float) -> str:

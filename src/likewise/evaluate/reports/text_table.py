@@ -33,28 +33,23 @@ class TextTable:
         widths = self._widths()
         heads = [_wrapped(name, width) for name, width in zip(self.columns, widths[1:], strict=True)]
         height = max(map(len, heads), default=1)
-        lines = []
+        lines, ruler = [], "─" * self.width(gap)
         for i in range(height):
             parts = [head[i - height + len(head)] if i >= height - len(head) else "" for head in heads]
             lines.append(self._line([self.corner if i == height - 1 else "", *parts], widths, gap))
-        lines.append("─" * self.width(gap))
+        lines.append(ruler)
         for row in self.rows:
-            if not row[0]:
-                lines.append("─" * self.width(gap))
-                continue
-            line = self._line(row, widths, gap)
+            line = self._line(row, widths, gap) if row[0] else ruler
             for cell in dict.fromkeys(filter(is_bold, row)):
                 line = line.replace(cell, f"{BOLD}{cell}{PLAIN}")
             lines.append(line)
         return "\n".join(lines)
 
     def markdown(self, is_bold: IsBold = lambda _: False) -> str:
-        """The table as Markdown."""
         head = [self.corner, *self.columns]
         ruler = [":--" if name in self.left_aligned or not i else "--:" for i, name in enumerate(head)]
-        rows = [
-            [f"**{cell}**" if is_bold(cell) else cell for cell in map(_escaped, row)] for row in self.rows if row[0]
-        ]
+        escaped = [list(map(_escaped, row)) for row in self.rows if row[0]]
+        rows = [[f"**{cell}**" if is_bold(cell) else cell for cell in row] for row in escaped]
         return "\n".join(f"| {' | '.join(row)} |" for row in [list(map(_escaped, head)), ruler, *rows])
 
     def _line(self, row: Sequence[str], widths: Sequence[int], gap: int) -> str:
@@ -65,8 +60,7 @@ class TextTable:
 
     def _widths(self) -> list[int]:
         """Column widths: that of the widest cell, or of the longest unbreakable part of the name."""
-        first = max(map(len, [self.corner, *(row[0] for row in self.rows)]))
-        widths = [first]
+        widths = [max(map(len, [self.corner, *(row[0] for row in self.rows)]))]
         for j, name in enumerate(self.columns, 1):
             cells = [len(row[j]) for row in self.rows if row[0]]
             longest = max(map(len, BREAKS.split(name)), default=1)
@@ -76,9 +70,8 @@ class TextTable:
 
 def fit_to_width(layouts: Sequence[tuple[TextTable, int]], width: int) -> tuple[TextTable, int]:
     """The first table that fits with its gap between columns; the narrowest if none fits."""
-    return next(
-        (one for one in layouts if one[0].width(one[1]) <= width), min(layouts, key=lambda one: one[0].width(one[1]))
-    )
+    narrowest = min(layouts, key=lambda one: one[0].width(one[1]))
+    return next((one for one in layouts if one[0].width(one[1]) <= width), narrowest)
 
 
 def paragraph(text: str, width: int, indent: str = "") -> str:
@@ -87,7 +80,6 @@ def paragraph(text: str, width: int, indent: str = "") -> str:
 
 
 def _wrapped(name: str, width: int) -> list[str]:
-    """A name wrapped to lines of at most `width` characters."""
     lines = [""]
     for part in BREAKS.split(name):
         if len(lines[-1]) + len(part.rstrip()) > width and lines[-1]:

@@ -37,14 +37,14 @@ def draw_counts(n: int, resamples: int, random: np.random.Generator) -> Iterator
 
 
 def means(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledStatistic:  # noqa: ARG001, one signature for all
-    """The mean of each row."""
     rows = np.stack(predicted)
     return lambda counts: np.asarray(rows @ counts / counts.sum(0))
 
 
 def pearsons(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledStatistic:
     """Pearson's correlation of each row with gold; NaN if all drawn values are equal."""
-    x, y = _centred(np.stack(predicted)), _centred(_checked_gold(gold))
+    assert gold is not None
+    x, y = _centred(np.stack(predicted)), _centred(gold)
 
     def evaluate(counts: Counts) -> ResampledValues:
         times = counts.astype(np.float64)
@@ -58,8 +58,8 @@ def pearsons(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledSta
 
 def spearmans(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledStatistic:
     """Spearman's correlation of each row with gold, ties at their average rank; NaN if all drawn values are equal."""
-    truth = _checked_gold(gold)
-    order, first, _ = ties(truth)  # items in gold's order, so that its ties are contiguous
+    assert gold is not None
+    order, first, _ = ties(gold)  # items in gold's order, so that its ties are contiguous
     ranks = [_Ranks(row[order]) for row in predicted]
 
     def evaluate(counts: Counts) -> ResampledValues:
@@ -79,11 +79,9 @@ def spearmans(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledSt
 
 
 def average_precisions(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledStatistic:
-    """Precision at each distinct value of a row, from the largest down, weighted by the recall it adds (gold 1 or 0).
-
-    NaN if no positive item was drawn.
-    """
-    positive = _checked_gold(gold) > 0
+    """Precision at each distinct value of a row, weighted by the recall it adds; NaN without positives (gold above 0)."""
+    assert gold is not None
+    positive = gold > 0
     sorts = [ties(-row)[:2] for row in predicted]
 
     def evaluate(counts: Counts) -> ResampledValues:
@@ -137,11 +135,6 @@ def _centred(x: np.ndarray) -> np.ndarray:
     x = np.apply_along_axis(centred, -1, x)
     spread = x.std(axis=-1, keepdims=True)
     return np.asarray(x / np.where(spread == 0, 1, spread))
-
-
-def _checked_gold(gold: Numbers | None) -> Numbers:
-    assert gold is not None, "a correlation needs gold values"
-    return gold
 
 
 STATISTICS: dict[str, Callable[[Sequence[Numbers], Numbers | None], ResampledStatistic]] = {

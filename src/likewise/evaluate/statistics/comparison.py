@@ -1,16 +1,18 @@
-"""Two models on one task: the difference of their scores, its interval and p, and a verdict in words."""
+"""Two models on one task or several: the difference of their scores, its interval and p, and a verdict in words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from ...arrays.correlation import pearson, spearman
 from ...errors import BadInput
 from ..task import Evidence
+from .bootstrap import STATISTICS, Counts, ResampledStatistic, draw_counts
 from .hypothesis_tests import holm, mcnemar, steiger, williams
-from .significance import RESAMPLES, BootstrapSettings, Interval, intervals, paired
+from .significance import RESAMPLES, USUAL, BootstrapSettings, Interval, intervals, mean_of_groups, paired, percentiles
 
 ALPHA = 0.05
 CORRELATIONS = {"pearson": pearson, "spearman": spearman}
@@ -42,7 +44,6 @@ class Comparison:
         return self.valid and self.adjusted < ALPHA
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
         return {**asdict(self), "significant": self.significant}
 
     def verdict(self, ours: str, theirs: str) -> str:
@@ -63,8 +64,7 @@ def estimates(evidence: Sequence[Evidence], *, resamples: int = RESAMPLES, seed:
     """The scores of several pieces of evidence; equal gold, groups and statistic share resamples, which is faster."""
     families: dict[tuple[object, ...], list[int]] = {}
     for i, one in enumerate(evidence):
-        key = (one.statistic, len(one.values), _bytes(one.gold), _bytes(one.groups))
-        families.setdefault(key, []).append(i)
+        families.setdefault(_family(one), []).append(i)
     results: dict[int, Interval] = {}
     bootstrap = BootstrapSettings(resamples, seed)
     for members in families.values():
@@ -75,37 +75,73 @@ def estimates(evidence: Sequence[Evidence], *, resamples: int = RESAMPLES, seed:
 
 
 def compare(ours: Evidence, theirs: Evidence, *, resamples: int = RESAMPLES, seed: int = 0) -> Comparison:
-    """Compare two models on the same items.
-
-    Raises:
-        BadInput: the items, their groups or the statistic differ.
-    """
+    """Compare two models on the same items; an error if the items, their groups or the statistic differ."""
     if not comparable(ours, theirs):
         raise BadInput(
             f"only evidence on the same items can be compared; found {ours.statistic} of {len(ours.values):,} items "
             f"and {theirs.statistic} of {len(theirs.values):,}, or different gold values or groups"
         )
-    bootstrap = BootstrapSettings(resamples, seed)
-    difference, p = paired(
-        ours.values, theirs.values, ours.gold, ours.groups, statistic=ours.statistic, bootstrap=bootstrap
-    )
+    rows, how = (ours.values, theirs.values, ours.gold, ours.groups), BootstrapSettings(resamples, seed)
+    difference, p = paired(*rows, statistic=ours.statistic, bootstrap=how)
     return Comparison(difference, p, _classical_tests(ours, theirs), p)
 
 
 def comparable(ours: Evidence, theirs: Evidence) -> bool:
-    """Whether both have the same statistic on the same items."""
-    return (
-        ours.statistic == theirs.statistic
-        and len(ours.values) == len(theirs.values)
-        and _bytes(ours.gold) == _bytes(theirs.gold)
-        and _bytes(ours.groups) == _bytes(theirs.groups)
-    )
+    return _family(ours) == _family(theirs)
 
 
 def holm_adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The same comparisons, with Holm's correction over all of them."""
     corrected = holm([one.p for one in comparisons])
     return [replace(one, adjusted=p) for one, p in zip(comparisons, corrected, strict=True)]
+
+
+def mean_interval(
+    evidence: Sequence[Evidence], minus: Sequence[Evidence] | None = None, *, bootstrap: BootstrapSettings = USUAL
+) -> Interval:
+    """The plain mean of the tasks' scores, or of their differences from another model's (`minus`), and its interval.
+
+    Tasks share items (most pairs of STS-B's test split are in STS12 to STS16 too), so their errors are not independent:
+    one bootstrap draws the distinct items of all tasks, and an item as often in every task that has it. Items that a
+    task does not identify are its own.
+    """
+    others: Sequence[Evidence | None] = [None] * len(evidence) if minus is None else minus
+    scores = [_score(ours, theirs) for ours, theirs in zip(evidence, others, strict=True)]
+    places, count = _distinct_items(evidence)
+
+    def mean(counts: Counts) -> Float[np.ndarray, " b"]:
+        return np.asarray(np.mean([score(counts[at]) for score, at in zip(scores, places, strict=True)], axis=0))
+
+    value = float(mean(np.ones((count, 1), np.int64))[0])
+    blocks = draw_counts(count, bootstrap.resamples, np.random.default_rng(bootstrap.seed))
+    return percentiles(value, np.concatenate([mean(counts) for counts in blocks]), bootstrap.level)
+
+
+def _score(ours: Evidence, theirs: Evidence | None) -> Callable[[Counts], Float[np.ndarray, " b"]]:
+    """A task's score, or the difference of two, for every column of counts of its items."""
+    if theirs is not None and not comparable(ours, theirs):
+        raise BadInput("only evidence on the same items can be compared, task by task")
+    rows = [one.values for one in (ours, theirs) if one is not None]
+    groups = np.zeros(len(ours.values), int) if ours.groups is None else ours.groups
+    parts: list[tuple[Int[np.ndarray, " g"], ResampledStatistic]] = []
+    for group in np.unique(groups):
+        at = np.flatnonzero(groups == group)
+        gold = None if ours.gold is None else ours.gold[at]
+        parts.append((at, STATISTICS[ours.statistic]([row[at] for row in rows], gold)))
+
+    def score(counts: Counts) -> Float[np.ndarray, " b"]:
+        by_group = np.stack([statistic(counts[at]) for at, statistic in parts])
+        return mean_of_groups(by_group[:, 0] if theirs is None else by_group[:, 0] - by_group[:, 1])
+
+    return score
+
+
+def _distinct_items(evidence: Sequence[Evidence]) -> tuple[list[Int[np.ndarray, " n"]], int]:
+    """Where each task's items are among the distinct ones, and how many of these there are."""
+    sizes = [len(one.values) for one in evidence]
+    own = np.split(-1 - np.arange(sum(sizes)), np.cumsum(sizes)[:-1])  # below 0, where no digest is
+    keys = [key if one.items is None else one.items for one, key in zip(evidence, own, strict=True)]
+    distinct, places = np.unique(np.concatenate(keys), return_inverse=True)
+    return np.split(places, np.cumsum(sizes)[:-1]), len(distinct)
 
 
 def _classical_tests(ours: Evidence, theirs: Evidence) -> dict[str, float]:
@@ -113,12 +149,8 @@ def _classical_tests(ours: Evidence, theirs: Evidence) -> dict[str, float]:
     if ours.groups is not None:
         return {}
     if ours.statistic in CORRELATIONS and ours.gold is not None and len(ours.values) > 3:
-        correlate = CORRELATIONS[ours.statistic]
-        correlations = (
-            correlate(ours.values, ours.gold),
-            correlate(theirs.values, ours.gold),
-            correlate(ours.values, theirs.values),
-        )
+        correlate, both = CORRELATIONS[ours.statistic], (ours.values, theirs.values)
+        correlations = [*(correlate(values, ours.gold) for values in both), correlate(*both)]
         if not all(np.isfinite(correlations)):
             return {}
         a, b, between = (max(-1.0, min(1.0, r)) for r in correlations)
@@ -129,5 +161,7 @@ def _classical_tests(ours: Evidence, theirs: Evidence) -> dict[str, float]:
     return {}
 
 
-def _bytes(x: np.ndarray | None) -> bytes | None:
-    return None if x is None else np.ascontiguousarray(x).tobytes()
+def _family(evidence: Evidence) -> tuple[object, ...]:
+    """What evidence has to have in common to be compared, or to share resamples."""
+    arrays = (None if x is None else np.ascontiguousarray(x).tobytes() for x in (evidence.gold, evidence.groups))
+    return (evidence.statistic, len(evidence.values), *arrays)

@@ -9,7 +9,8 @@ from jaxtyping import Float, Shaped
 
 from ...arrays.correlation import Numbers
 from ...errors import BadInput
-from .t_distribution import quantile, two_sided
+
+_TINY, _STEPS = 1e-300, 500  # of the continued fraction
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,7 @@ def williams(ours: float, theirs: float, between: float, n: int) -> TestResult:
 
     E. J. Williams 1959; equation 7 of J. H. Steiger, "Tests for comparing elements of a correlation matrix",
     Psychological Bulletin 87 (1980), who recommends it. Derived for Pearson's correlation; for Spearman's, on ranks, an
-    approximation.
-
-    Args:
-        ours: the correlation of the first model with gold.
-        theirs: the correlation of the second model with gold.
-        between: the correlation of the two models with each other.
-        n: items, 4 or more.
+    approximation. `between` is the correlation of the two models with each other, over `n` items, 4 or more.
     """
     _check_correlations(ours, theirs, between, n)
     determinant = max(0.0, 1 - ours**2 - theirs**2 - between**2 + 2 * ours * theirs * between)
@@ -72,7 +67,7 @@ def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) ->
     McNemar 1947. Rows have 1 (right) or 0 (wrong) for each item; the statistic is how many more `ours` gets right.
     """
     ours, theirs = np.asarray(ours), np.asarray(theirs)
-    if ours.shape != theirs.shape or ours.ndim != 1 or not (_binary(ours) and _binary(theirs)):
+    if ours.shape != theirs.shape or ours.ndim != 1 or not np.isin([ours, theirs], (0, 1)).all():
         raise BadInput("McNemar's test needs two equally long rows of 1 (right) and 0 (wrong)")
     only_ours = int(((ours == 1) & (theirs == 0)).sum())
     only_theirs = int(((ours == 0) & (theirs == 1)).sum())
@@ -125,5 +120,47 @@ def _ratio(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator else math.copysign(math.inf, numerator)
 
 
-def _binary(x: np.ndarray) -> bool:
-    return bool(np.isin(x, (0, 1)).all())
+def two_sided(t: float, degrees: float) -> float:
+    """The probability that |t| of Student's distribution with these degrees of freedom is this large or larger."""
+    if not math.isfinite(t):
+        return t if math.isnan(t) else 0.0
+    return _beta(degrees / (degrees + t * t), degrees / 2, 0.5)
+
+
+def quantile(level: float, degrees: float) -> float:
+    """The value that |t| stays below with probability `level`, by bisection."""
+    low, high = 0.0, 1.0
+    while two_sided(high, degrees) > 1 - level:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if two_sided(middle, degrees) > 1 - level else (low, middle)
+    return high
+
+
+def _beta(x: float, a: float, b: float) -> float:
+    """The regularised incomplete beta function; Lentz's evaluation of its continued fraction (DLMF 8.17.22)."""
+    if x <= 0:
+        return 0.0
+    if x > (a + 1) / (a + b + 2):  # where the fraction converges slowly its mirror image does not
+        return 1 - _beta(1 - x, b, a)
+    logarithm = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    value, c, d = 1.0, 1.0, 0.0
+    for step in range(_STEPS):
+        m = step // 2
+        if step == 0:
+            factor = 1.0
+        elif step % 2 == 0:
+            factor = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        else:
+            factor = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        d = 1 / _nonzero(1 + factor * d)
+        c = _nonzero(1 + factor / c)
+        value *= c * d
+        if step and abs(c * d - 1) < 1e-15:
+            break
+    return min(1.0, math.exp(logarithm) * (value - 1) / a)
+
+
+def _nonzero(x: float) -> float:
+    return x if abs(x) > _TINY else _TINY

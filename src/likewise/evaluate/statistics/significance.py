@@ -15,7 +15,7 @@ from ...arrays.correlation import Numbers, checked
 from ...errors import BadInput
 from ...wording import counted
 from .bootstrap import STATISTICS, resample
-from .t_distribution import two_sided
+from .hypothesis_tests import two_sided
 
 RESAMPLES = 10_000
 LEVEL = 0.95
@@ -28,6 +28,9 @@ class BootstrapSettings:
     resamples: int = RESAMPLES
     seed: int = 0
     level: float = LEVEL
+
+
+USUAL = BootstrapSettings()
 
 
 @dataclass(frozen=True)
@@ -51,16 +54,16 @@ def interval(
     predicted: Numbers, gold: Numbers, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
 ) -> Interval:
     """Spearman's correlation of `predicted` with `gold`, and its interval."""
-    settings = BootstrapSettings(resamples, seed, level)
-    return intervals([predicted], gold, statistic="spearman", bootstrap=settings)[0]
+    how = BootstrapSettings(resamples, seed, level)
+    return intervals([predicted], gold, statistic="spearman", bootstrap=how)[0]
 
 
 def difference(
     ours: Numbers, theirs: Numbers, gold: Numbers, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
 ) -> Interval:
     """How much better `ours` correlates with `gold` than `theirs`, on the same resamples (a paired test)."""
-    settings = BootstrapSettings(resamples, seed, level)
-    return paired(ours, theirs, gold, statistic="spearman", bootstrap=settings)[0]
+    how = BootstrapSettings(resamples, seed, level)
+    return paired(ours, theirs, gold, statistic="spearman", bootstrap=how)[0]
 
 
 def intervals(
@@ -69,13 +72,12 @@ def intervals(
     groups: Int[np.ndarray, " n"] | None = None,
     *,
     statistic: str,
-    bootstrap: BootstrapSettings | None = None,
+    bootstrap: BootstrapSettings = USUAL,
 ) -> list[Interval]:
     """A statistic of each row of predictions, and its interval; all rows share the same resamples.
 
     With `groups`, items are drawn within their group, and the statistic is the plain mean over groups.
     """
-    bootstrap = bootstrap or BootstrapSettings()
     values, draws = map(mean_of_groups, _by_group(predicted, gold, groups, statistic, bootstrap))
     return [percentiles(value, row, bootstrap.level) for value, row in zip(values, draws, strict=True)]
 
@@ -87,24 +89,23 @@ def paired(
     groups: Int[np.ndarray, " n"] | None = None,
     *,
     statistic: str,
-    bootstrap: BootstrapSettings | None = None,
+    bootstrap: BootstrapSettings = USUAL,
 ) -> tuple[Interval, float]:
     """The difference of a statistic between two rows of predictions for the same items, and its two-sided p.
 
     p is twice the share of resamples in which the difference changes its sign or is zero, with 1 added to each count,
     so that it is never 0 (Davison and Hinkley 1997, section 4.2): with 10,000 resamples it is 0.0002 or more. If it
-    does in none of them, the p of a t test with the bootstrap's standard error is taken where that is smaller, but
-    none below that of the sign test: 0.5 to the power of the number of items (of positive ones, if precision is
-    measured) less one.
+    does in none of them, the p of a t test with the bootstrap's standard error is used if it is smaller, but never
+    less than the sign test's: 0.5 to the power of the number of items (of positive ones, if precision is measured)
+    less one.
 
-    A group without a statistic for one of the two is left out for both; on all items that is a warning.
+    A group in which one of the two has no statistic is left out for both, with a warning.
     """
-    bootstrap = bootstrap or BootstrapSettings()
     by_group = _by_group([ours, theirs], gold, groups, statistic, bootstrap)
     value, differences = (part[:, 0] - part[:, 1] for part in by_group)
     if 0 < (undefined := int(np.isnan(value).sum())) < len(value):
-        left = f"{counted(undefined, 'group')} of {len(value)}"
-        warnings.warn(f"left out for both: {left}, with no {statistic} for one of the two", stacklevel=2)
+        left_out = f"left out for both: {counted(undefined, 'group')} of {len(value)}"
+        warnings.warn(f"{left_out}, with no {statistic} for one of the two", stacklevel=2)
     lead, draws = float(mean_of_groups(value)), mean_of_groups(differences)
     draws = draws[np.isfinite(draws)]
     opposite = min(int((draws <= 0).sum()), int((draws >= 0).sum()))

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from ...arrays.correlation import Numbers
-from ...arrays.similarity import PAIRWISE
 from ...data.splits import TrainTestSplit, count_leaked, folds, train_test_splits, without_shared_sentences
 from ...wording import counted
 from ..classifiers.ridge import ridge
@@ -23,14 +22,15 @@ from .sentence_pairs import (
     CORRELATIONS,
     RatedPairs,
     correlation_score,
-    no_finite_pair,
     pair_features,
     read_pairs,
-    text_casing,
     undefined_notes,
     undefined_reason,
 )
 
+Splits = list[TrainTestSplit]
+Schemes = Mapping[str, Splits]
+Vectors = Float[np.ndarray, "_ _"]
 FOLDS, INNER_FOLDS = 10, 5
 METHOD = "ridge regression on [|u−v|, u∗v] of frozen vectors (the papers fine-tune), penalty chosen by inner folds"
 
@@ -52,10 +52,7 @@ class ArgumentSet:
 ARGUMENT_SETS: dict[str, ArgumentSet] = {
     "afs": ArgumentSet("afs/all", "score"),
     "ukp-aspect": ArgumentSet(
-        "ukp_aspect/all",
-        "label",
-        {"DTORCD": 0, "NS": 0, "SS": 1, "HS": 2},
-        ("DTORCD",),
+        *("ukp_aspect/all", "label", {"DTORCD": 0, "NS": 0, "SS": 1, "HS": 2}, ("DTORCD",)),
         "labels are counted as no similarity (NS) 0, some (SS) 1, high (HS) 2; 'different topic or can't decide' "
         "(DTORCD) is 0 too, as Reimers et al. (2019) join it with no similarity; not the papers' data (AFS)",
     ),
@@ -65,21 +62,10 @@ ARGUMENT_SETS: dict[str, ArgumentSet] = {
 def zero_shot(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
     """Spearman and Pearson correlation of the cosine: over all pairs, as mean over topics, and in each topic."""
     dataset, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
-    a, b, notes = pairs.encoded(encode)
-    with np.errstate(over="ignore", invalid="ignore"):
-        similarities = PAIRWISE["cosine"](a, b)
-    not_finite = no_finite_pair(a, b, notes)
-    return Result(
-        name,
-        tuple(_zero_shot_scores(similarities, pairs, dataset)),
-        f"spearman/cosine/all, no training, {text_casing(settings)}, n = {len(pairs):,}, {len(pairs.parts)} topics",
-        (
-            *pairs.notes,
-            *notes,
-            *undefined_notes("cosine", similarities, pairs, not_finite),
-            *filter(None, [dataset.caution]),
-        ),
-    )
+    found, notes = pairs.similarities(encode, ["cosine"])
+    protocol = f"spearman/cosine/all, no training, {settings.casing}, n = {len(pairs):,}, {len(pairs.parts)} topics"
+    scores = tuple(_zero_shot_scores(found["cosine"], pairs, dataset))
+    return Result(name, scores, protocol, (*notes, *filter(None, [dataset.caution])))
 
 
 def ten_fold(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
@@ -92,17 +78,14 @@ def ten_fold(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *,
     a, b, notes = pairs.encoded(encode)
     schemes = {scheme: split(pairs, settings.seed) for scheme, split in FOLD_SCHEMES.items()}
     predicted = _predictions(a, b, pairs, schemes, settings.seed)
-    topics = [
-        score for name, values in predicted.items() for score in _scores(f"{name}/mean", values, pairs, pairs.group)
-    ]
+    topics = [one for key, values in predicted.items() for one in _scores(f"{key}/mean", values, pairs, pairs.group)]
     by_fold, fold_notes = _by_fold(predicted["10-fold"], pairs, schemes["10-fold"])
-    return Result(
-        f"{name}-10-fold",
-        (*topics, *by_fold),
+    protocol = (
         f"spearman/10-fold/mean, {FOLDS} folds in each of {len(pairs.parts)} topics, seed {settings.seed}, {METHOD}, "
-        f"{text_casing(settings)}, n = {len(pairs):,}",
-        (*_notes(dataset, pairs, notes, predicted, schemes), *_uneven_folds(pairs, schemes), *fold_notes),
+        f"{settings.casing}, n = {len(pairs):,}"
     )
+    notes = (*_notes(dataset, pairs, notes, predicted, schemes), *_uneven_folds(pairs, schemes), *fold_notes)
+    return Result(f"{name}-10-fold", (*topics, *by_fold), protocol, notes)
 
 
 def across_topics(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
@@ -114,15 +97,15 @@ def across_topics(encode: Encode, read: ReadDataset, settings: EvaluationSetting
     return Result(
         f"{name}-cross-topic",
         tuple(_scores("cross-topic/mean", predicted["cross-topic"], pairs, pairs.group)),
-        f"spearman/cross-topic/mean, {len(pairs.parts)} topics, {METHOD}, {text_casing(settings)}, n = {len(pairs):,}",
+        f"spearman/cross-topic/mean, {len(pairs.parts)} topics, {METHOD}, {settings.casing}, n = {len(pairs):,}",
         _notes(dataset, pairs, notes, predicted, schemes),
     )
 
 
-def folds_within_topics(pairs: RatedPairs, seed: int, group_aware: bool = False) -> list[TrainTestSplit]:
+def folds_within_topics(pairs: RatedPairs, seed: int, group_aware: bool = False) -> Splits:
     """The splits of ten folds within each topic, assigned by pair or by component of the graph of pairs."""
     texts = _texts(pairs)
-    splits: list[TrainTestSplit] = []
+    splits: Splits = []
     for topic in range(len(pairs.parts)):
         rows = np.flatnonzero(pairs.group == topic)
         fold = folds([texts[i] for i in rows.tolist()], FOLDS, seed, group_aware)
@@ -130,12 +113,12 @@ def folds_within_topics(pairs: RatedPairs, seed: int, group_aware: bool = False)
     return splits
 
 
-def strict_folds_within_topics(pairs: RatedPairs, seed: int) -> list[TrainTestSplit]:
+def strict_folds_within_topics(pairs: RatedPairs, seed: int) -> Splits:
     """The splits of `folds_within_topics`, without training pairs that share a sentence with the test pairs."""
     return [without_shared_sentences(_texts(pairs), split) for split in folds_within_topics(pairs, seed)]
 
 
-FOLD_SCHEMES: dict[str, Callable[[RatedPairs, int], list[TrainTestSplit]]] = {
+FOLD_SCHEMES: dict[str, Callable[[RatedPairs, int], Splits]] = {
     "10-fold": folds_within_topics,
     "group-aware": partial(folds_within_topics, group_aware=True),
     "strict": strict_folds_within_topics,
@@ -143,38 +126,22 @@ FOLD_SCHEMES: dict[str, Callable[[RatedPairs, int], list[TrainTestSplit]]] = {
 """How pairs are split into folds within topics; also used by a training recipe."""
 
 
-def out_of_fold_predictions(
-    a: Float[np.ndarray, "N E"],
-    b: Float[np.ndarray, "N E"],
-    pairs: RatedPairs,
-    splits: Sequence[TrainTestSplit],
-    seed: int,
-    scheme: str,
-) -> Float[np.ndarray, " N"]:
-    """Predictions of each split's ridge regression for its test pairs; NaN where there was nothing to learn from."""
-    predicted, texts = np.full(len(pairs), np.nan), _texts(pairs)
+def _predictions(a: Vectors, b: Vectors, pairs: RatedPairs, schemes: Schemes, seed: int) -> dict[str, Numbers]:
     x = pair_features(a, b).astype(np.float64)
+    return {name: _out_of_fold(x, pairs, splits, seed, name == "group-aware") for name, splits in schemes.items()}
+
+
+def _out_of_fold(x: Vectors, pairs: RatedPairs, splits: Splits, seed: int, group_aware: bool) -> Numbers:
+    """Predictions of each split's ridge regression for its test pairs; NaN if there is nothing to learn from."""
+    predicted, texts = np.full(len(pairs), np.nan), _texts(pairs)
     for train, test in splits:
         if len(train) < 2 or not np.isfinite(x).all() or not x[train].std(0).any():
             continue
         inner = pairs.group[train]
         if (inner == inner[0]).all():  # one topic: its pairs are split into folds again
-            inner = folds(
-                [texts[i] for i in train.tolist()], min(INNER_FOLDS, len(train)), seed, scheme == "group-aware"
-            )
+            inner = folds([texts[i] for i in train.tolist()], min(INNER_FOLDS, len(train)), seed, group_aware)
         predicted[test], _ = ridge(x[train], pairs.gold[train], x[test], inner)
     return predicted
-
-
-def _predictions(
-    a: Float[np.ndarray, "N E"],
-    b: Float[np.ndarray, "N E"],
-    pairs: RatedPairs,
-    schemes: Mapping[str, Sequence[TrainTestSplit]],
-    seed: int,
-) -> dict[str, Float[np.ndarray, " N"]]:
-    """The out-of-fold predictions of every fold scheme."""
-    return {name: out_of_fold_predictions(a, b, pairs, splits, seed, name) for name, splits in schemes.items()}
 
 
 def _pairs(read: ReadDataset, settings: EvaluationSettings, dataset: ArgumentSet) -> RatedPairs:
@@ -185,9 +152,7 @@ def _texts(pairs: RatedPairs) -> list[tuple[str, str]]:
     return list(zip(pairs.first, pairs.second, strict=True))
 
 
-def _scores(
-    name: str, predicted: Numbers, pairs: RatedPairs, groups: Int[np.ndarray, " N"] | None = None
-) -> Iterator[Score]:
+def _scores(name: str, predicted: Numbers, pairs: RatedPairs, groups: np.ndarray | None = None) -> Iterator[Score]:
     """Spearman and Pearson correlation of the pairs that have a prediction."""
     rows = np.isfinite(predicted)
     within = None if groups is None else groups[rows]
@@ -205,8 +170,7 @@ def _zero_shot_scores(similarities: Numbers, pairs: RatedPairs, dataset: Argumen
         yield from _scores(f"cosine/{topic}", np.where(pairs.group == number, similarities, np.nan), pairs)
 
 
-def _by_fold(predicted: Numbers, pairs: RatedPairs, splits: Sequence[TrainTestSplit]) -> tuple[list[Score], list[str]]:
-    """The mean over the folds with a defined correlation, and a note if some have none."""
+def _by_fold(predicted: Numbers, pairs: RatedPairs, splits: Splits) -> tuple[list[Score], list[str]]:
     fold = np.empty(len(pairs), int)
     for number, (_, test) in enumerate(splits):
         fold[test] = number
@@ -217,11 +181,7 @@ def _by_fold(predicted: Numbers, pairs: RatedPairs, splits: Sequence[TrainTestSp
 
 
 def _notes(
-    dataset: ArgumentSet,
-    pairs: RatedPairs,
-    notes: Sequence[str],
-    predicted: Mapping[str, Numbers],
-    schemes: Mapping[str, Sequence[TrainTestSplit]],
+    dataset: ArgumentSet, pairs: RatedPairs, notes: Sequence[str], predicted: Mapping[str, Numbers], schemes: Schemes
 ) -> tuple[str, ...]:
     result = [*pairs.notes, *notes, *([dataset.caution] if dataset.caution else [])]
     for name, splits in schemes.items():
@@ -232,16 +192,14 @@ def _notes(
             f"each test pair's model was trained on {trained:.0f} pairs on average"
         )
         if missing := int(np.isnan(predicted[name]).sum()):
-            result.append(
-                f"{name}: {counted(missing, 'pair is', 'pairs are')} left out because there was nothing to learn from"
-            )
+            left_out = counted(missing, "pair is", "pairs are")
+            result.append(f"{name}: {left_out} left out because there was nothing to learn from")
         else:
             result += undefined_notes(name, predicted[name], pairs)
     return tuple(result)
 
 
-def _uneven_folds(pairs: RatedPairs, schemes: Mapping[str, Sequence[TrainTestSplit]]) -> Iterator[str]:
-    """A note if a component is too large for folds of equal size."""
+def _uneven_folds(pairs: RatedPairs, schemes: Schemes) -> Iterator[str]:
     sizes = np.bincount(pairs.group)
     largest = np.zeros(len(sizes), int)
     for _, test in schemes["group-aware"]:
@@ -257,33 +215,19 @@ def _uneven_folds(pairs: RatedPairs, schemes: Mapping[str, Sequence[TrainTestSpl
 
 _PUBLISHED: Mapping[str, Mapping[str, float]] = {  # Sentence-BERT's table 3, Spearman × 100
     "afs": {"tf-idf": 42.95, "Avg. GloVe": 34.00, "InferSent": 26.63},
-    "afs-10-fold": {
-        "BERT-base": 74.84,
-        "SBERT-base": 74.13,
-        "BERT-large": 76.38,
-        "SBERT-large": 75.93,
-    },
-    "afs-cross-topic": {
-        "BERT-base": 57.23,
-        "SBERT-base": 50.65,
-        "BERT-large": 60.34,
-        "SBERT-large": 53.10,
-    },
+    "afs-10-fold": {"BERT-base": 74.84, "SBERT-base": 74.13, "BERT-large": 76.38, "SBERT-large": 75.93},
+    "afs-cross-topic": {"BERT-base": 57.23, "SBERT-base": 50.65, "BERT-large": 60.34, "SBERT-large": 53.10},
 }
-
-
-def _tasks(name: str) -> Iterator[Task]:
-    for suffix, run, summary in (
-        ("", zero_shot, "Spearman correlation of cosine with human ratings of arguments"),
-        ("-10-fold", ten_fold, "the same by ridge regression on frozen vectors, ten folds in each topic"),
-        (
-            "-cross-topic",
-            across_topics,
-            "the same by ridge regression on frozen vectors, each topic predicted from the others",
-        ),
-    ):
-        published = _PUBLISHED.get(name + suffix, {})
-        yield Task(name + suffix, "arguments", (ARGUMENT_SETS[name].data,), summary, partial(run, name=name), published)
-
-
-ARGUMENT_TASKS: tuple[Task, ...] = tuple(task for name in ARGUMENT_SETS for task in _tasks(name))
+_KINDS: Mapping[str, tuple[Callable[..., Result], str]] = {
+    "": (zero_shot, "Spearman correlation of cosine with human ratings of arguments"),
+    "-10-fold": (ten_fold, "the same by ridge regression on frozen vectors, ten folds in each topic"),
+    "-cross-topic": (
+        across_topics,
+        "the same by ridge regression on frozen vectors, each topic predicted from the others",
+    ),
+}
+ARGUMENT_TASKS: tuple[Task, ...] = tuple(
+    Task(name + kind, "arguments", (of.data,), summary, partial(run, name=name), _PUBLISHED.get(name + kind, {}))
+    for name, of in ARGUMENT_SETS.items()
+    for kind, (run, summary) in _KINDS.items()
+)

@@ -28,24 +28,17 @@ def clustering_task(encode: Encode, read: ReadDataset, settings: EvaluationSetti
     texts, labels, notes = distinct_labelled(labelled_texts(read, files, column))
     vectors = TaskVectors.of(encode, texts)
     rows, k = vectors[texts], len(np.unique(labels))
-    runs = [
-        cluster_agreement(kmeans(rows, k, seed=seed).groups, labels)
-        for seed in range(settings.seed, settings.seed + SEEDS)
-    ]
-    means, sd = np.mean(runs, axis=0), np.std(runs, axis=0, ddof=1)
-    scores = tuple(
-        Score(metric, float(mean), len(texts)) for metric, mean in zip(ClusterAgreement._fields, means, strict=True)
-    )
-    protocol = (
-        f"{counted(len(texts), 'text')}, {k} labels; spherical k-means with k = {k}, best of 4 runs, "
-        f"mean of {SEEDS} seeds"
-    )
+    seeds = range(settings.seed, settings.seed + SEEDS)
+    runs = [cluster_agreement(kmeans(rows, k, seed=seed).groups, labels) for seed in seeds]
+    means, sd = dict(zip(ClusterAgreement._fields, np.mean(runs, axis=0), strict=True)), np.std(runs, axis=0, ddof=1)
+    scores = tuple(Score(metric, float(mean), len(texts)) for metric, mean in means.items())
+    texts_and_labels = f"{counted(len(texts), 'text')}, {k} labels"
+    protocol = f"{texts_and_labels}; spherical k-means with k = {k}, best of 4 runs, mean of {SEEDS} seeds"
     spread = f"standard deviation over seeds: V-measure {sd[0]:.4f}, adjusted Rand {sd[3]:.4f}"
     return Result(name, scores, protocol, (*vectors.notes, spread, *notes))
 
 
 def labelled_texts(read: ReadDataset, files: Sequence[str], column: str) -> Iterable[tuple[str, str]]:
-    """Every text of the files, with its label."""
     for file in files:
         columns = read(file)
         for texts in (columns[name] for name in TEXTS if name in columns):
@@ -53,17 +46,13 @@ def labelled_texts(read: ReadDataset, files: Sequence[str], column: str) -> Iter
 
 
 def distinct_labelled(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], Shaped[np.ndarray, " n"], tuple[str, ...]]:
-    """Each text once with its label, in order of appearance; a text with several labels is left out.
-
-    Raises:
-        BadInput: fewer than two labels remain.
-    """
+    """Each text once with its label, in order of appearance; a text with several labels is left out."""
     labels_of: dict[str, set[str]] = {}
     for text, label in pairs:
         labels_of.setdefault(text, set()).add(label)
     unambiguous = {text: next(iter(labels)) for text, labels in labels_of.items() if len(labels) == 1}
-    if len(set(unambiguous.values())) < 2:
-        raise BadInput(f"clustering needs at least two labels to compare with; found {len(set(unambiguous.values()))}")
+    if (count := len(set(unambiguous.values()))) < 2:
+        raise BadInput(f"clustering needs at least two labels to compare with; found {count}")
     dropped = len(labels_of) - len(unambiguous)
     left_out = counted(dropped, "text has several labels and was", "texts have several labels and were")
     notes = (f"{left_out} left out",) if dropped else ()

@@ -1,19 +1,24 @@
-"""Duplicate detection: decide by a similarity and a threshold whether two sentences have the same meaning."""
+"""Duplicates: decided pair by pair by a similarity and a threshold, or mined as the closest pairs among many texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
+from ...arrays.connected_components import connected_components
 from ...arrays.similarity import PAIRWISE
 from ...errors import BadInput
+from ...search import closest_pairs
 from ..metrics.binary_classification import auc, average_precision, best_accuracy, best_f1, binary_decisions
 from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Result, Score, Task, TaskVectors
 
 BLOCK = 4096  # pairs compared at a time
 QQP_PAIRS = 404_290
 """The number of pairs that Quora published."""
+MAX_TEXTS, MINED_PAIRS = 20_000, 100_000
+"""Mined texts, in complete groups of duplicates and the order of the file; and the closest pairs that are mined."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +40,7 @@ class LabelledPairs:
 
 
 def labelled_pairs(read: ReadDataset, name: str) -> LabelledPairs:
-    """The pairs of a file with labels 1 (duplicates) and 0.
-
-    Raises:
-        BadInput: a label other than 0 and 1, or only one of the two.
-    """
+    """The pairs of a file with labels 1 (duplicates) and 0; an error unless it has both and nothing else."""
     columns = read(name)
     labels = list(columns["label"])
     if set(labels) != {0, 1}:
@@ -55,15 +56,9 @@ def duplicate_questions(encode: Encode, read: ReadDataset, settings: EvaluationS
     pairs = labelled_pairs(read, "qqp_subset/pairs")
     vectors = TaskVectors.of(encode, pairs.first, pairs.second)
     n = len(pairs.is_duplicate)
-    notes = (f"{n:,} of the {QQP_PAIRS:,} pairs that Quora published: not comparable with scores on others",) * (
-        n != QQP_PAIRS
-    )
-    return Result(
-        "qqp",
-        tuple(similarity_scores(pairs, vectors)),
-        threshold_protocol(pairs),
-        (*vectors.notes, *notes, baseline_note(pairs)),
-    )
+    caution = f"{n:,} of the {QQP_PAIRS:,} pairs that Quora published: not comparable with scores on others"
+    notes = (*vectors.notes, *([caution] if n != QQP_PAIRS else []), baseline_note(pairs))
+    return Result("qqp", tuple(similarity_scores(pairs, vectors)), threshold_protocol(pairs), notes)
 
 
 def news_paraphrases(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
@@ -108,25 +103,85 @@ def similarity_scores(pairs: LabelledPairs, vectors: TaskVectors) -> list[Score]
 
 
 def threshold_protocol(pairs: LabelledPairs) -> str:
-    """The protocol in one line."""
     return f"{len(pairs.is_duplicate):,} pairs, cosine, no training; oracle thresholds are chosen on the scored pairs"
 
 
 def baseline_note(pairs: LabelledPairs) -> str:
     """The share of positive pairs, and the F1 of predicting positive for all."""
     share = float(pairs.is_duplicate.mean())
-    return (
-        f"{share:.1%} of the pairs are positive: predicting positive for all has an F1 of {2 * share / (1 + share):.4f}"
+    f1 = 2 * share / (1 + share)
+    return f"{share:.1%} of the pairs are positive: predicting positive for all has an F1 of {f1:.4f}"
+
+
+@dataclass(frozen=True)
+class KnownDuplicates:
+    """Distinct texts, and the pairs of them known to be duplicates, as i · N + j with i < j."""
+
+    texts: tuple[str, ...]
+    pairs: Int[np.ndarray, " P"]
+    largest_group: int  # texts
+    contradicted: int  # pairs that follow from others but are labelled as not duplicates
+
+
+def paraphrase_mining(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
+    """Compare all pairs of texts and predict the closest as duplicates; pairs that are not mined count as missed."""
+    pairs = labelled_pairs(read, "qqp_subset/pairs")
+    known = transitive_closure(pairs, MAX_TEXTS)
+    vectors = TaskVectors.of(encode, known.texts)
+    mined = closest_pairs(vectors[known.texts], MINED_PAIRS)
+    similarities = np.array([pair.score for pair in mined], np.float64)
+    correct = np.isin([pair.i * len(known.texts) + pair.j for pair in mined], known.pairs)
+    total = len(known.pairs)
+    best = best_f1(similarities, correct, positives=total)
+    scores = (
+        Score("average_precision", average_precision(similarities, correct, positives=total), total),
+        Score("f1/oracle", best.value, total),
+        Score("f1/oracle/threshold", best.threshold, total),
+        Score("f1/oracle/precision", best.precision, total),
+        Score("f1/oracle/recall", best.recall, total),
+        Score("recall@known", float(correct[:total].sum() / total), total),
+        Score("recall@mined", float(correct.sum() / total), total),
     )
+    protocol = (
+        f"{len(known.texts):,} questions that have a duplicate, all pairs by cosine, the closest {len(mined):,} mined; "
+        f"{total:,} known duplicates: {int(pairs.is_duplicate.sum()):,} labelled pairs and their transitive closure"
+    )
+    notes = (
+        f"recall@known counts the closest {total:,} pairs, recall@mined all mined pairs",
+        f"groups have up to {known.largest_group:,} questions, and n questions form n(n − 1)/2 pairs",
+        f"an unlabelled pair counts as wrong; {known.contradicted:,} of the known pairs follow from others but have "
+        "a label of their own that says they are not duplicates",
+    )
+    return Result("mining", scores, protocol, (*vectors.notes, *notes))
 
 
+def transitive_closure(pairs: LabelledPairs, max_texts: int) -> KnownDuplicates:
+    """The texts of duplicates, and every pair within a group: duplicates of the same text are duplicates.
+
+    Complete groups are used, in the order of their first texts, up to the first that would exceed `max_texts`.
+    """
+    labelled = list(zip(pairs.first, pairs.second, pairs.is_duplicate, strict=True))
+    texts: list[str] = []
+    group_rows = []
+    for group in connected_components([(a, b) for a, b, positive in labelled if positive]):
+        if len(texts) + len(group) > max_texts:
+            break
+        group_rows.append(range(len(texts), len(texts) + len(group)))
+        texts.extend(group)
+    if not any(len(rows) > 1 for rows in group_rows):
+        raise BadInput(f"there is nothing to mine: no group of different duplicates within {max_texts:,} texts")
+    codes = np.array([i * len(texts) + j for rows in group_rows for i, j in combinations(rows, 2)], np.int64)
+    group_of = {texts[i]: g for g, rows in enumerate(group_rows) for i in rows}
+    negatives = {frozenset((a, b)) for a, b, positive in labelled if not positive}
+    contradicted = sum(len(pair) == 2 and len({group_of.get(text, text) for text in pair}) == 1 for pair in negatives)
+    return KnownDuplicates(tuple(texts), codes, max(map(len, group_rows)), contradicted)
+
+
+_QQP, _MRPC = ("qqp_subset/pairs",), ("mrpc/train", "mrpc/test")
+_PARAPHRASES = "paraphrases in the news, by cosine alone (average precision)"
+_MINING = "duplicates found among 20,000 questions (average precision)"
 DUPLICATE_TASKS: tuple[Task, ...] = (
-    Task("qqp", "duplicates", ("qqp_subset/pairs",), "duplicate questions (average precision)", duplicate_questions),
-    Task(
-        "mrpc-pairs",
-        "duplicates",
-        ("mrpc/train", "mrpc/test"),
-        "paraphrases in the news, by cosine alone (average precision)",
-        news_paraphrases,
-    ),
+    Task("qqp", "duplicates", _QQP, "duplicate questions (average precision)", duplicate_questions),
+    Task("mrpc-pairs", "duplicates", _MRPC, _PARAPHRASES, news_paraphrases),
+    Task("mining", "duplicates", _QQP, _MINING, paraphrase_mining),
 )

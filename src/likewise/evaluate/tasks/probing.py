@@ -20,16 +20,11 @@ WITHOUT_HIDDEN = "word-content"  # a thousand classes
 
 
 def run_probing(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str, file: str) -> Result:
-    """One probing task with its given splits; a non-zero `settings.hidden` is the only hidden width tried.
-
-    Raises:
-        BadInput: a split has no rows, or labels that do not occur in the training rows.
-        MissingExtra: the mode is faithful, and torch is not installed.
-    """
+    """One probing task with its given splits; a non-zero `settings.hidden` is the only hidden width tried."""
     rows = {split: _rows_of_split(read(file), split, file) for split in PROBING_SPLITS}
     classes = tuple(sorted(set(rows["tr"]["label"])))
     source = SentEvalData(name, (file,), classes, TEXT)
-    parts = [SentEvalSplit.of(rows[split], f"{file} ({split})", source, settings.lowercase) for split in PROBING_SPLITS]
+    parts = [SentEvalSplit.of(rows[split], f"{file} ({split})", source, settings) for split in PROBING_SPLITS]
     return score_classifiers(encode, parts, settings, source, SPLIT, _recipes(name, settings))
 
 
@@ -47,10 +42,7 @@ def _recipes(name: str, settings: EvaluationSettings) -> list[ClassifierRecipe]:
     if name == WITHOUT_HIDDEN:
         return [ClassifierRecipe(seed=settings.seed)]
     widths = (settings.hidden,) if settings.hidden else HIDDEN
-    return [
-        ClassifierRecipe(hidden=hidden, dropout=dropout, seed=settings.seed)
-        for hidden, dropout in product(widths, DROPOUT)
-    ]
+    return [ClassifierRecipe(hidden, dropout, seed=settings.seed) for hidden, dropout in product(widths, DROPOUT)]
 
 
 _PROBES = {
@@ -67,9 +59,7 @@ _PROBES = {
 }
 
 
-def _task(probe: str, summary: str) -> Task:
-    name, file = probe.replace("_", "-"), f"probing/{probe}"
-    return Task(name, "probing", (file,), summary, partial(run_probing, name=name, file=file))
-
-
-PROBING_TASKS: tuple[Task, ...] = tuple(_task(probe, summary) for probe, summary in _PROBES.items())
+PROBING_TASKS: tuple[Task, ...] = tuple(
+    Task(name, "probing", (file,), summary, partial(run_probing, name=name, file=file))
+    for name, file, summary in ((of.replace("_", "-"), f"probing/{of}", about) for of, about in _PROBES.items())
+)

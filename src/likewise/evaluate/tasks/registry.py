@@ -9,7 +9,6 @@ from . import probing, senteval
 from .arguments import ARGUMENT_TASKS
 from .clustering import CLUSTERING_TASKS
 from .duplicates import DUPLICATE_TASKS
-from .paraphrase_mining import MINING_TASKS
 from .regressor import REGRESSOR_TASKS
 from .retrieval import RETRIEVAL_TASKS
 from .sts import STS_TASKS
@@ -18,7 +17,7 @@ from .triplets import TRIPLET_TASKS
 _ALL: tuple[Task, ...] = (
     *(*STS_TASKS, *REGRESSOR_TASKS),
     *(*senteval.SENTEVAL_TASKS, *probing.PROBING_TASKS),
-    *(*RETRIEVAL_TASKS, *DUPLICATE_TASKS, *MINING_TASKS, *CLUSTERING_TASKS),
+    *(*RETRIEVAL_TASKS, *DUPLICATE_TASKS, *CLUSTERING_TASKS),
     *(*TRIPLET_TASKS, *ARGUMENT_TASKS),
 )
 TASKS: dict[str, Task] = {task.name: task for task in _ALL}
@@ -27,20 +26,15 @@ SUITES: dict[str, tuple[str, ...]] = {
     for suite in dict.fromkeys(task.suite for task in TASKS.values())
 }
 ALIASES: dict[str, tuple[str, ...]] = {
-    "supervised": ("mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e"),
+    "supervised": ("mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e")
 }
 """Further suites, not listed as a task's own: SBERT-WK's evaluation script calls SentEval's classification tasks so."""
 
 
 def select_tasks(names: str | Task | Sequence[str | Task]) -> tuple[Task, ...]:
-    """Select tasks by name, by suite, or all ("sts,senteval,stsb"); each once, in the given order.
-
-    Raises:
-        BadInput: a name is neither a task nor a suite, or two different tasks have the same name.
-    """
-    parts = [names] if isinstance(names, str | Task) else names
+    """Select tasks by name, by suite, or all ("sts,senteval,stsb"); each once, in the given order."""
     selected: dict[str, Task] = {}
-    for part in parts:
+    for part in [names] if isinstance(names, str | Task) else names:
         for task in [part] if isinstance(part, Task) else _named(part):
             if selected.setdefault(task.name, task) is not task:
                 raise BadInput(f"there are two different tasks named {task.name!r}; give one of them another name")
@@ -50,19 +44,15 @@ def select_tasks(names: str | Task | Sequence[str | Task]) -> tuple[Task, ...]:
 
 
 def _named(names: str) -> list[Task]:
+    groups = {name: (name,) for name in TASKS} | ALIASES | SUITES | {"all": tuple(TASKS)}
     tasks: list[Task] = []
     for name in filter(None, (part.strip().lower() for part in names.split(","))):
-        if name == "all":
-            tasks += TASKS.values()
-        elif name in SUITES or name in ALIASES:
-            tasks += (TASKS[one] for one in SUITES.get(name) or ALIASES[name])
-        elif name in TASKS:
-            tasks.append(TASKS[name])
-        else:
+        if name not in groups:
             near = get_close_matches(name, [*TASKS, *SUITES, *ALIASES], n=3)
             meant = f"Did you mean {' or '.join(near)}? " if near else ""
             raise BadInput(
                 f"there is no task or suite {name!r}. {meant}Suites are {', '.join([*SUITES, *ALIASES, 'all'])}; "
                 f"tasks are {', '.join(TASKS)}"
             )
+        tasks += (TASKS[one] for one in groups[name])
     return tasks

@@ -8,7 +8,6 @@ Training follows SentEval step by step in every `EvaluationSettings.mode`: with 
 seconds, and of the larger batches and learning rates tried, the one within 0.3 points was no faster.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,17 +15,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ...arrays.correlation import Numbers, pearson
-from ..classifiers.torch_draws import linear_weights
+from ..classifiers.batched import linear_weights
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
-from .sentence_pairs import (
-    CORRELATIONS,
-    RatedPairs,
-    correlation_score,
-    pair_features,
-    read_pairs,
-    text_casing,
-    undefined_reason,
-)
+from .sentence_pairs import CORRELATIONS, RatedPairs, correlation_score, pair_features, read_pairs, undefined_reason
 from .sts import PUBLISHED_STS
 
 CLASSES = np.arange(1, 6, dtype=np.float32)
@@ -41,11 +32,12 @@ REGRESSOR_SPLITS: dict[str, tuple[str, str, str]] = {
 
 RegressorWeights = Float[np.ndarray, "F C"]
 Features = Float[np.ndarray, "N F"]
+SoftLabels = Float[np.ndarray, "N 5"]
 
 
 @dataclass(frozen=True)
 class FittedRegressor:
-    """The result of training: the best regressor's scores of the test pairs, its Pearson on dev, and epochs run."""
+    """The best regressor's scores of the test pairs, its Pearson on dev, and how many epochs were run."""
 
     predicted: Float[np.ndarray, " N"]
     dev_pearson: float
@@ -57,9 +49,7 @@ def regressor_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
     train, dev, test = (in_order(read_pairs(read, split, settings)) for split in REGRESSOR_SPLITS[name])
     vectors = TaskVectors.of(encode, *(side for pairs in (train, dev, test) for side in (pairs.first, pairs.second)))
     x, y, z = (pair_features(vectors[pairs.first], vectors[pairs.second]) for pairs in (train, dev, test))
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # correlation is undefined for non-finite values; a note is attached
+    with np.errstate(over="ignore", invalid="ignore"):  # not finite, hence without a correlation: a note says so
         fitted = fit_regressor(x, soft_labels(train.gold), y, dev.gold, z, settings.seed)
     correlations = (
         correlation_score(f"{statistic}/regressor", fitted.predicted, test.gold, statistic, None, test.items)
@@ -69,17 +59,15 @@ def regressor_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
     not_finite = bool(vectors.notes) and not vectors.values.any()
     if reason := "no vector of the model is finite" if not_finite else undefined_reason(fitted.predicted, test.gold):
         notes += (f"the regressor has no correlation: {reason}",)
-    return Result(
-        name,
-        tuple(correlations),
+    protocol = (
         f"pearson of a regressor on [|u−v|, u∗v] trained on {len(train):,} pairs, stopped on {len(dev):,} "
-        f"(dev {100 * fitted.dev_pearson:.2f}, {fitted.epochs} epochs), seed {settings.seed}, {text_casing(settings)}, "
-        f"n = {len(test):,}",
-        notes,
+        f"(dev {100 * fitted.dev_pearson:.2f}, {fitted.epochs} epochs), seed {settings.seed}, {settings.casing}, "
+        f"n = {len(test):,}"
     )
+    return Result(name, tuple(correlations), protocol, notes)
 
 
-def soft_labels(gold: Numbers) -> Float[np.ndarray, "N 5"]:
+def soft_labels(gold: Numbers) -> SoftLabels:
     """Split each score between its two nearest classes so that their mean is the score (Tai et al. 2015).
 
     There is no class 0: a gold score below 1, which STS-B has, keeps only its part in class 1, and 0 has no part.
@@ -89,7 +77,7 @@ def soft_labels(gold: Numbers) -> Float[np.ndarray, "N 5"]:
 
 def fit_regressor(
     train: Float[np.ndarray, "N F"],
-    labels: Float[np.ndarray, "N 5"],
+    labels: SoftLabels,
     dev: Float[np.ndarray, "M F"],
     gold: Float[np.ndarray, " M"],
     test: Float[np.ndarray, "K F"],
@@ -100,10 +88,8 @@ def fit_regressor(
     Failures are counted over the whole training, not in a row; and as SentEval checks the number of epochs before each
     round of 50, training may end at 1,050.
     """
-    adam, shuffles = (
-        _Adam(linear_weights(np.random.RandomState(seed), train.shape[1], len(CLASSES)).T),
-        np.random.RandomState(seed),
-    )  # SentEval's generators
+    initial, shuffles = (np.random.RandomState(seed) for _ in range(2))  # SentEval's generators
+    adam = _Adam(linear_weights(initial, train.shape[1], len(CLASSES)).T)
     train, dev, test = (_with_one(x) for x in (train, dev, test))
     best, best_pearson = FittedRegressor(np.full(len(test), np.nan), float("nan"), 0), -1.0
     epochs = failures = 0
@@ -126,7 +112,7 @@ def in_order(pairs: RatedPairs) -> RatedPairs:
     def key(i: int) -> tuple[int, int, float]:
         return len(pairs.first[i].split()), len(pairs.second[i].split()), float(pairs.gold[i])
 
-    order: list[int] = sorted(range(len(pairs)), key=key)
+    order = sorted(range(len(pairs)), key=key)
     first, second, written = (tuple(side[i] for i in order) for side in (pairs.first, pairs.second, pairs.written))
     return RatedPairs(first, second, pairs.gold[order], pairs.group[order], pairs.parts, written, pairs.notes)
 
@@ -146,7 +132,7 @@ class _Adam:
         self.weights -= np.float32(LEARNING_RATE / (1 - _DECAY**self.steps)) * self.mean / denominator
 
 
-def _epoch(adam: _Adam, train: Features, labels: Float[np.ndarray, "N 5"], order: Int[np.ndarray, " N"]) -> None:
+def _epoch(adam: _Adam, train: Features, labels: SoftLabels, order: Int[np.ndarray, " N"]) -> None:
     train, labels = train[order], labels[order]
     for start in range(0, len(order), BATCH_SIZE):
         x, target = train[start : start + BATCH_SIZE], labels[start : start + BATCH_SIZE]
@@ -169,10 +155,8 @@ def _with_one(x: Features) -> Float[np.ndarray, "N F+1"]:
     return np.hstack([x, np.ones((len(x), 1), np.float32)])
 
 
-def _task(name: str) -> Task:
-    run: Callable[[Encode, ReadDataset, EvaluationSettings], Result] = partial(regressor_task, name=name)
-    summary = "Pearson of a regressor trained on frozen vectors: SentEval's and SBERT-WK's protocol"
-    return Task(name, "sbert-wk", REGRESSOR_SPLITS[name], summary, run, PUBLISHED_STS[name])
-
-
-REGRESSOR_TASKS: tuple[Task, ...] = tuple(_task(name) for name in REGRESSOR_SPLITS)
+_SUMMARY = "Pearson of a regressor trained on frozen vectors: SentEval's and SBERT-WK's protocol"
+REGRESSOR_TASKS: tuple[Task, ...] = tuple(
+    Task(name, "sbert-wk", files, _SUMMARY, partial(regressor_task, name=name), PUBLISHED_STS[name])
+    for name, files in REGRESSOR_SPLITS.items()
+)

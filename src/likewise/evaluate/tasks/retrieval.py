@@ -1,11 +1,8 @@
-"""Retrieval with relevance judgements: exact search, and re-ranking of a first stage by BM25.
-
-result = retrieval_task(embedder.encode, read, EvaluationSettings())
-result = reranking_task(reranker.score, read, EvaluationSettings())     # anything that scores pairs of texts
-"""
+"""Retrieval with relevance judgements: exact search, and re-ranking of a first stage by BM25."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -41,11 +38,7 @@ class RetrievalCollection:
 
     @classmethod
     def of_pairs(cls, anchors: Sequence[str], positives: Sequence[str], name: str) -> "RetrievalCollection":
-        """Each distinct anchor is a query, each distinct positive a document; relevant are those that pairs connect.
-
-        Raises:
-            BadInput: all positives are the same, so that there is nothing to find.
-        """
+        """Each distinct anchor is a query, each distinct positive a document, relevant to the anchors of its pairs."""
         queries = {text: i for i, text in enumerate(dict.fromkeys(anchors))}
         rows = {text: i for i, text in enumerate(dict.fromkeys(positives))}
         if len(rows) < 2:
@@ -62,20 +55,15 @@ class RetrievalCollection:
 
     def scores(self, rankings: Sequence[Ranking], metrics: Sequence[str], prefix: str = "") -> list[Score]:
         """Each metric as the mean over queries, with the value of each query as evidence."""
-        ranked = _table(
-            [relevance.get(int(i), 0) for i in row] for relevance, row in zip(self.judged, rankings, strict=True)
-        )
-        judged = _table(list(relevance.values()) for relevance in self.judged)
+        both = zip(self.judged, rankings, strict=True)
+        ranked = _table([[relevance.get(int(i), 0) for i in row] for relevance, row in both])
+        judged = _table([list(relevance.values()) for relevance in self.judged])
         rows = [(name, ranking_metric(name, ranked, judged)) for name in metrics]
         return [Score(prefix + name, float(row.mean()), len(row), Evidence(row)) for name, row in rows]
 
 
 def read_collection(read: ReadDataset, folder: str = "scifact", split: str = "test") -> RetrievalCollection:
-    """ReadDataset the queries of a split that have a relevant document, and all documents as "title text" (as in BEIR).
-
-    Raises:
-        BadInput: a judgement refers to a missing query or document, or no document is relevant.
-    """
+    """The queries of a split that have a relevant document, and all documents as "title text" (as in BEIR)."""
     corpus, queries, qrels = (read(f"{folder}/{name}") for name in ("corpus", "queries", "qrels"))
     rows = {document: i for i, document in enumerate(corpus["doc_id"])}
     texts = dict(zip(queries["query_id"], queries["text"], strict=True))
@@ -90,9 +78,8 @@ def read_collection(read: ReadDataset, folder: str = "scifact", split: str = "te
     if not with_relevant:
         raise BadInput(f"{folder}/qrels has no relevant document for any query of the split {split!r}")
     documents = (f"{title} {text}".strip() for title, text in zip(corpus["title"], corpus["text"], strict=True))
-    return RetrievalCollection(
-        tuple(texts[q] for q in with_relevant), tuple(documents), tuple(judged[q] for q in with_relevant)
-    )
+    kept_texts, kept_judged = tuple(texts[q] for q in with_relevant), tuple(judged[q] for q in with_relevant)
+    return RetrievalCollection(kept_texts, tuple(documents), kept_judged)
 
 
 def retrieval_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
@@ -112,23 +99,16 @@ def score_pair_retrieval(encode: Encode, collection: RetrievalCollection) -> tup
 
 
 def cosine_reranking_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """Re-rank the documents retrieved by BM25 by cosine."""
     collection = read_collection(read)
     first_stage = collection.first_stage()
-    vectors = TaskVectors.of(
-        encode, collection.queries, [collection.documents[i] for i in np.unique(np.concatenate(first_stage))]
-    )
-    return _reranked(collection, first_stage, _cosines(collection, first_stage, vectors), "cosine").with_notes(
-        *vectors.notes
-    )
+    retrieved = [collection.documents[i] for i in np.unique(np.concatenate(first_stage))]
+    vectors = TaskVectors.of(encode, collection.queries, retrieved)
+    result = _reranked(collection, first_stage, _cosines(collection, first_stage, vectors), "cosine")
+    return result.with_notes(*vectors.notes)
 
 
 def reranking_task(score: ScorePairs, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """Re-rank the documents retrieved by BM25 by any score of a query and a document, such as a cross-encoder's.
-
-    Raises:
-        BadInput: `score` returned a different number of scores, or one that is not finite.
-    """
+    """Re-rank the documents retrieved by BM25 by any score of a query and a document, such as a cross-encoder's."""
     collection = read_collection(read)
     first_stage = collection.first_stage()
     return _reranked(collection, first_stage, _scored(collection, first_stage, score), "a score of query and document")
@@ -152,12 +132,10 @@ def _cosines(collection: RetrievalCollection, first_stage: Sequence[Ranking], ve
 
 def _scored(collection: RetrievalCollection, first_stage: Sequence[Ranking], score: ScorePairs) -> RetrievalScores:
     for start in range(0, len(first_stage), QUERY_BATCH):
-        rows = first_stage[start : start + QUERY_BATCH]
-        pairs = [
-            (query, collection.documents[i])
-            for query, row in zip(collection.queries[start : start + QUERY_BATCH], rows, strict=True)
-            for i in row
-        ]
+        batch = slice(start, start + QUERY_BATCH)
+        rows = first_stage[batch]
+        queries = zip(collection.queries[batch], rows, strict=True)
+        pairs = [(query, collection.documents[i]) for query, row in queries for i in row]
         scores = np.asarray(score(pairs), np.float64)
         if scores.shape != (len(pairs),) or not np.isfinite(scores).all():
             raise BadInput(
@@ -167,13 +145,10 @@ def _scored(collection: RetrievalCollection, first_stage: Sequence[Ranking], sco
         yield from np.split(scores, np.cumsum([len(row) for row in rows])[:-1])
 
 
-def _table(rows: Iterator[list[float]]) -> Float[np.ndarray, "Q n"]:
+def _table(rows: Sequence[Sequence[float]]) -> Float[np.ndarray, "Q n"]:
     """Rows of unequal length as a matrix, padded with zeros, which no metric counts."""
-    lists = list(rows)
-    table = np.zeros((len(lists), max(map(len, lists))))
-    for row, numbers in zip(table, lists, strict=True):
-        row[: len(numbers)] = numbers
-    return table
+    columns = np.array(list(zip_longest(*rows, fillvalue=0)), np.float64)
+    return np.ascontiguousarray(columns.reshape(-1, len(rows)).T)
 
 
 def _description(collection: RetrievalCollection) -> str:
@@ -181,19 +156,8 @@ def _description(collection: RetrievalCollection) -> str:
 
 
 _FILES = ("scifact/corpus", "scifact/queries", "scifact/qrels")
+_SUMMARY = "abstracts that support or refute a scientific claim, among 5,183 (nDCG@10)"
 RETRIEVAL_TASKS: tuple[Task, ...] = (
-    Task(
-        "scifact",
-        "retrieval",
-        _FILES,
-        "abstracts that support or refute a scientific claim, among 5,183 (nDCG@10)",
-        retrieval_task,
-    ),
-    Task(
-        "scifact-rerank",
-        "retrieval",
-        _FILES,
-        "re-ranking of the top 100 of BM25 (nDCG@10)",
-        cosine_reranking_task,
-    ),
+    Task("scifact", "retrieval", _FILES, _SUMMARY, retrieval_task),
+    Task("scifact-rerank", "retrieval", _FILES, "re-ranking of the top 100 of BM25 (nDCG@10)", cosine_reranking_task),
 )

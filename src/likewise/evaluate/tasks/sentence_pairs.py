@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ...arrays.correlation import Numbers, pearson, spearman
+from ...arrays.similarity import PAIRWISE
 from ...data.columns import DatasetColumns
 from ...errors import BadInput
 from ...text.normalization import normalized
@@ -17,6 +18,7 @@ from ...wording import counted
 from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Score, TaskVectors
 
 Correlation = Literal["spearman", "pearson"]
+Vectors = Float[np.ndarray, "N E"]
 CORRELATIONS: dict[Correlation, Callable[[Numbers, Numbers], float]] = {"spearman": spearman, "pearson": pearson}
 
 _LARGEST = 1e100  # sums of squares of what is larger overflow
@@ -37,10 +39,21 @@ class RatedPairs:
     def __len__(self) -> int:
         return len(self.gold)
 
-    def encoded(self, encode: Encode) -> tuple[Float[np.ndarray, "N E"], Float[np.ndarray, "N E"], tuple[str, ...]]:
+    def encoded(self, encode: Encode) -> tuple[Vectors, Vectors, tuple[str, ...]]:
         """Vectors of both sides in fp64, in which similarities of fp32 vectors do not overflow, and notes on them."""
         vectors = TaskVectors.of(encode, self.first, self.second)
         return vectors[self.first].astype(np.float64), vectors[self.second].astype(np.float64), vectors.notes
+
+    def similarities(self, encode: Encode, kinds: Iterable[str]) -> tuple[dict[str, Numbers], tuple[str, ...]]:
+        """Every pair's similarity of each kind, and notes on pairs, vectors and undefined correlations."""
+        a, b, notes = self.encoded(encode)
+        with np.errstate(over="ignore", invalid="ignore"):  # not finite, hence without a correlation: a note says so
+            found = {kind: PAIRWISE[kind](a, b) for kind in kinds}
+        not_finite = no_finite_pair(a, b, notes)
+        undefined = (
+            note for kind, of_kind in found.items() for note in undefined_notes(kind, of_kind, self, not_finite)
+        )
+        return found, (*self.notes, *notes, *undefined)
 
     @cached_property
     def items(self) -> Int[np.ndarray, " N"]:
@@ -59,12 +72,7 @@ def read_pairs(
 ) -> RatedPairs:
     """The pairs of the file `name`; pairs without a gold score are left out, and counted in the notes.
 
-    Args:
-        gold: the column of people's ratings; `degrees` maps its labels to numbers.
-        part: the column that has each pair's subset or topic.
-
-    Raises:
-        BadInput: a column is missing, no pair has a score, or a score is not a number.
+    `gold` is the column of ratings, `degrees` maps its labels to numbers, `part` is the column of subsets or topics.
     """
     columns = read(name)
     first, second, ratings = (pair_column(columns, key, name) for key in ("sentence1", "sentence2", gold))
@@ -74,49 +82,29 @@ def read_pairs(
     if not rated:
         raise BadInput(f"{name} has {len(ratings):,} pairs, none of which has a {gold}")
     names = list(dict.fromkeys(parts[i] for i in rated))
-    fold = str.lower if settings.lowercase else str
-    missing = len(ratings) - len(rated)
-    return RatedPairs(
-        tuple(fold(first[i]) for i in rated),
-        tuple(fold(second[i]) for i in rated),
-        numbers[rated],
-        np.array([names.index(parts[i]) for i in rated]),
-        tuple(names),
-        tuple(ratings[i] for i in rated),
-        (_unrated_note(missing, name, gold),) if missing else (),
-    )
-
-
-def _unrated_note(missing: int, name: str, gold: str) -> str:
     singular, plural = f"pair of {name} has no {gold} and was", f"pairs of {name} have no {gold} and were"
-    return f"{counted(missing, singular, plural)} left out"
+    missing = len(ratings) - len(rated)
+    a, b = (tuple(settings.cased(side[i] for i in rated)) for side in (first, second))
+    group, written = np.array([names.index(parts[i]) for i in rated]), tuple(ratings[i] for i in rated)
+    notes = (f"{counted(missing, singular, plural)} left out",) if missing else ()
+    return RatedPairs(a, b, numbers[rated], group, tuple(names), written, notes)
 
 
 def pair_column(columns: DatasetColumns, key: str, name: str) -> Sequence[Any]:
-    """A column of a file by its name.
-
-    Raises:
-        BadInput: there is no such column; the message lists the columns.
-    """
+    """A column of a file by its name; an error lists the columns."""
     if key not in columns:
         raise BadInput(f"{name} has the columns {', '.join(columns)}; expected one named {key}")
     return columns[key]
 
 
-def pair_features(u: Float[np.ndarray, "N E"], v: Float[np.ndarray, "N E"]) -> Float[np.ndarray, "N 2*E"]:
+def pair_features(u: Vectors, v: Vectors) -> Float[np.ndarray, "N 2*E"]:
     """[|u − v|, u ∗ v] in fp32, SentEval's features of a pair."""
     u, v = u.astype(np.float32), v.astype(np.float32)
     with np.errstate(over="ignore"):
         return np.hstack([np.abs(u - v), u * v])
 
 
-def text_casing(settings: EvaluationSettings) -> str:
-    """Whether texts were lower-cased, in words."""
-    return "lower-cased text" if settings.lowercase else "raw text"
-
-
 def _digest(*texts: str) -> int:
-    """63 bits of the texts' digest."""
     line = " | ".join(sorted(normalized(text, punctuation=False) for text in texts))
     return int.from_bytes(hashlib.sha256(line.encode("utf-8", "surrogatepass")).digest()[:8]) >> 1
 
@@ -130,9 +118,8 @@ def correlation_score(
     items: Int[np.ndarray, " N"] | None = None,
 ) -> Score:
     """A correlation, or the mean of the groups' correlations, with evidence; NaN without evidence if undefined."""
-    correlations = correlations_by_group(
-        predicted, gold, statistic, np.zeros(len(gold), int) if groups is None else groups
-    )
+    members = np.zeros(len(gold), int) if groups is None else groups
+    correlations = correlations_by_group(predicted, gold, statistic, members)
     value = float(np.mean(correlations)) if len(correlations) else float("nan")
     evidence = None if np.isnan(value) else Evidence(predicted, gold, groups, statistic, items)
     return Score(name, value, len(gold), evidence)
@@ -143,13 +130,8 @@ def correlations_by_group(
 ) -> Float[np.ndarray, " G"]:
     """The correlation within each group, in the order of group numbers; NaN where it is undefined."""
     correlate = CORRELATIONS[statistic]
-    rows = [groups == group for group in np.unique(groups)]
-    return np.array(
-        [
-            np.nan if undefined_reason(predicted[row], gold[row]) else correlate(predicted[row], gold[row])
-            for row in rows
-        ]
-    )
+    within = [(predicted[groups == group], gold[groups == group]) for group in np.unique(groups)]
+    return np.array([np.nan if undefined_reason(*rows) else correlate(*rows) for rows in within])
 
 
 def undefined_reason(predicted: Numbers, gold: Numbers) -> str | None:
@@ -161,9 +143,9 @@ def undefined_reason(predicted: Numbers, gold: Numbers) -> str | None:
         return "there are fewer than two pairs"
     if not (np.abs(predicted) < _LARGEST).all():
         return f"a similarity is not finite, or larger than {_LARGEST:.0e}"
-    if _constant(predicted):
+    if (predicted == predicted[0]).all():
         return "the model gives every pair the same number"
-    if _constant(gold):
+    if (gold == gold[0]).all():
         return "people gave every pair the same score"
     return None
 
@@ -178,18 +160,13 @@ def undefined_notes(name: str, predicted: Numbers, pairs: RatedPairs, not_finite
         yield f"{name} has no correlation: {reason}"
     for number, part in enumerate(pairs.parts if len(pairs.parts) > 1 and not reason else ()):
         rows: Bool[np.ndarray, " N"] = pairs.group == number
-        within = undefined_reason(predicted[rows], pairs.gold[rows])
-        if within:
+        if within := undefined_reason(predicted[rows], pairs.gold[rows]):
             yield f"{name} has no correlation in {part}, hence no mean: {within}"
 
 
-def no_finite_pair(a: Float[np.ndarray, "N E"], b: Float[np.ndarray, "N E"], notes: Sequence[str]) -> bool:
+def no_finite_pair(a: Vectors, b: Vectors, notes: Sequence[str]) -> bool:
     """Whether every pair has a vector that was not finite (replaced by zeros, as the notes report)."""
     return bool(notes) and not (a.any(1) & b.any(1)).any()
-
-
-def _constant(x: Numbers) -> bool:
-    return bool((x == x[0]).all())
 
 
 def _number(value: Any, degrees: Mapping[str, float] | None, name: str) -> float:

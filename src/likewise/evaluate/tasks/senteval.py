@@ -14,13 +14,13 @@ from jaxtyping import Float, Int
 
 from ...data.columns import DatasetColumns
 from ...errors import BadInput
+from ...runtime.installation import missing_extra
 from ...wording import counted
 from ..classifiers import protocols
-from ..classifiers.classifier import ClassifierRecipe, Problem
-from ..classifiers.folds import Indices
+from ..classifiers.batched import train_batched
+from ..classifiers.classifier import ClassifierRecipe, Indices, Problem, TrainClassifiers
 from ..classifiers.protocols import CROSS_VALIDATED, FOLDS, NESTED, SPLIT, Protocol, ProtocolResult
-from ..classifiers.trainers import classifier_trainer
-from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Result, Score, Task, TaskVectors
+from ..task import Encode, EvaluationSettings, Evidence, Mode, ReadDataset, Result, Score, Task, TaskVectors
 
 TEXT, PAIR = ("text",), ("sentence1", "sentence2")
 BINARY = (0, 1)
@@ -47,12 +47,10 @@ class SentEvalSplit:
     order: Indices
 
     @classmethod
-    def of(cls, columns: DatasetColumns, file: str, source: SentEvalData, lowercase: bool) -> "SentEvalSplit":
-        """ReadDataset a split from columns.
-
-        Raises:
-            BadInput: a column is missing, there are no rows, or a label is not one of the task's classes.
-        """
+    def of(
+        cls, columns: DatasetColumns, file: str, source: SentEvalData, settings: EvaluationSettings
+    ) -> "SentEvalSplit":
+        """The split in these columns; an error if one is missing, there are no rows, or a label is not a class."""
         for column in (*source.columns, "label"):
             if column not in columns:
                 raise BadInput(f"{source.name} needs a column {column!r} in {file}, which has {', '.join(columns)}")
@@ -60,22 +58,15 @@ class SentEvalSplit:
         unknown = [label for label in columns["label"] if label not in number]
         if unknown or not len(columns["label"]):
             found = f"{len(unknown):,} others, the first {unknown[0]!r}" if unknown else "no rows"
-            raise BadInput(
-                f"{source.name} needs the labels {', '.join(map(repr, source.classes))} in {file}, which has {found}"
-            )
+            classes = ", ".join(map(repr, source.classes))
+            raise BadInput(f"{source.name} needs the labels {classes} in {file}, which has {found}")
         y = np.array([number[label] for label in columns["label"]])
-        words = [
-            [_words(text, source.removed_characters, lowercase) for text in columns[column]]
-            for column in source.columns
-        ]
+        removed = dict.fromkeys(map(ord, source.removed_characters))
+        cleaned = ([text.translate(removed) for text in columns[column]] for column in source.columns)
+        words = [[text.split() for text in settings.cased(texts)] for texts in cleaned]
         order = sorted(range(len(y)), key=lambda i: (*(len(column[i]) for column in words), y[i]))
         texts = tuple([" ".join(row) or "." for row in column] for column in words)
         return cls(texts, y, np.array(order))
-
-
-def _words(text: str, removed_characters: str, lowercase: bool) -> list[str]:
-    cleaned = text.translate(dict.fromkeys(map(ord, removed_characters)))
-    return (cleaned.lower() if lowercase else cleaned).split()
 
 
 def sentence_features(vectors: TaskVectors, texts: Sequence[Sequence[str]]) -> Float[np.ndarray, "n F"]:
@@ -88,16 +79,10 @@ def sentence_features(vectors: TaskVectors, texts: Sequence[Sequence[str]]) -> F
 def run_senteval(
     encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, source: SentEvalData, protocol: Protocol
 ) -> Result:
-    """Encode every distinct text of the files once, and score_classifiers classifiers trained on the vectors.
-
-    Raises:
-        BadInput: unexpected labels or columns, too few rows, or only one class.
-        MissingExtra: the mode is faithful, and torch is not installed.
-    """
-    parts = [SentEvalSplit.of(read(file), file, source, settings.lowercase) for file in source.files]
-    return score_classifiers(
-        encode, parts, settings, source, protocol, [ClassifierRecipe(hidden=settings.hidden, seed=settings.seed)]
-    )
+    """Encode every distinct text of the files once, and score classifiers trained on the vectors."""
+    parts = [SentEvalSplit.of(read(file), file, source, settings) for file in source.files]
+    recipe = ClassifierRecipe(hidden=settings.hidden, seed=settings.seed)
+    return score_classifiers(encode, parts, settings, source, protocol, [recipe])
 
 
 def score_classifiers(
@@ -109,7 +94,12 @@ def score_classifiers(
     recipes: Sequence[ClassifierRecipe],
 ) -> Result:
     """The result of a task for splits already read; the last split is the test set."""
-    _check_classes(parts[0], source)
+    present = np.unique(parts[0].y)
+    if len(present) < 2:
+        raise BadInput(
+            f"{source.name}: all {len(parts[0].y):,} rows of {source.files[0]} have the label "
+            f"{source.classes[present[0]]!r}; a classifier needs at least two classes"
+        )
     train = classifier_trainer(settings.mode)  # a missing package is reported before hours of encoding
     vectors = TaskVectors.of(encode, *(side for part in parts for side in part.texts))
     x = np.concatenate([sentence_features(vectors, part.texts)[part.order] for part in parts])
@@ -123,12 +113,24 @@ def score_classifiers(
     if source.f1:
         scores.append(Score("f1", _fraction(protocols.f1(outcome.predicted, truth)), len(truth)))
     scores.append(Score("accuracy/dev", _fraction(outcome.dev_accuracy), len(rows[-2 if protocol is SPLIT else 0])))
-    notes = (
-        _chosen_l2(outcome, recipes),
-        *vectors.notes,
-        *(_small_classes(parts[0], source) if protocol.uses_folds else ()),
-    )
+    small_classes = _small_classes(parts[0], source) if protocol.uses_folds else ()
+    notes = (_chosen_l2(outcome, recipes), *vectors.notes, *small_classes)
     return Result(source.name, tuple(scores), _description(settings, source, protocol, recipes), notes)
+
+
+def classifier_trainer(mode: Mode) -> TrainClassifiers:
+    """How classifiers are trained: batched (fast), or sequentially as SentEval does (faithful), which needs torch."""
+    if mode == "fast":
+        return train_batched
+    if mode != "faithful":
+        raise BadInput(f"mode is {mode!r}; expected fast or faithful")
+    try:
+        from ..classifiers.sequential import train_sequential
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise missing_extra("torch", "torch", "SentEval's own training (--faithful)") from error
+    return train_sequential
 
 
 def _fraction(percent: float) -> float:
@@ -138,15 +140,6 @@ def _fraction(percent: float) -> float:
 def _chosen_l2(outcome: ProtocolResult, recipes: Sequence[ClassifierRecipe]) -> str:
     l2 = f"chosen L2: {', '.join(f'{l2:g}' for l2 in outcome.l2)}"
     return l2 if len(recipes) == 1 else f"{l2}; {outcome.recipe.hidden} sigmoids, dropout {outcome.recipe.dropout:g}"
-
-
-def _check_classes(part: SentEvalSplit, source: SentEvalData) -> None:
-    present = np.unique(part.y)
-    if len(present) < 2:
-        raise BadInput(
-            f"{source.name}: all {len(part.y):,} rows of {source.files[0]} have the label "
-            f"{source.classes[present[0]]!r}; a classifier needs at least two classes"
-        )
 
 
 def _small_classes(part: SentEvalSplit, source: SentEvalData) -> Iterable[str]:
@@ -160,13 +153,11 @@ def _description(
 ) -> str:
     hidden, dropout = ({f"{getattr(recipe, of):g}": 0 for recipe in recipes} for of in ("hidden", "dropout"))
     layer = f"{' or '.join(hidden)} sigmoids (dropout {' or '.join(dropout)}), softmax regression"
-    return "; ".join(
-        [
-            f"SentEval: {protocol.description}",
-            f"{layer if recipes[0].hidden else 'softmax regression'} by Adam, {settings.mode}, seed {settings.seed}",
-            f"sorted by number of words separated by spaces{', lower-cased' if settings.lowercase else ''}",
-            *([f"without the characters {source.removed_characters}"] if source.removed_characters else []),
-        ]
+    without = f"; without the characters {source.removed_characters}" if source.removed_characters else ""
+    return (
+        f"SentEval: {protocol.description}; "
+        f"{layer if recipes[0].hidden else 'softmax regression'} by Adam, {settings.mode}, seed {settings.seed}; "
+        f"sorted by number of words separated by spaces{', lower-cased' if settings.lowercase else ''}{without}"
     )
 
 
@@ -185,62 +176,38 @@ SENTEVAL_NAMES = ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc")
 
 
 def senteval_average(results: Iterable[Result]) -> float:
-    """The mean accuracy over the paper's seven tasks, as a fraction; other results are ignored.
-
-    Raises:
-        BadInput: one of the seven is missing.
-    """
+    """The mean accuracy over the paper's seven tasks, as a fraction; other results are ignored."""
     accuracy = {result.task: result["accuracy"] for result in results}
-    if missing := [name for name in SENTEVAL_NAMES if name not in accuracy]:
-        raise BadInput(
-            f"the average of SentEval is over {', '.join(SENTEVAL_NAMES)}; without a result: {', '.join(missing)}"
-        )
+    if missing := ", ".join(name for name in SENTEVAL_NAMES if name not in accuracy):
+        raise BadInput(f"the average of SentEval is over {', '.join(SENTEVAL_NAMES)}; without a result: {missing}")
     return sum(accuracy[name] for name in SENTEVAL_NAMES) / len(SENTEVAL_NAMES)
 
 
 def _task(source: SentEvalData, protocol: Protocol, summary: str, suite: str = "senteval") -> Task:
     column = SENTEVAL_NAMES.index(source.name) if source.name in SENTEVAL_NAMES else None
     published = {} if column is None else {model: row[column] for model, row in PUBLISHED_SENTEVAL.items()}
-    return Task(
-        source.name, suite, source.files, summary, partial(run_senteval, source=source, protocol=protocol), published
-    )
+    run = partial(run_senteval, source=source, protocol=protocol)
+    return Task(source.name, suite, source.files, summary, run, published)
 
 
-def _files(folder: str, *parts: str) -> tuple[str, ...]:
-    return tuple(f"{folder}/{part}" for part in parts)
+def _splits(folder: str, dev: str = "dev") -> tuple[str, ...]:
+    return f"{folder}/train", f"{folder}/{dev}", f"{folder}/test"
 
 
-_SPLITS = ("train", "dev", "test")
+_TREC, _MRPC = ("trec/train", "trec/test"), ("mrpc/train", "mrpc/test")
 _QUESTION_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 _ENTAILMENT_CLASSES = ("contradiction", "neutral", "entailment")
 
 SENTEVAL_TASKS: tuple[Task, ...] = (
-    _task(SentEvalData("mr", _files("mr", "all")), NESTED, "movie reviews, positive or negative"),
-    _task(SentEvalData("cr", _files("cr", "all")), NESTED, "reviews of products, positive or negative"),
+    _task(SentEvalData("mr", ("mr/all",)), NESTED, "movie reviews, positive or negative"),
+    _task(SentEvalData("cr", ("cr/all",)), NESTED, "reviews of products, positive or negative"),
     # SentEval numbers the objective sentences 1, the data the subjective ones
-    _task(SentEvalData("subj", _files("subj", "all"), (1, 0)), NESTED, "subjective or objective"),
-    _task(SentEvalData("mpqa", _files("mpqa", "all")), NESTED, "opinions, positive or negative"),
-    _task(SentEvalData("sst2", _files("sst2", *_SPLITS)), SPLIT, "movie reviews by phrases, positive or negative"),
-    _task(
-        SentEvalData("trec", _files("trec", "train", "test"), _QUESTION_CLASSES, removed_characters="`'"),
-        CROSS_VALIDATED,
-        "question types",
-    ),
-    _task(
-        SentEvalData("mrpc", _files("mrpc", "train", "test"), columns=PAIR, f1=True),
-        CROSS_VALIDATED,
-        "paraphrase or not",
-    ),
-    _task(
-        SentEvalData("sick-e", _files("sick", "train", "trial", "test"), _ENTAILMENT_CLASSES, PAIR), SPLIT, "entailment"
-    ),
-    _task(
-        SentEvalData("sst2-sentence", _files("sst2_sentence", *_SPLITS)),
-        SPLIT,
-        "sst2 trained on sentences",
-        "sentiment",
-    ),
-    _task(
-        SentEvalData("sst5", _files("sst5", *_SPLITS), tuple(range(5))), SPLIT, "five degrees of sentiment", "sentiment"
-    ),
+    _task(SentEvalData("subj", ("subj/all",), (1, 0)), NESTED, "subjective or objective"),
+    _task(SentEvalData("mpqa", ("mpqa/all",)), NESTED, "opinions, positive or negative"),
+    _task(SentEvalData("sst2", _splits("sst2")), SPLIT, "movie reviews by phrases, positive or negative"),
+    _task(SentEvalData("trec", _TREC, _QUESTION_CLASSES, removed_characters="`'"), CROSS_VALIDATED, "question types"),
+    _task(SentEvalData("mrpc", _MRPC, columns=PAIR, f1=True), CROSS_VALIDATED, "paraphrase or not"),
+    _task(SentEvalData("sick-e", _splits("sick", "trial"), _ENTAILMENT_CLASSES, PAIR), SPLIT, "entailment"),
+    _task(SentEvalData("sst2-sentence", _splits("sst2_sentence")), SPLIT, "sst2 trained on sentences", "sentiment"),
+    _task(SentEvalData("sst5", _splits("sst5"), tuple(range(5))), SPLIT, "five degrees of sentiment", "sentiment"),
 )

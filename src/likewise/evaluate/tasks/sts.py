@@ -6,7 +6,8 @@ of all subsets at once (Reimers and Gurevych 2019, SimCSE, mteb), `mean` is the 
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,18 +18,9 @@ from ...arrays.similarity import PAIRWISE
 from ...errors import BadInput
 from ...text.normalization import normalized
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task
-from .sentence_pairs import (
-    CORRELATIONS,
-    Correlation,
-    RatedPairs,
-    correlation_score,
-    correlations_by_group,
-    no_finite_pair,
-    read_pairs,
-    text_casing,
-    undefined_notes,
-)
+from .sentence_pairs import CORRELATIONS, Correlation, RatedPairs, correlation_score, correlations_by_group, read_pairs
 
+HEADLINE = "spearman/cosine/all"
 STS_NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r")
 """The columns of Sentence-BERT's table 1, in its order."""
 SBERT_WK_NAMES = (*(f"{name}-mean" for name in STS_NAMES[:5]), "stsb-regressor", "sick-r-regressor")
@@ -76,7 +68,7 @@ STS_SETS: dict[str, StsSet] = {
 
 
 def sts_task(
-    encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str, headline: str = "spearman/cosine/all"
+    encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str, headline: str = HEADLINE
 ) -> Result:
     """The correlations of every similarity, over all pairs and over subsets; `headline` comes first."""
     dataset = STS_SETS[name.removesuffix("-mean")]
@@ -86,44 +78,26 @@ def sts_task(
 
 
 def correlate_pairs(
-    encode: Encode, pairs: RatedPairs, settings: EvaluationSettings, *, name: str, headline: str = "spearman/cosine/all"
+    encode: Encode, pairs: RatedPairs, settings: EvaluationSettings, *, name: str, headline: str = HEADLINE
 ) -> Result:
     """The correlations of every similarity with the gold scores of some pairs; `headline` comes first."""
-    a, b, notes = pairs.encoded(encode)
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # correlation is undefined for non-finite values; a note is attached
-        similarities = {kind: compare(a, b) for kind, compare in PAIRWISE.items()}
+    similarities, notes = pairs.similarities(encode, PAIRWISE)
     scores = [score for kind, numbers in similarities.items() for score in _scores(kind, numbers, pairs)]
     scores.sort(key=lambda score: score.name != headline)
-    not_finite = no_finite_pair(a, b, notes)
-    reasons = (
-        note for kind, numbers in similarities.items() for note in undefined_notes(kind, numbers, pairs, not_finite)
-    )
-    return Result(
-        name,
-        tuple(scores),
-        f"{headline}, {text_casing(settings)}, n = {len(pairs):,}"
-        + (f" in {len(pairs.parts)} subsets ({', '.join(pairs.parts)})" if len(pairs.parts) > 1 else ""),
-        (*pairs.notes, *notes, *reasons),
-    )
+    subsets = f" in {len(pairs.parts)} subsets ({', '.join(pairs.parts)})" if len(pairs.parts) > 1 else ""
+    return Result(name, tuple(scores), f"{headline}, {settings.casing}, n = {len(pairs):,}{subsets}", notes)
 
 
 def sts_average(results: Iterable[Result], names: Sequence[str] = STS_NAMES) -> Score:
-    """The plain mean of the headlines of `names`, as in the last column of both papers' tables; NaN if one is NaN.
-
-    Raises:
-        BadInput: a task is missing or occurs twice.
-    """
+    """The plain mean of the headlines of `names`, as in the last column of both papers' tables; NaN if one is NaN."""
     results = list(results)
+    count = Counter(result.task for result in results)
     for name in names:
-        count = sum(result.task == name for result in results)
-        if count > 1:
-            raise BadInput(f"an average of {len(names)} tasks needs each once; {name} occurs {count} times")
-    by_task = {result.task: result.headline for result in results}
-    missing = [name for name in names if name not in by_task]
-    if missing:
+        if count[name] > 1:
+            raise BadInput(f"an average of {len(names)} tasks needs each once; {name} occurs {count[name]} times")
+    if missing := [name for name in names if not count[name]]:
         raise BadInput(f"no average of {len(names)} tasks: {', '.join(missing)} was not run")
+    by_task = {result.task: result.headline for result in results}
     headlines = [by_task[name] for name in names]
     return Score("average", float(np.mean([one.value for one in headlines])), sum(one.n for one in headlines))
 
@@ -187,22 +161,14 @@ PUBLISHED_STS: dict[str, dict[str, float]] = {
 """The scores printed in the two papers, × 100, by task and model."""
 
 
-def _task(name: str, suite: str, summary: str, headline: str = "spearman/cosine/all") -> Task:
-    run: Callable[[Encode, ReadDataset, EvaluationSettings], Result] = partial(sts_task, name=name, headline=headline)
-    data = (STS_SETS[name.removesuffix("-mean")].data,)
+def _task(name: str, suite: str, summary: str, headline: str = HEADLINE) -> Task:
+    data, run = (STS_SETS[name.removesuffix("-mean")].data,), partial(sts_task, name=name, headline=headline)
     return Task(name, suite, data, summary, run, PUBLISHED_STS.get(name, {}))
 
 
+_SBERT_WK_SUMMARY = "Pearson correlation of cosine, mean of subsets: SBERT-WK's protocol"
 STS_TASKS: tuple[Task, ...] = (
     *(_task(name, "sts", "Spearman correlation of cosine with human ratings, all pairs at once") for name in STS_NAMES),
     _task("stsb-dev", "dev", "Spearman correlation of cosine on the development split"),
-    *(
-        _task(
-            name,
-            "sbert-wk",
-            "Pearson correlation of cosine, mean of subsets: SBERT-WK's protocol",
-            "pearson/cosine/mean",
-        )
-        for name in SBERT_WK_NAMES[:5]
-    ),
+    *(_task(name, "sbert-wk", _SBERT_WK_SUMMARY, "pearson/cosine/mean") for name in SBERT_WK_NAMES[:5]),
 )

@@ -15,7 +15,7 @@ from ...data.columns import DatasetColumns
 from ...errors import BadInput
 from ...wording import counted, counted_of
 from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Result, Score, Task, TaskVectors
-from .sentence_pairs import pair_column, text_casing
+from .sentence_pairs import pair_column
 
 DATA, LITERATURE = "wiki_sections/triplets", 222_957
 SIDES = ("anchor", "positive", "negative")
@@ -33,28 +33,21 @@ def triplet_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings
         raise BadInput(f'{DATA} has no triplets with the split "test"')
     columns = {name: [values[i] for i in rows] for name, values in columns.items()}
     result = score_triplets(encode, columns, settings, name="wiki-sections")
-    if len(rows) == LITERATURE:
-        return result
-    return result.with_notes(
-        f"{len(rows):,} triplets, not Dor et al.'s {LITERATURE:,}: not comparable with the papers' scores"
-    )
+    caution = f"{len(rows):,} triplets, not Dor et al.'s {LITERATURE:,}: not comparable with the papers' scores"
+    return result if len(rows) == LITERATURE else result.with_notes(caution)
 
 
 def score_triplets(
     encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, *, name: str, headline: str = DISTANCES[0]
 ) -> Result:
     """Accuracy by each distance on all rows of the columns anchor, positive and negative; `headline` comes first."""
-    case = str.lower if settings.lowercase else str
-    sides = [[case(text) for text in pair_column(columns, side, name)] for side in SIDES]
+    sides = [settings.cased(pair_column(columns, side, name)) for side in SIDES]
     vectors = TaskVectors.of(encode, *sides)
     margins = {kind: similarity_margins(vectors, sides, kind) for kind in dict.fromkeys((headline, *DISTANCES))}
     n = len(sides[0])
-    return Result(
-        name,
-        tuple(_scores(margins, n, _articles(columns))),
-        f"accuracy/{headline}, ties wrong, {text_casing(settings)}, n = {n:,}",
-        (*vectors.notes, *_tie_notes(margins, n)),
-    )
+    protocol = f"accuracy/{headline}, ties wrong, {settings.casing}, n = {n:,}"
+    scores = tuple(_scores(margins, n, _articles(columns)))
+    return Result(name, scores, protocol, (*vectors.notes, *_tie_notes(margins, n)))
 
 
 def similarity_margins(vectors: TaskVectors, sides: Sequence[Sequence[str]], kind: str) -> Float[np.ndarray, " N"]:
@@ -73,20 +66,17 @@ def _scores(margins: dict[str, Float[np.ndarray, " N"]], n: int, articles: np.nd
         yield Score(f"accuracy/{kind}", float(hits.mean()), n, Evidence(hits))
     yield Score(MAX_ACCURACY, max(float(hits.mean()) for hits in correct.values()), n)
     if articles is not None:
-        headline = next(iter(correct))
-        hits = correct[headline]
+        headline, hits = next(iter(correct.items()))
         mean = np.mean([hits[articles == article].mean() for article in np.unique(articles)])
-        name = f"accuracy/{headline}/mean of articles"
-        yield Score(name, float(mean), n, Evidence(hits, groups=articles))
+        yield Score(f"accuracy/{headline}/mean of articles", float(mean), n, Evidence(hits, groups=articles))
 
 
 def _articles(columns: DatasetColumns) -> np.ndarray | None:
     """The number of each row's article, if the file has it: triplets of one article are not independent."""
     if "article_id" not in columns:
         return None
-    names = columns["article_id"]
-    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return np.array([number[name] for name in names])
+    number = {name: i for i, name in enumerate(dict.fromkeys(columns["article_id"]))}
+    return np.array([number[name] for name in columns["article_id"]])
 
 
 def _tie_notes(margins: dict[str, Float[np.ndarray, " N"]], n: int) -> Iterator[str]:
@@ -95,12 +85,5 @@ def _tie_notes(margins: dict[str, Float[np.ndarray, " N"]], n: int) -> Iterator[
             yield f"{kind}: {counted_of(ties, counted(n, 'triplet'), 'is a tie', 'are ties')}, counted as wrong"
 
 
-TRIPLET_TASKS: tuple[Task, ...] = (
-    Task(
-        "wiki-sections",
-        "triplets",
-        (DATA,),
-        "accuracy: closer to a sentence of the same section than to one of another",
-        triplet_task,
-    ),
-)
+_SUMMARY = "accuracy: closer to a sentence of the same section than to one of another"
+TRIPLET_TASKS: tuple[Task, ...] = (Task("wiki-sections", "triplets", (DATA,), _SUMMARY, triplet_task),)
