@@ -100,8 +100,8 @@ def test_decisions_score_the_same(task, file, model, read):
 
 
 def test_mining_scores_the_same(model, read, monkeypatch):
-    monkeypatch.setattr(paraphrase_mining, "MAX_TEXTS", 1500)
-    monkeypatch.setattr(paraphrase_mining, "MINED_PAIRS", 20_000)
+    monkeypatch.setattr(duplicates, "MAX_TEXTS", 1500)
+    monkeypatch.setattr(duplicates, "MINED_PAIRS", 20_000)
     ours = TASKS["mining"].run(model.vectors, read, EvaluationSettings())
     pairs = read("qqp_subset/pairs")
     labelled = duplicates.labelled_pairs(read, "qqp_subset/pairs")
@@ -117,8 +117,6 @@ def test_mining_scores_the_same(model, read, monkeypatch):
     for name, called in (
         ("average_precision", "average_precision"),
         ("f1/oracle", "f1"),
-        ("f1/oracle/threshold", "threshold"),
-        ("f1/oracle/precision", "precision"),
-        ("f1/oracle/recall", "recall"),
+        *((f"f1/oracle/{part}", part) for part in ("threshold", "precision", "recall")),
     ):
         assert ours[name] == pytest.approx(theirs[called], abs=1e-5), name

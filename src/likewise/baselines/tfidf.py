@@ -49,7 +49,7 @@ class TfIdf:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a table of results should say of this model."""
+        """Notes for a table of results."""
         return (
             "tf-idf is fitted on the very texts that it is tested on (transductive): their words, never their labels",
             f"its words are hashed to {self.dimension:,} dimensions",
@@ -71,7 +71,7 @@ class TfIdf:
         return replace(self, rarity=rarity, texts=len(distinct)).encode
 
     def encode(self, texts: Sequence[str]) -> Float[np.ndarray, "N E"]:
-        """One vector a text, float32, in the order given; words not met in fitting are left out.
+        """One float32 vector per text, in the order given; words unknown from fitting are left out.
 
         Raises:
             BadInput: it is not fitted.
@@ -114,7 +114,7 @@ def _dimension(word: str, width: int) -> tuple[int, float]:
 
 
 def _mixed(hashed: int) -> int:
-    """All bits depend on all: FNV alone leaves the highest to the first letters (the finish of MurmurHash3)."""
+    """The final mix of MurmurHash3, so that all bits depend on all letters; FNV's highest bits depend on the first."""
     hashed = ((hashed ^ (hashed >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
     hashed = ((hashed ^ (hashed >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
     return hashed ^ (hashed >> 16)

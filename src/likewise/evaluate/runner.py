@@ -51,7 +51,7 @@ class EvaluationProgress:
     total_texts: int
     seconds_left: float | None
     so_far: Callable[[], Results] = field(repr=False, compare=False)
-    """The results of the cells that are done; the others say that they were not reached."""
+    """The results so far; cells that are not done yet have the error NOT_REACHED."""
 
     def __str__(self) -> str:
         texts = f" · {self.texts:,} of {self.total_texts:,} texts" if self.total_texts else ""

@@ -56,7 +56,7 @@ def read_pooling(kind: str, config: Mapping[str, Any], folder: Path, depth: int)
 
 
 def describe_pooling(pooling: Pooling) -> str | tuple[str, Mapping[str, Any]]:
-    """How a model folder describes it: by a name, or by kind and settings where only this library has it."""
+    """How a model folder describes it: by a name, or by kind and settings if only this library has it."""
     if type(pooling) is Reduce:
         if Reduce.parse(pooling.spec) != pooling:
             raise BadModel(f"{pooling} cannot be saved: it would be loaded again as {Reduce.parse(pooling.spec)}")

@@ -1,8 +1,8 @@
 """SBERT-WK (Wang and Kuo 2020): a word is the weighted sum of its layers, a sentence that of its words by importance.
 
-The published procedure factors a small matrix for every word and layer. All that it takes from those factors are
-the cosines between the layers of one word. So here these are measured for many words at once, and the rest is an
-elimination in matrices of a few numbers, again for all words at once:
+The published procedure factors a small matrix for every word and layer, and uses nothing of the factors but the
+cosines between the layers of one word. So we compute these cosines for many words at once, and the rest is Gaussian
+elimination in small matrices, again for all words at once:
 
     novelty     β = √(1 − ρ²)             what of layer k its neighbours do not span; ρ² = cᵀ K⁻¹ c
     alignment   A = ρ / (2 (m + 1) c̄)     how layer k agrees with what they span; c̄ is the mean of c
@@ -43,8 +43,8 @@ class Dissected(NamedTuple):
 class Dissection(DissectionSettings):
     """SBERT-WK as a pooling, differentiable: `Dissection(start=4, window=2)`, by name `"sbert-wk:start=4,window=2"`.
 
-    The last token of each sentence is left out and the first one stays, [SEP] and [CLS] that is, as in the
-    reference. The layers from `start` on are held until a batch is done, and nothing else of that size.
+    As in the reference, the last token of each sentence ([SEP]) is left out and the first ([CLS]) stays. The layers
+    from `start` on are held until a batch is done, and nothing else of that size.
     """
 
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N D"]:
@@ -72,7 +72,7 @@ class Dissection(DissectionSettings):
         return Dissected(novelty, alignment, weights, (steps - steps.mean(1, keepdim=True)).square().mean(1))
 
     def _systems(self, cosines: Float[Tensor, "L L T"]) -> tuple[Float[Tensor, "S S L T"], Bool[Tensor, "S L"]]:
-        """For each layer the cosines among its neighbours and, last, itself; zeros where a neighbour is missing."""
+        """For each layer the cosines among its neighbours and, last, itself; zeros for a missing neighbour."""
         at, present = (torch.from_numpy(array).to(cosines.device) for array in self.neighbours(len(cosines)))
         systems = cosines[at[:, None], at[None]]
         return systems * (present[:, None] & present[None])[..., None], present
@@ -88,7 +88,7 @@ class Dissection(DissectionSettings):
 
 
 def cosines_between(paths: Sequence[Float[Tensor, "T D"]]) -> Float[Tensor, "L L T"]:
-    """The cosine of each word's vectors at any two layers, in fp64 where the device has it; 0 for a zero vector."""
+    """The cosine of each word's vectors at any two layers, in fp64 if the device supports it; 0 for a zero vector."""
     products = torch.cat([torch.bmm(x, x.transpose(1, 2)) for x in _chunks(paths)]).permute(1, 2, 0)
     if products.device.type != "mps":
         products = products.double()
@@ -128,7 +128,7 @@ def _chunks(paths: Sequence[Float[Tensor, "T D"]]) -> Iterator[Float[Tensor, "t 
 
 
 def orthogonal_residual(systems: Float[Tensor, "S S *rest"], noise: float) -> Float[Tensor, "*rest"]:
-    """What remains of the last unknown's square when all others are taken out: 1 − ρ².
+    """The square of the last unknown after the others are eliminated: 1 − ρ².
 
     Gauss and Cholesky without pivoting. A pivot within the noise means that this vector adds nothing to those
     before it, and it is skipped, which gives what a pseudo-inverse would give.
@@ -156,11 +156,11 @@ def shares_in_sentence(importance: Float[Tensor, " T"], tokens: Ragged, robust: 
 
 
 def _shares(x: Float[Tensor, "L T"], lowest: float, otherwise: Float[Tensor, "L T"]) -> Float[Tensor, "L T"]:
-    """Each layer's share of the sum over layers; `otherwise` where that sum is about zero."""
+    """Each layer's share of the sum over layers; `otherwise` if that sum is about zero."""
     sums = x.sum(0)
     return torch.where(sums > lowest, x / sums.clamp(min=lowest), otherwise)
 
 
 def _root(x: Float[Tensor, "*rest"]) -> Float[Tensor, "*rest"]:
-    """√x, and 0 with a gradient of 0 where rounding left x at or below 0."""
+    """√x, and 0 with a gradient of 0 if rounding left x at or below 0."""
     return torch.where(x > 0, x.clamp(min=1e-30).sqrt(), 0)

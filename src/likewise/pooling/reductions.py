@@ -21,7 +21,7 @@ SEGMENTS = ("cpu", "cuda")
 
 
 def last(layers: Layers) -> Float[Tensor, "T D"]:
-    """The last layer, none of the others kept."""
+    """The last layer; earlier ones are not kept."""
     return deque(layers, maxlen=1)[0]
 
 

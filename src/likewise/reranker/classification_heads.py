@@ -64,7 +64,7 @@ class ClassificationHead:
 
 
 def head_of(kind: str, context: str) -> ClassificationHead:
-    """The row of a family of encoders; `context` begins the error where it has none."""
+    """The row of a family of encoders; `context` opens the error message if there is none."""
     if kind not in CLASSIFIERS:
         raise BadModel(
             f"{context} a {kind!r} encoder, and rerankers are built on {', '.join(CLASSIFIERS)}. "
@@ -98,7 +98,7 @@ def _has_weights(folder: Path, config: Config, head: ClassificationHead) -> bool
 
 
 def labels_of(config: Config) -> list[str]:
-    """The names of the labels, in the order of the logits; two where the config names none, as in transformers."""
+    """The names of the labels in the order of the logits; by default two labels, as in transformers."""
     names = config.get("id2label")
     if names is None:
         count = size(config, "num_labels", 2)

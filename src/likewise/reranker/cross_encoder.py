@@ -1,4 +1,4 @@
-"""CrossEncoder: an encoder of torch reads both texts as one sequence: every word of one attends to those of the other.
+"""CrossEncoder: a torch encoder reads both texts as one sequence, so that words of one attend to words of the other.
 
 Any sequence-classification folder of a known family is one. Without torch, and on CPUs by default, engines compute the
 same (engines/array_cross_encoder.py).

@@ -1,4 +1,4 @@
-"""JointReranker: pairs of texts read as one sequence, whatever computes them: tokens, truncation, segments; no torch.
+"""JointReranker: pairs of texts read as one sequence (tokens, truncation, segments), on any engine; no torch.
 
 Devlin et al. 2019 for the layout of a pair, Nogueira and Cho 2019 for ranking with it.
 """
@@ -27,7 +27,7 @@ TokenIdPair = tuple[list[int], list[int]]
 
 
 class JointReranker(Reranker):
-    """A cross-encoder, less what computes it: an engine gives it `_window_logits`."""
+    """A cross-encoder whose engine supplies `_window_logits`."""
 
     kind = "cross-encoder"
     segmented: bool
@@ -91,7 +91,7 @@ class JointReranker(Reranker):
         return logits
 
     def _sequences(self, contents: Sequence[TokenIdPair]) -> tuple[list[list[int]], list[list[int]] | None]:
-        """Pairs of ids with the special ones, and the token types where the encoder is given them."""
+        """Pairs of ids with special tokens, and their token types if the encoder uses them."""
         frame = self.tokenizer.pair
         kinds = [frame.kinds(len(a), len(b)) for a, b in contents] if self.segmented else None
         return [frame.ids(a, b) for a, b in contents], kinds
@@ -135,7 +135,7 @@ def torch_name(activation: str) -> str:
 
 
 def _activation(named: str | None, labels: int) -> str:
-    """Its short name; where none is named, the sigmoid for one label, as sentence-transformers has it."""
+    """Its short name; by default the sigmoid for a single label, as in sentence-transformers."""
     if named is None:
         return "Sigmoid" if labels == 1 else "Identity"
     short = named.rpartition(".")[2]
@@ -156,9 +156,11 @@ TYPED_FAMILIES = ("bert", "electra")
 def _segmented(tokenizer: Tokenizer, segments: int, config: Config) -> bool:
     """Whether the encoder is given token types (first or second text): it has a table, and the tokenizer gives them.
 
-    They are given where sentence-transformers gives them, which asks the tokenizer's class: a generic one gives none.
+    As in sentence-transformers, it depends on the tokenizer's class: a generic tokenizer has no token types.
     """
-    settings = json.loads(tokenizer.companions.get(SETTINGS, "{}"))  # none: the family decides, as in transformers
+    settings = json.loads(
+        tokenizer.companions.get(SETTINGS, "{}")
+    )  # without them the family decides, as in transformers
     inputs = settings.get("model_input_names")
     if inputs is not None and not isinstance(inputs, list):
         raise BadModel(f"{SETTINGS} has model_input_names = {inputs!r:.100}; expected a list of names")

@@ -1,4 +1,4 @@
-"""Reranker: pairs of texts to scores and ranks, whatever computes them. Loading, and what all kinds share; no torch."""
+"""Reranker: pairs of texts to scores and ranks. Loading, and the code that all kinds and engines share; no torch."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ RunOptions = tuple[PairOverflow, Progress, int | None]
 
 
 class PairEncoder(Protocol):
-    """What a reranker knows of its encoder, whatever computes it."""
+    """The part of an encoder that every reranker uses."""
 
     vocabulary: int
     """Rows of the table of words: ids are below."""
@@ -51,14 +51,14 @@ class Reranker(ABC):
     """
 
     kind: str
-    """What training and teaching go by (a row of TRAINING_STRATEGIES)."""
+    """The key of its row in TRAINING_STRATEGIES."""
     tokenizer: Tokenizer
     manifest: PairManifest
     encoder: PairEncoder
     labels: Sequence[str]
-    """The names of the labels: C of them; a single one is plain scoring."""
+    """The names of the C labels; a model with a single label returns plain scores."""
     activation: str
-    """What turns logits into scores if there is one label: a name in `arrays.activations.HEAD_ACTIVATIONS`."""
+    """The function that turns logits into scores if there is one label, by its name in HEAD_ACTIVATIONS."""
 
     @classmethod
     def load(
@@ -102,12 +102,12 @@ class Reranker(ABC):
     @classmethod
     @abstractmethod
     def check_options(cls, options: LoadOptions) -> None:
-        """Refuses, by BadInput, options that this engine does not support; no model is read yet."""
+        """Raise BadInput for options that this engine does not support, before any model is read."""
 
     @classmethod
     @abstractmethod
     def check_model(cls, manifest: PairManifest, options: LoadOptions) -> None:
-        """Refuses, by BadModel, a model that this engine does not compute; no weights are read yet."""
+        """Raise BadModel for a model that this engine cannot run, before any weights are read."""
 
     @classmethod
     def start(
@@ -176,7 +176,7 @@ class Reranker(ABC):
         Args:
             pairs: pairs of texts; or the first texts, with `documents` for the second ones.
             documents: one for every first text.
-            label: whose probability is the score, by name or number, where the model has several labels
+            label: whose probability is the score, by name or number, if the model has several labels
                 (`"entailment"`, say).
             how: as `logits` takes it: `prompt` (a text put before every first text), `prompt_name` (the name of one of
                 the model's own, in its place), `overflow` (a pair of more tokens than the model reads: `"error"`;
@@ -229,13 +229,13 @@ class Reranker(ABC):
 
     @property
     def batch_threads(self) -> int:
-        """Threads that share the texts of a batch; 1 where all threads share every single product."""
+        """How many threads split the texts of a batch; 1 if all threads share each matrix product."""
         return 1
 
     @property
     @abstractmethod
     def device(self) -> Any:
-        """The device that it computes on; its text is `"cpu"`, `"cuda:0"` …"""
+        """The device it runs on, `"cpu"` or `"cuda:0"` as text."""
 
     @property
     @abstractmethod

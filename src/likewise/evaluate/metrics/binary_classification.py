@@ -26,7 +26,7 @@ class ThresholdDecision(NamedTuple):
 def average_precision(scores: Numbers, gold: Truth, *, positives: int | None = None) -> float:
     """Precision at each distinct score, weighted by the recall it adds; NaN if there is no positive.
 
-    Ties count as in scikit-learn. `positives` is the total number of positives; those not among the pairs are missed.
+    Ties count as in scikit-learn. `positives` is their total number; any that are not among the pairs count as missed.
     """
     selected, correct, total = _selections(scores, gold, positives)
     if not total:

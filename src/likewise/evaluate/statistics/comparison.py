@@ -145,7 +145,7 @@ def _distinct_items(evidence: Sequence[Evidence]) -> tuple[list[Int[np.ndarray, 
 
 
 def _classical_tests(ours: Evidence, theirs: Evidence) -> dict[str, float]:
-    """The p of each test that applies; none for means over groups, which these tests do not cover."""
+    """The p of each test that applies; no test covers means over groups."""
     if ours.groups is not None:
         return {}
     if ours.statistic in CORRELATIONS and ours.gold is not None and len(ours.values) > 3:

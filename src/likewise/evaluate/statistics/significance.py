@@ -166,7 +166,7 @@ def _checked_rows(
 
 
 def mean_of_groups(groups: np.ndarray) -> np.ndarray:
-    """The mean over groups of those that have a value; NaN if none has."""
+    """The mean over the groups that have a value; NaN if there is no such group."""
     finite = np.isfinite(groups)
     counts = finite.sum(0)
     total = np.where(finite, groups, 0).sum(0)
