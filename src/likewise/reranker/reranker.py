@@ -144,9 +144,8 @@ class Reranker(ABC):
     ) -> Float[np.ndarray, "N C"]:
         """The model's output for each pair before any activation, float32, in the order given; see `score`."""
         first, second = columns(pairs, documents)
-        return self._logits(
-            self._prompted(first, prompt, prompt_name), second, (overflow, show_progress_bar, batch_tokens)
-        )
+        prompted = self._prompted(first, prompt, prompt_name)
+        return self._logits(prompted, second, (overflow, show_progress_bar, batch_tokens))
 
     @abstractmethod
     def _logits(self, first: list[str], second: list[str], options: RunOptions) -> Float[np.ndarray, "N C"]:
