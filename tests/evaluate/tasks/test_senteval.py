@@ -66,7 +66,7 @@ DATA = {
 
 
 def run(name, encode=encode, data=DATA, **settings):
-    return run(name, data=data, **settings)
+    return BY_NAME[name].run(encode, data.__getitem__, EvaluationSettings(**settings))
 
 
 @pytest.fixture
