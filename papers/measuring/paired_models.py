@@ -15,16 +15,7 @@ from likewise.evaluate.statistics.significance import BootstrapSettings
 from likewise.evaluate.task import EvaluationSettings, Evidence
 
 from ..paper_table import MEAN, QUICK_ROWS, Effort, Experiment, ExperimentResult, PaperTable
-from .evaluated import (
-    RESAMPLES,
-    evaluation_identity,
-    local_names,
-    measures_of,
-    named,
-    opened,
-    percent,
-    sampled_dataset,
-)
+from .evaluated import RESAMPLES, evaluation_identity, local_names, measures_of, named, opened, percent, sampled_dataset
 
 
 @dataclass(frozen=True)

@@ -484,8 +484,7 @@ def test_blocks_are_of_as_many_rows_as_fit(monkeypatch):
     monkeypatch.setattr(f"{search}.BLOCK", 1024)
     rows, result = columns(MANY), []
     monkeypatch.setattr(
-        f"{search}.NegativeSearch.search",
-        lambda self, rows, state: result.append(self.block) or state.indices.fill(0),
+        f"{search}.NegativeSearch.search", lambda self, rows, state: result.append(self.block) or state.indices.fill(0)
     )
     for most, room, expected in ((1000, 1 << 22, 1024), (30, 300, 10), (7, 21, 3), (30, 5, 1)):
         monkeypatch.setattr(f"{search}.MAX_BLOCK_CANDIDATES", room)

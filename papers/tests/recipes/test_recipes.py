@@ -132,10 +132,7 @@ RECIPES = {
     "wiki_sections_triplets": [[]],
     "argument_similarity": [],
     "ablation_pooling_concatenation": [["--only", "mean-|u-v|+u*v"]],
-    "distil": [
-        ["--keep", "0,2", *TAUGHT],
-        ["--rows", "20", *TAUGHT],
-    ],
+    "distil": [["--keep", "0,2", *TAUGHT], ["--rows", "20", *TAUGHT]],
     "mini": [["--keep", "1", "--words", "12", "--inner", "20", *TAUGHT]],
     "static": [["--words", "12", *TAUGHT]],
     "simcse": [[]],

@@ -131,10 +131,7 @@ def last_layer_pooling(embedder: TorchEmbedder) -> Reduce:
 
 
 def train_fusion(
-    inputs: FusionInputs,
-    examples: Examples,
-    evaluation: FusionEvaluation,
-    settings: FusionSettings = FUSION_DEFAULTS,
+    inputs: FusionInputs, examples: Examples, evaluation: FusionEvaluation, settings: FusionSettings = FUSION_DEFAULTS
 ) -> FusionResult:
     """The fusion of the stack's layers that agrees best with held-out gold scores.
 

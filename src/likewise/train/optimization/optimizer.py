@@ -7,14 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...encoders.torch_internals import (
-    add_each,
-    add_products,
-    add_quotients,
-    lerp_each,
-    multiply_each,
-    square_roots,
-)
+from ...encoders.torch_internals import add_each, add_products, add_quotients, lerp_each, multiply_each, square_roots
 from ..objectives import Objective
 from ..settings import LearningRateSchedule, TrainSettings
 from ..step.trainable import Trainable

@@ -55,11 +55,7 @@ class TrainingJob:
     def description(self) -> RunDescription:
         """What a record says about it."""
         return RunDescription(
-            backbone=self.backbone,
-            data=self.data,
-            identity=run_identity(self),
-            recipe=self.recipe,
-            leaks=self.leaks,
+            backbone=self.backbone, data=self.data, identity=run_identity(self), recipe=self.recipe, leaks=self.leaks
         )
 
 
