@@ -12,15 +12,8 @@ from typing import Any
 from torch import Tensor
 
 from likewise.runtime.untrusted_files import read_object
-from likewise.train.output.record import RECORD
-from likewise.train.output.run_folder import (
-    TrainingJob,
-    finished_record,
-    finished_weights,
-    run_identity,
-    save_finished,
-    train_in_folder,
-)
+from likewise.train.output.record import RECORD, TrainingJob
+from likewise.train.output.run_folder import finished_record, finished_weights, save_finished, train_in_folder
 from likewise.train.step_state import TrainResult
 
 COUNT = "soup"
@@ -61,7 +54,7 @@ def soup_in_folder(folder: Path, job: TrainingJob, runs: int, *, resume: bool = 
 
 def has_fewer_runs(folder: Path, job: TrainingJob) -> bool:
     """Whether a soup of fewer such runs is finished in the folder, so that only the others are to be trained."""
-    before, now = read_object(folder / RECORD).get("identity", {}), run_identity(job)
+    before, now = read_object(folder / RECORD).get("identity", {}), job.run_identity()
     same = bool(before) and _without_count(before) == _without_count(now)
     return same and COUNT in before and before[COUNT] < now.get(COUNT, 0)
 

@@ -10,31 +10,24 @@ import torch
 from safetensors.torch import save_file
 
 from likewise.encoders.layers import without_dropout
-from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.model_files import atomic_folder
-from likewise.train.data.batch import TrainingRows
-from likewise.train.data.schedule import BatchSchedule, DataSource
+from likewise.train.data.schedule import BatchSchedule
 from likewise.train.objectives import Classification, Contrastive, Regression
-from likewise.train.optimization.ema import EMA
+from likewise.train.optimizer import EMA
 from likewise.train.output import checkpoint as checkpoints
 from likewise.train.output.interrupt import stop_requested
 from likewise.train.plan import ABOVE_ZERO, FRACTIONS, NOT_NEGATIVE, Plan, check_ranges
 from likewise.train.settings import TrainSettings
 from tests.runtime.test_temporary_files import left_by
-from tests.train.columns import columns_for
-from tests.train.run_trainer import run_trainer
+from tests.train.run_trainer import load, run_trainer, source, weights_of
 
 FAST = {"learning_rate": 1e-3}
 
 
 def _course(rows=24):
     objective = Regression()
-    return [DataSource(TrainingRows.of(columns_for(objective, rows), objective), objective)]
-
-
-def _weights(embedder):
-    return {name: tensor.clone() for name, tensor in embedder.state_dict().items()}
+    return [source(objective, rows)]
 
 
 def test_batches_of_one_step_give_the_gradient_of_their_mean(own):
@@ -44,12 +37,12 @@ def test_batches_of_one_step_give_the_gradient_of_their_mean(own):
         TrainSettings(max_steps=3, batch_size=8, **FAST),
         TrainSettings(max_steps=3, batch_size=4, gradient_accumulation_steps=2, **FAST),
     ):
-        embedder = TorchEmbedder.load(own(), device="cpu")
+        embedder = load(own())
         without_dropout(embedder)
         moments = []
         run_trainer(embedder, _course(8), run, callbacks=[moments.append])
         assert [m.rows for m in moments] == [8, 8, 8] and moments[-1].epoch == 3.0
-        seen.append((moments, _weights(embedder)))
+        seen.append((moments, weights_of(embedder)))
     (whole, a), (parts, b) = seen
     assert [m.loss for m in whole] == pytest.approx([m.loss for m in parts], rel=1e-4)
     assert all(torch.allclose(a[name], b[name], atol=1e-5) for name in a)
@@ -74,24 +67,24 @@ def test_the_running_mean_is_what_is_measured_and_what_remains(own):
     folder, seen = own(), []
     run = TrainSettings(max_steps=4, batch_size=8, **FAST, ema_decay=0.5)
     every_fourth = replace(run, eval_steps=4)
-    embedder = TorchEmbedder.load(folder, device="cpu")
-    run_trainer(embedder, _course(), every_fourth, evaluator=lambda e: seen.append(_weights(e)) or {"x": 1.0})
-    unmeasured, plain = (TorchEmbedder.load(folder, device="cpu") for _ in range(2))
+    embedder = load(folder)
+    run_trainer(embedder, _course(), every_fourth, evaluator=lambda e: seen.append(weights_of(e)) or {"x": 1.0})
+    unmeasured, plain = (load(folder) for _ in range(2))
     run_trainer(unmeasured, _course(), run)
     run_trainer(plain, _course(), TrainSettings(max_steps=4, batch_size=8, **FAST))
-    for name, weight in _weights(embedder).items():
+    for name, weight in weights_of(embedder).items():
         assert torch.equal(weight, seen[1][name]) and torch.equal(weight, unmeasured.state_dict()[name])
-    assert any(not torch.equal(w, plain.state_dict()[n]) for n, w in _weights(embedder).items())
+    assert any(not torch.equal(w, plain.state_dict()[n]) for n, w in weights_of(embedder).items())
 
 
 def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, tmp_path):
     folder = own()
     run = TrainSettings(max_steps=6, batch_size=8, **FAST, save_steps=4)
-    whole = TorchEmbedder.load(folder, device="cpu")
+    whole = load(folder)
     run_trainer(whole, _course(), run)
     with stop_requested() as stop:
         reported = run_trainer(
-            TorchEmbedder.load(folder, device="cpu"),
+            load(folder),
             _course(),
             run,
             checkpoint_folder=tmp_path / "c",
@@ -99,9 +92,9 @@ def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, 
             callbacks=[lambda m: signal.raise_signal(signal.SIGINT) if m.step == 3 else None],
         )
     assert reported.interrupted and reported.steps == 3 and checkpoints.latest_checkpoint(tmp_path / "c").step == 3
-    again = TorchEmbedder.load(folder, device="cpu")
+    again = load(folder)
     assert not run_trainer(again, _course(), run, checkpoint_folder=tmp_path / "c").interrupted
-    assert all(torch.equal(w, again.state_dict()[n]) for n, w in _weights(whole).items())
+    assert all(torch.equal(w, again.state_dict()[n]) for n, w in weights_of(whole).items())
 
 
 def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
@@ -119,7 +112,7 @@ def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
 def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_from_it(own, tmp_path):
     folder, place = own(), tmp_path / "c"
     run = TrainSettings(max_steps=4, batch_size=8, **FAST, save_steps=2)
-    whole = TorchEmbedder.load(folder, device="cpu")
+    whole = load(folder)
     run_trainer(whole, _course(), run)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -130,20 +123,18 @@ def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_f
 
     try:
         with pytest.raises(BadInput, match="step 4 cannot be written .*that of step 2 is kept"):
-            run_trainer(
-                TorchEmbedder.load(folder, device="cpu"), _course(), run, checkpoint_folder=place, callbacks=[fill_up]
-            )
+            run_trainer(load(folder), _course(), run, checkpoint_folder=place, callbacks=[fill_up])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
     assert [p.name for p in place.iterdir()] == ["step-00000002"]
-    again = TorchEmbedder.load(folder, device="cpu")
+    again = load(folder)
     run_trainer(again, _course(), run, checkpoint_folder=place)
-    assert all(torch.equal(w, again.state_dict()[n]) for n, w in _weights(whole).items())
+    assert all(torch.equal(w, again.state_dict()[n]) for n, w in weights_of(whole).items())
 
 
 def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
-    embedder = TorchEmbedder.load(own(), device="cpu")
+    embedder = load(own())
     run = TrainSettings(max_steps=2, batch_size=8)
     run_trainer(embedder, _course(), run, checkpoint_folder=tmp_path)
     left_by(atomic_folder, tmp_path / "step-00000003")
@@ -153,7 +144,7 @@ def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
 
 
 def test_beginning_anew_takes_older_checkpoints_away(own, tmp_path):
-    embedder, place = TorchEmbedder.load(own(), device="cpu"), tmp_path / "c"
+    embedder, place = load(own()), tmp_path / "c"
     run_trainer(embedder, _course(), TrainSettings(max_steps=9, batch_size=8), checkpoint_folder=place)
     steps = []
     run_trainer(
@@ -168,7 +159,7 @@ def test_beginning_anew_takes_older_checkpoints_away(own, tmp_path):
 
 
 def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
-    embedder = TorchEmbedder.load(own(), device="cpu")
+    embedder = load(own())
     run_trainer(
         embedder,
         _course(),
@@ -190,31 +181,22 @@ def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
     ("run", "message"),
     [
         (TrainSettings(batch_size=0), "batch_size is 0"),
-        (TrainSettings(gradient_accumulation_steps=0), "gradient_accumulation_steps is 0"),
-        (TrainSettings(epochs=-1.0), "epochs is -1"),
-        (TrainSettings(epochs=float("nan")), "epochs is nan"),
-        (TrainSettings(ema_decay=1.0), "ema_decay is 1.0; expected a fraction"),
-        (TrainSettings(early_stopping_patience=-1), "early_stopping_patience is -1; expected 0 or more"),
-        (TrainSettings(warmup_ratio=1.5), "warmup_ratio is 1.5"),
         (TrainSettings(lora_alpha=8.0), "lora_alpha has no effect without lora_rank"),
         (TrainSettings(lora_layers=("qkv",)), "lora_layers has no effect without lora_rank"),
         (TrainSettings(objective_learning_rate=1e-3), "objective_learning_rate has no effect: .* has no weights"),
         (TrainSettings(eval_steps=3), "eval_steps has no effect without an evaluator"),
         (TrainSettings(early_stopping_patience=2), "early_stopping_patience has no effect without an evaluator"),
-        (TrainSettings(learning_rate=0.0), "learning_rate is 0"),
     ],
 )
 def test_numbers_that_make_no_sense_are_reported(run, message, own):
     with pytest.raises(BadInput, match=message):
-        run_trainer(TorchEmbedder.load(own(), device="cpu"), _course(), run)
+        run_trainer(load(own()), _course(), run)
 
 
 @pytest.mark.parametrize("less", [["about"], ["run", "seed"], ["run", "learning_rate"], ["data_sources"], ["rows"]])
 def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less, own, tmp_path):
     folder, run = own(), TrainSettings(max_steps=1, batch_size=8)
-    run_trainer(
-        TorchEmbedder.load(folder, device="cpu"), _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"}
-    )
+    run_trainer(load(folder), _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
     (place,) = tmp_path.glob("step-*/state.json")
     state = json.loads(place.read_text())
     holder = state["run"]
@@ -222,7 +204,7 @@ def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less,
         holder = holder[key]
     kept = holder.pop(less[-1])
     place.write_text(json.dumps(state))
-    again = TorchEmbedder.load(folder, device="cpu")
+    again = load(folder)
     with pytest.raises(BadInput, match=f"another run: {'.'.join(less)} is given only here"):
         run_trainer(again, _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
     holder |= {less[-1]: kept, "more": 1}
@@ -232,7 +214,7 @@ def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less,
 
 
 def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
-    embedder, run = TorchEmbedder.load(own(), device="cpu"), TrainSettings(max_steps=1, batch_size=8)
+    embedder, run = load(own()), TrainSettings(max_steps=1, batch_size=8)
     run_trainer(embedder, _course(), run, checkpoint_folder=tmp_path)
     (course,) = _course()
     name = next(iter(course.rows.texts))
@@ -247,10 +229,10 @@ def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
 )
 @pytest.mark.parametrize("how", ["gone", "half", "keys"])
 def test_a_checkpoint_that_is_not_whole_is_refused_and_leaves_the_model_as_it_was(broken, how, own, tmp_path):
-    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Contrastive(learn_temperature=True)
-    course = [DataSource(TrainingRows.of(columns_for(objective), objective), objective)]
+    embedder, objective = load(own()), Contrastive(learn_temperature=True)
+    course = [source(objective, 8)]
     run_trainer(embedder, course, TrainSettings(max_steps=1, batch_size=8), checkpoint_folder=tmp_path)
-    before = {name: tensor.clone() for name, tensor in embedder.state_dict().items()}
+    before = weights_of(embedder)
     (place,) = tmp_path.glob(f"step-*/{broken}")
     if how == "gone":
         place.unlink()
@@ -324,7 +306,7 @@ def test_a_checkpoint_every_so_many_steps_and_scores_every_so_many(own, tmp_path
         saved.append(None if latest is None else latest.step)  # before that of this step
 
     run_trainer(
-        *(TorchEmbedder.load(own(), device="cpu"), _course(), run),
+        *(load(own()), _course(), run),
         evaluator=lambda _: {"x": 1.0}, callbacks=[watch], checkpoint_folder=tmp_path,
     )  # fmt: skip
     assert scored == [0, 2, 4, 6, 7] and saved == [None, None, None, None, 3, 3, 3, 6]
@@ -333,17 +315,17 @@ def test_a_checkpoint_every_so_many_steps_and_scores_every_so_many(own, tmp_path
 
 @pytest.mark.parametrize("budget", [None, 30])
 def test_over_a_frozen_encoder_an_objective_learns_its_own_weights(budget, own):
-    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Classification(2)
-    course = [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)]
-    before, losses = _weights(embedder), []
+    embedder, objective = load(own()), Classification(2)
+    course = [source(objective)]
+    before, losses = weights_of(embedder), []
     run = TrainSettings(max_steps=9, batch_size=24, learning_rate=0.1, freeze=("encoder",), max_tokens_per_step=budget)
     run_trainer(embedder, course, run, callbacks=[lambda state: losses.append(state.loss)])
-    assert losses[-1] < losses[0] and all(torch.equal(w, before[n]) for n, w in _weights(embedder).items())
+    assert losses[-1] < losses[0] and all(torch.equal(w, before[n]) for n, w in weights_of(embedder).items())
 
 
 def test_a_run_counts_its_weights_and_its_steps(own):
-    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Classification(2)
-    course = [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)]
+    embedder, objective = load(own()), Classification(2)
+    course = [source(objective)]
     seen = []
     result = run_trainer(
         embedder, course, TrainSettings(max_steps=2, batch_size=8, freeze=("encoder",)), callbacks=[seen.append]
@@ -368,6 +350,6 @@ def test_gradients_are_clipped_to_a_norm_unless_it_is_nothing(norm, clipped, own
     monkeypatch.setattr(torch.optim.AdamW, "step", watched)
     reported = []
     run = TrainSettings(max_steps=1, batch_size=8, max_grad_norm=norm)
-    run_trainer(TorchEmbedder.load(own(), device="cpu"), _course(), run, callbacks=[reported.append])
+    run_trainer(load(own()), _course(), run, callbacks=[reported.append])
     assert reported[0].gradient_norm > 1e-2
     assert results[0] == pytest.approx(norm if clipped else reported[0].gradient_norm, rel=1e-3)

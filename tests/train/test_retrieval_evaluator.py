@@ -6,8 +6,7 @@ from likewise.data.column_names import ColumnNames
 from likewise.errors import BadInput
 from likewise.evaluate import EvaluationSettings, data_task
 from likewise.reranker import Reranker
-from likewise.train.evaluators import SpearmanEvaluator, load_evaluator
-from likewise.train.retrieval_evaluator import RetrievalEvaluator
+from likewise.train.evaluators import RetrievalEvaluator, SpearmanEvaluator, load_evaluator
 
 ANCHORS = ["a cat", "two dogs", "rain", "a cat", "the sun", "snow on a road", "an owl"]
 POSITIVES = ["the cat", "dogs", "it rains", "a kitten", "light", "cold and wet", "it rains"]

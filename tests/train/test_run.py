@@ -12,8 +12,9 @@ from likewise.errors import BadInput
 from likewise.runtime.writer_lock import WriterLock
 from likewise.train import TrainSettings, load_data, train
 from likewise.train.evaluators import load_evaluator
-from likewise.train.output.log import TIMING_FIELDS, read_log
+from likewise.train.output.callbacks import TIMING_FIELDS, read_log
 from likewise.train.run import training_job
+from tests.train.run_trainer import load
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
 COLUMNS = {"sentence1": "question", "sentence2": "answer", "score": "likeness/5"}
@@ -94,14 +95,14 @@ def test_a_folder_that_another_run_is_trained_into_is_refused(place):
 
 def test_a_finished_run_gives_the_model_its_weights(place):
     data = load_data("pairs.csv", "cosent", COLUMNS)
-    first, second = (TorchEmbedder.load("tiny", precision="fp32", device="cpu") for _ in range(2))
+    first, second = (load("tiny", precision="fp32") for _ in range(2))
     done = train(first, data, _settings(progress=False), output="out")
     again = train(second, data, _settings(progress=False), output="out")
     assert again == done and (first.encode(["a cat"]) == second.encode(["a cat"])).all()
 
 
 def test_without_an_output_the_model_is_trained_in_place_and_progress_can_be_silent(place, capsys):
-    embedder = TorchEmbedder.load("tiny", precision="fp32", device="cpu")
+    embedder = load("tiny", precision="fp32")
     before = embedder.encode(["a cat"])
     seen = []
     data = load_data("pairs.csv", "cosent", COLUMNS)

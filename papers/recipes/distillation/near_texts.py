@@ -17,8 +17,8 @@ from likewise.errors import BadInput
 from likewise.runtime.progress import show_progress
 from likewise.train.data.batch import Column, TrainingRows
 from likewise.train.data.schedule import DataSource
+from likewise.train.objectives.labelled_pairs import ordered_loss
 from likewise.train.objectives.objective import Loss, Matrix, Objective, Vectors
-from likewise.train.objectives.ranking import ordered_loss
 
 from .teacher import principal
 

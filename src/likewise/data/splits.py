@@ -24,17 +24,10 @@ SentencePairs = Sequence[tuple[str, str]]
 
 
 def folds(pairs: SentencePairs, k: int = 10, seed: int = 1111, group_aware: bool = False) -> Int[np.ndarray, " N"]:
-    """The fold, 0 to k − 1, that holds out each pair.
+    """The fold, 0 to k − 1, that holds out each pair of sentences.
 
-    Args:
-        pairs: N pairs of sentences.
-        k: the number of folds.
-        seed: the seed of the shuffle.
-        group_aware: no sentence is in two folds. Components are assigned, largest first, to the smallest fold; if one
-            is larger than an even fold, folds are uneven, and some may be empty.
-
-    Raises:
-        BadInput: there are fewer than two folds, or fewer pairs than folds.
+    If `group_aware`, no sentence is in two folds. Components are assigned, largest first, to the smallest fold; if one
+    is larger than an even fold, folds are uneven, and some may be empty.
     """
     if not 2 <= k <= len(pairs):
         raise BadInput(

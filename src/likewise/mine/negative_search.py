@@ -33,13 +33,8 @@ class SearchState:
         """Before the search."""
         counts = [np.zeros(rows, np.int64), np.zeros((rows, k), bool), np.zeros(rows, np.int64)]
         per_rule = [np.zeros(rules, np.int64) for _ in range(2)]
-        return cls(
-            np.full((rows, k), -1),
-            np.full((rows, k), np.nan, np.float32),
-            np.zeros(rows, np.float32),
-            *counts,
-            *per_rule,
-        )
+        scores = np.full((rows, k), np.nan, np.float32)
+        return cls(np.full((rows, k), -1), scores, np.zeros(rows, np.float32), *counts, *per_rule)
 
     @property
     def complete(self) -> Bool[np.ndarray, " N"]:

@@ -100,25 +100,16 @@ class RerankerFilter:
         pairs = [(self.anchors[rows[q]], self.candidates[candidates[q, i]]) for q, i in zip(*positions, strict=True)]
         own = [(self.anchors[row], self.positives[row]) for row in rows]
         key = (id(reranker), label)
-        self._score_new(reranker, key, list(dict.fromkeys((*pairs, *own))))
+        new = [pair for pair in dict.fromkeys((*pairs, *own)) if (*key, *pair) not in self._cache]
+        found = np.asarray(reranker.score(new, label=label), np.float32) if new else np.empty(0, np.float32)
+        if found.shape != (len(new),) or not np.isfinite(found).all():
+            raise BadInput(f"the reranker's scores of {len(new)} pairs are {found}; expected a finite number for each")
+        self._cache.update(((*key, *pair), float(score)) for pair, score in zip(new, found, strict=True))
         scores = np.full(candidates.shape, np.nan, np.float32)
         scores[positions] = [self._cache[(*key, *pair)] for pair in pairs]
         return scores, np.array([self._cache[(*key, *pair)] for pair in own], np.float32)
 
-    def _score_new(
-        self, reranker: ScoresPairs, key: tuple[int, int | str | None], pairs: Sequence[tuple[str, str]]
-    ) -> None:
-        """Score the pairs that are not in the cache."""
-        new = [pair for pair in pairs if (*key, *pair) not in self._cache]
-        if not new:
-            return
-        scores = np.asarray(reranker.score(new, label=key[1]), np.float32)
-        if scores.shape != (len(new),) or not np.isfinite(scores).all():
-            raise BadInput(f"the reranker's scores of {len(new)} pairs are {scores}; expected a finite number for each")
-        self._cache.update(((*key, *pair), float(score)) for pair, score in zip(new, scores, strict=True))
-
     def clear(self) -> None:
-        """Empty the cache."""
         self._cache.clear()
 
 

@@ -11,13 +11,14 @@ from jaxtyping import Float, Int
 from ..arrays.correlation import spearman
 from ..data.column_names import ColumnNames, numbers_of
 from ..data.datasets import load_dataset
+from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput
-from ..evaluate.statistics.significance import interval
+from ..evaluate.statistics.significance import interval, intervals
 from ..files import Table
 from ..reranker import Reranker
+from ..search import search
 from .data.sources import file_path
-from .retrieval_evaluator import RetrievalEvaluator
-from .step.trainable import Trainable
+from .step.trainable import Trainable, model_kind
 
 SCORED_PAIRS = ("sentence1", "sentence2", "score")
 LABELLED_PAIRS = ("sentence1", "sentence2", "label")
@@ -34,6 +35,9 @@ TEXT_PAIRS = (
 NUMBERS = ("score", "label", "similarity", "relatedness", "rating")
 """Names of the columns of scores and labels, each suggested for the other."""
 
+DEPTH = 10
+FOUND = "mrr@10"
+
 PairColumns = Mapping[str, Sequence[Any]]
 FinalScores = dict[str, dict[str, Any]]
 """By name: `value`, and where known `low` and `high` of the 95 % interval, and `n`, the number of items."""
@@ -49,11 +53,7 @@ class ReportsIntervals(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SpearmanEvaluator:
-    """Spearman's correlation of cosine similarity, or of a reranker's score, with the column `score` of pairs.
-
-    Raises:
-        BadInput: a column is missing, or all scores are the same.
-    """
+    """Spearman's correlation of cosine similarity, or of a reranker's score, with the column `score` of pairs."""
 
     columns: PairColumns
     name: str = "dev"
@@ -76,11 +76,7 @@ class SpearmanEvaluator:
 
 @dataclass(frozen=True, eq=False)
 class AccuracyEvaluator:
-    """The fraction of pairs `sentence1`, `sentence2` for which a reranker of several labels predicts their `label`.
-
-    Raises:
-        BadInput: a column is missing, or there are no pairs; when called: a label is not one of the model's.
-    """
+    """The fraction of pairs `sentence1`, `sentence2` for which a reranker of several labels predicts their `label`."""
 
     columns: PairColumns
     name: str = "dev"
@@ -102,6 +98,58 @@ class AccuracyEvaluator:
         return {name: {"value": value, "n": len(self.columns["label"])} for name, value in self(model).items()}
 
 
+@dataclass(frozen=True, eq=False)
+class RetrievalEvaluator:
+    """MRR@10 of an embedder: 1 / the place at which an anchor's first positive is found, 0 beyond the tenth, averaged.
+
+    The documents are all distinct texts of `positive`, and of every column whose name begins with `negative`; they are
+    ranked by cosine similarity, as by `likewise evaluate --data`.
+    """
+
+    columns: Mapping[str, Sequence[str]]
+    name: str = "dev"
+
+    def __post_init__(self) -> None:
+        if len(self._documents) < 2:
+            raise BadInput(f"{self.name}: all positives are the same text; expected two or more to choose from")
+
+    def __call__(self, model: Trainable) -> dict[str, float]:
+        return {f"{self.name} {FOUND}": float(self.reciprocal_ranks(model).mean())}
+
+    def final_scores(self, model: Trainable) -> dict[str, dict[str, Any]]:
+        """With a bootstrap interval over the anchors."""
+        rows = self.reciprocal_ranks(model)
+        (found,) = intervals([rows], statistic="mean")
+        return {f"{self.name} {FOUND}": {**asdict(found), "n": len(rows)}}
+
+    def reciprocal_ranks(self, model: Trainable) -> Float[np.ndarray, " N"]:
+        """For each distinct anchor 1 / the place of the first of its positives, 0 if it is beyond the tenth."""
+        if not isinstance(model, TorchEmbedder):
+            raise BadInput(
+                f"{self.name} has pairs without a score, which evaluate embedders; the model is a {model_kind(model)}. "
+                "Expected pairs with sentence1, sentence2 and score, such as stsb/dev"
+            )
+        relevant = self._relevant()
+        queries, documents = (
+            model.encode(texts, progress=False, overflow="truncate") for texts in (list(relevant), self._documents)
+        )
+        ranked = search(queries, documents, k=min(DEPTH, len(documents))).indices
+        rows = np.array([np.isin(row, positives) for row, positives in zip(ranked, relevant.values(), strict=True)])
+        return np.where(rows.any(1), 1 / (1 + rows.argmax(1)), 0.0)
+
+    def _relevant(self) -> dict[str, list[int]]:
+        number = {text: i for i, text in enumerate(self._documents)}
+        relevant: dict[str, list[int]] = {}
+        for anchor, positive in zip(self.columns["anchor"], self.columns["positive"], strict=True):
+            relevant.setdefault(anchor, []).append(number[positive])
+        return relevant
+
+    @property
+    def _documents(self) -> list[str]:
+        names = ["positive", *(name for name in self.columns if name.startswith("negative"))]
+        return list(dict.fromkeys(text for name in names for text in self.columns[name]))
+
+
 PairEvaluator: TypeAlias = SpearmanEvaluator | AccuracyEvaluator | RetrievalEvaluator
 
 
@@ -118,11 +166,8 @@ def load_evaluator(
         data: pairs with the columns sentence1, sentence2 and score, or anchor and positive; for a classifier of
             `labels` > 1, sentence1, sentence2 and label.
         columns: other names of columns: `ColumnNames({"sentence1": "question"})`.
-        training_columns: names that were given for the training data; used where `columns` is not given and they fit.
-        labels: of the model.
-
-    Raises:
-        BadInput: a column is missing, or the pairs are unusable.
+        training_columns: names that were given for the training data; used if `columns` is not given and they fit.
+        labels: how many the model has.
     """
     expected, name = LABELLED_PAIRS if labels > 1 else SCORED_PAIRS, str(data)
     path = file_path(data)
@@ -143,7 +188,7 @@ def load_evaluator(
 def _unscored_pairs(
     values: PairColumns, columns: ColumnNames | None, training_columns: ColumnNames | None, name: str
 ) -> dict[str, list[str]]:
-    """The columns of texts of pairs and triplets that have no score; empty where these are other data."""
+    """The columns of texts of pairs and triplets without a score; empty for other data."""
     renamed = (columns or (training_columns or ColumnNames()).applicable(values, UNSCORED_PAIRS)).rename(values)
     if "score" in renamed or not set(UNSCORED_PAIRS) <= set(renamed):
         return {}

@@ -17,10 +17,10 @@ from likewise.data.column_names import ColumnNames
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import read_rows
-from likewise.train.layers.multi_layer import multi_layer_embedder
 from likewise.train.objectives import CoSENT, Layerwise
-from likewise.train.output.log import TIMING_FIELDS, read_log
+from likewise.train.output.callbacks import TIMING_FIELDS, read_log
 from likewise.train.settings import TrainSettings
+from likewise.train.step.embedder_step import multi_layer_embedder
 from tests.train.run_trainer import run_trainer
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]

@@ -24,7 +24,7 @@ from likewise.train.objectives.labelled_pairs import Regression
 from likewise.train.settings import TrainSettings
 from likewise.train.step.trainable import backward, check_objective
 from tests.train.columns import TEXTS, batch_for, columns_for
-from tests.train.run_trainer import run_trainer
+from tests.train.run_trainer import load, run_trainer
 
 WRAPPED = {"widths": "8+32", "layers": "3"}
 """Another value than the default, for every setting of every objective; a setting that is missing here fails a test."""
@@ -93,7 +93,7 @@ def easy(objective):
 @pytest.fixture(scope="module")
 def embedder(folders):
     """Without heads: between vectors of one length, dot products and cosines are the same."""
-    whole = TorchEmbedder.load(folders("bert"), device="cpu")
+    whole = load(folders("bert"))
     return TorchEmbedder(whole.tokenizer, whole.encoder, whole.pooling, torch.nn.Sequential(), whole.manifest)
 
 
@@ -123,7 +123,7 @@ def test_a_setting_of_a_rerankers_objective_changes_what_is_learned(name, key, v
         columns["scores"] = np.random.default_rng(1).normal(size=(8, 2)).tolist()
 
     def learned(objective):
-        backbone = TorchEmbedder.load(folders("bert"), device="cpu")
+        backbone = load(folders("bert"))
         labels = [f"LABEL_{i}" for i in range(objective.num_labels)]
         model = PolyEncoder.start(backbone, 5) if objective.ALL_PAIRS else Reranker.start(backbone, labels, seed=0)
         return gradient(model, objective, TrainingRows.of(columns, objective).take(range(8)))
@@ -133,7 +133,7 @@ def test_a_setting_of_a_rerankers_objective_changes_what_is_learned(name, key, v
 
 def test_layers_of_the_command_line_train_so_many_layers_of_the_model(folders):
     """The gradient is the sum of those of the model's last three layers, each pooled as the model pools its last."""
-    model, objective = TorchEmbedder.load(folders("bert"), device="cpu"), parse_objective("contrastive:layers=3")
+    model, objective = load(folders("bert")), parse_objective("contrastive:layers=3")
     batch = batch_for(objective)
     found = gradient(model, objective, batch)
     parts, contrast = [], Contrast()
@@ -164,7 +164,7 @@ def _is(gradient):
 
 
 def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(own, tmp_path):
-    embedder, measured = TorchEmbedder.load(own(), device="cpu"), []
+    embedder, measured = load(own()), []
     objective = parse_objective("contrastive:layers=2")
     rows = TrainingRows.of(columns_for(objective), objective)
 
@@ -181,7 +181,7 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
     )
     assert measured == [(len(TEXTS), embedder.width)] * 3  # before the first step, and after each
     embedder.eval().save(tmp_path / "saved")
-    after = TorchEmbedder.load(tmp_path / "saved", device="cpu").encode(TEXTS)
+    after = load(tmp_path / "saved").encode(TEXTS)
     np.testing.assert_allclose(after, embedder.encode(TEXTS), atol=1e-6)
     assert np.abs(after - before).max() > 1e-6
 
@@ -190,31 +190,10 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
     ("spec", "table", "wrong"),
     [
         ("contrastive:layers=9", OBJECTIVES, "layers is 9; the model has 4 layers"),
-        ("contrastive:layers=0", OBJECTIVES, "layers is 0; expected 1 or more"),
-        ("contrastive:widths=0", OBJECTIVES, "expected distinct whole numbers above 0"),
         ("contrastive:widths=64", OBJECTIVES, "widths contains 64, but the model's vectors have 32"),
         ("ranking:layers=2", RERANKER_OBJECTIVES, "ranking has no option 'layers'"),
-        *(
-            (f"cosent:scale={value}", OBJECTIVES, "scale is .*; expected a finite number")
-            for value in ("0", "-20", "nan", "inf")
-        ),
-        ("angle:cosine_scale=0", OBJECTIVES, "cosine_scale is 0.0; expected a finite number above 0"),
-        ("angle:angle_scale=-1", OBJECTIVES, "angle_scale is -1.0; expected a finite number above 0"),
-        ("angle:cosine_weight=-1", OBJECTIVES, "cosine_weight is -1.0; expected a finite number of 0 or more"),
         ("angle:cosine_weight=0,angle_weight=0", OBJECTIVES, "both 0: there is nothing to learn"),
         ("angle:angle_weight=0,angle_scale=5", OBJECTIVES, "angle_scale is 5.0, but angle_weight=0 does not use it"),
-        ("margin-pairs:margin=0", OBJECTIVES, "margin is 0.0; expected a finite number above 0"),
-        ("triplet:margin=-1", OBJECTIVES, "margin is -1.0; expected a finite number of 0 or more"),
-        ("batch-triplets:margin=-1", OBJECTIVES, "margin is -1.0; expected a finite number of 0 or more"),
-        ("distillation:teacher_width=0", OBJECTIVES, "teacher_width is 0; expected the width of the teacher's vectors"),
-        (
-            "score-distillation:teacher_temperature=-1",
-            OBJECTIVES,
-            "teacher_temperature is -1.0; expected a finite number above",
-        ),
-        ("similarity-distillation:loss=mse,temperature=0.1", OBJECTIVES, "loss=mse does not use temperatures"),
-        ("tsdae:deletion_ratio=nan", OBJECTIVES, "deletion_ratio is 'nan'; expected a finite number"),
-        ("regression:temperature=inf", RERANKER_OBJECTIVES, "temperature is 'inf'; expected a finite number"),
     ],
 )
 def test_a_value_that_would_teach_nothing_or_the_opposite_is_refused(spec, table, wrong, embedder):
@@ -222,16 +201,8 @@ def test_a_value_that_would_teach_nothing_or_the_opposite_is_refused(spec, table
         check_objective(embedder, parse_objective(spec, table))
 
 
-def test_a_teachers_temperature_without_a_teachers_scores_is_refused():
-    objective = parse_objective("ranking:teacher_temperature=2", RERANKER_OBJECTIVES)
-    with pytest.raises(BadInput, match="no column scores of a teacher"):
-        TrainingRows.of(
-            {name: column for name, column in columns_for(objective).items() if name != "scores"}, objective
-        )
-
-
 def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
-    model = TorchEmbedder.load(folders("bert"), device="cpu")
+    model = load(folders("bert"))
     with pytest.raises(BadInput, match="must read the same layers"):
         Weighted([Layerwise(Regression(), 2), Regression()])
     with pytest.raises(BadInput, match=r"expected Layerwise\(Matryoshka"):
@@ -246,6 +217,6 @@ def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
 
 
 def test_a_model_that_pools_over_layers_is_refused(folders):
-    model = TorchEmbedder.load(folders("bert"), device="cpu", pooling="sbert-wk:start=1")
+    model = load(folders("bert"), pooling="sbert-wk:start=1")
     with pytest.raises(BadInput, match="no vector for each layer"):
         check_objective(model, parse_objective("contrastive:layers=2"))

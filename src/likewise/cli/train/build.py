@@ -8,7 +8,7 @@ from ...data.column_names import ColumnNames
 from ...train.data.schedule import DataSource
 from ...train.data.sources import load_data
 from ...train.evaluators import PairEvaluator, load_evaluator
-from ...train.output.run_folder import TrainingJob
+from ...train.output.record import TrainingJob
 from ...train.run import training_job
 from ..model_options import prepare_runtime, set_threads
 from .config import DataOptions, Kind, TrainCommand

@@ -69,12 +69,8 @@ def select_layers(
 ) -> LayerSelection:
     """Compare the means of up to `most` layers on plain texts; no labels are used.
 
-    Args:
-        embedder: of any engine; its pooling's reduction of tokens and its heads are kept.
-        texts: of the kind that will be encoded; the first 500 distinct ones of four tokens or more are used.
-        most: layers in a mean at most; with 12 blocks there are 377 means of up to three layers.
-        seed: of the tokens left out.
-        progress: as in `Embedder.encode`.
+    The first 500 distinct texts of four tokens or more are used; with 12 blocks there are 377 means of up to three
+    layers. The pooling's reduction of tokens and the heads of the embedder, of any engine, are kept.
     """
     most, reduce = whole_number("most", most), _linear_reduction(embedder)
     whole = _contents(embedder, texts)

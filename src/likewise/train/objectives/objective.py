@@ -78,11 +78,7 @@ class Objective(nn.Module):
         )
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        """Check all rows before training begins; columns have the names of `reads`.
-
-        Raises:
-            BadInput: nothing can be learned from them; the message names the row.
-        """
+        """Raise BadInput, naming the row, if the rows teach nothing; columns have the names of `reads`."""
 
     def initialize(self, width: int, vocabulary: int = 0) -> None:
         """Create the objective's own weights for a model with vectors of this width and this many token ids."""
