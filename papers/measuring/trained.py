@@ -59,7 +59,6 @@ class TrainedByRecipe:
         return {**known, "model": model_fingerprint(name), "tasks": sorted(measures)}
 
     def _result(self, given: Sequence[str], measures: Measures, quick: bool, folder: Path) -> ExperimentResult:
-        """Train or resume, and read what the recipe recorded."""
         run_list = folder / RUN_LIST
         recipe = import_module(f"..recipes.{self.recipe}", __package__)
         with redirect_stdout(sys.stderr):

@@ -76,7 +76,6 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
 def _cosines_of_folds(
     args: Namespace, way: str, folds: Sequence[TrainTestSplit], rows: TrainingRows, settings: TrainSettings
 ) -> np.ndarray:
-    """Cosines of all pairs, each by the model of its fold."""
     cosines = np.full(len(rows), np.nan)
     for number, (train_rows, test_rows) in enumerate(folds):
         file = folder_of(f"argument-similarity-{args.data}", args) / "folds" / way / f"{number:03}.json"

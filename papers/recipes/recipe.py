@@ -179,7 +179,6 @@ class Recipe:
         return record
 
     def _after(self, earlier: Mapping[str, Any]) -> "Recipe":
-        """This recipe as the second of two."""
         recipe = earlier["recipe"] or "training"
         rows, fingerprint = sum(one.get("rows") or 0 for one in earlier["data"]), earlier["model"]["fingerprint"][:8]
         return replace(
@@ -320,7 +319,6 @@ def named_shortly(name: str | Path) -> str:
 
 
 def _run_of(name: str) -> dict[str, Any]:
-    """The record of the finished run in the folder of this name, if there is one."""
     try:
         return read_object(locate(name) / RECORD)
     except ModelNotFound:

@@ -117,7 +117,6 @@ def _reasons(system: System, backbone: str, quick: bool) -> list[str]:
 
 
 def _recorded_rows(table: PaperTable, runs: Sequence[Line]) -> Iterator[dict[str, Any]]:
-    """Rows of training runs that are recorded elsewhere, for the table's recipes."""
     names = {KEYS.get(column, column): column for column in table.columns}
     systems = {system.name for system in table.systems}
     chosen = [line for line in distinct_runs(runs) if table.recorded(line) is not None]

@@ -133,7 +133,6 @@ def _report(search: NegativeSearch, state: SearchState, texts: int) -> MiningRep
 def _result(
     rows: Rows, candidates: list[str], search: NegativeSearch, state: SearchState, report: MiningReport
 ) -> MiningResult:
-    """The rows that have k negatives."""
     which = np.flatnonzero(state.complete)
     every = search.settings.missing == "error"
     if not len(which) or (every and len(which) < report.rows):

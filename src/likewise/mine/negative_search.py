@@ -112,7 +112,6 @@ class NegativeSearch:
         return CandidateBlock(rows, hits.indices, hits.scores, positive_scores, kept, self.known, self.reranker_filter)
 
     def _apply_rules(self, block: CandidateBlock) -> RuleOutcome:
-        """All rules, one after another."""
         not_positive, exhausted = block.kept, np.zeros(len(block.rows), bool)
         removed, available = [], []
         for rule in self.settings.all_rules:
@@ -126,7 +125,6 @@ class NegativeSearch:
         return RuleOutcome(block.kept, not_positive, exhausted, np.array(removed), np.array(available))
 
     def _is_done(self, outcome: RuleOutcome, depth: int) -> Bool[np.ndarray, " Q"]:
-        """Rows that have enough candidates, or no more to examine."""
         count = outcome.kept.sum(1)
         may_end = count >= self.settings.k if self.settings.missing == "fill" else np.ones(len(count), bool)
         enough = count >= self.settings.candidates_to_keep

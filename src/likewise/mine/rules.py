@@ -62,7 +62,6 @@ class KnownPositives:
 
     @cached_property
     def _pair_codes(self) -> Int[np.ndarray, " P"]:
-        """A number for each pair, in either order."""
         a, p = self.anchors, self.positives
         return np.unique(np.concatenate([a * len(self.forms) + p, p * len(self.forms) + a]))
 

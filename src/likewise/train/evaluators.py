@@ -17,6 +17,7 @@ from ..evaluate.statistics.significance import interval, intervals
 from ..files import Table
 from ..reranker import Reranker
 from ..search import search
+from .data.batch import checked_texts
 from .data.sources import file_path
 from .step.trainable import Trainable, model_kind
 
@@ -91,7 +92,9 @@ class AccuracyEvaluator:
             raise BadInput(
                 f"{self.name}, row {row}: the label is {gold[row]}, and the model has {len(model.labels)} labels"
             )
-        return {f"{self.name} accuracy": float((predict_labels(model, self.columns) == gold).mean())}
+        pairs = self.columns["sentence1"], self.columns["sentence2"]
+        predicted = model.logits(*pairs, progress=False, overflow="truncate").argmax(1)
+        return {f"{self.name} accuracy": float((predicted == gold).mean())}
 
     def final_scores(self, model: Reranker) -> FinalScores:
         """With the number of pairs."""
@@ -177,7 +180,7 @@ def load_evaluator(
     names = columns or (training_columns or ColumnNames()).applicable(values, expected)
     renamed = names.rename(values)
     _check_present(renamed, expected, name)
-    texts = {column: _checked_texts(renamed[column], column, name) for column in expected[:2]}
+    texts = {column: checked_texts(column, renamed[column], name) for column in expected[:2]}
     numbers = numbers_of(expected[2], renamed[expected[2]], names.labels if labels > 1 else ())
     if labels > 1:
         whole = [int(number) if float(number).is_integer() else number for number in numbers]
@@ -187,13 +190,13 @@ def load_evaluator(
 
 def _unscored_pairs(
     values: PairColumns, columns: ColumnNames | None, training_columns: ColumnNames | None, name: str
-) -> dict[str, list[str]]:
+) -> dict[str, Sequence[str]]:
     """The columns of texts of pairs and triplets without a score; empty for other data."""
     renamed = (columns or (training_columns or ColumnNames()).applicable(values, UNSCORED_PAIRS)).rename(values)
     if "score" in renamed or not set(UNSCORED_PAIRS) <= set(renamed):
         return {}
     wanted = [column for column in renamed if column in UNSCORED_PAIRS or column.startswith("negative")]
-    return {column: _checked_texts(renamed[column], column, name) for column in wanted}
+    return {column: checked_texts(column, renamed[column], name) for column in wanted}
 
 
 def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
@@ -206,12 +209,6 @@ def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
 def predict_scores(model: Trainable, columns: PairColumns) -> Float[np.ndarray, " N"]:
     """The model's score of each pair: an embedder's cosine similarity, or a reranker's score."""
     return model.pair_scores(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
-
-
-def predict_labels(reranker: Reranker, columns: PairColumns) -> Int[np.ndarray, " N"]:
-    """The number of the label that the reranker predicts for each pair."""
-    logits = reranker.logits(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
-    return np.asarray(logits.argmax(1))
 
 
 def gold_scores(columns: PairColumns, name: str) -> Float[np.ndarray, " N"]:
@@ -236,13 +233,6 @@ def gold_labels(columns: PairColumns, name: str) -> Int[np.ndarray, " N"]:
     return labels
 
 
-def _checked_texts(values: Sequence[Any], column: str, name: str) -> list[str]:
-    for i, value in enumerate(values):
-        if not isinstance(value, str):
-            raise BadInput(f"{name}, row {i}: {column} is {value!r}; expected a text")
-    return list(values)
-
-
 def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> None:
     missing = [column for column in expected if column not in columns]
     if missing:
@@ -256,10 +246,10 @@ def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> 
 def _rename_hint(columns: PairColumns, missing: Sequence[str]) -> str:
     """The columns that are probably meant; of pairs without a score or a label, an anchor and its positive."""
     texts = next((pair for pair in TEXT_PAIRS if set(pair) <= set(columns)), ("COLUMN", "COLUMN"))
-    number = next((column for column in NUMBERS if column in columns), "")
+    number = next((column for column in NUMBERS if column in columns), "COLUMN")
     if missing[-1] == "score" and len(columns) == len(UNSCORED_PAIRS):
         texts = SCORED_PAIRS[:2] if set(SCORED_PAIRS[:2]) <= set(columns) else texts
-        meant = dict(zip(UNSCORED_PAIRS, texts, strict=True))
-        return "Rename columns with --dev-columns " + ",".join(f"{name}={column}" for name, column in meant.items())
-    meant = dict.fromkeys(missing, number or "COLUMN") | dict(zip(SCORED_PAIRS[:2], texts, strict=True))
+        missing, meant = UNSCORED_PAIRS, dict(zip(UNSCORED_PAIRS, texts, strict=True))
+    else:
+        meant = dict.fromkeys(missing, number) | dict(zip(SCORED_PAIRS[:2], texts, strict=True))
     return "Rename columns with --dev-columns " + ",".join(f"{column}={meant[column]}" for column in missing)

@@ -112,7 +112,6 @@ def _part_outputs(
     path: Path | None,
     metadata: Mapping[str, Any],
 ) -> dict[str, np.ndarray]:
-    """The outputs for some rows, from the file of this part if it exists."""
     if path is not None and path.exists():
         return {name: np.asarray(values) for name, values in _read_parquet(path, metadata).items() if name in names}
     outputs = {name: np.asarray(TEACHER_OUTPUTS[name](teacher, texts, request), np.float32) for name in names}
@@ -243,7 +242,6 @@ def _parts_folder(file: Path) -> Path:
 
 
 def _check_storable(file: Path, texts: Texts) -> None:
-    """Refuse what cannot be stored, before anything is computed."""
     if file.suffix.lower() != ".parquet":
         raise BadInput(f"{file} ends in {file.suffix!r}; expected .parquet")
     _pyarrow(file)
@@ -268,7 +266,6 @@ def _arrow_column(pa: Any, values: Any) -> Any:
 
 
 def _read_parquet(path: Path, metadata: Mapping[str, Any]) -> Columns:
-    """The columns of a file that was computed from exactly this."""
     pa, pq = _pyarrow(path)
     try:
         table = pq.read_table(path)

@@ -194,7 +194,6 @@ class _TrainingLoop:
         return result
 
     def _clip(self, batch: Batch) -> float:
-        """Clip the gradients; returns their norm before that."""
         norm = float(nn.utils.clip_grad_norm_(self.state.parameters, self.settings.max_grad_norm or math.inf))
         if not math.isfinite(norm):
             self._diverged(batch, norm, "norm of the gradient")
@@ -211,7 +210,6 @@ class _TrainingLoop:
         return scores
 
     def _scores(self) -> Mapping[str, float]:
-        """The main process's evaluation, in all processes."""
         scores: Mapping[str, float] = self.processes.broadcast(self._local_scores() if self.processes.is_main else None)
         if not scores:
             raise BadInput("the evaluator returned no score; expected a dictionary with at least one")

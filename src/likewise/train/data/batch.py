@@ -185,11 +185,11 @@ def _check_names(
         raise BadInput(f"{name} reads {described}; it would not read the column {', '.join(unread)}: leave it out")
 
 
-def checked_texts(name: str, values: Column) -> Sequence[str]:
-    """The column, if all of its values are texts."""
+def checked_texts(name: str, values: Column, where: str = "") -> Sequence[str]:
+    """The column, if all of its values are texts; `where` says which data it is of."""
     for i, value in enumerate(values):
         if not isinstance(value, str):
-            raise BadInput(f"row {i}: {name} is {value!r}; expected a text")
+            raise BadInput(f"{where}{', ' if where else ''}row {i}: {name} is {value!r}; expected a text")
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 

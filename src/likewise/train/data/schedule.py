@@ -82,7 +82,6 @@ class BatchSchedule:
         return int(random.choice(len(self.sources), p=shares / shares.sum()))
 
     def _read(self, k: int, position: int) -> Iterator[Batch]:
-        """The batches of one source from this position on, without end."""
         rows, size = self.sources[k].rows, self.batch_size
         if isinstance(rows, Stream):
             yield from rows.batches(size, position * size)

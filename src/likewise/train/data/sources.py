@@ -152,7 +152,6 @@ def _loaded_columns(data: Any) -> tuple[ColumnValues, bool]:
 def _prepared(
     values: ColumnValues, objective: Objective, columns: ColumnNames, only_read: bool
 ) -> Mapping[str, list[Any]]:
-    """The columns under the names that the objective reads, as texts and numbers."""
     if not values or not any(len(column) for column in values.values()):
         raise BadInput("the data have no rows")
     reads = objective.reads()

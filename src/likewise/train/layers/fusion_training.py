@@ -275,7 +275,6 @@ def _train_candidates(
 def _train_epochs(
     scorer: _HeldOutScorer, change: _PoolingChange, training: Examples, strength: float, settings: FusionSettings
 ) -> Iterator[int]:
-    """Train, yielding the number of passes after each."""
     optimizer = torch.optim.AdamW(change.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
     generator = np.random.default_rng(settings.seed)
     batches = max(1, len(training) // settings.batch_size)

@@ -129,7 +129,6 @@ def _score(embedder: Embedder, vectors: LayerVectors, layers: tuple[int, ...], r
 
 
 def _contents(embedder: Embedder, texts: Sequence[str]) -> list[list[int]]:
-    """The tokens of the texts that are used, as far as the model reads them."""
     tokenizer, contents = embedder.tokenizer, list[list[int]]()
     for chunk in text_chunks(list(dict.fromkeys(texts))):
         read = (ids[: tokenizer.max_content_length] for ids in tokenizer.token_ids(chunk))
@@ -145,7 +144,6 @@ def _contents(embedder: Embedder, texts: Sequence[str]) -> list[list[int]]:
 
 
 def _shortened(ids: list[int], drawn: random.Random) -> list[int]:
-    """A text's tokens with a fifth of them, one at least, left out."""
     left_out = {*drawn.sample(range(len(ids)), max(1, round(LEFT_OUT * len(ids))))}
     return [token for i, token in enumerate(ids) if i not in left_out]
 

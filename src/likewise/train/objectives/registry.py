@@ -154,7 +154,6 @@ def objective_options(name: str, table: ObjectiveTable = OBJECTIVES) -> dict[str
 
 
 def _suggestions(name: str, known: Mapping[str, Any]) -> str:
-    """The nearest name, if one is near, and all names."""
     near = difflib.get_close_matches(name, known)
     return (f"did you mean {near[0]}? " if near else "") + f"expected one of {', '.join(known)}"
 
@@ -260,7 +259,6 @@ def _column_list(reads: InputColumns) -> str:
 
 
 def _option_list(entry: ObjectiveEntry) -> str:
-    """The options as the command line spells them, with their defaults."""
     parameters = inspect.signature(entry.build).parameters
     defaults = [f"{name}={_spelled(p.default)}" for name, p in parameters.items() if p.default is not p.empty]
     return ", ".join(defaults) or "–"
