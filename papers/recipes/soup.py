@@ -1,7 +1,7 @@
 """A model soup: the mean of the weights of several runs from one start (Wortsman et al. 2022, the uniform soup).
 
-The runs have other seeds, so that they read rows in another order; where a run is a part of a pass, other rows. What
-one of them learned by chance the others did not, and the mean has less of it, in one model that is no larger.
+The runs have different seeds, so they read the rows in different orders, and different rows if a run is shorter than a
+pass. The mean keeps less of what each run learned by chance, in a single model that is no larger.
 """
 
 from collections.abc import Mapping

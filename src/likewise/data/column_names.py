@@ -32,7 +32,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """How a file's columns become those that are read."""
+    """How a file's columns get the names that are read."""
 
     names: Mapping[str, str] = field(default_factory=dict)  # name: column of the file; "score": "similarity/5" scales
     labels: Sequence[str] = NLI_LABELS  # label texts; a label's number is its position
@@ -141,7 +141,7 @@ def _parsed_condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
 
 
 def _satisfies(compare: Callable[[Any, Any], bool], value: str, cell: Any) -> bool:
-    """Compared as numbers where both are numbers, else as texts."""
+    """Compare as numbers if both are numbers, else as texts."""
     try:
         return compare(float(cell), float(value))
     except (TypeError, ValueError):

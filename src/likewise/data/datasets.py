@@ -59,7 +59,7 @@ class LoadedDataset:
 
 
 def read_dataset(name: str) -> DatasetColumns:
-    """The columns of a data set such as "stsb/test": those in the catalogue, and any others the file has.
+    """The columns of a data set such as "stsb/test": the ones in the catalogue, and any others the file has.
 
     Scores are numbers; rows without one are left out, and a warning counts them.
     """
@@ -97,7 +97,7 @@ def dataset_names() -> Iterator[str]:
 
 
 def dataset_entry(name: str) -> tuple[Dataset | None, DatasetFile]:
-    """The catalogue's entry for a name; for your own file there is none."""
+    """The catalogue's entry for a name; your own files have none."""
     dataset = DATASETS.get(name.split("/")[0])
     file = dataset.files.get(name.partition("/")[2]) if dataset else None
     return dataset, file or DatasetFile(())

@@ -85,7 +85,7 @@ def without_leaks(
     by: Literal["texts", "pairs"] = "texts",
     punctuation: bool = True,
 ) -> dict[str, list[object]]:
-    """The rows that do not leak: none of their texts (or, by pairs, none of their pairs) occurs in any of `against`.
+    """The rows without a text (or, by pairs, without a pair) that occurs in any of `against`.
 
     The remaining rows have no leak of that kind and keep their order.
     """

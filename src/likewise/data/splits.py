@@ -58,7 +58,7 @@ def train_test_splits(fold: Int[np.ndarray, " N"]) -> Iterator[TrainTestSplit]:
 
 
 def without_shared_sentences(pairs: SentencePairs, split: TrainTestSplit) -> TrainTestSplit:
-    """The same test pairs, with only those training pairs that share no sentence with them."""
+    """The same test pairs, and the training pairs that share no sentence with them."""
     train, test = split
     test_sentences = _sentences(pairs, test)
     return np.array([i for i in train.tolist() if test_sentences.isdisjoint(pairs[i])], int), test

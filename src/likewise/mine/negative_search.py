@@ -17,7 +17,7 @@ DEPTH_FACTOR = 4  # how many times as many are examined next, for rows that need
 
 @dataclass(frozen=True, eq=False)
 class SearchState:
-    """The negatives of all N rows so far; −1 where there are none."""
+    """The negatives of all N rows so far; −1 marks a missing one."""
 
     indices: Int[np.ndarray, "N k"]
     scores: Float[np.ndarray, "N k"]
@@ -133,7 +133,7 @@ class NegativeSearch:
     def _choose(
         self, row: int, kept: Int[np.ndarray, " p"], not_positive: Int[np.ndarray, " u"]
     ) -> Int[np.ndarray, " c"]:
-        """Positions of up to k candidates, those that the rules kept before those that fill up."""
+        """Positions of up to k candidates: first the ones that the rules kept, then the ones that fill up."""
         settings = self.settings
         if len(kept) >= settings.k:
             generator = np.random.default_rng([settings.seed, row])

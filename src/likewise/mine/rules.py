@@ -42,7 +42,7 @@ class KnownPositives:
 
     @cached_property
     def group(self) -> Int[np.ndarray, " F"]:
-        """A number for each form, equal where pairs connect them: a–b and b–c put a and c into one group."""
+        """A number for each form; forms that pairs connect share one: a–b and b–c put a and c into one group."""
         pairs = zip(self.anchors.tolist(), self.positives.tolist(), strict=True)
         representative = {form: form for form in self.forms}
         for group in connected_components((self.forms[a], self.forms[p]) for a, p in pairs):
@@ -130,7 +130,7 @@ class Rule(ABC):
 
     @abstractmethod
     def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
-        """Which candidates stay; the answer counts only for those that the rules before kept."""
+        """Which candidates stay; the answer counts only for candidates that earlier rules kept."""
 
     def ends(self, block: CandidateBlock) -> Bool[np.ndarray, " Q"]:
         """Whether no farther candidate of the row can be kept, so that the search can stop."""
@@ -215,7 +215,7 @@ class ScoreBetween(Rule):
     high: float = math.inf
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high:  # nor where one is NaN
+        if not self.low <= self.high:  # also refuses NaN
             raise BadInput(f"{self} removes every candidate; expected low ≤ high")
 
     def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
@@ -227,7 +227,7 @@ class ScoreBetween(Rule):
 
 @dataclass(frozen=True, eq=False)
 class RerankerScoreBelow(Rule):
-    """A rule about scores, applied to those of a reranker, which reads the anchor and the candidate together.
+    """A rule about scores, applied to the scores of a reranker, which reads the anchor and the candidate together.
 
     >>> RerankerScoreBelow(reranker, ScoreBetween(high=0.3))  # doctest: +SKIP
     >>> RerankerScoreBelow(reranker, BelowPositive(margin=0.2))  # doctest: +SKIP

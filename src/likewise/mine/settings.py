@@ -43,7 +43,7 @@ class MiningSettings:
 
     k: int = 1
     rules: Sequence[Rule] = (ExcludeKnownPositives(), BelowPositive(ratio=DEFAULT_RATIO))
-    """Each sees what those before it kept; `ExcludeKnownPositives()` comes first if none is among them."""
+    """Each sees what the rules before it kept; `ExcludeKnownPositives()` comes first if none is among them."""
     strategy: str = "top"
     """Which of the kept candidates become negatives: `"top"` the nearest, `"random"` any, `"spread"` near to far."""
     pool_size: int = 100  # `"random"` and `"spread"` choose among this many of the kept candidates, the nearest

@@ -41,7 +41,7 @@ FOUND = "mrr@10"
 
 PairColumns = Mapping[str, Sequence[Any]]
 FinalScores = dict[str, dict[str, Any]]
-"""By name: `value`, and where known `low` and `high` of the 95 % interval, and `n`, the number of items."""
+"""By name: `value` and, if known, `low` and `high` of the 95 % interval and `n`, the number of items."""
 
 
 @runtime_checkable
@@ -200,7 +200,7 @@ def _unscored_pairs(
 
 
 def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
-    """The scores of a finished model by an evaluator, with intervals where it reports them."""
+    """The scores of a finished model by an evaluator, with intervals if it reports them."""
     if isinstance(evaluator, ReportsIntervals):
         return evaluator.final_scores(model)
     return {} if evaluator is None else {name: {"value": float(value)} for name, value in evaluator(model).items()}

@@ -104,7 +104,7 @@ class AdamWithoutCorrection(torch.optim.Optimizer):
 
 
 class EMA:
-    """mean ← d · mean + (1 − d) · weights after each step, where d = min(decay, (1 + step) / (10 + step)).
+    """mean ← d · mean + (1 − d) · weights after each step, with d = min(decay, (1 + step) / (10 + step)).
 
     The smaller d of the first steps forgets the initial weights sooner, as in TensorFlow's ExponentialMovingAverage.
     """

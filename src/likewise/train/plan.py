@@ -13,7 +13,7 @@ from .step.processes import SINGLE_PROCESS, Processes
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps of a run. `steps_per_epoch` is None where the length of the data is unknown (a stream)."""
+    """The steps of a run. `steps_per_epoch` is None if the length of the data is unknown (a stream)."""
 
     max_steps: int
     steps_per_epoch: float | None

@@ -48,7 +48,7 @@ class BestModel:
 class RunState:
     """Everything that a checkpoint must hold for a run to continue as if it had not stopped."""
 
-    weights: Mapping[str, nn.Parameter]  # those that are trained
+    weights: Mapping[str, nn.Parameter]  # only the trained ones
     objectives: Sequence[Objective]
     optimizer: torch.optim.Optimizer
     ema: EMA | None
@@ -65,7 +65,7 @@ class RunState:
 
     @property
     def evaluated_weights(self) -> Mapping[str, Tensor]:
-        """The weights that are evaluated and saved: the moving average, where there is one."""
+        """The weights that are evaluated and saved: the moving average, if there is one."""
         return self.weights if self.ema is None else self.ema.mean
 
     def keep_best(self) -> None:
@@ -95,7 +95,7 @@ class RunState:
         state = checkpoint.state
         self.step, self.seconds, self.initial_scores = state["step"], state["seconds"], state["initial_scores"]
         self.best.restore(state["best"], others.get("best"), device)
-        if tokens is None:  # the saved one may have been halved where memory ran out
+        if tokens is None:  # the saved one may have been halved when memory ran out
             self.token_budget.tokens = state["max_tokens_per_step"]
 
 

@@ -27,7 +27,7 @@ class Setting:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words it may be; empty where it is not a choice of words."""
+        """The words it may be; empty if it is not a choice of words."""
         return get_args(self.kind) if get_origin(self.kind) is Literal else ()
 
 

@@ -41,7 +41,7 @@ class Batch:
         return Batch(texts, {name: values[torch.tensor(rows)] for name, values in self.numbers.items()})
 
     def gather(self, processes: Processes) -> "Batch":
-        """The joined batch: numbers and text ids of all processes; texts are those of this process only."""
+        """The joined batch: numbers and text ids of all processes; texts are only this process's."""
         if processes.count == 1:
             return self
         numbers = {
@@ -102,7 +102,7 @@ class TrainingRows:
         return len(next(iter(self.texts.values())))
 
     def order(self, batch_size: int, random: np.random.Generator) -> Int[np.ndarray, " N"]:
-        """All rows once, to be cut into batches: at random, or in groups of equal numbers where those are needed."""
+        """All rows once, to be cut into batches: at random, or in groups of equal numbers if those are needed."""
         if self.group_column is None:
             return random.permutation(len(self))
         return group_by_label(self.numbers[self.group_column], self.group_size, batch_size, random)
@@ -200,7 +200,7 @@ def _numbers(name: str, values: Column, reads: InputColumns) -> NumberArray:
         expected = "a list of numbers, of the same length in every row" if axes == 2 else "one number"
         raise BadInput(f"row 0: {name} is of shape {numbers.shape[1:]}; expected {expected}")
     with np.errstate(invalid="ignore"):
-        sums = numbers if axes == 1 else numbers.sum(1, dtype=np.float64)  # not finite where one of them is not
+        sums = numbers if axes == 1 else numbers.sum(1, dtype=np.float64)  # not finite if one of the numbers is not
     bad = np.flatnonzero(~np.isfinite(sums))
     if len(bad):
         raise BadInput(f"row {int(bad[0])}: {name} is {numbers[bad[0]]}; expected a finite number")
@@ -263,7 +263,7 @@ def _label_groups(labels: Shaped[np.ndarray, " N"], group_size: int, random: np.
     edges = np.flatnonzero(np.diff(labels[by_label])) + 1
     groups, times = [], []
     for rows in np.split(by_label, edges):
-        parts = np.array_split(rows, max(1, min(-(-len(rows) // group_size), len(rows) // 2)))  # none of one row
+        parts = np.array_split(rows, max(1, min(-(-len(rows) // group_size), len(rows) // 2)))  # no group of one row
         groups.extend(parts)
         times.extend(((np.arange(len(parts)) + random.random(len(parts))) / len(parts)).tolist())
     return [groups[i] for i in np.argsort(times, kind="stable")]

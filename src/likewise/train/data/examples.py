@@ -99,7 +99,7 @@ def _constant(part: Examples) -> bool:
 
 
 def _groups(rows: Int[np.ndarray, "N c"]) -> Int[np.ndarray, " N"]:
-    """A group number for each example, equal where sentences link them."""
+    """A group number for each example; examples linked by sentences have the same one."""
     linked = DisjointSets[int]()
     for first, *others in rows.tolist():
         for other in others:

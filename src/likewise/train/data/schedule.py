@@ -57,7 +57,7 @@ class BatchSchedule:
 
     @property
     def batches_per_epoch(self) -> int | None:
-        """Batches in one pass over everything; None where a stream is among the data."""
+        """Batches in one pass over everything; None if a stream is among the data."""
         counts = [_count(s.rows, self.batch_size) for s in self.sources if isinstance(s.rows, TrainingRows)]
         return sum(counts) if len(counts) == len(self.sources) else None
 

@@ -164,7 +164,7 @@ def _prepared(
 
 
 def _names_read(renamed: Mapping[str, list[Any]], objective: Objective, columns: ColumnNames) -> set[str]:
-    """The columns that the objective reads: by name, or where no name fits, the first columns of texts."""
+    """The columns that the objective reads: by name, or, if no name fits, the first columns of texts."""
     reads = objective.reads()
     numeric = {*reads.numbers, *reads.optional}
     if set(reads.texts) <= set(renamed):

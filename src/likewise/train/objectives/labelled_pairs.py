@@ -70,7 +70,7 @@ class Regression(Objective):
 
 
 class MarginPairs(Objective):
-    """½ mean of d² where the label is 1, of max(margin − d, 0)² where it is 0 (Hadsell, Chopra and LeCun 2006).
+    """½ mean of d² for label 1 and of max(margin − d, 0)² for label 0 (Hadsell, Chopra and LeCun 2006).
 
     `online` counts hard pairs only: positives farther apart than the batch's nearest negatives, and negatives nearer
     than its farthest positives. A batch with labels of one kind counts in full.

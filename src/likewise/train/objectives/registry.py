@@ -26,7 +26,7 @@ class ObjectiveEntry:
     build: Callable[..., Objective]
     purpose: str
     paper: str
-    sentence_transformers: str  # the name of its class there, or of the nearest; "" where there is none
+    sentence_transformers: str  # its class there, or the nearest one; "" if there is none
 
 
 ObjectiveTable = Mapping[str, ObjectiveEntry]

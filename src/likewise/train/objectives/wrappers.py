@@ -83,8 +83,9 @@ class Matryoshka(_MultiView):
 class Layerwise(_MultiView):
     """Any objective at several layers at once, so that lower layers are useful alone (Li et al. 2024, 2D Matryoshka).
 
-    Its vectors are those of the model's last `layers` layers, concatenated, the lowest first, as are the weights;
-    training reads them from any model that pools one layer. Around a `Matryoshka`, it trains all widths of each layer.
+    It reads the vectors of the model's last `layers` layers, concatenated, the lowest first; weights are in the same
+    order. Any model that pools one layer can be trained with it. Around a `Matryoshka`, it trains
+    all widths of each layer.
     """
 
     def __init__(self, objective: Objective, layers: int, weights: Sequence[float] | None = None) -> None:

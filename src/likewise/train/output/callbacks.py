@@ -68,7 +68,7 @@ class Log:
 
 
 def read_log(path: Path) -> list[LogLine]:
-    """The lines of a log, up to one that a killed process left incomplete; none if there is no log."""
+    """The lines of a log, up to one that a killed process left incomplete; empty if there is no log."""
     lines: list[LogLine] = []
     if not path.exists():
         return lines

@@ -82,7 +82,7 @@ def _kind(record: Mapping[str, Any]) -> str:
 
 
 def _only_here(record: Mapping[str, Any]) -> list[str]:
-    """Why sentence-transformers cannot read the model; empty where it can."""
+    """Why sentence-transformers cannot read the model; empty if it can."""
     if _kind(record) == "PolyEncoder":
         return ["its late combination of the texts"]
     return list(record["model"]["only_likewise"] if _kind(record) == "Embedder" else ())

@@ -141,7 +141,7 @@ def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: M
     write_provenance(folder, job.provenance)  # after the model, which is saved with that of its backbone
     with atomic_file(folder / "README.md") as partial:
         partial.write_text(model_card(record, folder.resolve().name), "utf-8")
-    if (folder / LOG).exists():  # a soup has those of its runs
+    if (folder / LOG).exists():  # a soup has only the logs of its runs
         _draw_curve(folder)
     write_record(folder, record)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)

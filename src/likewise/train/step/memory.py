@@ -1,4 +1,4 @@
-"""A step in parts that fit into memory: where memory runs out, the same step again in smaller parts.
+"""A step in parts that fit into memory: if memory runs out, the same step is repeated in smaller parts.
 
 What a step consists of differs between an embedder, a cross-encoder and a poly-encoder; when it is repeated does not.
 """
@@ -64,7 +64,7 @@ class SplittableStep:
 def retry_smaller(
     model: nn.Module, objective: nn.Module, step: SplittableStep, budget: TokenBudget, processes: Processes
 ) -> StepResult:
-    """Compute the step, in smaller parts where memory runs out here; and again where it does so later elsewhere.
+    """Compute the step; repeat it in smaller parts if memory runs out here, and as it is if memory runs out elsewhere.
 
     If memory runs out before the results are gathered, no other process is affected. If it does so after, all
     processes repeat the step, since each needs the part of the others.
