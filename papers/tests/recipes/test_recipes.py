@@ -154,7 +154,7 @@ def test_every_recipe_is_tried_and_told_of():
         "near_texts",
         "bundle",
     }
-    shared_by_recipes |= {"soup", "prune_inner_units"}
+    shared_by_recipes |= {"soup"}
     files = set(PLACES) - shared_by_recipes
     page = (ROOT / "docs" / "recipes.md").read_text()
     assert files == set(RECIPES) and all(f"python -m {PLACES[name]} " in page for name in files)

@@ -17,7 +17,7 @@ from ..evaluate.statistics.significance import interval, intervals
 from ..files import Table
 from ..reranker import Reranker
 from ..search import search
-from .data.batch import checked_texts
+from .data.batch import text_column
 from .data.sources import file_path
 from .step.trainable import Trainable, model_kind
 
@@ -180,7 +180,7 @@ def load_evaluator(
     names = columns or (training_columns or ColumnNames()).applicable(values, expected)
     renamed = names.rename(values)
     _check_present(renamed, expected, name)
-    texts = {column: checked_texts(column, renamed[column], name) for column in expected[:2]}
+    texts = {column: text_column(column, renamed[column], name) for column in expected[:2]}
     numbers = numbers_of(expected[2], renamed[expected[2]], names.labels if labels > 1 else ())
     if labels > 1:
         whole = [int(number) if float(number).is_integer() else number for number in numbers]
@@ -196,7 +196,7 @@ def _unscored_pairs(
     if "score" in renamed or not set(UNSCORED_PAIRS) <= set(renamed):
         return {}
     wanted = [column for column in renamed if column in UNSCORED_PAIRS or column.startswith("negative")]
-    return {column: checked_texts(column, renamed[column], name) for column in wanted}
+    return {column: text_column(column, renamed[column], name) for column in wanted}
 
 
 def final_scores(evaluator: Any, model: Trainable) -> FinalScores:

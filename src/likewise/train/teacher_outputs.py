@@ -32,7 +32,7 @@ from ..reranker import Reranker
 from ..runtime.atomic_files import atomic_file
 from ..runtime.installation import missing_extra
 from ..runtime.progress import Progress, show_progress
-from .data.batch import checked_texts
+from .data.batch import text_column
 from .objectives import Objective
 from .output.checkpoint import first_difference
 
@@ -216,7 +216,7 @@ def _text_columns(columns: Mapping[str, Sequence[Any]], objective: Objective) ->
     sizes = {name: len(values) for name, values in texts.items()}
     if len(set(sizes.values())) > 1 or not any(sizes.values()):
         raise BadInput(f"expected columns of one length, at least one row; found {sizes}")
-    return {name: checked_texts(name, values) for name, values in texts.items()}
+    return {name: text_column(name, values) for name, values in texts.items()}
 
 
 def _metadata(

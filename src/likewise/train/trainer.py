@@ -25,7 +25,7 @@ from .data.batch import Batch, TrainingRows
 from .data.schedule import BatchSchedule, DataSource
 from .data.sources import rows_digest
 from .optimizer import EMA, learning_rate_factor, make_optimizer
-from .output.checkpoint import as_json
+from .output.checkpoint import through_json
 from .plan import Plan, check_evaluated
 from .run_state import RunCheckpoints, RunState
 from .settings import TrainSettings
@@ -265,7 +265,7 @@ class _TrainingLoop:
             "processes": self.processes.count,
             "frozen": self._frozen_digest(),
         }
-        return as_json(identity)
+        return through_json(identity)
 
     def _frozen_digest(self) -> str | None:
         """A digest of the weights that are not trained, which no checkpoint holds."""

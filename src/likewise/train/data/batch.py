@@ -92,7 +92,7 @@ class TrainingRows:
         lengths = {name: len(values) for name, values in (texts | numbers).items()}
         if len(set(lengths.values())) > 1 or not any(lengths.values()):
             raise BadInput(f"expected columns of one length with at least one row; found {lengths}")
-        text_columns = {name: checked_texts(name, values) for name, values in texts.items()}
+        text_columns = {name: text_column(name, values) for name, values in texts.items()}
         number_columns = {name: _numbers(name, values, reads) for name, values in numbers.items()}
         if complete:
             objective.check(text_columns, number_columns)
@@ -185,7 +185,7 @@ def _check_names(
         raise BadInput(f"{name} reads {described}; it would not read the column {', '.join(unread)}: leave it out")
 
 
-def checked_texts(name: str, values: Column, where: str = "") -> Sequence[str]:
+def text_column(name: str, values: Column, where: str = "") -> Sequence[str]:
     """The column, if all of its values are texts; `where` says which data it is of."""
     for i, value in enumerate(values):
         if not isinstance(value, str):

@@ -91,7 +91,7 @@ def clear_checkpoints(root: Path) -> None:
         shutil.rmtree(folder)
 
 
-def as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+def through_json(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values as reading them from a JSON file would give them."""
     result: dict[str, Any] = json.loads(json.dumps(values))
     return result

@@ -23,7 +23,7 @@ from ..settings import TrainSettings
 from ..step.trainable import Trainable, model_kind, training_strategy
 from ..step_state import TrainResult
 from ..trainer import Evaluator
-from .checkpoint import as_json
+from .checkpoint import through_json
 
 RECORD = "run.json"
 
@@ -46,7 +46,7 @@ class TrainingJob:
     def run_identity(self) -> dict[str, Any]:
         """What must be equal for a finished run to be the same."""
         objectives = [source.objective.describe() for source in self.sources]
-        return as_json({**self.identity, "run": self.settings.identity(), "objectives": objectives})
+        return through_json({**self.identity, "run": self.settings.identity(), "objectives": objectives})
 
 
 def training_record(job: TrainingJob, result: TrainResult, scores: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,8 +62,8 @@ def training_record(job: TrainingJob, result: TrainResult, scores: Mapping[str, 
             **training_strategy(model).record(model),
         },
         "data": [dict(one) for one in job.data],
-        "run": as_json(asdict(job.settings)),
-        "result": as_json(asdict(result)),
+        "run": through_json(asdict(job.settings)),
+        "result": through_json(asdict(result)),
         "scores": dict(scores),
         "leaks": list(job.leaks),
         "machine": machine_description(model.device),
