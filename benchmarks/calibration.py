@@ -81,7 +81,7 @@ def of_questions(embedder: Embedder, name: str) -> dict[str, Any]:
     held_out = shuffle.permutation(sorted(later)).tolist()[:TEXTS]
     vectors = encoded(embedder, held_out)
     cosines = [
-        embedder.pair_scores(*([side[i] for i in some] for side in sides), progress=False)
+        embedder.pair_scores(*([side[i] for i in some] for side in sides), show_progress_bar=False)
         for some in (range(half), rows)
     ]
     positive = labels[rows] == 1
@@ -94,7 +94,7 @@ def of_questions(embedder: Embedder, name: str) -> dict[str, Any]:
 
 
 def encoded(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
-    return embedder.encode(texts, normalize=True, overflow="truncate", progress=False)
+    return embedder.encode(texts, normalize_embeddings=True, overflow="truncate", show_progress_bar=False)
 
 
 def calibrated(embedder: Embedder, name: str, vectors: np.ndarray) -> Calibration:

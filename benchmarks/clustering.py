@@ -39,7 +39,7 @@ def sentences(count: int) -> list[str]:
 def contenders(vectors: np.ndarray, method: str, condensed: np.ndarray) -> dict[str, Callable[[], np.ndarray]]:
     """Ours from vectors; the others from distances."""
     found = {
-        "likewise": lambda: linkage(vectors, method, progress=False),
+        "likewise": lambda: linkage(vectors, method, show_progress_bar=False),
         "scipy, from distances": lambda: scipy.cluster.hierarchy.linkage(condensed, method),
     }
     if find_spec("fastcluster"):
@@ -64,16 +64,16 @@ def same_cuts(a: np.ndarray, b: np.ndarray, numbers: tuple[int, ...] = (10, 100,
 
 def measure(vectors: np.ndarray, method: str, rounds: int) -> dict[str, Any]:
     """Seconds, ratios, and whether the trees are equal."""
-    square = LINKAGES[method].distances(vectors, progress=False)
+    square = LINKAGES[method].distances(vectors, show_progress_bar=False)
     condensed = squareform(square, checks=False)
     expected = scipy.cluster.hierarchy.linkage(condensed, method)
-    bits = bool(np.array_equal(linkage_in_place(square, method, progress=False), expected))
+    bits = bool(np.array_equal(linkage_in_place(square, method, show_progress_bar=False), expected))
     del square
     seconds = in_turn(contenders(vectors, method, condensed), rounds)
     del condensed
     began = time.perf_counter()
     theirs = scipy.cluster.hierarchy.linkage(pdist(unit(vectors.astype(float)), METRICS[method]), method)
-    from_vectors, ours = time.perf_counter() - began, linkage(vectors, method, progress=False)
+    from_vectors, ours = time.perf_counter() - began, linkage(vectors, method, show_progress_bar=False)
     return {
         "seconds": {name: median(taken) for name, taken in seconds.items()},
         "times faster": {name: ratio(seconds, "likewise", name) for name in seconds if name != "likewise"},
@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=COUNT)
     args = parser.parse_args()
     texts = sentences(args.count)
-    vectors = Embedder.load(args.model).encode(texts, progress=False)
+    vectors = Embedder.load(args.model).encode(texts, show_progress_bar=False)
     found = measure(vectors, args.method, args.rounds)
     for name, value in found.items():
         print(f"{name}: {value}")

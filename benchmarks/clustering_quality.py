@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=3000)
     args = parser.parse_args()
     texts, articles = labelled(args.count)
-    vectors = unit(Embedder.load(args.model).encode(texts, progress=False))
+    vectors = unit(Embedder.load(args.model).encode(texts, show_progress_bar=False))
     found, k = {}, int(articles.max()) + 1
     for name, method in CLUSTERINGS.items():
         found[name] = row(cluster_vectors(vectors, name), articles) if "k" not in method.by or method.threshold else {}

@@ -98,7 +98,7 @@ def next_call(number: int, state: State, seed: int) -> tuple[str, State, list[st
 def perform(collection: Collection, call: tuple[str, State, list[str]]) -> None:
     verb, stored, deleted = call
     if verb == "compact":
-        collection.compact(progress=False)
+        collection.compact(show_progress_bar=False)
     elif verb == "delete":
         collection.delete(deleted)
     else:
@@ -139,7 +139,7 @@ def killed_again_and_again(place: Path, kills: int, longest: float, moments: ran
         going_on = next_call(number, state, seed) if len(lines) > 2 * finished else None
         with Collection.open(str(folder)) as collection:
             found = held(collection)
-            report = collection.verify(progress=False)
+            report = collection.verify(show_progress_bar=False)
         if going_on is not None:
             counts[f"killed during {going_on[0]}"] += 1
             if found == after(state, going_on) != state or going_on[0] == "compact":
@@ -225,7 +225,7 @@ def attempt(
         if not succeeded:
             perform(collection, call)
         counts["LOST OR TWICE, ONCE THERE WAS ROOM"] += held(collection) != after(state, call)
-        counts["NOT CLEAN"] += not collection.verify(progress=False).is_clean
+        counts["NOT CLEAN"] += not collection.verify(show_progress_bar=False).is_clean
     return succeeded
 
 

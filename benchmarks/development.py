@@ -68,7 +68,7 @@ def development_scores(model: TorchEmbedder, tasks: Sequence[str] = DEVELOPMENT)
     """The headline of each task, × 100."""
 
     def encode(texts: Sequence[str]) -> Any:
-        return model.encode(texts, overflow="truncate", progress=False)
+        return model.encode(texts, overflow="truncate", show_progress_bar=False)
 
     settings = EvaluationSettings(resamples=0)
     return {name: round(100 * TASKS[name].run(encode, development_data, settings).headline.value, 2) for name in tasks}

@@ -72,7 +72,7 @@ def overhead(name: str, embedder: Embedder, spec: str, texts: list[str], rounds:
         pair = []
         for pooling in (mean, dissection) if turn % 2 else (dissection, mean):
             embedder.pooling = pooling
-            pair.append(cpu_seconds(lambda: embedder.encode(texts, progress=False)))
+            pair.append(cpu_seconds(lambda: embedder.encode(texts, show_progress_bar=False)))
         pairs.append(pair if turn % 2 else pair[::-1])
     ratios = [100 * (b / a - 1) for a, b in pairs[1:]]  # the first round warms up
     return Overhead(

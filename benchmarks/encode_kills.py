@@ -120,7 +120,9 @@ class Run:
     def encode(self, folder: Path) -> None:
         """What `likewise encode` does."""
         origin = VectorOrigin.of(self.embedder, MODEL)
-        encode_to_folder(self.paths, folder, origin, in_this_process(self.embedder), self.settings, progress=False)
+        encode_to_folder(
+            self.paths, folder, origin, in_this_process(self.embedder), self.settings, show_progress_bar=False
+        )
 
     def life(self, counts: Counter[str]) -> bool:
         """One run, ended at a random moment; whether it had ended by itself."""

@@ -42,7 +42,9 @@ def into_folder(path: Path, embedder: Embedder, shard_rows: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         origin = VectorOrigin.of(embedder, MODEL)
         settings = EncodeSettings(ChosenColumns(id="id"), shard_rows)
-        encode_to_folder([path], Path(folder, "out"), origin, in_this_process(embedder), settings, progress=False)
+        encode_to_folder(
+            [path], Path(folder, "out"), origin, in_this_process(embedder), settings, show_progress_bar=False
+        )
 
 
 def seconds_of_workers(path: Path, embedder: Embedder, workers: int, shard_rows: int) -> tuple[float, float]:
@@ -58,7 +60,7 @@ def seconds_of_workers(path: Path, embedder: Embedder, workers: int, shard_rows:
     with tempfile.TemporaryDirectory() as folder:
         origin = VectorOrigin.of(embedder, MODEL)
         encode_shards = in_workers(model, workers, workers)
-        encode_to_folder([path], Path(folder, "out"), origin, encode_shards, settings, progress=note)
+        encode_to_folder([path], Path(folder, "out"), origin, encode_shards, settings, show_progress_bar=note)
     return time.perf_counter() - began, reports[-1] - reports[0]
 
 
@@ -80,7 +82,7 @@ def main() -> None:
 
 def measure_overhead(path: Path, texts: list[str], embedder: Embedder, args: argparse.Namespace) -> None:
     work = {
-        "encode": partial(embedder.encode, texts, progress=False),
+        "encode": partial(embedder.encode, texts, show_progress_bar=False),
         "into a folder": partial(into_folder, path, embedder, args.shard_rows),
     }
     seconds = in_turn(work, args.rounds)
@@ -131,7 +133,7 @@ def seconds_between_shards(path: Path, embedder: Embedder, encode_shards: Encode
     with tempfile.TemporaryDirectory() as folder:
         settings = EncodeSettings(ChosenColumns(id="id"), shard_rows)
         origin = VectorOrigin.of(embedder, MODEL)
-        encode_to_folder([path], Path(folder, "out"), origin, noted, settings, progress=False)
+        encode_to_folder([path], Path(folder, "out"), origin, noted, settings, show_progress_bar=False)
     return finished[-1] - finished[0]
 
 

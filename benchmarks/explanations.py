@@ -51,7 +51,8 @@ def measure(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> dict[str, A
         words = [i for i, word in enumerate(explanation.words[0]) if not word.special]
         if len(words) < LEAST_WORDS:
             continue
-        gaps.append(abs(explanation.cosine - float(embedder.pair_scores([first], [second], progress=False)[0])))
+        score = float(embedder.pair_scores([first], [second], show_progress_bar=False)[0])
+        gaps.append(abs(explanation.cosine - score))
         falls.append(falls_of(embedder, explanation, words))
         if len(falls) == PAIRS:
             break
@@ -65,7 +66,9 @@ def falls_of(embedder: Embedder, explanation: PairExplanation, words: Sequence[i
     """By how much the cosine falls without the top word, without another one (mean), without the longest."""
     names = [word.text for word in explanation.words[0]]
     shortened = [" ".join(names[j] for j in words if j != i) for i in words]
-    vectors = embedder.encode([" ".join(names[j] for j in words), explanation.texts[1], *shortened], progress=False)
+    vectors = embedder.encode(
+        [" ".join(names[j] for j in words), explanation.texts[1], *shortened], show_progress_bar=False
+    )
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = unit @ unit[1]
     falls = cosines[0] - cosines[2:]

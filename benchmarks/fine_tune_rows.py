@@ -99,7 +99,7 @@ def evidence(model: Embedder, data: OwnData, name: str) -> Evidence:
     """The model's value of each test item: 1 / the place of the positive, or whether the triplet is right."""
 
     def encode(texts: Sequence[str]) -> np.ndarray:
-        return model.encode(texts, progress=False, overflow="truncate")
+        return model.encode(texts, show_progress_bar=False, overflow="truncate")
 
     found = data_task(data.test, name=name).run(encode, read_dataset, EvaluationSettings())
     assert found.headline.evidence is not None
@@ -113,7 +113,7 @@ def trained(data: OwnData, size: int, seed: int) -> Embedder:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         pq.write_table(pa.table({name: [values[i] for i in rows] for name, values in data.train.items()}), path)
-        settings = TrainSettings(epochs=3, learning_rate=2e-4, seed=seed, progress=False, save_steps=0)
+        settings = TrainSettings(epochs=3, learning_rate=2e-4, seed=seed, show_progress_bar=False, save_steps=0)
         train(model, load_data(path, "contrastive"), settings)
     return model
 

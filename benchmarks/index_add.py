@@ -40,7 +40,7 @@ opened = time.perf_counter()
 print(index.count())
 counted = time.perf_counter()
 import numpy as np
-index.search(np.ones((1, index.width), np.float32), 10)
+index.search(np.ones((1, index.dimension), np.float32), 10)
 print([imported - began, opened - imported, counted - opened, time.perf_counter() - counted])
 """
 
@@ -61,7 +61,7 @@ def short_texts(count: int) -> list[str]:
 def added(path: Path, embedder: Embedder) -> None:
     """The file into a new collection."""
     with tempfile.TemporaryDirectory() as folder, TextIndex.open(Path(folder, "index"), embedder) as index:
-        report = index.add(read_documents([str(path)]), progress=False)
+        report = index.add(read_documents([str(path)]), show_progress_bar=False)
         assert report.added == len(index.index)
 
 
@@ -71,7 +71,7 @@ def measure(count: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "texts.txt")
         path.write_text("\n".join(texts) + "\n", "utf-8")
-        work = {"encode": lambda: embedder.encode(texts, progress=False), "add": lambda: added(path, embedder)}
+        work = {"encode": lambda: embedder.encode(texts, show_progress_bar=False), "add": lambda: added(path, embedder)}
         seconds = in_turn(work, rounds)
     overhead = median(b / a for a, b in zip(seconds["encode"], seconds["add"], strict=True)) - 1
     print({name: round(median(times), 2) for name, times in seconds.items()}, f"overhead {overhead:.1%}")

@@ -133,7 +133,7 @@ def check(index: Path, states: list[State], version: int, reported: int, counts:
     """What a killed run has left."""
     try:
         with Collection.open(str(index)) as collection:
-            counts["NOT CLEAN"] += not collection.verify(progress=False).is_clean
+            counts["NOT CLEAN"] += not collection.verify(show_progress_bar=False).is_clean
     except BaseException:
         counts["LOST, WITH THE WHOLE INDEX"] += reported > 0 or version > 0
         return

@@ -42,13 +42,13 @@ def embedded() -> tuple[Records, Any]:
     columns = read_dataset("qqp_subset/pairs")
     texts = list(dict.fromkeys(str(text) for name in ("sentence1", "sentence2") for text in columns[name]))
     texts = texts[: ROWS + QUERIES]
-    vectors = Embedder.load("likewise-static").encode(texts, progress=False)
+    vectors = Embedder.load("likewise-static").encode(texts, show_progress_bar=False)
     ids, metadata = [f"q{i}" for i in range(ROWS)], [{"place": i} for i in range(ROWS)]
     return Records(ids, vectors[:ROWS], texts[:ROWS], metadata), vectors[ROWS:]
 
 
 @contextmanager
-def empty_indexes(width: int) -> Iterator[dict[str, Index]]:
+def empty_indexes(dimension: int) -> Iterator[dict[str, Index]]:
     """An empty index of each kind, exact ones first."""
     from tests.integration.conftest import running
     from tests.integration.servers import Milvus, Postgres
@@ -61,7 +61,7 @@ def empty_indexes(width: int) -> Iterator[dict[str, Index]]:
             location = f"{INDEXES[kind].scheme}{folder}/{kind}"
             if place is not None:
                 location = place.location(f"questions_{len(indexes)}", f"&{option}" if option else "")
-            indexes[name] = stack.enter_context(INDEXES[kind].index_class().create(location, width))
+            indexes[name] = stack.enter_context(INDEXES[kind].index_class().create(location, dimension))
         yield indexes
 
 

@@ -68,7 +68,7 @@ def vectors_of(
 ) -> np.ndarray:
     """A vector for each chunk of each article."""
     if way == "late":
-        documents = embedder.encode_chunks([article.text for article in found], chunks=spans, progress=False)
+        documents = embedder.encode_chunks([article.text for article in found], chunks=spans, show_progress_bar=False)
         return np.concatenate([document.vectors for document in documents])
     before = [f"{article.title}: " if way == "title + chunk" else "" for article in found]
     texts = [
@@ -76,7 +76,7 @@ def vectors_of(
         for title, article, own in zip(before, found, spans, strict=True)
         for start, stop in own
     ]
-    return embedder.encode_document(texts, overflow="truncate", progress=False)
+    return embedder.encode_document(texts, overflow="truncate", show_progress_bar=False)
 
 
 def relevances(found: Sequence[Article], spans: list[list[tuple[int, int]]]) -> list[np.ndarray]:

@@ -48,8 +48,8 @@ def main() -> None:
     recorded: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "vectors.npy"
-        with writer(out, embedder.width, {}) as write:
-            for block in embedder.encode_stream(texts(args.count), progress=True):
+        with writer(out, embedder.dimension, {}) as write:
+            for block in embedder.encode_stream(texts(args.count), show_progress_bar=True):
                 write([], block)
                 rows += len(block)
                 if rows * STEPS >= args.count * (len(recorded) + 1):

@@ -124,7 +124,7 @@ def sample_texts() -> list[str]:
 
 
 def encoded(embedder: Embedder, texts: list[str]) -> np.ndarray:
-    return embedder.encode(texts, normalize=True, overflow="truncate", progress=False)
+    return embedder.encode(texts, normalize_embeddings=True, overflow="truncate", show_progress_bar=False)
 
 
 def interval_of(values: np.ndarray) -> list[float]:

@@ -193,7 +193,7 @@ def engines_table(record: Mapping[str, Any]) -> list[str]:
 
 
 def _reads(model: Embedder, texts: Sequence[str]) -> Any:
-    return lambda: model.encode(texts, overflow="truncate", progress=False)
+    return lambda: model.encode(texts, overflow="truncate", show_progress_bar=False)
 
 
 def _weights(model: Embedder) -> int:

@@ -44,6 +44,6 @@ def real_vectors(count: int, model: str = MODEL) -> Float[np.ndarray, "N D"]:
     path = Path(tempfile.gettempdir(), f"likewise-vectors-{key}.npy")
     if not path.is_file():
         partial = path.with_suffix(".partial.npy")
-        np.save(partial, embedder.encode(texts, overflow="truncate", progress=True))
+        np.save(partial, embedder.encode(texts, overflow="truncate", show_progress_bar=True))
         partial.replace(path)
     return np.asarray(np.load(path))

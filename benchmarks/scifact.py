@@ -34,8 +34,8 @@ Rankings = list[np.ndarray]
 
 def dense(collection: RetrievalCollection, embedder: Embedder) -> tuple[np.ndarray, np.ndarray]:
     """The vectors of queries and documents."""
-    documents = embedder.encode_document(collection.documents, overflow="truncate", normalize=True)
-    return embedder.encode_query(collection.queries, overflow="truncate", normalize=True), documents
+    documents = embedder.encode_document(collection.documents, overflow="truncate", normalize_embeddings=True)
+    return embedder.encode_query(collection.queries, overflow="truncate", normalize_embeddings=True), documents
 
 
 def fused(first: Rankings, second: Rankings) -> Rankings:

@@ -293,7 +293,7 @@ def _requests(encoding: str) -> list[bytes]:
 def _engine_rate(embedder: Embedder, seconds: float) -> float:
     began, count = time.perf_counter(), 0
     while time.perf_counter() < began + seconds:
-        embedder.encode(TEXTS, progress=False)
+        embedder.encode(TEXTS, show_progress_bar=False)
         count += len(TEXTS)
     return count / (time.perf_counter() - began)
 

@@ -75,7 +75,7 @@ def measure() -> dict[str, Counter[str]]:
     embedder = Embedder.load(MODEL)
     results["encode"] = counted(counter, lambda: embedder.encode([TEXT]))
     with TemporaryDirectory() as folder, TextIndex.open(Path(folder) / "notes", embedder) as index:
-        index.add(["A cat sleeps.", "A kitten naps.", "Shares fell."], progress=False)
+        index.add(["A cat sleeps.", "A kitten naps.", "Shares fell."], show_progress_bar=False)
         results["hybrid search"] = counted(counter, lambda: index.search(TEXT, k=2, hybrid=True))
     results["POST /v1/embeddings"] = asyncio.run(_request(counter, embedder))
     return {name: results[name] for name in LIMITS}

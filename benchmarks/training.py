@@ -177,7 +177,7 @@ def ours(question: Question, precision: str, steps: int) -> tuple[list[float], l
 
     warnings.simplefilter("ignore")  # the folder names no pooling: the mean, for both
     objective = parse_objective(question.objective)
-    embedder = Embedder.load(model(), engine="torch", device="cpu", precision="fp32", max_length=LONGEST)
+    embedder = Embedder.load(model(), engine="torch", device="cpu", precision="fp32", max_seq_length=LONGEST)
     settings = TrainSettings(
         max_steps=steps,
         batch_size=question.batch,

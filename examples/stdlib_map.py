@@ -164,7 +164,7 @@ def main() -> None:
     with clock.step("load the model"):
         embedder = Embedder.load(args.model)
     with clock.step("embed the sentences"):
-        vectors = embedder.encode(texts, progress=True)
+        vectors = embedder.encode(texts, show_progress_bar=True)
     with clock.step("compare all pairs"):
         alike = closest_pairs(vectors, 2000, below=NEAR_COPIES)
     with clock.step("group them"):

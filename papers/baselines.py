@@ -118,6 +118,6 @@ def _with_table(
 
 
 def _embedder(source: TorchEmbedder, encoder: Encoder, pooling: str, heads: nn.Module) -> TorchEmbedder:
-    tokenizer = replace(source.tokenizer, max_length=min(encoder.longest, source.tokenizer.max_length))
+    tokenizer = replace(source.tokenizer, max_seq_length=min(encoder.longest, source.tokenizer.max_seq_length))
     manifest = Manifest(encoder=source.manifest.encoder)
     return TorchEmbedder(tokenizer, encoder, Reduce.parse(pooling), heads, manifest).eval()

@@ -55,30 +55,30 @@ def test_the_class_is_not_called_and_texts_are_encoded_by_encode(embedder):
 def test_vectors_can_be_normalised_where_the_model_does_not(own):
     plain = Embedder.load(own(heads=()))
     vectors = plain.encode(TEXTS)
-    unit = plain.encode(TEXTS, normalize=True)
+    unit = plain.encode(TEXTS, normalize_embeddings=True)
     assert not np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-2)
     np.testing.assert_allclose(unit, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), atol=1e-6)
-    np.testing.assert_array_equal(np.concatenate([*plain.encode_stream(TEXTS, normalize=True)]), unit)
+    np.testing.assert_array_equal(np.concatenate([*plain.encode_stream(TEXTS, normalize_embeddings=True)]), unit)
 
 
 def test_a_tensor_is_the_array(embedder):
-    tensor = embedder.encode_tensor(TEXTS, normalize=True)
+    tensor = embedder.encode_tensor(TEXTS, normalize_embeddings=True)
     assert isinstance(tensor, torch.Tensor) and str(tensor.device) == str(embedder.device)
-    np.testing.assert_array_equal(tensor.numpy(), embedder.encode(TEXTS, normalize=True))
+    np.testing.assert_array_equal(tensor.numpy(), embedder.encode(TEXTS, normalize_embeddings=True))
 
 
 def test_the_maximum_length_is_read_and_set(folders, embedder):
-    whole = embedder.max_length
+    whole = embedder.max_seq_length
     long = ["cat dog " * 40]
-    embedder.max_length = 9
-    assert embedder.max_length == 9
+    embedder.max_seq_length = 9
+    assert embedder.max_seq_length == 9
     np.testing.assert_array_equal(
         embedder.encode(long, overflow="truncate"),
-        Embedder.load(folders("bert"), engine=_engine(embedder), max_length=9).encode(long, overflow="truncate"),
+        Embedder.load(folders("bert"), engine=_engine(embedder), max_seq_length=9).encode(long, overflow="truncate"),
     )
-    with pytest.raises(BadInput, match="max_length is 100000; this encoder reads 1 to"):
-        embedder.max_length = 100_000
-    embedder.max_length = whole
+    with pytest.raises(BadInput, match="max_seq_length is 100000; this encoder reads 1 to"):
+        embedder.max_seq_length = 100_000
+    embedder.max_seq_length = whole
 
 
 def _engine(embedder: Embedder) -> str:

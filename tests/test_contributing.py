@@ -89,7 +89,7 @@ embedder = TorchEmbedder.load(sys.argv[1], device="cpu")
 objective = parse_objective("alignment")
 pairs = {"anchor": ["the cat", "a dog", "the quick fox", "a hat"], "positive": ["a cat", "the dog", "a fox", "the hat"]}
 def distance():
-    a, b = embedder.encode(pairs["anchor"], normalize=True), embedder.encode(pairs["positive"], normalize=True)
+    a, b = (embedder.encode(texts, normalize_embeddings=True) for texts in pairs.values())
     return float(((a - b) ** 2).sum(1).mean())
 before = distance()
 settings = TrainSettings(max_steps=8, batch_size=4, learning_rate=1e-3)

@@ -41,7 +41,7 @@ def _close(a, b, atol=1e-6):
 def test_every_pooling_gives_the_same_alone_and_in_company_and_after_saving(spec, folders, tmp_path):
     embedder = TorchEmbedder.load(folders("bert"), pooling=spec)
     vectors = embedder.encode(TEXTS)
-    assert vectors.shape == (len(TEXTS), 32 * len(spec.split("+"))) == (len(TEXTS), embedder.width)
+    assert vectors.shape == (len(TEXTS), 32 * len(spec.split("+"))) == (len(TEXTS), embedder.dimension)
     _close(vectors, np.concatenate([embedder.encode([text]) for text in TEXTS]))
     embedder.save(tmp_path / "saved")
     again = TorchEmbedder.load(tmp_path / "saved")
@@ -49,12 +49,12 @@ def test_every_pooling_gives_the_same_alone_and_in_company_and_after_saving(spec
     assert again.fingerprint == embedder.fingerprint
 
 
-@pytest.mark.parametrize("truncate", [1, 8, 32])
-def test_a_truncated_model_has_the_first_numbers_at_length_one_and_reloads_equal(truncate, tiny, folders, tmp_path):
-    embedder = TorchEmbedder.load(folders("bert"), truncate=truncate)
-    wanted = tiny.encode(TEXTS)[:, :truncate]
+@pytest.mark.parametrize("truncate_dim", [1, 8, 32])
+def test_a_truncated_model_has_the_first_numbers_at_length_one_and_reloads_equal(truncate_dim, tiny, folders, tmp_path):
+    embedder = TorchEmbedder.load(folders("bert"), truncate_dim=truncate_dim)
+    wanted = tiny.encode(TEXTS)[:, :truncate_dim]
     _close(embedder.encode(TEXTS), wanted / np.linalg.norm(wanted, axis=1, keepdims=True))
-    assert embedder.width == truncate
+    assert embedder.dimension == truncate_dim
     embedder.save(tmp_path / "saved")
     assert np.array_equal(TorchEmbedder.load(tmp_path / "saved").encode(TEXTS), embedder.encode(TEXTS))
 
@@ -65,7 +65,7 @@ def test_without_heads_vectors_have_the_length_that_they_have(own):
 
 
 def test_heads_that_do_not_fit_the_pooling_are_refused(own, folders):
-    embedder = TorchEmbedder.load(folders("bert"), truncate=8)
+    embedder = TorchEmbedder.load(folders("bert"), truncate_dim=8)
     embedder.save(own().parent / "narrow")
     with pytest.raises(BadModel, match=r"the pooling cls\+mean gives 64 numbers, which the heads cannot take"):
         TorchEmbedder.load(own().parent / "narrow", pooling="cls+mean")
@@ -87,11 +87,13 @@ def test_special_tokens_without_vectors_are_of_another_model(own):
 
 @pytest.mark.parametrize("widths", [(8, 16), (16, 31)])
 def test_a_fingerprint_sees_how_much_is_kept_of_a_vector(widths, folders):
-    first, second = (TorchEmbedder.load(folders("bert"), truncate=width).fingerprint for width in widths)
+    first, second = (TorchEmbedder.load(folders("bert"), truncate_dim=width).fingerprint for width in widths)
     assert first != second
 
 
-@pytest.mark.parametrize("wrong", [{"max_length": 0}, {"max_length": 9999}, {"truncate": 1000}, {"pooling": ""}])
+@pytest.mark.parametrize(
+    "wrong", [{"max_seq_length": 0}, {"max_seq_length": 9999}, {"truncate_dim": 1000}, {"pooling": ""}]
+)
 def test_what_a_model_cannot_do_is_not_quietly_made_less(wrong, folders):
     with pytest.raises((BadInput, BadModel), match="expected|unknown|reads 1 to"):
         TorchEmbedder.load(folders("bert"), **wrong)
@@ -109,9 +111,11 @@ def test_heads_run_once_for_a_call(own):
 @pytest.mark.parametrize("engine", ["torch", "numpy"])
 def test_a_model_of_unit_vectors_does_not_scale_them_again(engine, own):
     embedder = Embedder.load(own(), engine=engine)
-    assert embedder.is_unit and np.array_equal(embedder.encode(TEXTS), embedder.encode(TEXTS, normalize=True))
+    assert embedder.is_unit and np.array_equal(
+        embedder.encode(TEXTS), embedder.encode(TEXTS, normalize_embeddings=True)
+    )
     bare = Embedder.load(own(heads=()), engine=engine)
-    assert not bare.is_unit and np.allclose(np.linalg.norm(bare.encode(TEXTS, normalize=True), axis=1), 1)
+    assert not bare.is_unit and np.allclose(np.linalg.norm(bare.encode(TEXTS, normalize_embeddings=True), axis=1), 1)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -180,7 +184,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_fingerprint_changes_with_anything_that_changes_vectors(change, own):
-    folder = own(max_length=20, spoken={"prompts": {"query": "query: "}})
+    folder = own(max_seq_length=20, spoken={"prompts": {"query": "query: "}})
     before = TorchEmbedder.load(folder).fingerprint
     assert TorchEmbedder.load(folder).fingerprint == before
     CHANGES[change](folder)

@@ -148,7 +148,9 @@ def test_a_span_that_is_no_part_of_the_document_is_refused(tiny, span):
 
 def test_progress_counts_documents(tiny):
     meters = []
-    tiny.encode_chunks([DOCUMENT, LONG, "cat"], progress=lambda meter: meters.append((meter.texts, meter.total)))
+    tiny.encode_chunks(
+        [DOCUMENT, LONG, "cat"], show_progress_bar=lambda meter: meters.append((meter.texts, meter.total))
+    )
     assert meters[-1] == (3, 3)
 
 

@@ -17,7 +17,7 @@ from tests.tiny import TEXTS, model_folder
 
 def test_a_plain_name_is_the_folder(folders, tiny):
     assert load_model(folders("bert"), engine="torch").fingerprint == tiny.fingerprint
-    assert load_model(str(folders("bert")), truncate=8).width == 8
+    assert load_model(str(folders("bert")), truncate_dim=8).dimension == 8
 
 
 @pytest.mark.parametrize(("form", "pooling"), [("bert-avg", "mean"), ("bert-cls", "cls")])
@@ -31,9 +31,9 @@ def test_bert_avg_and_bert_cls_are_poolings(form, pooling, folders):
     ("message", "options"),
     [
         ("pooling=max", {"pooling": "max"}),
-        ("pooling=cls+mean,truncate=7", {"pooling": "cls+mean", "truncate": 7}),
-        ("max_length=9,pooling=sbert-wk:start=1,window=1,precision=bf16",
-         {"max_length": 9, "pooling": "sbert-wk:start=1,window=1", "precision": "bf16"}),
+        ("pooling=cls+mean,truncate_dim=7", {"pooling": "cls+mean", "truncate_dim": 7}),
+        ("max_seq_length=9,pooling=sbert-wk:start=1,window=1,precision=bf16",
+         {"max_seq_length": 9, "pooling": "sbert-wk:start=1,window=1", "precision": "bf16"}),
     ],
 )  # fmt: skip
 def test_options_in_a_name_are_those_of_load(message, options, folders):
@@ -69,13 +69,13 @@ def test_tf_idf_has_a_width():
     ("name", "options", "message"),
     [
         ("bert-cls(x)", {"pooling": "mean"}, "pooling=cls, and the option pooling=mean contradicts it"),
-        ("x(truncate=3)", {"truncate": 4}, "truncate=3, and the option truncate=4"),
-        ("x(truncate=many)", {}, "truncate=many; expected a whole number"),
+        ("x(truncate_dim=3)", {"truncate_dim": 4}, "truncate_dim=3, and the option truncate_dim=4"),
+        ("x(truncate_dim=many)", {}, "truncate_dim=many; expected a whole number"),
         ("x(pooling=a,pooling=b)", {}, "gives pooling twice"),
         ("bert-avg(x):3", {}, "only random"),
         ("tf-idf:", {"pooling": "cls"}, "tf-idf has no option pooling"),
-        ("tf-idf:wide", {}, "width 'wide'"),
-        ("tf-idf:0", {}, "width 0"),
+        ("tf-idf:wide", {}, "dimension 'wide'"),
+        ("tf-idf:0", {}, "dimension 0"),
         ("random(tf-idf)", {}, "fitted on the texts of a task"),
         ("bert-avg(tf-idf:9)", {}, "fitted on the texts of a task"),
     ],
@@ -85,7 +85,9 @@ def test_a_name_that_contradicts_itself_is_refused(name, options, message):
         load_model(name, **options)
 
 
-@pytest.mark.parametrize("name", ["bert-avg()", "random(nowhere)", "nobody(x)", "x(width=3)", "avg-glove(pooling=cls"])
+@pytest.mark.parametrize(
+    "name", ["bert-avg()", "random(nowhere)", "nobody(x)", "x(dimension=3)", "avg-glove(pooling=cls"]
+)
 def test_a_name_that_leads_nowhere_says_what_was_tried(name):
     with pytest.raises(ModelNotFound, match="Tried"):
         load_model(name)

@@ -190,7 +190,7 @@ def model_folder(
     plain: bool = False,
     seed: int = 0,
     changes: Mapping[str, Any] | None = None,
-    max_length: int | None = None,
+    max_seq_length: int | None = None,
     lowercase: bool = True,
     settings: Mapping[str, Any] | None = None,
     spoken: Mapping[str, Any] | None = None,
@@ -214,8 +214,10 @@ def model_folder(
     write(
         folder / "1_Pooling/config.json", pooling or {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
     )
-    if settings or max_length:
-        write(folder / "sentence_bert_config.json", settings or {"max_seq_length": max_length, "do_lower_case": False})
+    if settings or max_seq_length:
+        write(
+            folder / "sentence_bert_config.json", settings or {"max_seq_length": max_seq_length, "do_lower_case": False}
+        )
     if spoken:
         write(folder / "config_sentence_transformers.json", spoken)
     return folder

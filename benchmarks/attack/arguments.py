@@ -192,7 +192,11 @@ def _mine(setup: Setup, **arguments: Any) -> Any:
     from likewise.mine import MiningPrompts, MiningSettings, mine_negatives
 
     model = arguments.pop("model", None) or loader("bert")(setup.models / "bert")
-    texts = {name: arguments.pop(name) for name in ("anchors", "positives", "corpus", "progress") if name in arguments}
+    texts = {
+        name: arguments.pop(name)
+        for name in ("anchors", "positives", "corpus", "show_progress_bar")
+        if name in arguments
+    }
     prompts = MiningPrompts(arguments.pop("prompt", None), corpus=arguments.pop("corpus_prompt", None))
     result = mine_negatives(model=model, **texts, prompts=prompts, settings=MiningSettings(**arguments))
     expect(len(result.anchors) + result.report.dropped == 5, "lost rows", str(result.report))
@@ -229,7 +233,7 @@ def _encoding(name: str, engine: str) -> Call:
     if name != "encode_report":
         odd["overflow"] = NAMES
     if name == "encode":
-        odd |= {"batch_tokens": NUMBERS, "progress": NAMES}
+        odd |= {"batch_tokens": NUMBERS, "show_progress_bar": NAMES}
     return Call(_method("bert", name, engine), lambda _: {"texts": list(_TEXTS)}, odd)
 
 
@@ -244,7 +248,7 @@ def calls() -> dict[str, Call]:
             lambda _: {},
             {
                 "name": PATHS, "engine": NAMES, "precision": NAMES, "device": DEVICES, "pooling": POOLINGS,
-                "max_length": NUMBERS, "truncate": NUMBERS,
+                "max_seq_length": NUMBERS, "truncate_dim": NUMBERS,
             },
             outputs=("cache/*",),
         )  # fmt: skip
@@ -252,7 +256,7 @@ def calls() -> dict[str, Call]:
     result["load/reranker"] = Call(
         _load("cross-bert", "torch"),
         lambda _: {},
-        {"name": PATHS, "precision": NAMES, "device": DEVICES, "max_length": NUMBERS},
+        {"name": PATHS, "precision": NAMES, "device": DEVICES, "max_seq_length": NUMBERS},
         outputs=("cache/*",),
     )
     folders = {key: value for key, value in PATHS.items() if key != "dot"}
@@ -309,7 +313,7 @@ def _of_rerankers() -> dict[str, Call]:
         good = {"query": "a cat", "documents": _TEXTS} | ({"label": 1} if model == "cross-labels" else {})
         odd = {
             "query": TEXTS, "k": NUMBERS, "label": {**NAMES, **NUMBERS}, "prompt": PROMPTS, "overflow": NAMES,
-            "batch_tokens": NUMBERS, "progress": NAMES,
+            "batch_tokens": NUMBERS, "show_progress_bar": NAMES,
         }  # fmt: skip
         result[f"rank/{model}"] = Call(_method(model, "rank"), lambda _, good=good: dict(good), odd)
         pairs = {"pairs": [("a", "b"), ("c", "d")]} | ({"label": 1} if model == "cross-labels" else {})
@@ -333,7 +337,8 @@ def _of_mining() -> dict[str, Call]:
         "model": {k: v for k, v in TEXTS.items() if k != "none"}, "k": NUMBERS, "pool_size": NUMBERS,
         "max_candidates": NUMBERS,
         "strategy": NAMES, "missing": NAMES, "metric": NAMES, "prompt": PROMPTS, "corpus_prompt": PROMPTS,
-        "seed": NUMBERS, "rules": {**NAMES, "numbers": [1], "class": [object], "one": object()}, "progress": NAMES,
+        "seed": NUMBERS, "rules": {**NAMES, "numbers": [1], "class": [object], "one": object()},
+        "show_progress_bar": NAMES,
     }  # fmt: skip
     good = {"anchors": list(_TEXTS), "positives": [f"{t} too" for t in _TEXTS]}
     return {"mine": Call(_mine, lambda _: dict(good), odd)}

@@ -215,7 +215,7 @@ def _try_text(setup: Setup, model: str, engine: str, do: Callable[[Any, list[str
 def _encode(embedder: Any, texts: list[str], **how: Any) -> None:
     """Rows in the order given: finite, equal texts equal, the same alone."""
     result = embedder.encode(texts, **how)
-    expect(result.shape == (len(texts), embedder.width), "lost rows", f"{result.shape} for {len(texts)} texts")
+    expect(result.shape == (len(texts), embedder.dimension), "lost rows", f"{result.shape} for {len(texts)} texts")
     expect(np.isfinite(result).all(), "wrong answer", "the vectors are not finite")
     expect((result[1] == result[3]).all(), "wrong answer", "one text twice has two vectors")
     alone = embedder.encode(texts[1:2], **how)

@@ -49,9 +49,9 @@ def make(models: Path) -> None:
         index.add(NOTES)
     draw = random.Random(0)
     texts = [" ".join(f"w{draw.randrange(100_000):x}" for _ in range(30)) for _ in range(MANY_ROWS)]
-    vectors = np.random.default_rng(0).standard_normal((MANY_ROWS, embedder.width)).astype(np.float32)
+    vectors = np.random.default_rng(0).standard_normal((MANY_ROWS, embedder.dimension)).astype(np.float32)
     identity = identity_of_embedder(embedder, str(models / "bert"), True)
-    with Collection.create(str(models / "collections/many"), embedder.width, identity) as collection:
+    with Collection.create(str(models / "collections/many"), embedder.dimension, identity) as collection:
         collection.add(Records([f"{i}" for i in range(MANY_ROWS)], vectors, texts, [{"year": 2000}] * MANY_ROWS))
 
 

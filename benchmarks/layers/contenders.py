@@ -92,7 +92,7 @@ def _fusion(name: str, embedder: ArrayEmbedder, title: str, read: Any, work: Pat
 
 def _trained(name: str, embedder: ArrayEmbedder, texts: Sequence[str], examples: Examples) -> dict[str, np.ndarray]:
     width, depth = embedder.encoder.width, embedder.encoder.depth
-    vectors = layer_vectors_of(embedder, token_ids(embedder, texts), ("mean",), progress=True)
+    vectors = layer_vectors_of(embedder, token_ids(embedder, texts), ("mean",), show_progress_bar=True)
     heads = load_torch_embedder(name, pooling="mean", device="cpu").heads.requires_grad_(False)
     stack = Stack(Reduce.parse("mean"), 0, depth)
     inputs = FusionInputs(vectors.reshape(len(vectors), -1), stack, width, heads=heads)

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace, sizes: Sizes, folder: Path, keep: Callable[[Fo
     """Measures; an interruption ends the run early with what there is."""
     model = Path(locate(args.model))
     manifest = read_manifest(model)
-    tokenizer = Tokenizer.load(manifest.encoder, manifest.max_length or 512, manifest.lowercase)
+    tokenizer = Tokenizer.load(manifest.encoder, manifest.max_seq_length or 512, manifest.lowercase)
     work = work_of(manifest.encoder / "config.json")
     texts = material(tokenizer, sizes)
     folder.mkdir(parents=True, exist_ok=True)

@@ -135,7 +135,7 @@ def odd_texts(sentences: list[str]) -> list[str]:
 
 def token_counts(tokenizer: Tokenizer, texts: dict[str, list[str]]) -> dict[str, int]:
     """Tokens of each corpus, special ones included, truncated as the model does."""
-    special = tokenizer.max_length - tokenizer.max_content_length
+    special = tokenizer.max_seq_length - tokenizer.max_content_length
     return {
         name: sum(min(len(ids), tokenizer.max_content_length) + special for ids in tokenizer.token_ids(texts[name]))
         for name in CORPORA

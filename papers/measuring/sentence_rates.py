@@ -119,7 +119,7 @@ def benchmark_sentences(count: int) -> list[str]:
 
 def encode_quietly(embedder: Any, texts: Sequence[str]) -> object:
     """Encode without progress and warnings of truncation."""
-    return embedder.encode(list(texts), progress=False, overflow="truncate")
+    return embedder.encode(list(texts), show_progress_bar=False, overflow="truncate")
 
 
 @torch.inference_mode()

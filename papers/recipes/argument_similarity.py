@@ -104,7 +104,7 @@ def _cosines_of_fold(
         result = Trainer(model=embedder, data=data, settings=settings, callbacks=[console]).run(stop=stop)
     if result.interrupted:
         raise KeyboardInterrupt
-    u, v = (embedder.encode(list(c), progress=False, overflow="truncate") for c in test.texts.values())
+    u, v = (embedder.encode(list(c), show_progress_bar=False, overflow="truncate") for c in test.texts.values())
     cosines: list[float] = PAIRWISE["cosine"](u, v).tolist()
     with atomic_file(file) as partial:
         partial.write_text(json.dumps({"key": key, "cosines": cosines}) + "\n", "utf-8")

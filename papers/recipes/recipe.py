@@ -74,7 +74,7 @@ def placed(embedder: TorchEmbedder, args: argparse.Namespace) -> TorchEmbedder:
     """On the device of the flags, and with the authors' maximum input length."""
     torch.set_num_threads(args.threads or torch.get_num_threads())
     embedder.to(placed_at(args.device, "fp32")[0])
-    embedder.tokenizer = replace(embedder.tokenizer, max_length=min(MAX_LENGTH, embedder.tokenizer.max_length))
+    embedder.tokenizer = replace(embedder.tokenizer, max_seq_length=min(MAX_LENGTH, embedder.tokenizer.max_seq_length))
     return embedder
 
 

@@ -61,7 +61,7 @@ def test_a_sentence_is_embedded_the_same_alone_and_in_company(made):
 def test_it_can_be_trained(made):
     embedder = made()
     tokens = Ragged.of([embedder.tokenizer.with_special_tokens(ids) for ids in embedder.tokenizer.token_ids(TEXTS)])
-    goal = torch.eye(len(TEXTS), embedder.width)
+    goal = torch.eye(len(TEXTS), embedder.dimension)
     optimizer = torch.optim.Adam(embedder.parameters(), 0.02)
     losses = []
     for _ in range(30):
@@ -77,7 +77,7 @@ def test_it_can_be_trained(made):
 
 def test_infersent_is_the_maximum_over_a_bilstm_over_the_table(words):
     embedder, table = infersent(words, width=6), TorchEmbedder.load(words)
-    assert embedder.width == 12 and embedder.pooling.spec == "max"
+    assert embedder.dimension == 12 and embedder.pooling.spec == "max"
     assert torch.equal(embedder.encoder.words.table.weight, table.encoder.table.weight)
     ids = torch.tensor(table.tokenizer.token_ids([TEXTS[2]])[0])
     with torch.no_grad():
@@ -101,7 +101,7 @@ def test_a_deep_averaging_network_is_tanh_layers_over_a_sum_by_root_n(words):
         for dense in embedder.heads:
             x = torch.tanh(x @ dense.linear.weight.T + dense.linear.bias)
     np.testing.assert_allclose(embedder.encode([TEXTS[0]])[0], x, atol=1e-6)
-    assert embedder.width == 4
+    assert embedder.dimension == 4
 
 
 @pytest.mark.parametrize("family", [*TRANSFORMERS, "words", "bilstm", "dan"])

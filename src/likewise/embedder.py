@@ -116,8 +116,8 @@ class Embedder(ABC):
         precision: str | None = None,
         device: Any = None,
         pooling: str | None = None,
-        max_length: int | None = None,
-        truncate: int | None = None,
+        max_seq_length: int | None = None,
+        truncate_dim: int | None = None,
     ) -> Loaded:
         """The model of this name or folder.
 
@@ -129,8 +129,8 @@ class Embedder(ABC):
                 `"int8"` (native only).
             device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
             pooling: another pooling than the folder's: `"cls"`, `"mean:layers=0+6"`, `"sbert-wk:start=2"` …
-            max_length: another maximum input length, in tokens with the special ones.
-            truncate: keep only this many dimensions of each vector (Matryoshka), normalised again if the model does.
+            max_seq_length: another maximum input length, in tokens with the special ones.
+            truncate_dim: keep this many dimensions of each vector (Matryoshka), normalised again if the model does.
 
         Raises:
             ModelNotFound: there is no model of this name; the message lists what was tried.
@@ -139,7 +139,7 @@ class Embedder(ABC):
             MissingExtra: the engine needs a package that is not installed.
         """
         check_pooling(pooling)
-        options = LoadOptions(precision, None if device is None else str(device), pooling, max_length, truncate)
+        options = LoadOptions(precision, None if device is None else str(device), pooling, max_seq_length, truncate_dim)
         manifest = cache(lambda: read_manifest(locate(name)))
         loaded: Loaded = load_with_engine("embedder", engine, options, manifest, None if cls is Embedder else cls)
         if manifest().notice and pooling is None:
@@ -163,7 +163,7 @@ class Embedder(ABC):
 
     @property
     @abstractmethod
-    def width(self) -> int:
+    def dimension(self) -> int:
         """Dimensions of a vector: E."""
 
     @property
@@ -239,14 +239,14 @@ class Embedder(ABC):
         """Pooled vectors through the heads."""
 
     @property
-    def max_length(self) -> int:
+    def max_seq_length(self) -> int:
         """The maximum input length in tokens, special ones included; it can be set, up to what the encoder reads."""
-        return self.tokenizer.max_length
+        return self.tokenizer.max_seq_length
 
-    @max_length.setter
-    def max_length(self, tokens: int) -> None:
-        limit = max_input_length(tokens, self.tokenizer.max_length, self.encoder.longest)
-        self.tokenizer = replace(self.tokenizer, max_length=limit)
+    @max_seq_length.setter
+    def max_seq_length(self, tokens: int) -> None:
+        limit = max_input_length(tokens, self.tokenizer.max_seq_length, self.encoder.longest)
+        self.tokenizer = replace(self.tokenizer, max_seq_length=limit)
 
     def encode(
         self,
@@ -255,8 +255,8 @@ class Embedder(ABC):
         prompt: str | None = None,
         prompt_name: str | None = None,
         overflow: Overflow = "warn",
-        normalize: bool = False,
-        progress: Progress = None,
+        normalize_embeddings: bool = False,
+        show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N E"]:
         """One vector per text, float32, in the order given.
@@ -270,9 +270,9 @@ class Embedder(ABC):
             overflow: what to do with a text of more tokens than the model reads: `"error"`; `"warn"` truncates it and
                 warns; `"truncate"` truncates it silently; `"mean"` reads it in overlapping windows and takes the
                 mean of their pooled vectors, weighted by tokens.
-            normalize: whether vectors are scaled to length 1 (a zero vector stays zero), also where the model does not.
-            progress: None shows it on a terminal when work takes long; True always, False never; a callable is given
-                a `Meter`.
+            normalize_embeddings: scale vectors to length 1 even if the model does not; a zero vector stays zero.
+            show_progress_bar: None shows progress on a terminal if the work takes long; True always, False never; a
+                callable receives a `Meter` now and then.
             batch_tokens: tokens per batch; halved automatically when memory runs out.
 
         Raises:
@@ -281,10 +281,10 @@ class Embedder(ABC):
             OutOfMemory: one single text does not fit into memory.
         """
         text_prompt, total = self._prompt(prompt, prompt_name), count_texts(texts)
-        run = self._run(self._counter(overflow), total, progress, batch_tokens)
-        stream = self._vector_blocks(texts, text_prompt, run, normalize)
+        run = self._run(self._counter(overflow), total, show_progress_bar, batch_tokens)
+        stream = self._vector_blocks(texts, text_prompt, run, normalize_embeddings)
         if total is None:
-            return np.concatenate([np.empty((0, self.width), np.float32), *stream])
+            return np.concatenate([np.empty((0, self.dimension), np.float32), *stream])
         vectors, done = np.empty((0, 0), np.float32), 0
         for block in stream:
             if not done:
@@ -293,7 +293,7 @@ class Embedder(ABC):
                 raise BadInput(f"len(texts) is {total:,}, and iterating over texts gave {done + len(block):,} or more")
             vectors[done : done + len(block)] = block
             done += len(block)
-        return vectors[:done] if done else np.empty((0, self.width), np.float32)
+        return vectors[:done] if done else np.empty((0, self.dimension), np.float32)
 
     def encode_stream(
         self,
@@ -302,14 +302,14 @@ class Embedder(ABC):
         prompt: str | None = None,
         prompt_name: str | None = None,
         overflow: Overflow = "warn",
-        normalize: bool = False,
-        progress: Progress = None,
+        normalize_embeddings: bool = False,
+        show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Iterator[Float[np.ndarray, "n E"]]:
         """As `encode`, a block of rows at a time, so that neither texts nor vectors need fit into memory."""
         text_prompt = self._prompt(prompt, prompt_name)
-        run = self._run(self._counter(overflow), count_texts(texts), progress, batch_tokens)
-        return self._vector_blocks(texts, text_prompt, run, normalize)
+        run = self._run(self._counter(overflow), count_texts(texts), show_progress_bar, batch_tokens)
+        return self._vector_blocks(texts, text_prompt, run, normalize_embeddings)
 
     def _vector_blocks(
         self, texts: Iterable[str], text_prompt: str, run: AbstractContextManager[InferenceRun], normalize: bool
@@ -356,11 +356,11 @@ class Embedder(ABC):
         prompt: str | None = None,
         prompt_name: str | None = None,
         overflow: Overflow = "warn",
-        progress: Progress = False,
+        show_progress_bar: Progress = False,
         batch_tokens: int | None = None,
     ) -> list[Float[np.ndarray, "t D"]]:
         """The last layer's vector of every token (special ones included; `pieces` names them), one array per text."""
-        run = self._token_run(texts, overflow, progress, batch_tokens)
+        run = self._token_run(texts, overflow, show_progress_bar, batch_tokens)
         layers = self._encode_layers(texts, self._prompt(prompt, prompt_name), run, only_last=True)
         return [vectors[-1] for vectors in layers]
 
@@ -371,11 +371,11 @@ class Embedder(ABC):
         prompt: str | None = None,
         prompt_name: str | None = None,
         overflow: Overflow = "warn",
-        progress: Progress = False,
+        show_progress_bar: Progress = False,
         batch_tokens: int | None = None,
     ) -> list[Float[np.ndarray, "L t D"]]:
         """Every layer's vector of every token, the embeddings first, one array per text; options as in `encode`."""
-        run = self._token_run(texts, overflow, progress, batch_tokens)
+        run = self._token_run(texts, overflow, show_progress_bar, batch_tokens)
         return list(self._encode_layers(texts, self._prompt(prompt, prompt_name), run, only_last=False))
 
     def encode_chunks(
@@ -386,7 +386,7 @@ class Embedder(ABC):
         chunks: Sequence[Sequence[tuple[int, int]]] | None = None,
         prompt: str | None = None,
         prompt_name: str | None = None,
-        progress: Progress = None,
+        show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> list[DocumentChunks]:
         """The chunks of each document, with a vector for each that knows the text around it (late chunking).
@@ -400,7 +400,7 @@ class Embedder(ABC):
             chunks: in its place, the chunks of each document, as start and stop in characters.
             prompt: a text put before every document, as it is.
             prompt_name: in its place, the name of one of the model's own; by default its prompt for documents, if any.
-            progress: as in `encode`.
+            show_progress_bar: as in `encode`.
             batch_tokens: as in `encode`.
 
         Raises:
@@ -418,7 +418,7 @@ class Embedder(ABC):
         counter = TruncationCounter(
             tokenizer.max_content_length, "mean", "documents", word_limit=tokenizer.longest_word
         )
-        with self._run(counter, len(texts), progress, batch_tokens) as run:
+        with self._run(counter, len(texts), show_progress_bar, batch_tokens) as run:
             pooled = pooled_chunks(
                 (self._tokenized(text_prompt, text, parts, counter) for text, parts in zip(texts, cut, strict=True)),
                 lambda ids: [x[-1] for x in self._layers(ids, True, WindowBatches(0, run.max_tokens, run.advance))],
@@ -426,7 +426,7 @@ class Embedder(ABC):
                 self.encoder.width,
                 lambda _: run.advance(1, 0),
             )
-            vectors = [self._through_heads(rows) if len(rows) else rows.reshape(0, self.width) for rows in pooled]
+            vectors = [self._through_heads(rows) if len(rows) else rows.reshape(0, self.dimension) for rows in pooled]
         for i, rows in enumerate(vectors):
             check_finite(rows, f"the chunks of documents[{i}]: chunk", 0, self.precision)
         return [DocumentChunks(parts, rows) for parts, rows in zip(cut, vectors, strict=True)]
@@ -548,14 +548,14 @@ class Embedder(ABC):
         return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
 
     def _run(
-        self, counter: TruncationCounter, total: int | None, progress: Progress, batch_tokens: int | None
+        self, counter: TruncationCounter, total: int | None, show_progress_bar: Progress, batch_tokens: int | None
     ) -> AbstractContextManager[InferenceRun]:
         return inference_run(
             counter,
             total=total,
             device=str(self.device).partition(":")[0],
             precision=self.precision,
-            progress=progress,
+            show_progress_bar=show_progress_bar,
             batch_tokens=batch_tokens,
             threads=self.batch_threads,
         )
@@ -566,7 +566,7 @@ class Embedder(ABC):
         return TruncationCounter(tokenizer.max_content_length, overflow, skips=skips, word_limit=tokenizer.longest_word)
 
     def _token_run(
-        self, texts: Iterable[str], overflow: Overflow, progress: Progress, batch_tokens: int | None
+        self, texts: Iterable[str], overflow: Overflow, show_progress_bar: Progress, batch_tokens: int | None
     ) -> AbstractContextManager[InferenceRun]:
         """A run for vectors of tokens, which windows do not have."""
         if overflow == "mean":
@@ -574,7 +574,7 @@ class Embedder(ABC):
                 'overflow="mean" averages windows into one vector; for tokens and layers it can be "error", "warn" or '
                 '"truncate"'
             )
-        return self._run(self._counter(overflow), count_texts(texts), progress, batch_tokens)
+        return self._run(self._counter(overflow), count_texts(texts), show_progress_bar, batch_tokens)
 
     def _read(self, text_prompt: str, counter: TruncationCounter, distinct: list[str], rows: Rows) -> list[TextWindow]:
         """The windows of distinct texts, with tokens counted for every row."""

@@ -32,8 +32,8 @@ class LoadOptions:
     precision: str | None = None
     device: str | None = None
     pooling: str | None = None
-    max_length: int | None = None
-    truncate: int | None = None
+    max_seq_length: int | None = None
+    truncate_dim: int | None = None
 
 
 def _no_gpu_for_torch(options: LoadOptions) -> bool:

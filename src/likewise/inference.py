@@ -48,7 +48,7 @@ def inference_run(
     total: int | None,
     device: str,
     precision: str,
-    progress: Progress = None,
+    show_progress_bar: Progress = None,
     batch_tokens: int | None = None,
     threads: int = 1,
 ) -> Iterator[InferenceRun]:
@@ -58,7 +58,7 @@ def inference_run(
     """
     max_tokens = batch_token_budget(batch_tokens, device, threads)
     try:
-        with show_progress(progress, total) as advance:
+        with show_progress(show_progress_bar, total) as advance:
             yield InferenceRun(counter, max_tokens, precision, advance)
     finally:
         counter.warn()

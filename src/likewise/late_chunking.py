@@ -92,7 +92,7 @@ def _windows(tokenizer: Tokenizer, prompt: list[int], body: list[int]) -> list[D
         )
     starts = window_starts(len(body), width, SHARED)
     middles = [(start + width + following + 1) // 2 for start, following in pairwise(starts)]
-    before, behind = -tokenizer.max_length, len(body) + tokenizer.max_length
+    before, behind = -tokenizer.max_seq_length, len(body) + tokenizer.max_seq_length
     return [
         DocumentWindow(tokenizer.with_special_tokens(prompt + body[start : start + width]), start, first, last)
         for start, first, last in zip(starts, [before, *middles], [*middles, behind], strict=True)

@@ -6,7 +6,7 @@
     bert-avg(NAME)            NAME under mean pooling; bert-cls(NAME) under the first token
     random(NAME)              NAME with random weights; random(NAME):7 draws them from another seed
     tf-idf                    words weighted by rarity, hashed to 4,096 dimensions; tf-idf:8192 to more
-    NAME(pooling=sbert-wk)    NAME loaded with options: pooling, precision, max_length, truncate; separated by commas
+    NAME(pooling=sbert-wk)    NAME with options, separated by commas: pooling, precision, max_seq_length, truncate_dim
 
 Forms nest: random(NAME(pooling=cls)). A folder whose name looks like a form is the folder.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .engines.torch.torch_embedder import TorchEmbedder
 
 POOLED = {"bert-avg": "mean", "bert-cls": "cls"}
-OPTIONS: dict[str, type] = {"pooling": str, "precision": str, "max_length": int, "truncate": int}
+OPTIONS: dict[str, type] = {"pooling": str, "precision": str, "max_seq_length": int, "truncate_dim": int}
 BASELINES = {
     "avg-glove(PATH)": "the mean of the word vectors in a text file of GloVe, word2vec or fastText",
     "avg-fasttext(PATH)": "the same of fastText's .vec or .bin, unknown words spelled by n-grams",
@@ -91,7 +91,7 @@ def _wrapped(name: str, form: str, inner: str, seed: str | None, options: dict[s
 
 
 def _options(name: str, text: str) -> dict[str, Any]:
-    """`pooling=sbert-wk:start=2,window=3,truncate=64` is two options, since only a known key starts an option."""
+    """`pooling=sbert-wk:start=2,window=3,truncate_dim=64` is two options, since only a known key starts an option."""
     options: dict[str, Any] = {}
     for part in re.split(rf",(?=(?:{'|'.join(OPTIONS)})=)", text):
         key, _, value = part.partition("=")
@@ -114,8 +114,8 @@ def _merged(name: str, in_name: dict[str, Any], options: dict[str, Any]) -> dict
 def _tf_idf(name: str, options: dict[str, Any]) -> TfIdf:
     unsupported = [key for key, value in options.items() if value is not None and key != "device"]
     if unsupported:
-        raise BadInput(f"tf-idf has no option {unsupported[0]}; its only setting is the width: tf-idf:{WIDTH * 2}")
-    width = name.partition(":")[2] or str(WIDTH)
-    if not width.isdecimal():
-        raise BadInput(f"{name} gives the width {width!r}; expected a whole number, as in tf-idf:{WIDTH * 2}")
-    return TfIdf(int(width))
+        raise BadInput(f"tf-idf has no option {unsupported[0]}; its only setting is the dimension: tf-idf:{WIDTH * 2}")
+    dimension = name.partition(":")[2] or str(WIDTH)
+    if not dimension.isdecimal():
+        raise BadInput(f"{name} gives the dimension {dimension!r}; expected a whole number, as in tf-idf:{WIDTH * 2}")
+    return TfIdf(int(dimension))

@@ -85,7 +85,7 @@ def check_layer_range(first: int, last: int) -> None:
 def check_truncation(width: object, available: int) -> None:
     """Refuses to keep a number of dimensions that the model does not have."""
     if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= available:
-        raise BadInput(f"truncate is {width!r}; expected how many of the {available} dimensions to keep")
+        raise BadInput(f"truncate_dim is {width!r}; expected how many of the {available} dimensions to keep")
 
 
 def head_shapes(kind: str, config: Mapping[str, Any], folder: Path) -> HeadShapes:

@@ -45,7 +45,7 @@ def test_each_equals_a_loop_over_pairs(name, seed, m, n, width):
 def test_what_are_no_tables_of_one_width_is_told(name):
     table = np.ones((2, 3), np.float32)
     for a, b in ((table[0], table), (table, table[0]), (table, table[:, :2]), (table[None], table)):
-        with pytest.raises(BadInput, match="two tables of vectors of one width"):
+        with pytest.raises(BadInput, match="two tables of vectors of one dimension"):
             SIMILARITIES[name](a, b)
 
 
@@ -188,7 +188,9 @@ def test_cosines_do_not_depend_on_the_scale(seed, power):
     ids=["object", "dict", "str", "ragged", "texts", "complex", "masked", "wants gradients"],
 )
 def test_what_is_no_table_of_numbers_is_refused(compare, odd):
-    with pytest.raises(BadInput, match="a table of vectors|tables? of vectors of one width|two tables of one shape"):
+    with pytest.raises(
+        BadInput, match="a table of vectors|tables? of vectors of one dimension|two tables of one shape"
+    ):
         compare(odd, np.eye(2))
 
 

@@ -84,7 +84,7 @@ def test_unfitted_it_says_how_to_fit():
 @pytest.mark.usefixtures("unchecked")
 def test_bad_input_is_refused():
     for width in (0, -1, 1 << 21, 2.5, True, "many"):
-        with pytest.raises(BadInput, match="width"):
+        with pytest.raises(BadInput, match="dimension"):
             TfIdf(width)
     with pytest.raises(BadInput, match="no texts"):
         TfIdf().fitted([])

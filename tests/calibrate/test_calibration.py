@@ -18,7 +18,7 @@ TEXTS = [" ".join(RANDOM.choice(WORDS, 6)) for _ in range(150)]
 
 @pytest.fixture(scope="module")
 def calibration(tiny):
-    return calibrate(tiny, "tiny", [*TEXTS, "", " ", *TEXTS], draw=ChanceDraw(2000), progress=False)
+    return calibrate(tiny, "tiny", [*TEXTS, "", " ", *TEXTS], draw=ChanceDraw(2000), show_progress_bar=False)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_blank_and_repeated_texts_are_left_out(calibration, tiny):
 
 
 def test_queries_are_compared_with_texts(tiny):
-    found = calibrate(tiny, "tiny", TEXTS, queries=TEXTS[:20], draw=ChanceDraw(1000), progress=False)
+    found = calibrate(tiny, "tiny", TEXTS, queries=TEXTS[:20], draw=ChanceDraw(1000), show_progress_bar=False)
     assert (found.queries, found.texts, found.chance.pairs) == (len(set(TEXTS[:20])), len(set(TEXTS)), 1000)
 
 

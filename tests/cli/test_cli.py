@@ -42,7 +42,7 @@ def test_encode_writes_what_the_library_gives(model, tmp_path, capsys):
     assert main(["encode", str(tmp_path / "in.txt"), "-o", str(out), "--model", model, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     embedder = Embedder.load(model)
-    assert (told["rows"], told["width"], told["fingerprint"]) == (4, embedder.width, embedder.fingerprint)
+    assert (told["rows"], told["width"], told["fingerprint"]) == (4, embedder.dimension, embedder.fingerprint)
     np.testing.assert_allclose(np.load(out), embedder.encode(texts), atol=1e-6)
 
 

@@ -96,7 +96,7 @@ def test_fewer_than_two_vectors_have_no_merges(method, count):
 
 def test_progress_counts_every_vector():
     seen = []
-    linkage(bundles(20), progress=lambda meter: seen.append(meter.texts))
+    linkage(bundles(20), show_progress_bar=lambda meter: seen.append(meter.texts))
     assert seen == [20, *range(1, 20)]  # the distances, then merges
 
 

@@ -38,7 +38,7 @@ def test_copies_are_found_and_neighbours_of_neighbours_are_not():
 def test_progress_counts_every_row(monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 4)
     seen = []
-    near_duplicates(np.eye(10, dtype=np.float32), progress=lambda meter: seen.append(meter.texts))
+    near_duplicates(np.eye(10, dtype=np.float32), show_progress_bar=lambda meter: seen.append(meter.texts))
     assert seen == [4, 8, 10]
 
 

@@ -22,7 +22,7 @@ def test_rows_are_loaded_with_texts_vectors_and_other_columns_and_found_by_their
         found = index.get(["n7"])
         assert found.texts == ["a cat on 7 mats"] and found.metadata[0] == {"year": 2007, "tags": '["a"]'}
         assert index.count("year >= 2005") == 6
-        expected = static.encode(["a cat on 7 mats"], normalize=True)
+        expected = static.encode(["a cat on 7 mats"], normalize_embeddings=True)
         np.testing.assert_allclose(found.vectors, expected, atol=1e-3)
         assert TextIndex(index, static).search("a cat on 3 mats", k=1).passages[0].id == "n3"
     assert (

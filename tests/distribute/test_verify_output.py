@@ -39,7 +39,7 @@ def turned(table):
 
 
 def test_what_was_written_is_clean_and_every_row_computes_the_same(static, output):
-    report = verify_output(output, static, sample=10, progress=False)
+    report = verify_output(output, static, sample=10, show_progress_bar=False)
     assert (report.rows, report.shards, report.compared, report.largest_difference) == (10, 3, 10, 0.0)
     assert report.is_clean
 
@@ -48,7 +48,7 @@ def test_a_changed_byte_a_shorter_file_and_a_missing_one_are_found(static, outpu
     for number, change in enumerate([lambda data: data[:50] + b"\0" + data[51:], lambda data: data[:-1], None]):
         path = output / "shards" / f"{number:06}.parquet"
         path.write_bytes(change(path.read_bytes())) if change else path.unlink()
-    report = verify_output(output, static, sample=10, progress=False)
+    report = verify_output(output, static, sample=10, show_progress_bar=False)
     assert list(report.damaged) == [0, 1, 2] and not report.is_clean
     assert "has been changed" in report.damaged[0] and "cannot be read: No such file" in report.damaged[2]
 
@@ -57,7 +57,7 @@ def test_rows_columns_and_vectors_are_found_changed_where_the_checksum_was_chang
     rewritten(output, 0, lambda table: table.slice(1))
     rewritten(output, 1, lambda table: table.drop_columns(["id"]))
     rewritten(output, 2, turned)
-    report = verify_output(output, static, sample=10, progress=False)
+    report = verify_output(output, static, sample=10, show_progress_bar=False)
     assert "has 3 rows, expected 4" in report.damaged[0]
     assert "has other columns or another origin" in report.damaged[1]
     assert "the vector of" in report.damaged[2] and "differs by" in report.damaged[2]
@@ -68,11 +68,11 @@ def test_a_vector_may_differ_by_a_ten_thousandth_of_its_length(static, output, p
     def nudged(table):
         vectors = np.array(table["vector"].to_pylist(), np.float32)
         vectors[:, 2] += part * TOLERANCE["fp32"] * np.linalg.norm(vectors, axis=1)
-        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), static.width)
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), static.dimension)
         return table.set_column(2, table.schema.field("vector"), column.cast(table.schema.field("vector").type))
 
     rewritten(output, 1, nudged)
-    report = verify_output(output, static, sample=10, progress=False)
+    report = verify_output(output, static, sample=10, show_progress_bar=False)
     assert list(report.damaged) == damaged and TOLERANCE == {"fp32": 1e-4}
     assert report.largest_difference == pytest.approx(part * 1e-4, rel=0.02)
 
@@ -87,18 +87,20 @@ def test_as_many_rows_are_computed_again_as_asked_for_others_by_another_seed(sta
     monkeypatch.setattr(type(static), "encode", watched)
     for seed in range(30):
         chosen.append(set())
-        assert verify_output(output, static, sample=3, seed=seed, progress=False).compared == 3 == len(chosen[-1])
+        assert (
+            verify_output(output, static, sample=3, seed=seed, show_progress_bar=False).compared == 3 == len(chosen[-1])
+        )
     assert len(set.union(*chosen)) == 10
 
 
 def test_nan_is_a_difference(static, output):
     def with_nan(table):
-        vectors = np.full((len(table), static.width), np.nan, np.float32)
-        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), static.width)
+        vectors = np.full((len(table), static.dimension), np.nan, np.float32)
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), static.dimension)
         return table.set_column(2, table.schema.field("vector"), column.cast(table.schema.field("vector").type))
 
     rewritten(output, 1, with_nan)
-    assert list(verify_output(output, static, sample=10, progress=False).damaged) == [1]
+    assert list(verify_output(output, static, sample=10, show_progress_bar=False).damaged) == [1]
 
 
 def test_what_is_missing_or_strange_is_a_problem(static, output):
@@ -106,7 +108,7 @@ def test_what_is_missing_or_strange_is_a_problem(static, output):
     manifest["complete"] = False
     (output / "manifest.json").write_text(json.dumps(manifest))
     shutil.copy(output / "shards" / "000000.parquet", output / "shards" / "000007.parquet")
-    report = verify_output(output, progress=False)
+    report = verify_output(output, show_progress_bar=False)
     assert report.problems == ["3 of 3 shards are not made yet", "shards/000007.parquet is not in the manifest"]
 
 

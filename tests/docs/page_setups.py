@@ -28,7 +28,7 @@ from likewise.search.indexes import create_index
 from likewise.search.records import Records
 ids, texts, vectors = ["a", "b"], ["A cat sleeps.", "A kitten naps."], np.eye(2, 384, dtype=np.float32)
 queries, folder = vectors[:1], Path("sidecar")
-index = create_index("memory:page", width=384)
+index = create_index("memory:page", dimension=384)
 index.add(Records(ids, vectors, texts))
 """,
     "docs/integrations.md": TEXTS

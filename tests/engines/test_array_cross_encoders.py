@@ -157,11 +157,11 @@ def test_overflow_options_and_progress_are_those_of_torch(fresh, light):
         loaded.score([("a", "b"), ("a", LONG), (LONG, LONG)])
     with pytest.raises(TooLong, match=r"pairs\[0\] has [0-9,]+ tokens"):
         loaded.score([("a", LONG)], overflow="error")
-    loaded.score(PAIRS, progress=lambda meter: meters.append(meter.texts))
+    loaded.score(PAIRS, show_progress_bar=lambda meter: meters.append(meter.texts))
     assert meters[-1] == pytest.approx(len(PAIRS))
     with pytest.raises(TypeError, match="unexpected keyword argument 'batch_size'"):
         loaded.score(PAIRS, batch_size=3)
-    assert light.load(fresh, max_length=9).tokenizer.max_length == 9
+    assert light.load(fresh, max_seq_length=9).tokenizer.max_seq_length == 9
     assert loaded.logits([]).shape == (0, 1)
 
 
@@ -269,15 +269,15 @@ def test_training_is_torchs(fresh, light):
 
 @families
 def test_what_is_saved_is_the_same_model_to_every_engine(family, classifier, tmp_path, light):
-    loaded = light.load(classifier(family), max_length=20)
+    loaded = light.load(classifier(family), max_seq_length=20)
     loaded.save(tmp_path / "again")
     logits = loaded.logits(PAIRS, overflow="truncate")
     for another in (light, CrossEncoder):
         again = another.load(tmp_path / "again")
-        assert again.tokenizer.max_length == 20 and again.labels == loaded.labels
+        assert again.tokenizer.max_seq_length == 20 and again.labels == loaded.labels
         np.testing.assert_allclose(again.logits(PAIRS, overflow="truncate"), logits, atol=1e-5)
     assert light.load(tmp_path / "again").fingerprint == loaded.fingerprint
-    CrossEncoder.load(classifier(family), max_length=20).save(tmp_path / "torch")
+    CrossEncoder.load(classifier(family), max_seq_length=20).save(tmp_path / "torch")
     names = [json.loads((tmp_path / by / "modules.json").read_text()) for by in ("again", "torch")]
     assert names[0] == names[1]
     configs = [json.loads((tmp_path / by / "config.json").read_text()) for by in ("again", "torch")]

@@ -209,9 +209,9 @@ def _headed(own, place, heads, activation="Tanh"):
 
 
 @pytest.mark.parametrize("heads", [(), ("Dense",), ("Dense", "LayerNorm", "Normalize")])
-@pytest.mark.parametrize("truncate", [None, 3])
-def test_every_head_is_that_of_torch(own, tmp_path, heads, truncate, alike):
-    alike(_headed(own, tmp_path, heads), truncate=truncate)
+@pytest.mark.parametrize("truncate_dim", [None, 3])
+def test_every_head_is_that_of_torch(own, tmp_path, heads, truncate_dim, alike):
+    alike(_headed(own, tmp_path, heads), truncate_dim=truncate_dim)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
@@ -283,9 +283,9 @@ def test_a_table_of_word_pieces_is_read_with_its_heads(own, tmp_path, alike):
 @pytest.mark.usefixtures("unchecked")
 def test_load_gives_it_when_asked_and_says_what_it_cannot(own, tiny, light):
     folder, name = own(), {NumpyEmbedder: "numpy", NativeEmbedder: "native"}[light]
-    loaded = Embedder.load(folder, engine=name, max_length=9)
-    assert isinstance(loaded, light) and loaded.width == tiny.width and loaded.precision == "fp32"
-    assert loaded.tokenizer.max_length == 9 and len(loaded.fingerprint) == 32
+    loaded = Embedder.load(folder, engine=name, max_seq_length=9)
+    assert isinstance(loaded, light) and loaded.dimension == tiny.dimension and loaded.precision == "fp32"
+    assert loaded.tokenizer.max_seq_length == 9 and len(loaded.fingerprint) == 32
     assert loaded.fingerprint != Embedder.load(folder, engine=name).fingerprint
     with pytest.raises(TooLong):
         loaded.encode(["cat " * 30], overflow="error")
@@ -297,8 +297,8 @@ def test_load_gives_it_when_asked_and_says_what_it_cannot(own, tiny, light):
     for unknown in ("abacus", ["numpy"], {"numpy": 1}, 3):
         with pytest.raises(BadInput, match="engine is .*; expected one of native, torch, numpy"):
             Embedder.load(folder, engine=unknown)
-    with pytest.raises(BadInput, match="truncate is 0"):
-        light.load(folder, truncate=0)
+    with pytest.raises(BadInput, match="truncate_dim is 0"):
+        light.load(folder, truncate_dim=0)
     with pytest.raises(ModelNotFound):
         light.load("no-such-model-anywhere/at-all")
     with pytest.raises(BadModel, match="unknown here"):
@@ -334,15 +334,15 @@ def test_layers_and_tokens_are_those_of_torch(folders, family, light):
 
 @pytest.mark.filterwarnings("ignore:sentence-transformers cannot read")
 @pytest.mark.parametrize("heads", [(), ("Dense", "LayerNorm", "Normalize")])
-@pytest.mark.parametrize("truncate", [None, 3])
-def test_what_is_saved_is_the_same_model_to_every_engine(own, tmp_path, light, heads, truncate):
-    loaded = light.load(_headed(own, tmp_path, heads), truncate=truncate, pooling=None if heads else "cls+max")
-    loaded.max_length = 12
+@pytest.mark.parametrize("truncate_dim", [None, 3])
+def test_what_is_saved_is_the_same_model_to_every_engine(own, tmp_path, light, heads, truncate_dim):
+    loaded = light.load(_headed(own, tmp_path, heads), truncate_dim=truncate_dim, pooling=None if heads else "cls+max")
+    loaded.max_seq_length = 12
     loaded.save(tmp_path / "again")
     vectors = loaded.encode(LONG, overflow="truncate")
     for another in (light, TorchEmbedder):
         again = another.load(tmp_path / "again")
-        assert again.max_length == 12 and again.width == loaded.width
+        assert again.max_seq_length == 12 and again.dimension == loaded.dimension
         np.testing.assert_allclose(again.encode(LONG, overflow="truncate"), vectors, atol=3e-6)
 
 

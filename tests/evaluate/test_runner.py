@@ -288,8 +288,8 @@ def test_progress_of_a_model_is_silenced_where_it_has_any_and_notes_are_texts():
     class Talking:
         notes = ("one", 2)
 
-        def encode(self, texts, progress=None):
-            return [[float(progress is False)]] * len(texts)
+        def encode(self, texts, show_progress_bar=None):
+            return [[float(show_progress_bar is False)]] * len(texts)
 
     class Single:
         notes = "not a list"
@@ -300,7 +300,7 @@ def test_progress_of_a_model_is_silenced_where_it_has_any_and_notes_are_texts():
     talking, single = (module._opened(model) for model in (Talking(), Single()))
     assert talking.encode(["a", "b"]).tolist() == [[1.0], [1.0]] and talking.notes == ("one", "2")
     assert single.encode(("a",)).tolist() == [[0.5]] and single.notes == () and single.fingerprint is None
-    assert module._takes_progress(lambda progress: 1) and not module._takes_progress(dict)
+    assert module._takes_progress(lambda show_progress_bar: 1) and not module._takes_progress(dict)
     assert module._takes_progress(type) is False and not module._takes_progress(max)
 
 

@@ -10,6 +10,7 @@ from likewise import Embedder
 from likewise.cli.main import main
 from likewise.errors import BadInput
 from likewise.files.vector_origin import VectorOrigin, check_same_origin, read_origin
+from likewise.search.index import ModelIdentity
 
 NAMES = ("v.npy", "v.jsonl", "v.parquet", "v")
 
@@ -30,7 +31,7 @@ def test_what_is_written_is_what_is_read(here, name):
     origin = read_origin(encode(name, "likewise-static", "--prompt", "query: ", "--overflow", "truncate"))
     embedder = Embedder.load("likewise-static", engine="numpy")
     assert origin == VectorOrigin.of(embedder, "likewise-static", prompt="query: ", overflow="truncate")
-    assert (origin.normalized, origin.pooling, origin.dtype, origin.width) == (True, "mean", "float32", embedder.width)
+    assert (origin.normalized, origin.pooling, origin.dtype, origin.width) == (True, "mean", "float32", 384)
 
 
 @pytest.mark.parametrize("other", NAMES)
@@ -67,3 +68,11 @@ def test_a_difference_of_any_field_but_the_name_is_one():
             other = replace(origin, **{name: not value if isinstance(value, bool) else value * 2 or "x"})
             assert len(origin.differences(other)) == 1, name
     assert VectorOrigin.from_metadata(json.loads(json.dumps(origin.metadata()))) == origin
+
+
+def test_a_file_of_an_earlier_version_names_its_model_by_the_options_of_today(here):
+    origin = read_origin(encode("v.npy"))
+    earlier = {**origin.as_json(), "model": "a(x)/max_length=b(pooling=cls,max_length=9,truncate=4)"}
+    assert VectorOrigin.from_json(earlier).model == "a(x)/max_length=b(pooling=cls,max_seq_length=9,truncate_dim=4)"
+    found = ModelIdentity.from_json({"name": "b(truncate=4)", "fingerprint": "f", "prompts": []})
+    assert found == ModelIdentity("b(truncate_dim=4)", "f")

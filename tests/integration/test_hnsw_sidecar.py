@@ -31,7 +31,7 @@ def fill(index, count=2000):
 
 def test_it_finds_most_of_the_nearest_with_their_exact_scores(index, queries, tmp_path):
     fill(index)
-    build_sidecar(index, tmp_path / "sidecar", "1", progress=False)
+    build_sidecar(index, tmp_path / "sidecar", "1", show_progress_bar=False)
     found = open_sidecar(tmp_path / "sidecar", "1").search(index, queries, 10)
     exact = index.search(queries, 10)
     pairs = list(zip(found, exact, strict=True))
@@ -45,16 +45,16 @@ def test_it_finds_most_of_the_nearest_with_their_exact_scores(index, queries, tm
 def test_one_of_another_state_is_not_opened(index, tmp_path):
     fill(index, 10)
     assert open_sidecar(tmp_path / "sidecar", "1") is None
-    build_sidecar(index, tmp_path / "sidecar", "1", progress=False)
+    build_sidecar(index, tmp_path / "sidecar", "1", show_progress_bar=False)
     assert open_sidecar(tmp_path / "sidecar", "1") is not None and open_sidecar(tmp_path / "sidecar", "2") is None
-    build_sidecar(index, tmp_path / "sidecar", "2", progress=False)
+    build_sidecar(index, tmp_path / "sidecar", "2", show_progress_bar=False)
     assert open_sidecar(tmp_path / "sidecar", "1") is None and open_sidecar(tmp_path / "sidecar", "2") is not None
 
 
 @pytest.mark.parametrize("name", [GRAPH, NAMES])
 def test_a_damaged_one_is_not_opened(index, tmp_path, name):
     fill(index, 100)
-    build_sidecar(index, tmp_path, "1", progress=False)
+    build_sidecar(index, tmp_path, "1", show_progress_bar=False)
     content = bytearray((tmp_path / name).read_bytes())
     for damaged in (content[:-7], b"", bytes(content[:20]) + b"\xff" + bytes(content[21:])):
         (tmp_path / name).write_bytes(damaged)
@@ -64,14 +64,14 @@ def test_a_damaged_one_is_not_opened(index, tmp_path, name):
 
 
 def test_an_empty_index_has_an_empty_sidecar(index, queries, tmp_path):
-    build_sidecar(index, tmp_path, "1", progress=False)
+    build_sidecar(index, tmp_path, "1", show_progress_bar=False)
     assert json.loads((tmp_path / NAMES).read_text())["ids"] == []
     assert open_sidecar(tmp_path, "1").search(index, queries[:2]) == [[], []]
 
 
 def test_a_record_that_is_gone_is_an_error_rather_than_left_out_in_silence(index, queries, tmp_path):
     fill(index, 5)
-    build_sidecar(index, tmp_path, "1", progress=False)
+    build_sidecar(index, tmp_path, "1", show_progress_bar=False)
     index.delete(["r2"])
     with pytest.raises(BadInput, match="'r2' is not in"):
         open_sidecar(tmp_path, "1").search(index, queries[:1], 5)

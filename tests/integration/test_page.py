@@ -37,7 +37,7 @@ def browser():
 def indexes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("indexes")
     with TextIndex.open(folder / "notes", Embedder.load("likewise-mini"), name="likewise-mini") as index:
-        index.add(NOTES, progress=False)
+        index.add(NOTES, show_progress_bar=False)
     return folder
 
 

@@ -27,8 +27,8 @@ LABELS = ["animal"] * 4 + ["money"] * 4
 
 
 def test_it_transforms_as_the_embedder_encodes():
-    transformer = EmbeddingTransformer("likewise-static", normalize=True)
-    expected = Embedder.load("likewise-static").encode(TEXTS, normalize=True)
+    transformer = EmbeddingTransformer("likewise-static", normalize_embeddings=True)
+    expected = Embedder.load("likewise-static").encode(TEXTS, normalize_embeddings=True)
     np.testing.assert_array_equal(transformer.fit_transform(TEXTS), expected)
     assert list(transformer.get_feature_names_out())[:2] == ["embedding0", "embedding1"]
     assert transformer.n_features_out_ == 384
@@ -36,9 +36,9 @@ def test_it_transforms_as_the_embedder_encodes():
 
 def test_its_parameters_are_read_set_and_cloned():
     transformer = EmbeddingTransformer("likewise-mini", pooling="max")
-    twin = clone(transformer).set_params(max_length=20)
-    assert twin.get_params() == {**transformer.get_params(), "max_length": 20}
-    assert twin.embedder.max_length == 20 and twin.embedder.pooling.spec == "max"
+    twin = clone(transformer).set_params(max_seq_length=20)
+    assert twin.get_params() == {**transformer.get_params(), "max_seq_length": 20}
+    assert twin.embedder.max_seq_length == 20 and twin.embedder.pooling.spec == "max"
     embedder = Embedder.load("likewise-static")
     assert EmbeddingTransformer(embedder).embedder is embedder
 

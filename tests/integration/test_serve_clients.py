@@ -30,7 +30,7 @@ def server():
 
 @pytest.fixture(scope="module")
 def expected():
-    return Embedder.load(MODEL).encode(TEXTS, normalize=True)
+    return Embedder.load(MODEL).encode(TEXTS, normalize_embeddings=True)
 
 
 def close(found, expected):

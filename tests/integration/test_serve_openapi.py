@@ -16,7 +16,7 @@ MEANT = (
 
 def test_every_operation_is_as_the_document_says(tmp_path):
     with TextIndex.open(tmp_path / "notes", "likewise-static") as index:
-        index.add(["a cat sleeps", "shares fell", "dogs bark"], progress=False)
+        index.add(["a cat sleeps", "shares fell", "dogs bark"], show_progress_bar=False)
     load_all_checks()
     checks = CHECKS.get_by_names([*MEANT])
     with running_server("likewise-static", "--collections", str(tmp_path), "--log", "off") as server:

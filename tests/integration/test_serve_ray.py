@@ -65,7 +65,7 @@ def replicas(url):
 
 
 def test_replicas_give_the_vectors_of_encode_and_the_errors_of_each_api(url):
-    expected = Embedder.load("likewise-mini").encode(TEXTS, normalize=True)
+    expected = Embedder.load("likewise-mini").encode(TEXTS, normalize_embeddings=True)
     status, rows = ask(url, "/embed", {"inputs": TEXTS})
     assert status == 200
     np.testing.assert_allclose(rows, expected, atol=1e-5)

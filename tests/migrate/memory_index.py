@@ -14,13 +14,13 @@ from likewise.search.records import Records, checked_records
 class MemoryIndex(Index):
     """Records in a dictionary, searched one by one; filters are not read."""
 
-    def __init__(self, location: str, width: int, model: ModelIdentity | None = None) -> None:
-        self.location, self.width, self.model = location, width, model
+    def __init__(self, location: str, dimension: int, model: ModelIdentity | None = None) -> None:
+        self.location, self.dimension, self.model = location, dimension, model
         self.rows: dict[str, tuple] = {}
 
     @classmethod
-    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> Self:
-        return cls(location, width, model)
+    def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> Self:
+        return cls(location, dimension, model)
 
     @classmethod
     def open(cls, location: str, *, read_only: bool = False) -> Self:
@@ -33,7 +33,7 @@ class MemoryIndex(Index):
         self.upsert(records)
 
     def upsert(self, records: Records) -> None:
-        records = checked_records(records, self.width)
+        records = checked_records(records, self.dimension)
         texts, metadata = records.texts or [None] * len(records), records.metadata or [{}] * len(records)
         for row in zip(records.ids, records.vectors, texts, metadata, strict=True):
             self.rows[row[0]] = row
@@ -43,7 +43,7 @@ class MemoryIndex(Index):
 
     def search(self, queries, k=10, where=None) -> list[list[Match]]:
         names, vectors = list(self.rows), np.array([row[1] for row in self.rows.values()])
-        hits = search(queries, vectors.reshape(len(names), self.width), k)
+        hits = search(queries, vectors.reshape(len(names), self.dimension), k)
         return [
             [Match(names[i], float(x)) for i, x in zip(*row, strict=True)]
             for row in zip(hits.indices, hits.scores, strict=True)

@@ -62,7 +62,7 @@ def to_old():
 
 def test_every_record_is_encoded_once_with_its_text_and_metadata(old, new):
     encoder = Encoder()
-    assert Migration(old, new, encoder).run(block=4, progress=False) == MigrationReport(25, 0, 0, 2)
+    assert Migration(old, new, encoder).run(block=4, show_progress_bar=False) == MigrationReport(25, 0, 0, 2)
     assert encoder.texts == TEXTS and list(new.rows) == list(old.rows)
     for name, (_, stored, text, metadata) in new.rows.items():
         np.testing.assert_allclose(stored, vector(text, 4, 1), atol=1e-6)
@@ -74,7 +74,7 @@ def test_queries_go_to_the_old_index_mapped_until_the_new_one_is_complete(old, n
     migration = Migration(old, new, Encoder(then=lambda: seen.append(migration.search(queries, 3))), to_old)
     expected = old.search(to_old(queries), 3)
     assert migration.search(queries, 3) == expected
-    migration.run(block=10, progress=False)
+    migration.run(block=10, show_progress_bar=False)
     assert seen == [expected] * 3  # a search during the migration, too, finds the old index's vectors alone
     assert [matches[0].id for matches in migration.search(queries, 3)] == ["id3", "id4"]
     assert migration.search(queries, 3) == new.search(queries, 3)
@@ -92,10 +92,10 @@ def test_without_a_map_there_is_no_search_before_the_end(old, new):
 
 def test_a_killed_migration_goes_on_where_it_was(old, new):
     with pytest.raises(KeyboardInterrupt):
-        Migration(old, new, Encoder(fails_after=10)).run(block=5, progress=False)
+        Migration(old, new, Encoder(fails_after=10)).run(block=5, show_progress_bar=False)
     assert len(new) == 10
     encoder = Encoder()
-    assert Migration(old, new, encoder).run(block=5, progress=False) == MigrationReport(15, 10, 0, 2)
+    assert Migration(old, new, encoder).run(block=5, show_progress_bar=False) == MigrationReport(15, 10, 0, 2)
     assert encoder.texts == TEXTS[10:]
 
 
@@ -108,18 +108,18 @@ def test_what_is_written_to_the_old_index_meanwhile_is_migrated_too(old, new):
         ]
     )
     encoder = Encoder(then=lambda: next(changes, lambda: None)())
-    report = Migration(old, new, encoder).run(block=5, progress=False)
+    report = Migration(old, new, encoder).run(block=5, show_progress_bar=False)
     assert {name: row[2] for name, row in new.rows.items()} == {name: row[2] for name, row in old.rows.items()}
     np.testing.assert_allclose(new.rows["id0"][1], vector("another text", 4, 1), atol=1e-6)
     assert report.deleted >= 1 and report.encoded == len(encoder.texts)
 
 
 def test_a_changed_record_is_encoded_again_after_a_restart(old, new):
-    Migration(old, new, Encoder()).run(progress=False)
+    Migration(old, new, Encoder()).run(show_progress_bar=False)
     old.upsert(record(7, "changed"))
     old.delete(["id8"])
     encoder = Encoder()
-    assert Migration(old, new, encoder).run(progress=False) == MigrationReport(1, 25, 1, 2)
+    assert Migration(old, new, encoder).run(show_progress_bar=False) == MigrationReport(1, 25, 1, 2)
     assert encoder.texts == ["changed"] and "id8" not in new.rows
 
 
@@ -127,18 +127,18 @@ def test_an_index_that_never_rests_is_reported(old, new):
     numbers = iter(range(100, 10_000))
     encoder = Encoder(then=lambda: old.add(record(next(numbers), "more")))
     with pytest.raises(BadInput, match="old place was written to during each of 10 passes"):
-        Migration(old, new, encoder).run(progress=False)
+        Migration(old, new, encoder).run(show_progress_bar=False)
 
 
 def test_a_record_without_a_text_is_named(old, new):
     old.upsert(Records(["id5"], encode_old(["x"])))
     with pytest.raises(BadInput, match="old place holds no text for 'id5'"):
-        Migration(old, new, Encoder()).run(progress=False)
+        Migration(old, new, Encoder()).run(show_progress_bar=False)
 
 
 def test_an_empty_index_is_complete_at_once(new):
     empty = MemoryIndex("old place", 6, OLD)
-    assert Migration(empty, new, Encoder()).run(progress=False) == MigrationReport(0, 0, 0, 1)
+    assert Migration(empty, new, Encoder()).run(show_progress_bar=False) == MigrationReport(0, 0, 0, 1)
 
 
 def test_indexes_and_maps_of_other_models_are_refused(old, new, to_old):
@@ -152,5 +152,7 @@ def test_indexes_and_maps_of_other_models_are_refused(old, new, to_old):
 
 def test_progress_counts_every_record(old, new):
     meters = []
-    Migration(old, new, Encoder()).run(block=10, progress=lambda meter: meters.append((meter.texts, meter.total)))
+    Migration(old, new, Encoder()).run(
+        block=10, show_progress_bar=lambda meter: meters.append((meter.texts, meter.total))
+    )
     assert meters[:3] == [(10, 25), (20, 25), (25, 25)]

@@ -41,7 +41,7 @@ def filled(place: Path, model: ModelIdentity) -> Path:
 
 
 def migrated(folder: Path, **options) -> MigrationReport:
-    return migrate_in_place(folder, NEW, 4, encode, progress=False, **options)
+    return migrate_in_place(folder, NEW, 4, encode, show_progress_bar=False, **options)
 
 
 def names(folder: Path) -> set[str]:
@@ -52,7 +52,7 @@ def assert_migrated(folder: Path, texts=TEXTS, before: str = "") -> None:
     """All of it is the new model's, and nothing else is."""
     with Collection.open(str(folder)) as collection:
         found = next(collection.records())
-        assert collection.model.fingerprint == NEW.fingerprint and collection.width == 4
+        assert collection.model.fingerprint == NEW.fingerprint and collection.dimension == 4
         assert collection.verify().is_clean
     with sqlite3.connect(folder / "collection.sqlite") as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -129,7 +129,7 @@ def test_the_old_one_can_be_kept_and_is_not_overwritten(folder):
         assert old.model.fingerprint == OLD.fingerprint and len(old) == 7 and old.verify().is_clean
     assert_migrated(folder)
     with pytest.raises(BadInput, match="before-migration was kept by an earlier migration"):
-        migrate_in_place(folder, OTHER, 4, encode, progress=False)
+        migrate_in_place(folder, OTHER, 4, encode, show_progress_bar=False)
 
 
 def test_what_cannot_be_migrated_is_refused(folder, tmp_path):

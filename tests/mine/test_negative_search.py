@@ -105,7 +105,7 @@ def test_progress_counts_rows_and_no_tokens(monkeypatch):
         [f"text {i}" for i in range(5)],
         vectors,
         settings=MiningSettings(rules=()),
-        progress=lambda meter: seen.append((meter.texts, meter.tokens, meter.total)),
+        show_progress_bar=lambda meter: seen.append((meter.texts, meter.tokens, meter.total)),
     )
     assert seen == [(2, 0, 5), (4, 0, 5), (5, 0, 5)]
 

@@ -39,7 +39,7 @@ def test_weights_are_small_and_in_eight_bits(bundled):
     assert sum(sizes) <= 12_000_000
     with safe_open(folder / "model.safetensors", framework="numpy") as file:
         kinds = {str(file.get_slice(key).get_dtype()) for key in file.keys()}  # noqa: SIM118
-    assert "I8" in kinds and embedder.precision == "fp32" and embedder.width == 384
+    assert "I8" in kinds and embedder.precision == "fp32" and embedder.dimension == 384
 
 
 def test_vectors_have_length_one_and_topics_lie_together(bundled):

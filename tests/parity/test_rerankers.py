@@ -93,7 +93,7 @@ def test_scores_are_those_of_sentence_transformers_and_so_is_what_we_save(family
 @pytest.mark.parametrize("length", [9, 12, 33])
 def test_a_shorter_length_that_we_save_is_read_by_all(length, tmp_path):
     _theirs(tmp_path / "plain", "bert")
-    ours = Reranker.load(tmp_path / "plain", max_length=length)
+    ours = Reranker.load(tmp_path / "plain", max_seq_length=length)
     ours.save(tmp_path / "saved")
     theirs = TheirCrossEncoder(str(tmp_path / "saved"), device="cpu")
     assert theirs.max_seq_length == length

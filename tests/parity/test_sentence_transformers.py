@@ -77,7 +77,7 @@ def _headed(folder: Path, pooling: str) -> Embedder:
     """A tiny model of ours with every head."""
     torch.manual_seed(1)
     embedder = TorchEmbedder.load(model_folder(folder, heads=()), pooling=pooling)
-    width = embedder.width
+    width = embedder.dimension
     heads = torch.nn.Sequential(OurDense(width, 24, activation="Tanh"), Norm(24), OurNormalize())
     torch.nn.init.normal_(heads[1].norm.weight)
     return TorchEmbedder(embedder.tokenizer, embedder.encoder, embedder.pooling, heads, embedder.manifest).eval()
@@ -87,7 +87,7 @@ def _headed(folder: Path, pooling: str) -> Embedder:
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "native" or NATIVE])
 def test_sentence_transformers_reads_the_folders_that_we_write(engine, pooling, tmp_path):
     _headed(tmp_path / "made", pooling).save(tmp_path / "whole")
-    embedder = Embedder.load(tmp_path / "whole", engine=engine, truncate=10)
+    embedder = Embedder.load(tmp_path / "whole", engine=engine, truncate_dim=10)
     embedder.save(tmp_path / "saved")
     texts = [*TEXTS, LONG]
     theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(texts)
@@ -110,7 +110,7 @@ def test_we_read_the_folders_that_sentence_transformers_writes(pooling, tmp_path
     model.save(str(tmp_path / "saved"))
     texts = [*TEXTS, LONG]
     embedder = Embedder.load(tmp_path / "saved")
-    assert embedder.tokenizer.max_length == 40
+    assert embedder.tokenizer.max_seq_length == 40
     for prompt in (None, "query"):
         theirs = model.encode(texts, prompt_name=prompt)
         ours = embedder.encode(texts, prompt_name=prompt, overflow="truncate")
@@ -145,7 +145,7 @@ def test_byte_level_pairs_of_roberta_give_the_ids_of_transformers(tmp_path):
     config = transformers.AutoConfig.for_model(**{**config_of("roberta"), "vocab_size": max(vocabulary, 300)})
     transformers.AutoModel.from_config(config).save_pretrained(tmp_path)
     built.save_model(str(tmp_path))
-    embedder = Embedder.load(tmp_path, pooling="mean", max_length=60)
+    embedder = Embedder.load(tmp_path, pooling="mean", max_seq_length=60)
     theirs = transformers.RobertaTokenizer(
         vocab=str(tmp_path / "vocab.json"), merges=str(tmp_path / "merges.txt"), model_max_length=60
     )
@@ -162,7 +162,7 @@ def test_byte_level_pairs_of_roberta_give_the_ids_of_transformers(tmp_path):
 def _agree_with_mean(folder: Path, texts: list[str]) -> None:
     encoder = Transformer(str(folder), max_seq_length=60)
     model = SentenceTransformer(modules=[encoder, Pooling(32, pooling_mode="mean")], device="cpu").eval()
-    ours = Embedder.load(folder, pooling="mean", max_length=60).encode(texts, overflow="truncate")
+    ours = Embedder.load(folder, pooling="mean", max_seq_length=60).encode(texts, overflow="truncate")
     np.testing.assert_allclose(ours, model.encode(texts), atol=3e-6, rtol=0)
 
 

@@ -19,7 +19,7 @@ COMMANDS = {
     "import likewise": "import likewise",
     "likewise --version": "from likewise.cli import main; main(['--version'])",
     "likewise --help": "from likewise.cli import main; main(['--help'])",
-    "first vector": "from likewise import Embedder; Embedder.load().encode(['A cat.'], progress=False)",
+    "first vector": "from likewise import Embedder; Embedder.load().encode(['A cat.'], show_progress_bar=False)",
 }
 COUNT = """
 import atexit, json, sys

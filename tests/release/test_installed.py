@@ -17,8 +17,8 @@ from likewise.engine_registry import engine_of
 from likewise.search import search
 embedder = Embedder.load()
 texts = ["A cat sleeps.", "A kitten naps.", "Shares fell."]
-vectors = embedder.encode(texts, progress=False)
-nearest = search(embedder.encode(["the stock market"], progress=False), vectors, k=1)
+vectors = embedder.encode(texts, show_progress_bar=False)
+nearest = search(embedder.encode(["the stock market"], show_progress_bar=False), vectors, k=1)
 cosines = similarity.cosine(vectors, vectors)
 print(json.dumps({"engine": engine_of(embedder), "shape": vectors.shape, "nearest": texts[nearest.indices[0, 0]],
     "cats": float(cosines[0, 1]), "shares": float(cosines[0, 2]), "torch": "torch" in sys.modules}))

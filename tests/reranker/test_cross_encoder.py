@@ -455,7 +455,7 @@ def test_a_score_that_is_not_finite_names_its_pair(fresh):
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_saved_reranker_loads_with_the_same_scores_and_fingerprint(family, precision, classifiers, tmp_path):
     classifiers(family).save(tmp_path / "first")
-    reranker = load(tmp_path / "first", precision=precision, max_length=40)
+    reranker = load(tmp_path / "first", precision=precision, max_seq_length=40)
     reranker.save(tmp_path / "saved")
     again = load(tmp_path / "saved", precision=precision)
     assert again.fingerprint == reranker.fingerprint
@@ -544,7 +544,7 @@ def test_a_tokenizer_without_a_mark_between_two_texts_is_refused(fresh):
 @pytest.mark.parametrize("length", [0, 3, 4, 9999])
 def test_a_length_that_leaves_no_room_or_is_too_long_is_refused(length, fresh):
     with pytest.raises((BadInput, BadModel), match="leave no|reads 1 to 66 tokens"):
-        load(fresh, max_length=length)
+        load(fresh, max_seq_length=length)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -603,9 +603,9 @@ def test_a_few_steps_of_training_teach_a_toy_task(tiny):
 
 def test_labels_are_counted_or_named(tiny):
     assert Reranker.start(tiny, 3).labels == ["LABEL_0", "LABEL_1", "LABEL_2"]
-    named = Reranker.start(tiny, ["no", "yes"], max_length=20)
+    named = Reranker.start(tiny, ["no", "yes"], max_seq_length=20)
     assert named.labels == ["no", "yes"]
-    assert named.tokenizer.max_length == 20
+    assert named.tokenizer.max_seq_length == 20
     assert named.score(PAIRS, label="yes", overflow="truncate").shape == (len(PAIRS),)
 
 

@@ -130,12 +130,12 @@ def test_gradients_reach_every_weight_and_every_context_meets_every_candidate(em
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_saved_poly_encoder_loads_with_the_same_scores_and_fingerprint(precision, polys, tmp_path):
     polys().save(tmp_path / "first")
-    reranker = Reranker.load(tmp_path / "first", precision=precision, max_length=30)
+    reranker = Reranker.load(tmp_path / "first", precision=precision, max_seq_length=30)
     assert isinstance(reranker, PolyEncoder)
     reranker.save(tmp_path / "saved")
     again = PolyEncoder.load(tmp_path / "saved", precision=precision)
     assert again.fingerprint == reranker.fingerprint
-    assert again.tokenizer.max_length == 30
+    assert again.tokenizer.max_seq_length == 30
     assert np.array_equal(again.score(PAIRS, overflow="truncate"), reranker.score(PAIRS, overflow="truncate"))
 
 

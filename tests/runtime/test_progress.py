@@ -74,7 +74,7 @@ def test_a_callable_is_given_a_meter_whose_texts_end_at_the_total(tiny, overflow
     texts = [*TEXTS, LONG, LONG + " end", *TEXTS]
     tiny.encode(
         texts,
-        progress=lambda meter: seen.append((meter.texts, meter.tokens, meter.total)),
+        show_progress_bar=lambda meter: seen.append((meter.texts, meter.tokens, meter.total)),
         overflow=overflow,
         batch_tokens=70,
     )
@@ -87,7 +87,7 @@ def test_a_callable_is_given_a_meter_whose_texts_end_at_the_total(tiny, overflow
 
 def test_a_generator_has_no_total(tiny):
     seen = []
-    tiny.encode((t for t in TEXTS), progress=lambda meter: seen.append(str(meter)))
+    tiny.encode((t for t in TEXTS), show_progress_bar=lambda meter: seen.append(str(meter)))
     assert seen[-1].startswith("9 texts · ")
 
 

@@ -370,7 +370,7 @@ class IndexPromises:
         expected = as_dict(some_records(30)) | as_dict(some_records(3, seed=5, start=28))
         del expected["id 2"]
         with place.open() as again:
-            assert (again.width, again.model, again.location) == (WIDTH, MODEL, place.location)
+            assert (again.dimension, again.model, again.location) == (WIDTH, MODEL, place.location)
             assert_holds(again, expected, place.tolerance)
             again.add(some_records(1, seed=8, start=100))
         with place.open(read_only=True) as reader:
@@ -395,7 +395,7 @@ class IndexPromises:
 
     @pytest.mark.parametrize("width", [0, -1, 2.5, True])
     def test_an_impossible_width_is_refused(self, place, width):
-        with pytest.raises(BadInput, match="width is"):
+        with pytest.raises(BadInput, match="dimension is"):
             place.create(width)
 
     @pytest.mark.parametrize("verb", ["add", "upsert", "delete"])

@@ -200,7 +200,7 @@ def test_the_nearest_others_of_each_row_are_those_of_a_full_sort_without_itself(
 
 def test_progress_is_reported_by_rows():
     seen = []
-    list(pairs_above(np.eye(5, dtype=np.float32), 0.5, progress=lambda meter: seen.append(meter.texts)))
+    list(pairs_above(np.eye(5, dtype=np.float32), 0.5, show_progress_bar=lambda meter: seen.append(meter.texts)))
     assert seen == [5]
 
 

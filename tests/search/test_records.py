@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("unchecked")
 ONE = np.ones((1, 3), np.float32)
 
 REFUSED = {  # the arguments of Records
-    "of shape (N, 3), the width of this index; got (1, 2)": (["a"], ONE[:, :2]),
+    "of shape (N, 3), the dimension of this index; got (1, 2)": (["a"], ONE[:, :2]),
     "as many vectors as ids; got 1 and 2": (["a", "b"], ONE),
     "as many texts as ids; got 2 and 1": (["a"], ONE, ["x", "y"]),
     "as many metadata as ids; got 0 and 1": (["a"], ONE, None, []),

@@ -32,7 +32,7 @@ def collection_parent(served_models, tmp_path_factory):
     """A folder with one collection, `notes`."""
     parent = tmp_path_factory.mktemp("collections")
     with TextIndex.open(parent / "notes", served_models[0]) as index:
-        index.add(NOTES, progress=False)
+        index.add(NOTES, show_progress_bar=False)
     return parent
 
 

@@ -21,7 +21,7 @@ def _embeddings(client, **body):
 
 def test_openai_gives_the_vectors_of_encode(client, served_models):
     answer = _embeddings(client, input=TEXTS, model="tiny")
-    expected = served_models[0].encode(TEXTS, normalize=True)
+    expected = served_models[0].encode(TEXTS, normalize_embeddings=True)
     np.testing.assert_allclose([row["embedding"] for row in answer["data"]], expected, atol=1e-6)
     assert [row["index"] for row in answer["data"]] == [0, 1, 2]
     assert answer["model"] == "tiny"

@@ -53,7 +53,7 @@ def scripted():
 
 @pytest.mark.parametrize("batch", [1, 2, 500])
 def test_vectors_are_those_of_encode_in_any_batches(batch, client):
-    expected = Embedder.load("likewise-static").encode(TEXTS, normalize=True)
+    expected = Embedder.load("likewise-static").encode(TEXTS, normalize_embeddings=True)
     np.testing.assert_allclose(client.embed(TEXTS, batch=batch), expected, atol=1e-6)
 
 

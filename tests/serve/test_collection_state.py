@@ -34,7 +34,7 @@ def parent(served_models, tmp_path):
     """A folder with the collections `notes` and `others`, to be changed by the test."""
     for name in ("notes", "others"):
         with TextIndex.open(tmp_path / "collections" / name, served_models[0]) as index:
-            index.add(NOTES, progress=False)
+            index.add(NOTES, show_progress_bar=False)
     return tmp_path / "collections"
 
 
@@ -158,7 +158,7 @@ def test_a_map_is_of_the_texts_that_are_there(client_of, parent, served_models):
         assert client.get("/v1/collections/notes/map").json() == before
         with TextIndex.open(parent / "notes", served_models[0]) as index:
             index.index.delete(before["ids"][:2])
-            index.add(["a fish swims", "two fish swim"], progress=False)
+            index.add(["a fish swims", "two fish swim"], show_progress_bar=False)
         after = client.get("/v1/collections/notes/map").json()
     assert before["total"] == after["total"]
     assert {*after["texts"]} == {*before["texts"][2:], "a fish swims", "two fish swim"}
@@ -169,7 +169,7 @@ def replaced(tmp_path):
     """A server of a model's folder and a collection made with it; replaces the model in the folder by another."""
     folder, other = model_folder(tmp_path / "model", "bert"), model_folder(tmp_path / "other", "bert", seed=1)
     with TextIndex.open(tmp_path / "indexes" / "notes", NumpyEmbedder.load(folder)) as index:
-        index.add(NOTES, progress=False)
+        index.add(NOTES, show_progress_bar=False)
 
     def replace():
         folder.rename(tmp_path / "aside")
@@ -228,7 +228,7 @@ def test_no_answer_says_where_a_file_lies(tmp_path):
     other = NumpyEmbedder.load(model_folder(tmp_path / "other", "bert", seed=1))
     files = [f"{tmp_path}/{folder}/notes.md" for folder in ("first", "second")]
     with TextIndex.open(tmp_path / "indexes" / "notes", other) as index:
-        index.add([Document("a cat sleeps", file, "Notes") for file in files], progress=False)
+        index.add([Document("a cat sleeps", file, "Notes") for file in files], show_progress_bar=False)
     app = create_app(
         {"tiny": model}, collections=tmp_path / "indexes", settings=ServeSettings(log="off", engine="numpy")
     )

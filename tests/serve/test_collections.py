@@ -248,7 +248,7 @@ def test_no_answer_says_where_a_model_or_a_collection_lies(folders, tmp_path):
     for parent in ("one", "two"):
         folder = shutil.copytree(folders("bert"), tmp_path / parent / "own-model")
         with TextIndex.open(tmp_path / "collections" / parent, str(folder)) as index:
-            index.add(NOTES, progress=False)
+            index.add(NOTES, show_progress_bar=False)
     (tmp_path / "collections" / "broken").mkdir()
     (tmp_path / "collections" / "broken" / journal.FILE).write_bytes(b"no journal")
     app = create_app({}, collections=tmp_path / "collections", settings=ServeSettings(log="off"))

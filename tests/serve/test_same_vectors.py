@@ -44,7 +44,7 @@ MODELS = {
     "default prompt": {"spoken": DEFAULT},
     "hidden prompts": {"spoken": {"prompts": PROMPTS}, "include_prompt": False},
     "hidden default prompt": {"spoken": DEFAULT, "include_prompt": False, "heads": ()},
-    "short": {"spoken": DEFAULT, "include_prompt": False, "max_length": 7},
+    "short": {"spoken": DEFAULT, "include_prompt": False, "max_seq_length": 7},
     **{
         pooling: {"spoken": {"prompts": PROMPTS}, "include_prompt": False, "pooling": pooling}
         for pooling in ("cls+mean", "max", "last-token", "sbert-wk:start=0", "mean:layers=0+3")
@@ -87,7 +87,7 @@ def collection(models, tmp_path_factory):
     """The folder of a collection of a model that hides its prompts."""
     folder = tmp_path_factory.mktemp("collections") / "notes"
     with TextIndex.open(folder, models["hidden prompts"]) as index:
-        index.add(NOTES, progress=False)
+        index.add(NOTES, show_progress_bar=False)
     return folder
 
 
@@ -139,7 +139,7 @@ def _one_with_all(client, path, inputs, options):
 
 def _encoded(model, texts, *, dimensions=None, normalize=True, **options):
     if dimensions is None:
-        return model.encode(texts, normalize=normalize, **options)
+        return model.encode(texts, normalize_embeddings=normalize, **options)
     rows = model.encode(texts, **options)[:, :dimensions]
     return unit(rows) if normalize else rows
 
@@ -149,7 +149,7 @@ def _encoded_tokens(model, texts, **options):
 
 
 def _cosines(model, texts, **options):
-    rows = model.encode([texts[0], *texts], normalize=True, **options)
+    rows = model.encode([texts[0], *texts], normalize_embeddings=True, **options)
     return (rows[1:] @ rows[0]).clip(-1, 1)
 
 
@@ -201,7 +201,7 @@ def test_all_texts_are_compared_with_all_by_the_vectors_of_the_library(client, m
     for name, model in models.items():
         for texts in COMPANY.values():
             matrix = client.post("/similarity", json={"texts": texts, "model": name}).json()["matrix"]
-            rows = model.encode(texts, normalize=True, overflow="truncate")
+            rows = model.encode(texts, normalize_embeddings=True, overflow="truncate")
             assert np.array_equal(np.array(matrix, np.float32), np.clip(rows @ rows.T, -1, 1)), name
 
 

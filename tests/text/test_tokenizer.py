@@ -15,7 +15,7 @@ from tests.tiny import wordpieces
 
 def _tokenizer(folder, backend=None, **how) -> Tokenizer:
     (backend or wordpieces()).save(str(folder / "tokenizer.json"))
-    return Tokenizer.load(folder, **{"max_length": 20, **how})
+    return Tokenizer.load(folder, **{"max_seq_length": 20, **how})
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_a_prompt_that_leaves_no_room_is_refused(plain):
 
 def test_what_is_saved_gives_the_same_ids(plain, tmp_path):
     plain.save(tmp_path)
-    again = Tokenizer.load(tmp_path, plain.max_length)
+    again = Tokenizer.load(tmp_path, plain.max_seq_length)
     assert again.token_ids(["the quick dogs, 1 + 1"]) == plain.token_ids(["the quick dogs, 1 + 1"])
     assert json.loads((tmp_path / "tokenizer_config.json").read_text())["tokenizer_class"]
 
@@ -189,10 +189,10 @@ def test_a_broken_tokenizer_says_what_is_wrong(tmp_path, files, message):
         Tokenizer.load(tmp_path, 20)
 
 
-@pytest.mark.parametrize("max_length", [-1, 0, 2])
-def test_a_length_without_room_for_text_is_refused(tmp_path, max_length):
+@pytest.mark.parametrize("max_seq_length", [-1, 0, 2])
+def test_a_length_without_room_for_text_is_refused(tmp_path, max_seq_length):
     with pytest.raises(BadModel, match="of which 2 special tokens leave none"):
-        _tokenizer(tmp_path, max_length=max_length)
+        _tokenizer(tmp_path, max_seq_length=max_seq_length)
 
 
 # pairs
@@ -252,7 +252,7 @@ def test_windows_are_evenly_spread_from_the_first_token_to_the_last(plain):
 def test_the_longest_input_is_as_asked_for_or_as_configured_or_as_the_encoder_reads(requested, configured, found):
     assert max_input_length(requested, configured, 512) == found
     for wrong in (0, -1, 513, 5000):
-        with pytest.raises(BadInput, match=f"max_length is {wrong}; this encoder reads 1 to 512 tokens"):
+        with pytest.raises(BadInput, match=f"max_seq_length is {wrong}; this encoder reads 1 to 512 tokens"):
             max_input_length(wrong, configured, 512)
 
 

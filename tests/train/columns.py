@@ -34,7 +34,7 @@ OPTIONS = (
         "contrastive:temperature=0.1",
         "margin-pairs:online,distance=manhattan",
     ),
-    *("triplet:distance=cosine,margin=0.3", "triplet:distance=manhattan,margin=4", "distillation:teacher_width=7"),
+    *("triplet:distance=cosine,margin=0.3", "triplet:distance=manhattan,margin=4", "distillation:teacher_dimension=7"),
     *(
         "batch-triplets:strategy=semi-hard",
         "batch-triplets:strategy=all,distance=cosine",
@@ -43,16 +43,16 @@ OPTIONS = (
     *(
         "similarity-distillation:loss=mse",
         "tsdae:deletion_ratio=0,decoder_layers=2",
-        "contrastive:widths=8+32,layers=2",
+        "contrastive:dimensions=8+32,layers=2",
     ),
     *(f"classification:concatenation={'+'.join(parts)}" for parts in CONCATENATIONS),
 )
 BUILD = {name: entry.build for name, entry in OBJECTIVES.items()}
-INSIDE: dict[str, Callable[[], Objective]] = {**BUILD, "distillation": partial(Distillation, teacher_width=WIDTH)}
+INSIDE: dict[str, Callable[[], Objective]] = {**BUILD, "distillation": partial(Distillation, teacher_dimension=WIDTH)}
 EVERY: dict[str, Callable[[], Objective]] = {
     **BUILD,
     **{spec: partial(parse_objective, spec) for spec in OPTIONS},
-    **{f"{name} in widths": lambda o=o: Matryoshka(o(), [8, WIDTH], [0.5, 1]) for name, o in INSIDE.items()},
+    **{f"{name} in dimensions": lambda o=o: Matryoshka(o(), [8, WIDTH], [0.5, 1]) for name, o in INSIDE.items()},
     **{f"{name} in layers": lambda o=o: Layerwise(o(), LAYERS) for name, o in INSIDE.items()},
     "weighted": lambda: Weighted([CoSENT(), Regression(), Classification()], [1, 2, 0.5]),
 }
@@ -66,11 +66,13 @@ def columns_for(objective: Objective, rows: int = 8) -> dict[str, list]:
     texts = {name: [TEXTS[(3 * i + 5 * k) % 12] for i in range(rows)] for k, name in enumerate(names)}
     numbers = {name: [i % 2 for i in range(rows)] for name in reads.numbers if name not in reads.matrices}
     taught = [
-        part.teacher_width for part in objective.modules() if isinstance(part, Distillation) and part.teacher_width
+        part.teacher_dimension
+        for part in objective.modules()
+        if isinstance(part, Distillation) and part.teacher_dimension
     ]
-    widths = {"scores": len(names) - 1, "teacher": taught[0] if taught else WIDTH}
+    dimensions = {"scores": len(names) - 1, "teacher": taught[0] if taught else WIDTH}
     draw = np.random.default_rng(0)
-    return texts | numbers | {name: draw.normal(size=(rows, widths[name])).tolist() for name in reads.matrices}
+    return texts | numbers | {name: draw.normal(size=(rows, dimensions[name])).tolist() for name in reads.matrices}
 
 
 def batch_for(objective: Objective, rows: int = 8) -> Batch:

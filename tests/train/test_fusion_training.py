@@ -447,7 +447,7 @@ def test_speed_is_that_of_the_fastest_of_several_runs(embedder, monkeypatch):
     monkeypatch.setattr(early_exit.time, "perf_counter", lambda: next(clock))
     monkeypatch.setattr(type(embedder), "encode", lambda self, texts, **how: encoded.append((texts, how)))
     assert early_exit.texts_per_second(embedder, ["a", "b"]) == 1.0
-    assert encoded == [(["a", "b"], {"overflow": "truncate", "progress": False})] * 3
+    assert encoded == [(["a", "b"], {"overflow": "truncate", "show_progress_bar": False})] * 3
 
 
 @pytest.mark.parametrize(

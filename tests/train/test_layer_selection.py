@@ -107,7 +107,7 @@ def test_the_layer_in_which_texts_stay_themselves_wins(tiny, monkeypatch):
     """Layer 1 keeps a text's identity; the others are noise."""
     drawn = np.random.default_rng(0)
 
-    def planted(embedder, sequences, reduce, progress=None):
+    def planted(embedder, sequences, reduce, show_progress_bar=None):
         half = len(sequences) // 2
         vectors = drawn.normal(size=(2 * half, 4, 32)).astype(np.float32)
         identity = drawn.normal(size=(half, 32)).astype(np.float32)

@@ -98,8 +98,8 @@ def test_a_folder_that_another_run_is_trained_into_is_refused(place):
 def test_a_finished_run_gives_the_model_its_weights(place):
     data = load_data("pairs.csv", "cosent", COLUMNS)
     first, second = (load("tiny", precision="fp32") for _ in range(2))
-    done = train(first, data, _settings(progress=False), output="out")
-    again = train(second, data, _settings(progress=False), output="out")
+    done = train(first, data, _settings(show_progress_bar=False), output="out")
+    again = train(second, data, _settings(show_progress_bar=False), output="out")
     assert again == done and (first.encode(["a cat"]) == second.encode(["a cat"])).all()
 
 
@@ -108,7 +108,13 @@ def test_without_an_output_the_model_is_trained_in_place_and_progress_can_be_sil
     before = embedder.encode(["a cat"])
     seen = []
     data = load_data("pairs.csv", "cosent", COLUMNS)
-    train(embedder, data, _settings(progress=False), evaluator="dev.csv", callbacks=[lambda s: seen.append(s.step)])
+    train(
+        embedder,
+        data,
+        _settings(show_progress_bar=False),
+        evaluator="dev.csv",
+        callbacks=[lambda s: seen.append(s.step)],
+    )
     assert seen == [0, 1, 2, 3, 4] and capsys.readouterr().err == ""
     assert (embedder.encode(["a cat"]) != before).any()
     with pytest.raises(BadInput, match="trained model would be lost"):

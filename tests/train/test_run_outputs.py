@@ -308,7 +308,7 @@ def test_a_card_lists_the_settings_that_matter_and_those_that_were_changed_in_bo
         "objective_learning_rate",
         "logging_steps",
         "tensorboard",
-        "progress",
+        "show_progress_bar",
     ):
         assert f"| {name} |" not in text  # not set, or of no influence
     frozen = {**record["run"], "freeze": ["embeddings"], "gradient_checkpointing": True}

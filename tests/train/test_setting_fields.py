@@ -103,7 +103,7 @@ OF_OBJECTIVES = {
     "contrastive": {"temperature": 0.05, "learn_temperature": False, "symmetric": False},
     "triplet": {"margin": 1.0, "distance": "euclidean"},
     "batch-triplets": {"strategy": "hard", "margin": 0.2, "distance": "euclidean", "per_label": 4},
-    "distillation": {"teacher_width": None},
+    "distillation": {"teacher_dimension": None},
     "margin-mse": {"similarity": "dot"},
     "score-distillation": {"temperature": 0.05, "teacher_temperature": 1.0},
     "similarity-distillation": {"loss": "kl", "temperature": 0.05, "teacher_temperature": 0.05},

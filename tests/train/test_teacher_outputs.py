@@ -199,7 +199,11 @@ def test_what_is_no_model_cannot_teach(unchecked):
 def test_progress_counts_the_rows_of_each_part(teachers):
     seen = []
     teacher_outputs(
-        TRIPLES, teachers["cross"], MarginMSE(), part_size=4, progress=lambda m: seen.append((m.texts, m.total))
+        TRIPLES,
+        teachers["cross"],
+        MarginMSE(),
+        part_size=4,
+        show_progress_bar=lambda m: seen.append((m.texts, m.total)),
     )
     rows = len(TRIPLES["anchor"])
     assert seen == [(min(done, rows), rows) for done in range(4, rows + 4, 4)] and rows > 4

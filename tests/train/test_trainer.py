@@ -41,7 +41,7 @@ def _equal(a, b):
 
 
 @pytest.mark.parametrize(
-    "name", [*OBJECTIVES, "batch-triplets:strategy=all,distance=cosine", "contrastive:widths=8+32,layers=2"]
+    "name", [*OBJECTIVES, "batch-triplets:strategy=all,distance=cosine", "contrastive:dimensions=8+32,layers=2"]
 )
 def test_training_lowers_the_loss(name, own):
     losses = []

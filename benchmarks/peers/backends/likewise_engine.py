@@ -19,7 +19,7 @@ class Engine:
             raise ValueError(f"{spec.precision} was asked for, and {self.embedder.precision} loaded")
 
     def encode(self, texts: list[str]) -> Any:
-        return self.embedder.encode(texts, overflow="truncate", progress=False)
+        return self.embedder.encode(texts, overflow="truncate", show_progress_bar=False)
 
     def facts(self) -> dict[str, Any]:
         from importlib.metadata import version

@@ -30,7 +30,7 @@ class Texts:
             raise ValueError(
                 f"this model has the pooling {manifest.pooling} and the heads {heads}; mean pooling is known"
             )
-        self.tokenizer = Tokenizer.load(manifest.encoder, manifest.max_length or 512, manifest.lowercase)
+        self.tokenizer = Tokenizer.load(manifest.encoder, manifest.max_seq_length or 512, manifest.lowercase)
         self.normalizes, self.budget = bool(heads), 2048
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:

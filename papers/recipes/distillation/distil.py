@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     read_as_much(whole, teacher)
     student = with_unit_length(kept(whole, args.keep))
     without_dropout(student)  # there is no label to learn by heart
-    sources = list(taught(teacher, args, student.width, whole))
+    sources = list(taught(teacher, args, student.dimension, whole))
     shape = {} if args.keep is None else {"blocks": args.keep}
     return student_of("distil", args, teacher, base, **shape).train(student, sources, distillation_settings(args))
 
@@ -96,9 +96,9 @@ def read_as_much(student: TorchEmbedder, teacher: Embedder) -> None:
 
     A table of words, which has no positions, reads what its folder says.
     """
-    own = student.manifest.max_length if student.encoder.longest == UNBOUNDED else None
-    longest = own or min(teacher.tokenizer.max_length, student.encoder.longest)
-    student.tokenizer = replace(student.tokenizer, max_length=longest)
+    own = student.manifest.max_seq_length if student.encoder.longest == UNBOUNDED else None
+    longest = own or min(teacher.tokenizer.max_seq_length, student.encoder.longest)
+    student.tokenizer = replace(student.tokenizer, max_seq_length=longest)
 
 
 def kept(whole: TorchEmbedder, blocks: Sequence[int] | None) -> TorchEmbedder:
@@ -124,12 +124,12 @@ def taught(teacher: Embedder, args: Namespace, width: int, whole: TorchEmbedder)
     Vectors wider than the student's `width` become their first principal axes, turned towards those of `whole`.
     """
     check_repeated(args)
-    if width > teacher.width:
-        raise BadInput(f"the student's vectors have {width} dimensions, more than the teacher's {teacher.width}")
+    if width > teacher.dimension:
+        raise BadInput(f"the student's vectors have {width} dimensions, more than the teacher's {teacher.dimension}")
     found, of_teacher = texts_and_vectors(teacher, args)
     texts = [text for of in found.values() for text in of]
     vectors = whitened(of_teacher, args.whiten) if args.whiten else of_teacher
-    if width < teacher.width:
+    if width < teacher.dimension:
         vectors = fitted(vectors, width, texts, whole)
     if args.near_texts:
         often = np.repeat([float(args.repeat.get(name, 1)) for name in found], [*map(len, found.values())])
@@ -167,7 +167,7 @@ def sources_of(found: Mapping[str, list[str]], vectors: np.ndarray, args: Namesp
 def changed(texts: Mapping[str, Sequence[str]], teacher: Embedder, count: int) -> dict[str, list[str]]:
     """So many texts that are made of these; words near each other are so by the teacher's vectors."""
     known = words(teacher)
-    near = near_words(known, np.asarray(teacher.encode(known, progress=False)))
+    near = near_words(known, np.asarray(teacher.encode(known, show_progress_bar=False)))
     return {CHANGED: changed_texts([text for one in texts.values() for text in one], near, count)}
 
 

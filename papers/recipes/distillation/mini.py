@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     teacher, whole = load_teacher(args), backbone(args, "mean")
     base = whole.fingerprint
     read_as_much(whole, teacher)
-    sources = list(taught(teacher, args, whole.width, whole))
+    sources = list(taught(teacher, args, whole.dimension, whole))
     more = missing_words(sources, whole.tokenizer, args.more_words)
     student = with_unit_length(narrowed(kept(whole, args.keep), args.words, args.inner, more))
     shape = {"blocks": args.keep, "words": args.words, "inner": args.inner, "more words": args.more_words}

@@ -45,10 +45,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a piece's vector (%(default)s)")
     args = with_more_words(parser, MORE_WORDS).parse_args(argv)
     teacher, whole = load_teacher(args), backbone(args)
-    sources = list(taught(teacher, args, whole.width, whole))
+    sources = list(taught(teacher, args, whole.dimension, whole))
     more = missing_words(sources, whole.tokenizer, args.more_words)
     base, student = whole.fingerprint, placed(word_piece_table(whole, args.words, more), args)
-    student.tokenizer = replace(student.tokenizer, max_length=LONGEST)
+    student.tokenizer = replace(student.tokenizer, max_seq_length=LONGEST)
     shape = {"words": args.words, "more words": args.more_words}
     settings = distillation_settings(args, warmup_ratio=0.05)
     return student_of("static", args, teacher, base, **shape).train(student, sources, settings)
@@ -60,7 +60,7 @@ def word_piece_table(model: TorchEmbedder, width: int, more: Sequence[str] = ())
     tokenizer, replaced = add_words(model.tokenizer, more)
     vectors = alone(model, replaced)
     if not 0 < width <= vectors.shape[1]:
-        raise BadInput(f"--words is {width}; expected 1 to {vectors.shape[1]}, the numbers of {model.width}")
+        raise BadInput(f"--words is {width}; expected 1 to {vectors.shape[1]}, the numbers of {model.dimension}")
     axes = principal_axes(vectors)[:, :width]
     rank = torch.arange(1, len(vectors) + 1)
     rank[list(replaced)] = len(vectors)

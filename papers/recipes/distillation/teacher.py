@@ -74,7 +74,7 @@ def fitted(vectors: np.ndarray, width: int, texts: Sequence[str], whole: Embedde
     A student that begins as the backbone has less of a way to go then.
     """
     some = range(0, len(texts), max(1, len(texts) // TURNED_BY))
-    own = whole.encode([texts[i] for i in some], overflow="truncate", progress=False)
+    own = whole.encode([texts[i] for i in some], overflow="truncate", show_progress_bar=False)
     kept_best = torch.from_numpy(principal(vectors, width))
     turned: Tensor = kept_best @ nearest_rotation(kept_best[some], torch.from_numpy(own))
     return normalize(turned).numpy()

@@ -406,7 +406,7 @@ def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypat
     assert digest == hashlib.sha256((made / "model.safetensors").read_bytes()).hexdigest()
     assert json.loads((made / "likewise.json").read_text()) == {"less_tests": ["nli"]}
     small, whole = TorchEmbedder.load(made), TorchEmbedder.load(place / "out")
-    assert small.tokenizer.max_length == TorchEmbedder.load(model).tokenizer.max_length
+    assert small.tokenizer.max_seq_length == TorchEmbedder.load(model).tokenizer.max_seq_length
     np.testing.assert_allclose(small.encode(["the cat"]), whole.encode(["the cat"]), atol=0.02)
     assert "The best step was chosen by stsb-dev" in page
     assert TorchEmbedder.load(made).fingerprint in page
@@ -539,14 +539,14 @@ def test_adams_epsilon_is_far_below_the_gradients_of_a_word_that_one_text_of_a_b
 def test_a_student_reads_as_much_as_its_teacher(place, model, monkeypatch):
     monkeypatch.setattr(shared, "MAX_LENGTH", 5)
     carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train")
-    assert TorchEmbedder.load(place / "out").tokenizer.max_length == TorchEmbedder.load(model).tokenizer.max_length > 5
+    assert TorchEmbedder.load(place / "out").max_seq_length == TorchEmbedder.load(model).max_seq_length > 5
 
 
 def test_a_table_of_words_that_learns_again_reads_as_far_as_before(place, model):
     told = ["--teacher", model, "--sentences", "nli/train"]
     carried_out("static", model, place, "--words", "6", *told)
     carried_out("distil", str(place / "out"), place, *told, out="again")
-    assert TorchEmbedder.load(place / "again").tokenizer.max_length == LONGEST
+    assert TorchEmbedder.load(place / "again").tokenizer.max_seq_length == LONGEST
 
 
 def test_a_teacher_in_int8_is_the_native_engines(place, model, tmp_path):
@@ -564,12 +564,12 @@ def test_a_teacher_in_int8_is_the_native_engines(place, model, tmp_path):
 
 def test_a_table_begins_with_the_vector_of_each_piece_alone(model):
     whole = TorchEmbedder.load(model, device="cpu")
-    made = word_piece_table(whole, whole.width)
+    made = word_piece_table(whole, whole.dimension)
     row = made.heads[0].linear(made.encoder.table.weight).detach()
     cosines = torch.nn.functional.cosine_similarity(row[7], alone(whole, {})[7].detach(), dim=0)
     assert float(cosines) == pytest.approx(1, abs=1e-5) and row[7].norm() < row[-1].norm()
     with pytest.raises(BadInput, match="expected 1 to"):
-        word_piece_table(whole, whole.width + 1)
+        word_piece_table(whole, whole.dimension + 1)
 
 
 def test_principal_axes_about_the_origin_keep_dot_products_best():

@@ -25,7 +25,7 @@ class Int8Vectors:
     scales: Float[np.ndarray, " N"]
 
     @property
-    def width(self) -> int:
+    def dimension(self) -> int:
         """Numbers of a vector."""
         return int(self.codes.shape[1])
 
@@ -47,7 +47,7 @@ class BitVectors:
     """Signs of rows, eight a byte, the first in the lowest bit."""
 
     codes: UInt8[np.ndarray, "N B"]
-    width: int
+    dimension: int
 
     def __len__(self) -> int:
         """How many vectors there are."""
@@ -55,7 +55,7 @@ class BitVectors:
 
     def __getitem__(self, rows: Rows) -> "BitVectors":
         """Some of them, by a slice or row numbers."""
-        return BitVectors(self.codes[rows], self.width)
+        return BitVectors(self.codes[rows], self.dimension)
 
     def encode(self, queries: Shaped[np.ndarray, "Q D"]) -> "BitVectors":
         """Other vectors, as these are stored."""
@@ -101,11 +101,11 @@ def int8_products(a: Int8Vectors, b: Int8Vectors) -> Float[np.ndarray, "M N"]:
 def sign_agreement(a: BitVectors, b: BitVectors) -> Float[np.ndarray, "M N"]:
     """Of every row of a with every row of b: the share of equal signs minus that of others, -1 to 1."""
     products = _signs(a) @ _signs(b).T
-    return np.asarray(products / np.float32(a.width))
+    return np.asarray(products / np.float32(a.dimension))
 
 
 def _signs(x: BitVectors) -> Float[np.ndarray, "N D"]:
-    return np.unpackbits(x.codes, axis=1, count=x.width, bitorder="little").astype(np.float32) * 2 - 1
+    return np.unpackbits(x.codes, axis=1, count=x.dimension, bitorder="little").astype(np.float32) * 2 - 1
 
 
 def _table(vectors: Shaped[np.ndarray, "N D"]) -> Shaped[np.ndarray, "N D"]:

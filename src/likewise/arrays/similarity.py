@@ -153,7 +153,7 @@ def _tables(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> tuple
     a, b = _floats(a), _floats(b)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise BadInput(
-            f"two tables of vectors of one width are expected, a row a text; found {a.shape} and {b.shape}. "
+            f"two tables of vectors of one dimension are expected, a row a text; found {a.shape} and {b.shape}. "
             "A lone vector v is a table as v[None]"
         )
     return a, b

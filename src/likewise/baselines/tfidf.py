@@ -32,33 +32,33 @@ class TfIdf:
     (1, 4096)
 
     Args:
-        width: dimensions that words are hashed to; two words that share one are confused.
+        dimension: dimensions that words are hashed to; two words that share one are confused.
         sublinear: 1 + ln of how often a word occurs in a text, instead of how often.
         rarity: the idf of each word, ln((1 + n) / (1 + texts with it)) + 1, when fitted on n texts.
         texts: n.
     """
 
-    width: int = WIDTH
+    dimension: int = WIDTH
     sublinear: bool = False
     rarity: Mapping[str, float] = field(default_factory=dict, repr=False)
     texts: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.width, bool) or not isinstance(self.width, int) or not 1 <= self.width <= WIDEST:
-            raise BadInput(f"tf-idf has the width {self.width!r}; expected a whole number from 1 to {WIDEST:,}")
+        if isinstance(self.dimension, bool) or not isinstance(self.dimension, int) or not 1 <= self.dimension <= WIDEST:
+            raise BadInput(f"tf-idf has the dimension {self.dimension!r}; expected a whole number from 1 to {WIDEST:,}")
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a table of results should say of this model."""
         return (
             "tf-idf is fitted on the very texts that it is tested on (transductive): their words, never their labels",
-            f"its words are hashed to {self.width:,} dimensions",
+            f"its words are hashed to {self.dimension:,} dimensions",
         )
 
     @property
     def fingerprint(self) -> str:
         """32 hexadecimal digits that change with anything that changes vectors."""
-        settings = repr((self.width, self.sublinear, self.texts, sorted(self.rarity.items())))
+        settings = repr((self.dimension, self.sublinear, self.texts, sorted(self.rarity.items())))
         return hashlib.sha256(settings.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def fitted(self, texts: Iterable[str]) -> Callable[[Sequence[str]], Float[np.ndarray, "N E"]]:
@@ -83,11 +83,11 @@ class TfIdf:
                 "tf-idf is not fitted yet, and the weight of a word depends on the texts it is fitted on: "
                 "TfIdf().fitted(texts) returns an encode; `likewise evaluate tf-idf` fits it on the texts of each task"
             )
-        vectors = np.zeros((len(texts), self.width), np.float32)
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in zip(vectors, texts, strict=True):
             weights = self.weights(text)
             for word, weight in weights.items():
-                dimension, sign = _dimension(word, self.width)
+                dimension, sign = _dimension(word, self.dimension)
                 row[dimension] += sign * weight
         return vectors
 

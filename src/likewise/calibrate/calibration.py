@@ -144,7 +144,7 @@ def calibrate(
     queries: Sequence[str] | None = None,
     draw: ChanceDraw = ChanceDraw(),
     overflow: Overflow = "warn",
-    progress: Progress = None,
+    show_progress_bar: Progress = None,
 ) -> Calibration:
     """Encode a sample of these texts and count the cosines of chance pairs; blank and repeated texts are left out.
 
@@ -154,7 +154,7 @@ def calibrate(
         queries: for search, texts of the kind that will be searched for: chance pairs are then of a query and a text.
         draw: how many chance pairs are compared, and the seed of the sample and the pairs.
         overflow: what to do with texts longer than the model's input, as in `encode`.
-        progress: as in `encode`.
+        show_progress_bar: as in `encode`.
 
     Raises:
         BadInput: there are fewer than 100 distinct texts, or the model gives all of them one vector.
@@ -162,9 +162,11 @@ def calibrate(
     pairs, seed = whole_number("pairs", draw.pairs, 1000), draw.seed
     sample = _sample(texts, seed)
     encode = embedder.encode if queries is None else embedder.encode_document
-    vectors = encode(sample, overflow=overflow, progress=progress)
+    vectors = encode(sample, overflow=overflow, show_progress_bar=show_progress_bar)
     asked = None if queries is None else _sample(queries, seed)
-    encoded = None if asked is None else embedder.encode_query(asked, overflow=overflow, progress=progress)
+    encoded = (
+        None if asked is None else embedder.encode_query(asked, overflow=overflow, show_progress_bar=show_progress_bar)
+    )
     chance = NullDistribution.of(chance_cosines(vectors, pairs, seed, queries=encoded))
     return Calibration(identity_of(embedder, name), chance, len(sample), None if asked is None else len(asked))
 

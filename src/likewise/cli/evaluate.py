@@ -148,7 +148,7 @@ def run(args: argparse.Namespace) -> int:
             settings=_settings(args),
             cache=_cache(args),
             load=lambda name: load_model(
-                name, precision=args.precision, device=args.device, max_length=args.max_length
+                name, precision=args.precision, device=args.device, max_seq_length=args.max_seq_length
             ),
             callback=report,
         )

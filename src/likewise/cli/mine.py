@@ -133,7 +133,9 @@ def run(args: argparse.Namespace) -> int:
     source = data_source(DataOptions(args.data, "contrastive", columns, where=args.where))
     texts = source.rows.texts  # type: ignore[union-attr]  # a file is not a stream
     corpus = _corpus(args.corpus, args.corpus_column) if args.corpus else None
-    embedder = load_named_embedder(args.model, precision=args.precision, device=args.device, max_length=args.max_length)
+    embedder = load_named_embedder(
+        args.model, precision=args.precision, device=args.device, max_seq_length=args.max_seq_length
+    )
     result = mine_negatives(
         texts["anchor"],
         texts["positive"],
@@ -141,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
         corpus=corpus,
         settings=settings,
         prompts=prompts,
-        progress=not args.quiet,
+        show_progress_bar=not args.quiet,
     )
     if args.output is not None:
         result.write(args.output, triplets=args.triplets, scores=not args.no_scores)

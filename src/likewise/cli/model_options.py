@@ -41,7 +41,7 @@ def add_loading(group: "argparse._ArgumentGroup") -> None:
         help="pooling in place of the model's own: mean, cls, max, cls+mean, … (default: the model's)",
     )
     group.add_argument(
-        "--truncate", type=int, metavar="WIDTH", help="keep the first WIDTH numbers of each vector (default: all)"
+        "--truncate-dim", type=int, metavar="DIM", help="keep the first DIM dimensions of each vector (default: all)"
     )
     add_running(group)
 
@@ -73,7 +73,7 @@ def add_running(group: "argparse._ArgumentGroup") -> None:
         "--device", help="device to compute on: cpu, cuda, cuda:1, mps, … (default: the first GPU, else the CPU)"
     )
     group.add_argument(
-        "--max-length", type=int, metavar="TOKENS", help="maximum input length in tokens (default: the model's)"
+        "--max-seq-length", type=int, metavar="TOKENS", help="maximum input length in tokens (default: the model's)"
     )
     group.add_argument(
         "--threads", type=int, metavar="N", help="number of CPU threads (default: all that this process may use)"
@@ -112,7 +112,7 @@ def load_from_options(args: argparse.Namespace) -> "Embedder":
 
 def loading_options(args: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments with which the embedder is loaded."""
-    names = ("precision", "device", "pooling", "max_length", "truncate")
+    names = ("precision", "device", "pooling", "max_seq_length", "truncate_dim")
     engine = {"engine": args.engine} if args.engine else {}
     return {**engine, **{name: getattr(args, name) for name in names}}
 

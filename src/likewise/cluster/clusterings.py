@@ -32,7 +32,7 @@ class ClusterOptions:
     seed: int = 0
     memory: int = MEMORY
     """Bytes that the distances of average, complete and ward may take."""
-    progress: Progress = None
+    show_progress_bar: Progress = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def cluster_vectors(
     threshold: float | None = None,
     min_size: int | None = None,
     seed: int = 0,
-    progress: Progress = None,
+    show_progress_bar: Progress = None,
 ) -> Labels:
     """The cluster of each row by a method of CLUSTERINGS, the largest 0; −1 for rows in no cluster.
 
@@ -70,13 +70,13 @@ def cluster_vectors(
             least of any pair (complete), or that to the centre (communities).
         min_size: clusters with fewer rows are dissolved (default: the method's; 1 where k is given).
         seed: of kmeans' first centres, and of the reduction before hdbscan.
-        progress: whether to show progress on stderr (None: on a terminal).
+        show_progress_bar: whether to show progress on stderr (None: on a terminal).
 
     Raises:
         BadInput: an option is out of bounds, or not one of this method; vectors are no table of finite numbers.
         MissingExtra: hdbscan needs scikit-learn.
     """
-    options = replace(checked_options(method, k, threshold, min_size), seed=seed, progress=progress)
+    options = replace(checked_options(method, k, threshold, min_size), seed=seed, show_progress_bar=show_progress_bar)
     return cluster_with_options(vectors, method, options)
 
 
@@ -130,7 +130,7 @@ def members(labels: Labels) -> list[Int[np.ndarray, " n"]]:
 
 def _hierarchical(method: str) -> Callable[[Float[np.ndarray, "N D"], ClusterOptions], Labels]:
     def find(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> Labels:
-        tree = linkage(vectors, method, memory=options.memory, progress=options.progress)
+        tree = linkage(vectors, method, memory=options.memory, show_progress_bar=options.show_progress_bar)
         if options.k is not None:
             return cut_into(tree, options.k)
         assert options.threshold is not None  # checked_options has seen to it

@@ -23,14 +23,14 @@ BLOCK = 256  # rows and columns of one tile, which then stays in the cache while
 
 
 def cosine_distances(
-    vectors: Float[np.ndarray, "N D"], *, memory: int = MEMORY, progress: Progress = None
+    vectors: Float[np.ndarray, "N D"], *, memory: int = MEMORY, show_progress_bar: Progress = None
 ) -> Float[np.ndarray, "N N"]:
     """1 − cosine of all pairs, exactly symmetric, 0 for copies; 8 N² bytes, 800 MB for 10,000 vectors."""
     table = checked_vectors(vectors)
     check_memory(len(table), memory)
     rows = unit(table.astype(np.float64))
     distances = np.empty((len(rows), len(rows)))
-    with show_progress(progress, len(rows)) as advance:
+    with show_progress(show_progress_bar, len(rows)) as advance:
         for top in range(0, len(rows), BLOCK):
             below = slice(top, top + BLOCK)
             for left in range(top, len(rows), BLOCK):
@@ -44,10 +44,10 @@ def cosine_distances(
 
 
 def euclidean_distances(
-    vectors: Float[np.ndarray, "N D"], *, memory: int = MEMORY, progress: Progress = None
+    vectors: Float[np.ndarray, "N D"], *, memory: int = MEMORY, show_progress_bar: Progress = None
 ) -> Float[np.ndarray, "N N"]:
     """Euclidean distances of all pairs after rows were scaled to length 1: the square root of 2 (1 − cosine)."""
-    distances = cosine_distances(vectors, memory=memory, progress=progress)
+    distances = cosine_distances(vectors, memory=memory, show_progress_bar=show_progress_bar)
     distances *= 2
     return np.asarray(np.sqrt(distances, out=distances))
 
@@ -154,7 +154,11 @@ LINKAGES = {
 
 
 def linkage(
-    vectors: Float[np.ndarray, "N D"], method: str = "average", *, memory: int = MEMORY, progress: Progress = None
+    vectors: Float[np.ndarray, "N D"],
+    method: str = "average",
+    *,
+    memory: int = MEMORY,
+    show_progress_bar: Progress = None,
 ) -> Float[np.ndarray, "M 4"]:
     """The tree of all merges, as `scipy.cluster.hierarchy.linkage` gives it.
 
@@ -165,18 +169,18 @@ def linkage(
         vectors: a row a text; lengths do not matter.
         method: average, complete or ward (LINKAGES).
         memory: bytes that the distances may take; N vectors need 8 N².
-        progress: whether to show progress on stderr (None: on a terminal).
+        show_progress_bar: whether to show progress on stderr (None: on a terminal).
 
     Raises:
         BadInput: the vectors are no table of finite numbers, or need more memory.
     """
     row = LINKAGES[known_name("method", method, LINKAGES)]
-    distances = row.distances(vectors, memory=memory, progress=progress)
-    return linkage_in_place(distances, method, progress=progress)
+    distances = row.distances(vectors, memory=memory, show_progress_bar=show_progress_bar)
+    return linkage_in_place(distances, method, show_progress_bar=show_progress_bar)
 
 
 def linkage_in_place(
-    distances: Float[np.ndarray, "N N"], method: str, *, progress: Progress = None
+    distances: Float[np.ndarray, "N N"], method: str, *, show_progress_bar: Progress = None
 ) -> Float[np.ndarray, "M 4"]:
     """The same of a symmetric matrix of distances, which is overwritten; its diagonal is not read."""
     update = LINKAGES[known_name("method", method, LINKAGES)].update
@@ -185,7 +189,7 @@ def linkage_in_place(
     check_finite_rows(distances, "distances")
     chain = _Chain(distances, update)
     merges = np.empty((max(0, len(distances) - 1), 4))
-    with show_progress(progress, len(distances)) as advance:
+    with show_progress(show_progress_bar, len(distances)) as advance:
         for i in range(len(merges)):
             merges[i] = chain.merge()
             advance(1, 0)

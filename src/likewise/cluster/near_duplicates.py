@@ -11,7 +11,7 @@ BLOCK = 2048  # rows compared at a time
 
 
 def near_duplicates(
-    vectors: Float[np.ndarray, "N D"], *, threshold: float = 0.95, progress: Progress = None
+    vectors: Float[np.ndarray, "N D"], *, threshold: float = 0.95, show_progress_bar: Progress = None
 ) -> Int[np.ndarray, " N"]:
     """For each row, the row that represents it; rows that represent themselves are those to keep.
 
@@ -24,7 +24,7 @@ def near_duplicates(
     check_finite_rows(vectors, "vectors")
     vectors = unit(vectors)
     representative = np.arange(len(vectors))
-    with show_progress(progress, len(vectors)) as advance:
+    with show_progress(show_progress_bar, len(vectors)) as advance:
         for start in range(0, len(vectors), BLOCK):
             stop = min(start + BLOCK, len(vectors))
             _represent(vectors, representative, start, stop, threshold)

@@ -47,7 +47,7 @@ def encode_to_folder(
     settings: EncodeSettings,
     *,
     restart: bool = False,
-    progress: Progress = None,
+    show_progress_bar: Progress = None,
 ) -> EncodeReport:
     """Encode all texts of these files into a folder; finished shards of an earlier run are kept.
 
@@ -58,7 +58,7 @@ def encode_to_folder(
         encode_shards: what encodes: `in_this_process`, or several processes.
         settings: columns, rows of a shard, and what happens to rows without a text.
         restart: whether an earlier output in the folder is removed first.
-        progress: as in `Embedder.encode`.
+        show_progress_bar: as in `Embedder.encode`.
     """
     with _locked(folder):
         if restart:
@@ -67,28 +67,28 @@ def encode_to_folder(
             output = OutputFolder.open(folder)
             _check_same(output.job, paths, origin, settings)
         else:
-            output = _begun(paths, folder, origin, settings, progress)
+            output = _begun(paths, folder, origin, settings, show_progress_bar)
         damaged = output.check_files(list(output.records))
         if damaged:
             output.forget(damaged)
-        return _completed(output, encode_shards, tuple(damaged.values()), progress)
+        return _completed(output, encode_shards, tuple(damaged.values()), show_progress_bar)
 
 
 def _begun(
-    paths: Sequence[Path], folder: Path, origin: VectorOrigin, settings: EncodeSettings, progress: Progress
+    paths: Sequence[Path], folder: Path, origin: VectorOrigin, settings: EncodeSettings, show_progress_bar: Progress
 ) -> OutputFolder:
     _check_empty(folder)
-    plan = planned(paths, settings, folder, progress)
+    plan = planned(paths, settings, folder, show_progress_bar)
     return OutputFolder.create(EncodeJob(folder, plan, origin, settings))
 
 
 def _completed(
-    output: OutputFolder, encode_shards: EncodeShards, damaged: tuple[str, ...], progress: Progress
+    output: OutputFolder, encode_shards: EncodeShards, damaged: tuple[str, ...], show_progress_bar: Progress
 ) -> EncodeReport:
     job, missing, notes = output.job, output.missing, list[str]()
     rows = sum(job.plan.shards[number].rows for number in missing)
     if missing:
-        with show_progress(progress, rows) as advance:
+        with show_progress(show_progress_bar, rows) as advance:
             for record in encode_shards(job, missing, advance):
                 output.add(record)
                 notes += record.notes
@@ -107,10 +107,12 @@ def in_this_process(embedder: "Embedder", cache: Path | None = None) -> EncodeSh
     return encode_shards
 
 
-def planned(paths: Sequence[Path], settings: EncodeSettings, folder: Path, progress: Progress = None) -> EncodePlan:
+def planned(
+    paths: Sequence[Path], settings: EncodeSettings, folder: Path, show_progress_bar: Progress = None
+) -> EncodePlan:
     """The plan of these sources; where ids are chosen, they are checked with the help of files in the folder."""
     rejected = Rejected()
-    with show_progress(progress, None) as advance, temporary_folder(folder / "ids") as place:
+    with show_progress(show_progress_bar, None) as advance, temporary_folder(folder / "ids") as place:
         ids = None if settings.columns.id is None else DistinctIds(place)
         return make_plan(paths, settings, rejected, ids, advance)
 

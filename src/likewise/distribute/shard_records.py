@@ -25,7 +25,7 @@ class ShardRecords:
             raise BadInput(f"{folder} is not complete: the same `likewise encode` goes on with it")
         origin = self._output.job.origin
         prompts = (("document", origin.prompt),) if origin.prompt else ()
-        self.width, self.model = origin.width, ModelIdentity(origin.model, origin.fingerprint, prompts)
+        self.dimension, self.model = origin.width, ModelIdentity(origin.model, origin.fingerprint, prompts)
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -38,7 +38,7 @@ class ShardRecords:
             if problem:
                 raise BadInput(f"{problem}. The same `likewise encode` makes it again")
             for batch in open_parquet(self._output.job.path(number)).iter_batches(block):
-                yield _records(batch, self.width)
+                yield _records(batch, self.dimension)
 
 
 def is_encoded_folder(location: str) -> bool:

@@ -94,7 +94,7 @@ def _vectors(
             some,
             prompt=job.origin.prompt,
             overflow=job.origin.overflow,  # type: ignore[arg-type]  # a VectorOrigin holds texts
-            progress=_Progress(advance),
+            show_progress_bar=_Progress(advance),
             batch_tokens=job.settings.batch_tokens,
         )
 

@@ -41,7 +41,7 @@ class OutputReport:
 
 
 def verify_output(
-    folder: Path, embedder: "Embedder | None" = None, sample: int = 0, seed: int = 0, progress: Progress = None
+    folder: Path, embedder: "Embedder | None" = None, sample: int = 0, seed: int = 0, show_progress_bar: Progress = None
 ) -> OutputReport:
     """Check every file of an output, and encode some of its rows again.
 
@@ -50,7 +50,7 @@ def verify_output(
         embedder: the model, for the rows that are encoded again.
         sample: how many rows, chosen at random from `seed`.
         seed: of the choice.
-        progress: as in `Embedder.encode`; rows whose files were checked.
+        show_progress_bar: as in `Embedder.encode`; rows whose files were checked.
     """
     output = OutputFolder.open(folder)
     job = output.job
@@ -58,7 +58,7 @@ def verify_output(
     if output.missing:
         report.problems.append(f"{len(output.missing):,} of {report.shards:,} shards are not made yet")
     report.problems += _strangers(output)
-    with show_progress(progress, report.rows) as advance:
+    with show_progress(show_progress_bar, report.rows) as advance:
         for number in sorted(output.records):
             problem = output.check_files([number]).get(number) or _shape_problem(output, number)
             if problem:
@@ -94,7 +94,7 @@ def _compare(output: OutputFolder, embedder: "Embedder", sample: int, seed: int,
     limit = TOLERANCE.get(origin.precision, ROUGH)
     for number, rows in _chosen_rows(output, good, sample, seed):
         ids, texts, stored = _stored_rows(output.job.path(number), rows)
-        again = embedder.encode(texts, prompt=origin.prompt, overflow=origin.overflow, progress=False)  # type: ignore[arg-type]
+        again = embedder.encode(texts, prompt=origin.prompt, overflow=origin.overflow, show_progress_bar=False)  # type: ignore[arg-type]
         differences = _relative_differences(stored, again)
         report.compared += len(rows)
         report.largest_difference = max(report.largest_difference, float(differences.max()))

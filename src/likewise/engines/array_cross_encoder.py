@@ -80,7 +80,7 @@ class ArrayCrossEncoder(JointReranker):
         check_head(folder, config, row)
         description = read_description(folder)
         head = NumpyClassifier(row.shape(config), stored_head(folder, config, row))
-        limit = max_input_length(options.max_length, manifest.max_length, description.longest)
+        limit = max_input_length(options.max_seq_length, manifest.max_seq_length, description.longest)
         tokenizer = Tokenizer.load(folder, limit, manifest.lowercase)
         made = cls(tokenizer, cls.ENGINE.encoder_of(description, options.precision), head, manifest)
         made._read_settings(config, 0 if description.segments is None else len(description.segments.values))
@@ -108,7 +108,7 @@ class ArrayCrossEncoder(JointReranker):
             list(self.labels),
             str(self.head.shape),
         ]
-        words += [t.max_length, t.lowercase, t.backend.to_str(), self.segmented, dict(m.prompts), m.default_prompt]
+        words += [t.max_seq_length, t.lowercase, t.backend.to_str(), self.segmented, dict(m.prompts), m.default_prompt]
         stored = self._stored_tensors(read_config(m.encoder)).values()
         return array_fingerprint(words, [array for tensor in stored for array in tensor.arrays])
 

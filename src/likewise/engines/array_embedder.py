@@ -77,18 +77,20 @@ class ArrayEmbedder(Embedder):
     @classmethod
     def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> "ArrayEmbedder":
         description = read_description(manifest.encoder)
-        limit = max_input_length(options.max_length, manifest.max_length, description.longest)
+        limit = max_input_length(options.max_seq_length, manifest.max_seq_length, description.longest)
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
         pooling = array_pooling(manifest.pooling if options.pooling is None else options.pooling, description.depth)
         pooled = pooling.width(description.width)
         heads = heads_of(manifest.heads, pooled)
-        if options.truncate is not None:
-            heads = truncated(heads, options.truncate, heads[-1].width if heads else pooled)
+        if options.truncate_dim is not None:
+            heads = truncated(heads, options.truncate_dim, heads[-1].width if heads else pooled)
         return cls(tokenizer, cls.encoder_of(description, options.precision), pooling, heads, manifest)
 
     def __repr__(self) -> str:
         heads = "".join(f", {head.description}" for head in self.heads)
-        return f"{type(self).__name__}({self.manifest.encoder.name}: {self.pooling.spec}{heads}; {self.width} numbers)"
+        return (
+            f"{type(self).__name__}({self.manifest.encoder.name}: {self.pooling.spec}{heads}; {self.dimension} numbers)"
+        )
 
     @property
     def precision(self) -> str:
@@ -96,7 +98,7 @@ class ArrayEmbedder(Embedder):
         return self.encoder.precision
 
     @property
-    def width(self) -> int:
+    def dimension(self) -> int:
         return self._width
 
     @property
@@ -115,7 +117,7 @@ class ArrayEmbedder(Embedder):
         m = self.manifest
         words = [type(self).__name__, self.precision, self.pooling.spec, m.include_prompt]
         words += [dict(m.prompts), m.default_prompt]
-        words += [self.tokenizer.max_length, self.tokenizer.lowercase, str(self.tokenizer.unknown)]
+        words += [self.tokenizer.max_seq_length, self.tokenizer.lowercase, str(self.tokenizer.unknown)]
         words += [self.tokenizer.backend.to_str(), [head.description for head in self.heads]]
         arrays = [array for tensor in self._stored_tensors() for array in tensor.arrays]
         return array_fingerprint(words, [*arrays, *self._arrays_of_parts()])
@@ -205,7 +207,7 @@ class ArrayEmbedder(Embedder):
             self.manifest,
             pooling=self.pooling.described,
             heads=tuple(ModulePart(head.kind, head.config, Path()) for head in self.heads),
-            max_length=self.tokenizer.max_length,
+            max_seq_length=self.tokenizer.max_seq_length,
             lowercase=self.tokenizer.lowercase,
         )
 

@@ -80,7 +80,7 @@ def _opened(model: Any) -> OpenedModel:
             f"a {type(model).__name__} cannot be evaluated; expected an embedder, a model's name, a function of a list "
             "of texts, or an object with `encode`"
         )
-    quiet = {"progress": False} if _takes_progress(encode) else {}  # the evaluation shows its own progress
+    quiet = {"show_progress_bar": False} if _takes_progress(encode) else {}  # the evaluation shows its own progress
     return OpenedModel(
         lambda texts: np.asarray(encode(list(texts), **quiet)), None, checked, provenance(model), _notes(model)
     )
@@ -94,7 +94,7 @@ def _notes(model: Any) -> tuple[str, ...]:
 
 def _takes_progress(function: Callable[..., Any]) -> bool:
     try:
-        return "progress" in inspect.signature(function).parameters
+        return "show_progress_bar" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # some builtins have no signature
         return False
 

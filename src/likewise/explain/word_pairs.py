@@ -234,7 +234,7 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
     """
     check_explainable(embedder)
     texts = (first, second)
-    own = float(embedder.pair_scores([first], [second], overflow=overflow, progress=False)[0])
+    own = float(embedder.pair_scores([first], [second], overflow=overflow, show_progress_bar=False)[0])
     left, right = (_text_parts(embedder, text, overflow) for text in texts)
     lengths = [float(np.linalg.norm(parts.vector)) for parts, _, _ in (left, right)]
     if not min(lengths):

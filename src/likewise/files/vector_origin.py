@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine_registry import engine_of
 from ..errors import BadInput
+from ..model_files.names import recorded_model_name
 from ..runtime.atomic_files import atomic_file
 from ..text.inputs import resolve_prompt
 from .read import open_parquet
@@ -49,10 +50,10 @@ class VectorOrigin:
             embedder.fingerprint,
             engine_of(embedder),
             embedder.precision,
-            embedder.width,
+            embedder.dimension,
             embedder.pooling.spec,
             embedder.describe()["heads"][-1:] == ["Normalize"],
-            embedder.max_length,
+            embedder.max_seq_length,
             resolve_prompt(prompt, prompt_name, manifest.prompts, manifest.default_prompt),
             overflow,
         )
@@ -64,7 +65,8 @@ class VectorOrigin:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "VectorOrigin":
         """The origin that `as_json` described."""
-        return cls(**{field.name: found[field.name] for field in fields(cls)})
+        values = {field.name: found[field.name] for field in fields(cls)}
+        return cls(**{**values, "model": recorded_model_name(values["model"])})
 
     def metadata(self) -> dict[str, str]:
         """The same as texts, for formats that hold texts only; what is none is written as JSON."""

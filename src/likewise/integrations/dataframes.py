@@ -39,6 +39,6 @@ def vector_batches(
     """
 
     def add(batch: Mapping[str, Any]) -> dict[str, Any]:
-        return {into: embedder.encode(list(batch[column]), progress=False, **options)}
+        return {into: embedder.encode(list(batch[column]), show_progress_bar=False, **options)}
 
     return add

@@ -28,12 +28,12 @@ def register_embedder(connection: Any, embedder: Embedder, name: str = "embed") 
 
     def embed(texts: Any) -> Any:
         given = texts.to_pylist()
-        vectors = arrow_column(embedder.encode([text or "" for text in given], progress=False))
+        vectors = arrow_column(embedder.encode([text or "" for text in given], show_progress_bar=False))
         missing = pa.array([text is None for text in given])
         column = pa.array(
             [None if text is None else row for text, row in zip(given, vectors.to_pylist(), strict=True)], vectors.type
         )
         return column if missing.true_count else vectors
 
-    kind = duckdb.array_type(duckdb.sqltype("FLOAT"), embedder.width)
+    kind = duckdb.array_type(duckdb.sqltype("FLOAT"), embedder.dimension)
     connection.create_function(name, embed, [duckdb.sqltype("VARCHAR")], kind, type="arrow", null_handling="special")

@@ -45,7 +45,7 @@ class FewShotClassifier:
             seed: of the pairs.
         """
         self.model, self.pairs, self.seed = model, whole_number("pairs", pairs), seed
-        self.settings = settings or TrainSettings(epochs=1, batch_size=16, learning_rate=2e-5, progress=False)
+        self.settings = settings or TrainSettings(epochs=1, batch_size=16, learning_rate=2e-5, show_progress_bar=False)
 
     def fit(self, texts: Sequence[str], labels: Sequence[Any]) -> "FewShotClassifier":
         """Learns from these examples."""
@@ -59,16 +59,18 @@ class FewShotClassifier:
             given = Embedder.load(given, engine="torch", precision="fp32")
         self.embedder = deepcopy(require_torch_engine(given, "FewShotClassifier"))
         train(self.embedder, load_data(label_pairs(texts, labels, self.pairs, self.seed), "regression"), self.settings)
-        self.regression = LogisticRegression(max_iter=1000).fit(self.embedder.encode(texts, progress=False), labels)
+        self.regression = LogisticRegression(max_iter=1000).fit(
+            self.embedder.encode(texts, show_progress_bar=False), labels
+        )
         return self
 
     def predict(self, texts: Sequence[str]) -> Any:
         """The class of each text."""
-        return self.regression.predict(self.embedder.encode(texts, progress=False))
+        return self.regression.predict(self.embedder.encode(texts, show_progress_bar=False))
 
     def predict_proba(self, texts: Sequence[str]) -> Float[np.ndarray, "N C"]:
         """The probability of each class, in the order of `classes_`."""
-        return np.asarray(self.regression.predict_proba(self.embedder.encode(texts, progress=False)))
+        return np.asarray(self.regression.predict_proba(self.embedder.encode(texts, show_progress_bar=False)))
 
     @property
     def classes_(self) -> Any:

@@ -54,4 +54,4 @@ class EncodeBatches:
 
     def encode(self, texts: Iterable[str]) -> Any:
         """The vectors of texts, (n, E), float32."""
-        return self.embedder.encode(list(texts), progress=False)
+        return self.embedder.encode(list(texts), show_progress_bar=False)

@@ -45,7 +45,7 @@ class ForMteb:
         if unknown := [name for name in options if name not in OF_MTEB]:
             raise BadInput(f"encode for mteb has no option {', '.join(unknown)}; leave it out of encode_kwargs")
         texts = [text for batch in inputs for text in batch["text"]]
-        return self._embedder.encode(texts, prompt_name=self._prompt(prompt_type), progress=False)
+        return self._embedder.encode(texts, prompt_name=self._prompt(prompt_type), show_progress_bar=False)
 
     def similarity(self, a: Any, b: Any) -> Float[np.ndarray, "M N"]:
         """By the model's own similarity; of every row with every row."""
@@ -76,8 +76,8 @@ def for_mteb(embedder: Embedder, name: str | None = None) -> ForMteb:
     description = {
         "name": name if "/" in name else f"likewise/{name}",
         "revision": embedder.fingerprint,
-        "embed_dim": embedder.width,
-        "max_tokens": float(embedder.tokenizer.max_length),
+        "embed_dim": embedder.dimension,
+        "max_tokens": float(embedder.tokenizer.max_seq_length),
         "n_parameters": embedder.describe()["parameters"],
     }
     return ForMteb(embedder, name, ModelMeta.create_empty(description))

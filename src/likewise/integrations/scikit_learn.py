@@ -35,27 +35,29 @@ class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         pooling: str | None = None,
         engine: str | None = None,
         precision: str | None = None,
-        max_length: int | None = None,
+        max_seq_length: int | None = None,
         overflow: str = "warn",
-        normalize: bool = False,
+        normalize_embeddings: bool = False,
     ) -> None:
         """See `Embedder.load` and `Embedder.encode`; `model` may also be an embedder, used as it is."""
         self.model, self.pooling, self.engine, self.precision = model, pooling, engine, precision
-        self.max_length, self.overflow, self.normalize = max_length, overflow, normalize
+        self.max_seq_length, self.overflow, self.normalize_embeddings = max_seq_length, overflow, normalize_embeddings
 
     def fit(self, texts: Iterable[str], y: Any = None) -> "EmbeddingTransformer":  # noqa: ARG002
         """Nothing is learned; the model is loaded, so that a name without a model is an error here."""
-        self.n_features_out_ = self.embedder.width
+        self.n_features_out_ = self.embedder.dimension
         return self
 
     def transform(self, texts: Iterable[str]) -> Float[np.ndarray, "N E"]:
         """A vector for each text."""
         overflow: Any = self.overflow
-        return self.embedder.encode(texts, overflow=overflow, normalize=self.normalize, progress=False)
+        return self.embedder.encode(
+            texts, overflow=overflow, normalize_embeddings=self.normalize_embeddings, show_progress_bar=False
+        )
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
         """A name for each dimension."""
-        return np.array([f"embedding{i}" for i in range(self.embedder.width)], dtype=object)
+        return np.array([f"embedding{i}" for i in range(self.embedder.dimension)], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         """True: it can transform without having been fitted."""
@@ -66,9 +68,9 @@ class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         """The embedder of these parameters."""
         if isinstance(self.model, Embedder):
             return self.model
-        return _loaded(self.model, self.pooling, self.engine, self.precision, self.max_length)
+        return _loaded(self.model, self.pooling, self.engine, self.precision, self.max_seq_length)
 
 
 @lru_cache(LOADED)
-def _loaded(model: Any, pooling: Any, engine: Any, precision: Any, max_length: Any) -> Embedder:
-    return Embedder.load(model, pooling=pooling, engine=engine, precision=precision, max_length=max_length)
+def _loaded(model: Any, pooling: Any, engine: Any, precision: Any, max_seq_length: Any) -> Embedder:
+    return Embedder.load(model, pooling=pooling, engine=engine, precision=precision, max_seq_length=max_seq_length)

@@ -93,7 +93,7 @@ class Migration:
             )
         return self.old.search(self.query_map(queries), k, where)
 
-    def run(self, *, block: int = 1000, progress: Progress = None) -> MigrationReport:
+    def run(self, *, block: int = 1000, show_progress_bar: Progress = None) -> MigrationReport:
         """Encode what the new index lacks, a block of records at a time, until both indexes hold the same records.
 
         Raises:
@@ -104,7 +104,7 @@ class Migration:
         kept = len(known)
         encoded = deleted = 0
         for number in range(1, MOST_PASSES + 1):
-            with show_progress(progress, self.old.count()) as advance:
+            with show_progress(show_progress_bar, self.old.count()) as advance:
                 changed, seen = self._copy_changed(known, block, advance)
             gone = [name for name in known if name not in seen]
             deleted += self.new.delete(gone) if gone else 0

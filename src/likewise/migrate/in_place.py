@@ -27,11 +27,11 @@ BESIDE, REPLACED = ".migrating", ".before-migration"
 def migrate_in_place(
     folder: Path,
     model: ModelIdentity,
-    width: int,
+    dimension: int,
     encode: EncodeRecords,
     *,
     keep_old: bool = False,
-    progress: Progress = None,
+    show_progress_bar: Progress = None,
 ) -> MigrationReport:
     """Embed the texts of a collection by another model, then let the result take the collection's place.
 
@@ -40,10 +40,10 @@ def migrate_in_place(
     Args:
         folder: of the collection.
         model: the new one; whether headings are embedded is as in the collection.
-        width: of the new model's vectors.
+        dimension: of the new model's vectors.
         encode: texts to the new model's vectors, as passages are embedded.
         keep_old: whether the old collection is kept, as `FOLDER.before-migration`.
-        progress: as in `Embedder.encode`; it counts records, in each pass.
+        show_progress_bar: as in `Embedder.encode`; it counts records, in each pass.
 
     Raises:
         BadInput: the vectors are this model's already; one that was kept earlier is in the way; or the collection is
@@ -54,10 +54,10 @@ def migrate_in_place(
     if folder.exists() and _is_migrated(folder, model, replaced):
         return _cleared(replaced, keep_old, MigrationReport(0, _count(folder), 0, 0))
     old = replaced if replaced.exists() and not folder.exists() else folder  # killed between the two changes of name
-    first = migrate_into(str(old), str(beside), model, width, encode, progress)
+    first = migrate_into(str(old), str(beside), model, dimension, encode, show_progress_bar)
     lock = WriterLock(old)
     try:
-        last = migrate_into(str(old), str(beside), model, width, encode, progress)
+        last = migrate_into(str(old), str(beside), model, dimension, encode, show_progress_bar)
         _change_names(folder, beside, replaced)
     finally:
         lock.release()
@@ -67,7 +67,7 @@ def migrate_in_place(
 
 
 def migrate_into(
-    old: str, new: str, model: ModelIdentity, width: int, encode: EncodeRecords, progress: Progress = None
+    old: str, new: str, model: ModelIdentity, dimension: int, encode: EncodeRecords, show_progress_bar: Progress = None
 ) -> MigrationReport:
     """Fill an index with the records of another one, embedded by the new model behind their headings if they were.
 
@@ -75,15 +75,15 @@ def migrate_into(
         old: the location of the index with the records.
         new: the location of the index that is filled; made where there is none.
         model: the new one; whether headings are embedded is as in the old index.
-        width: of its vectors.
+        dimension: of its vectors.
         encode: texts to its vectors.
-        progress: as in `Embedder.encode`.
+        show_progress_bar: as in `Embedder.encode`.
     """
     with open_index(old, read_only=True) as source:
         headings = source.model is not None and source.model.headings
-        with opened_or_created(new, width, replace(model, headings=headings)) as target:
+        with opened_or_created(new, dimension, replace(model, headings=headings)) as target:
             embedded = embedded_text if headings else text_alone
-            return Migration(source, target, encode, embedded=embedded).run(progress=progress)
+            return Migration(source, target, encode, embedded=embedded).run(show_progress_bar=show_progress_bar)
 
 
 def _is_migrated(folder: Path, model: ModelIdentity, replaced: Path) -> bool:

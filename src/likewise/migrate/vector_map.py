@@ -40,10 +40,10 @@ class VectorMap:
     """How many held-out texts it was measured among: in a larger collection, recall is lower."""
 
     def __call__(self, vectors: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N E"]:
-        """Vectors of the target model's width, of length 1, in float32.
+        """Vectors of the target model's dimension, of length 1, in float32.
 
         Raises:
-            BadInput: they have another width than the source model's, or are not finite.
+            BadInput: they have another dimension than the source model's, or are not finite.
         """
         vectors = number_table(vectors, "vectors")
         if vectors.ndim != 2 or vectors.shape[1] != len(self.matrix):

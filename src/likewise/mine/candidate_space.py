@@ -77,15 +77,15 @@ def encode_space(
     candidates: Sequence[str],
     prompts: MiningPrompts,
     metric: str,
-    progress: Progress,
+    show_progress_bar: Progress,
 ) -> CandidateSpace:
     """Encode each distinct text once, anchors and all other texts under their prompts."""
     anchors, others = dict.fromkeys(rows[0]), dict.fromkeys((*rows[1], *candidates))
     if prompts.of_anchors == prompts.of_corpus:
         anchors = others = anchors | others
-    anchor_vectors = _encode(model, list(anchors), prompts.of_anchors, progress)
+    anchor_vectors = _encode(model, list(anchors), prompts.of_anchors, show_progress_bar)
     same = anchors is others
-    other_vectors = anchor_vectors if same else _encode(model, list(others), prompts.of_corpus, progress)
+    other_vectors = anchor_vectors if same else _encode(model, list(others), prompts.of_corpus, show_progress_bar)
     anchor_index, other_index = ({text: i for i, text in enumerate(texts)} for texts in (anchors, others))
     anchor_of, positive_of, pool = (
         np.array([index[text] for text in column], np.int64)
@@ -96,9 +96,9 @@ def encode_space(
 
 
 def _encode(
-    model: CanEncode, texts: Sequence[str], prompt: Mapping[str, str], progress: Progress
+    model: CanEncode, texts: Sequence[str], prompt: Mapping[str, str], show_progress_bar: Progress
 ) -> Shaped[np.ndarray, "n D"]:
-    options = {**prompt, **({} if progress is None else {"progress": progress})}
+    options = {**prompt, **({} if show_progress_bar is None else {"show_progress_bar": show_progress_bar})}
     return _check_finite(model.encode(texts, **options), texts)
 
 

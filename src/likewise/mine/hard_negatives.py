@@ -40,7 +40,7 @@ def mine_negatives(
     corpus: Sequence[str] | None = None,
     settings: MiningSettings = DEFAULT_SETTINGS,
     prompts: MiningPrompts = NO_PROMPTS,
-    progress: Progress = None,
+    show_progress_bar: Progress = None,
 ) -> MiningResult:
     """Find k negatives for each row, an anchor with one positive. The search is exact, in bounded memory.
 
@@ -52,7 +52,7 @@ def mine_negatives(
             candidate, in the first spelling; blank ones are left out.
         settings: how many negatives, by which rules, chosen how.
         prompts: of anchors and of all other texts.
-        progress: as `Embedder.encode` takes it.
+        show_progress_bar: as `Embedder.encode` takes it.
     """
     _check_model(model)
     rows = _checked_rows(anchors, positives)
@@ -66,16 +66,16 @@ def mine_negatives(
             raise BadInput("a prompt was given, but precomputed vectors are not encoded again; leave the prompt out")
         space = space_of_precomputed(model, (*rows, given), kept, settings.metric)
     else:
-        space = encode_space(model, rows, candidates, prompts, settings.metric, progress)
+        space = encode_space(model, rows, candidates, prompts, settings.metric, show_progress_bar)
     known = KnownPositives.of(*rows, candidates)
     search = NegativeSearch(space, known, RerankerFilter(*rows, candidates), settings)
-    state = _search_all(search, len(rows[0]), progress)
+    state = _search_all(search, len(rows[0]), show_progress_bar)
     return _result(rows, candidates, search, state, _report(search, state, len(source)))
 
 
-def _search_all(search: NegativeSearch, rows: int, progress: Progress) -> SearchState:
+def _search_all(search: NegativeSearch, rows: int, show_progress_bar: Progress) -> SearchState:
     state = SearchState.empty(rows, search.settings.k, len(search.settings.all_rules))
-    with show_progress(progress, rows) as advance:
+    with show_progress(show_progress_bar, rows) as advance:
         for first in range(0, rows, search.block):
             block = np.arange(first, min(first + search.block, rows))
             search.search(block, state)

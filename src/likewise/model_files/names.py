@@ -29,6 +29,12 @@ DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safete
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
 
+def recorded_model_name(name: str) -> str:
+    """The model's name that a file recorded, with options of earlier versions by their present names."""
+    name = re.sub(r"(?<=[(,])max_length=", "max_seq_length=", name)
+    return re.sub(r"(?<=[(,])truncate=", "truncate_dim=", name)
+
+
 @dataclass(frozen=True)
 class PackagedModel:
     """A model whose published files are inside an installed Python package, unchanged.

@@ -48,7 +48,7 @@ class PairManifest:
     activation: str | None = None  # of the scores; None: the default for the number of labels
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
-    max_length: int | None = None
+    max_seq_length: int | None = None
     lowercase: bool = False
 
 
@@ -85,7 +85,7 @@ def write_pair_manifest(folder: Path, manifest: PairManifest) -> None:
         rows.append({"idx": 1, "name": "1", "path": place, "type": manifest.late.kind})
         write_json(folder / place / "config.json", dict(manifest.late.config))
     write_json(folder / "modules.json", rows)
-    settings = {"max_seq_length": manifest.max_length, "do_lower_case": manifest.lowercase}
+    settings = {"max_seq_length": manifest.max_seq_length, "do_lower_case": manifest.lowercase}
     write_json(folder / "sentence_bert_config.json", settings | ({} if manifest.late else TASK))
     spoken = {"prompts": dict(manifest.prompts), "default_prompt_name": manifest.default_prompt}
     if manifest.late is None:

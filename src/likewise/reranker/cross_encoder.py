@@ -53,7 +53,7 @@ class CrossEncoder(TorchReranker, JointReranker):
         self.encoder.config = {**encoder.config, "sentence_transformers": older}
 
     @classmethod
-    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_length: int | None) -> "CrossEncoder":
+    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_seq_length: int | None) -> "CrossEncoder":
         """The cross-encoder that a folder describes."""
         folder = manifest.encoder
         config = read_config(folder)
@@ -61,7 +61,7 @@ class CrossEncoder(TorchReranker, JointReranker):
         check_head(folder, config, head)  # before any weight is read
         encoder = load_encoder(folder, dtype)
         built = load_module(lambda: head.build(encoder.config), head.names, folder, dtype)
-        return cls(tokenizer_of(encoder, manifest, max_length), encoder, built, manifest)
+        return cls(tokenizer_of(encoder, manifest, max_seq_length), encoder, built, manifest)
 
     @classmethod
     def start(
@@ -70,7 +70,7 @@ class CrossEncoder(TorchReranker, JointReranker):
         labels: int | Sequence[str] = 1,
         *,
         seed: int = 0,
-        max_length: int | None = None,
+        max_seq_length: int | None = None,
     ) -> "CrossEncoder":
         """An untrained cross-encoder; see `Reranker.start`."""
         names = _names(labels)
@@ -90,8 +90,8 @@ class CrossEncoder(TorchReranker, JointReranker):
             initialize_weights(built)
         first = next(encoder.parameters())
         pair_manifest = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
-        if max_length is not None:
-            tokenizer = tokenizer_of(encoder, pair_manifest, max_length)
+        if max_seq_length is not None:
+            tokenizer = tokenizer_of(encoder, pair_manifest, max_seq_length)
         return cls(tokenizer, encoder, built.to(first.device, first.dtype), pair_manifest).eval()
 
     def forward(self, tokens: Ragged) -> Float[Tensor, "N C"]:

@@ -43,14 +43,14 @@ class JointReranker(Reranker):
         self.segmented = _segmented(self.tokenizer, segments, config)
         if self.max_content_length < 2:
             raise BadModel(
-                f"max_length is {self.tokenizer.max_length}, and {self.tokenizer.pair.specials} special tokens leave "
-                "no tokens for two texts"
+                f"max_seq_length is {self.tokenizer.max_seq_length}, of which {self.tokenizer.pair.specials} special "
+                "tokens leave no tokens for two texts"
             )
 
     @property
     def max_content_length(self) -> int:
         """The most tokens of both texts, without the special ones."""
-        return self.tokenizer.max_length - self.tokenizer.pair.specials
+        return self.tokenizer.max_seq_length - self.tokenizer.pair.specials
 
     @abstractmethod
     def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[np.ndarray, "n C"]:
@@ -75,7 +75,7 @@ class JointReranker(Reranker):
         prompt: str | None = None,
         prompt_name: str | None = None,
         overflow: PairOverflow = "warn",
-        progress: Progress = None,
+        show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N C"]:
         """The head's output for each pair before any activation, float32, in the order given; see `score`."""
@@ -87,7 +87,7 @@ class JointReranker(Reranker):
         def tokenize(distinct: list[tuple[str, str]], rows: Rows) -> list[TokenIdPair]:
             return self._token_id_pairs(distinct, counter, rows)
 
-        with self._run(counter, len(prompted), progress, batch_tokens) as run:
+        with self._run(counter, len(prompted), show_progress_bar, batch_tokens) as run:
             blocks = list(infer(in_windows(prompted), tokenize, self._window_logits, run))
         return np.concatenate([np.empty((0, len(self.labels)), np.float32), *blocks])
 
@@ -150,7 +150,7 @@ class JointReranker(Reranker):
         return replace(
             self.manifest,
             activation=torch_name(self.activation),
-            max_length=self.tokenizer.max_length,
+            max_seq_length=self.tokenizer.max_seq_length,
             lowercase=self.tokenizer.lowercase,
         )
 
@@ -158,7 +158,7 @@ class JointReranker(Reranker):
         """The tokenizer with its limit and inputs in its settings, so that every reader of the folder does the same."""
         tokenizer = self.tokenizer
         inputs = ["input_ids", *(["token_type_ids"] if self.segmented else []), "attention_mask"]
-        settings = {**tokenizer.settings, "model_max_length": tokenizer.max_length}
+        settings = {**tokenizer.settings, "model_max_length": tokenizer.max_seq_length}
         settings_json = json.dumps({**settings, "model_input_names": inputs}, indent=2)
         return replace(tokenizer, companions={**tokenizer.companions, SETTINGS: settings_json})
 

@@ -79,7 +79,7 @@ class PolyEncoder(TorchReranker):
             )
 
     @classmethod
-    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_length: int | None) -> "PolyEncoder":
+    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_seq_length: int | None) -> "PolyEncoder":
         """The poly-encoder that a folder describes."""
         assert manifest.late is not None
         encoder, late = load_encoder(manifest.encoder, dtype), manifest.late
@@ -94,11 +94,11 @@ class PolyEncoder(TorchReranker):
             raise BadModel(f"the poly-encoder in {late.folder} cannot be read: {error!r}") from error
         if codes.ndim != 2 or not torch.isfinite(codes).all():
             raise BadModel(f"the codes in {late.folder} are not a finite (m, D) matrix")
-        return cls(tokenizer_of(encoder, manifest, max_length), encoder, codes, pooling, manifest)
+        return cls(tokenizer_of(encoder, manifest, max_seq_length), encoder, codes, pooling, manifest)
 
     @classmethod
     def start(  # type: ignore[override]
-        cls, source: HasEncoder | str | Path, codes: int = 64, *, seed: int = 0, max_length: int | None = None
+        cls, source: HasEncoder | str | Path, codes: int = 64, *, seed: int = 0, max_seq_length: int | None = None
     ) -> "PolyEncoder":
         """An untrained poly-encoder: an encoder, copied, and m codes drawn from N(0, 1/D), with which it scores nearly
         as a dot product of pooled vectors does.
@@ -107,7 +107,7 @@ class PolyEncoder(TorchReranker):
             source: an embedder, or the name or folder of an embedding model or of a plain encoder.
             codes: m; the paper has 16, 64 and 360.
             seed: what the codes are drawn with.
-            max_length: the longest text, in tokens with the special ones.
+            max_seq_length: the longest text, in tokens with the special ones.
         """
         if isinstance(codes, bool) or not isinstance(codes, int) or codes < 1:
             raise BadInput(f"codes is {codes!r}; expected how many, 1 or more")
@@ -124,8 +124,8 @@ class PolyEncoder(TorchReranker):
         first = next(encoder.parameters())
         drawn = torch.randn(codes, encoder.width, generator=torch.Generator().manual_seed(seed)) * encoder.width**-0.5
         pair_manifest = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
-        if max_length is not None:
-            tokenizer = tokenizer_of(encoder, pair_manifest, max_length)
+        if max_seq_length is not None:
+            tokenizer = tokenizer_of(encoder, pair_manifest, max_seq_length)
         pooling = Reduce.parse(manifest.pooling)
         return cls(tokenizer, encoder, drawn.to(first.device, first.dtype), pooling, pair_manifest).eval()
 
@@ -169,13 +169,13 @@ class PolyEncoder(TorchReranker):
         prompt: str | None = None,
         prompt_name: str | None = None,
         overflow: PairOverflow = "warn",
-        progress: Progress = None,
+        show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "Q m D"]:
         """The m vectors of every context (a query, what was said so far), float32, in the order given."""
         text_prompt = self._prompt(prompt, prompt_name)
         prompted = [text_prompt + text for text in checked_texts(texts, "contexts")]
-        run = self._text_run("contexts", overflow, progress, batch_tokens, len(prompted))
+        run = self._text_run("contexts", overflow, show_progress_bar, batch_tokens, len(prompted))
         with run as started:
             blocks = self._blocks(in_windows(prompted), self.contexts, tuple(self.codes.shape), started)
             return np.concatenate([np.empty((0, *self.codes.shape), np.float32), *blocks])
@@ -185,12 +185,12 @@ class PolyEncoder(TorchReranker):
         texts: Iterable[str],
         *,
         overflow: PairOverflow = "warn",
-        progress: Progress = None,
+        show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "C D"]:
         """One vector per candidate, float32, in the order given; they depend on no context, so they can be kept."""
         checked = checked_texts(texts, "candidates")
-        run = self._text_run("candidates", overflow, progress, batch_tokens, len(checked))
+        run = self._text_run("candidates", overflow, show_progress_bar, batch_tokens, len(checked))
         with run as started:
             blocks = self._blocks(in_windows(checked), self.candidates, (self.encoder.width,), started)
             return np.concatenate([np.empty((0, self.encoder.width), np.float32), *blocks])
@@ -222,7 +222,7 @@ class PolyEncoder(TorchReranker):
         prompt: str | None = None,
         prompt_name: str | None = None,
         overflow: PairOverflow = "warn",
-        progress: Progress = None,
+        show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N 1"]:
         """The score of each pair; every distinct text is encoded once on either side, however many pairs it is in."""
@@ -232,11 +232,11 @@ class PolyEncoder(TorchReranker):
         texts, documents_of = distinct_items(second)
         queries, queries_of = distinct_items([text_prompt + text for text in first])
         pairs_of = np.split(np.argsort(queries_of, kind="stable"), np.cumsum(np.bincount(queries_of, minlength=1))[:-1])
-        with self._text_run("distinct documents", overflow, progress, batch_tokens, len(texts)) as run:
+        with self._text_run("distinct documents", overflow, show_progress_bar, batch_tokens, len(texts)) as run:
             blocks = self._blocks(in_windows(texts), self.candidates, (self.encoder.width,), run)
             candidates = np.concatenate([np.empty((0, self.encoder.width), np.float32), *blocks])
         step = max(1, NUMBERS // self.codes.numel())  # contexts are m times larger: some at a time
-        with self._text_run("distinct queries", overflow, progress, batch_tokens, len(queries)) as run:
+        with self._text_run("distinct queries", overflow, show_progress_bar, batch_tokens, len(queries)) as run:
             blocks = self._blocks(in_windows(queries, step), self.contexts, tuple(self.codes.shape), run)
             contexts = (context for block in blocks for context in block)
             for context, own in zip(contexts, pairs_of, strict=False):
@@ -254,7 +254,9 @@ class PolyEncoder(TorchReranker):
         check_writable(self.encoder)
         late = ModulePart(self.MODULE_TYPE, {"codes": len(self.codes), "pooling": name}, Path())
         tokenizer = self.tokenizer
-        limited = replace(self.manifest, max_length=tokenizer.max_length, lowercase=tokenizer.lowercase, late=late)
+        limited = replace(
+            self.manifest, max_seq_length=tokenizer.max_seq_length, lowercase=tokenizer.lowercase, late=late
+        )
         warnings.warn("sentence-transformers cannot read a poly-encoder; likewise can", stacklevel=2)
         with atomic_folder(target) as partial:
             write_pair_manifest(partial, limited)
@@ -269,13 +271,13 @@ class PolyEncoder(TorchReranker):
         return [self.pooling.spec]
 
     def _text_run(
-        self, what: str, overflow: PairOverflow, progress: Progress, batch_tokens: int | None, total: int
+        self, what: str, overflow: PairOverflow, show_progress_bar: Progress, batch_tokens: int | None, total: int
     ) -> AbstractContextManager[InferenceRun]:
         tokenizer = self.tokenizer
         counter = TruncationCounter(
             tokenizer.max_content_length, overflow, what, windows=False, word_limit=tokenizer.longest_word
         )
-        return self._run(counter, total, progress, batch_tokens)
+        return self._run(counter, total, show_progress_bar, batch_tokens)
 
     def _blocks(
         self,

@@ -66,7 +66,7 @@ class Reranker(ABC):
         engine: str | None = None,
         precision: str | None = None,
         device: Any = None,
-        max_length: int | None = None,
+        max_seq_length: int | None = None,
     ) -> Loaded:
         """The reranker of this name or folder.
 
@@ -79,7 +79,7 @@ class Reranker(ABC):
             precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA), `"fp16"` (torch only) or
                 `"int8"` (native only).
             device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
-            max_length: another maximum input length, in tokens with the special ones.
+            max_seq_length: another maximum input length, in tokens with the special ones.
 
         Raises:
             ModelNotFound: the name leads nowhere; the message lists what was tried.
@@ -87,7 +87,7 @@ class Reranker(ABC):
             BadInput: an option is unknown, or not supported by the engine.
             MissingExtra: the engine needs a package that is not installed.
         """
-        options = LoadOptions(precision, None if device is None else str(device), max_length=max_length)
+        options = LoadOptions(precision, None if device is None else str(device), max_seq_length=max_seq_length)
         manifest = cache(lambda: read_pair_manifest(locate(name)))
         only = None if cls is Reranker else cls
         loaded: Loaded = load_with_engine("reranker", engine, options, manifest, only)
@@ -115,7 +115,7 @@ class Reranker(ABC):
         labels: int | Sequence[str] = 1,
         *,
         seed: int = 0,
-        max_length: int | None = None,
+        max_seq_length: int | None = None,
     ) -> Any:
         """An untrained `CrossEncoder` of torch: an encoder, copied, and a classification head drawn at random.
 
@@ -126,14 +126,14 @@ class Reranker(ABC):
                 reranker, one trained for inference say, whose head is not used.
             labels: how many labels (1: a score), or their names.
             seed: the random seed of the head.
-            max_length: the maximum input length, in tokens of both texts with the special ones.
+            max_seq_length: the maximum input length, in tokens of both texts with the special ones.
 
         Raises:
             MissingExtra: torch is not installed.
         """
         require_torch("Reranker.start")
         cross_encoder = import_module(f"{__package__}.cross_encoder")
-        return cross_encoder.CrossEncoder.start(source, labels, seed=seed, max_length=max_length)
+        return cross_encoder.CrossEncoder.start(source, labels, seed=seed, max_seq_length=max_seq_length)
 
     @abstractmethod
     def logits(
@@ -144,7 +144,7 @@ class Reranker(ABC):
         prompt: str | None = None,
         prompt_name: str | None = None,
         overflow: PairOverflow = "warn",
-        progress: Progress = None,
+        show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N C"]:
         """The model's output for each pair before any activation, float32, in the order given; see `score`."""
@@ -177,7 +177,7 @@ class Reranker(ABC):
                 (`"entailment"`, say).
             how: as `logits` takes it: `prompt` (a text put before every first text), `prompt_name` (the name of one of
                 the model's own, in its place), `overflow` (a pair of more tokens than the model reads: `"error"`;
-                `"warn"` truncates the longer text first and warns; `"truncate"` does so silently), `progress`,
+                `"warn"` truncates the longer text first and warns; `"truncate"` does so silently), `show_progress_bar`,
                 `batch_tokens`.
 
         Raises:
@@ -257,14 +257,14 @@ class Reranker(ABC):
         raise BadInput(f"there is no label {label!r}; there are {known}")
 
     def _run(
-        self, counter: TruncationCounter, total: int, progress: Progress, batch_tokens: int | None
+        self, counter: TruncationCounter, total: int, show_progress_bar: Progress, batch_tokens: int | None
     ) -> AbstractContextManager[InferenceRun]:
         return inference_run(
             counter,
             total=total,
             device=str(self.device).partition(":")[0],
             precision=self.precision,
-            progress=progress,
+            show_progress_bar=show_progress_bar,
             batch_tokens=batch_tokens,
             threads=self.batch_threads,
         )

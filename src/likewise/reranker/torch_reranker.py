@@ -60,17 +60,17 @@ class TorchReranker(MovableModule, Reranker):
     def from_manifest(cls, manifest: PairManifest, options: LoadOptions) -> "TorchReranker":
         """The cross-encoder or poly-encoder that a folder describes, on its device."""
         device, dtype = device_and_dtype(options.device, options.precision)
-        return _class_of(manifest).read(manifest, dtype, options.max_length).to(device).eval()
+        return _class_of(manifest).read(manifest, dtype, options.max_seq_length).to(device).eval()
 
     @classmethod
     @abstractmethod
-    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_length: int | None) -> "TorchReranker":
+    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_seq_length: int | None) -> "TorchReranker":
         """The reranker that a folder describes, on the CPU."""
 
     @property
     def fingerprint(self) -> str:
         t, m, shape = self.tokenizer, self.manifest, getattr(self.encoder, "shape", self.encoder.config)
-        words = [t.max_length, t.lowercase, t.backend.to_str(), dict(m.prompts), m.default_prompt, str(shape)]
+        words = [t.max_seq_length, t.lowercase, t.backend.to_str(), dict(m.prompts), m.default_prompt, str(shape)]
         return fingerprint([self.MODULE_TYPE, *words, *self._settings], self.state_dict())
 
     @property
@@ -120,7 +120,7 @@ def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manif
     return source.tokenizer, cast(Encoder, encoder), source.manifest
 
 
-def tokenizer_of(encoder: Encoder, manifest: Manifest | PairManifest, max_length: int | None) -> Tokenizer:
+def tokenizer_of(encoder: Encoder, manifest: Manifest | PairManifest, max_seq_length: int | None) -> Tokenizer:
     """The tokenizer of a folder, with the maximum length given, or the folder's, or the encoder's."""
-    limit = max_input_length(max_length, manifest.max_length, encoder.longest)
+    limit = max_input_length(max_seq_length, manifest.max_seq_length, encoder.longest)
     return Tokenizer.load(manifest.encoder, limit, manifest.lowercase)

@@ -31,12 +31,12 @@ def mine_bitext(
     The score is the margin: 1 is a pair no closer than its neighbours are on average. Ties: the earlier rows.
 
     Raises:
-        BadInput: tables of different widths, or a row with a number that is NaN or infinite.
+        BadInput: tables of different dimensions, or a row with a number that is NaN or infinite.
     """
     k, margin = whole_number("k", k), real_number("margin", margin)
     first, second = checked_vectors(first, "first"), checked_vectors(second, "second")
     if first.shape[1] != second.shape[1]:
-        raise BadInput(f"expected two tables of one width, of one model; got {first.shape} and {second.shape}")
+        raise BadInput(f"expected two tables of one dimension, of one model; got {first.shape} and {second.shape}")
     if not len(first) or not len(second):
         return []
     a, b = (

@@ -61,7 +61,7 @@ def search(
     queries, corpus = number_table(queries, "queries"), number_table(corpus, "corpus")
     shapes = queries.shape, corpus.shape
     if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][1]:
-        raise BadInput(f"expected queries (Q, D) and a corpus (N, D) of one width; got {shapes[0]} and {shapes[1]}")
+        raise BadInput(f"expected queries (Q, D) and a corpus (N, D) of one dimension; got {shapes[0]} and {shapes[1]}")
     check_finite_rows(queries, "queries")
     mask = checked_mask(mask, len(corpus))
     if metric == "cosine":
@@ -190,10 +190,10 @@ class UnitRows(NamedTuple):
         return np.asarray(self.rows.astype(np.float32) * self.lengths[:, None], np.float32)
 
 
-def checked_queries(queries: Shaped[np.ndarray, "Q E"], width: int) -> Float32[np.ndarray, "Q E"]:
+def checked_queries(queries: Shaped[np.ndarray, "Q E"], dimension: int) -> Float32[np.ndarray, "Q E"]:
     """The queries at length 1."""
     table = number_table(queries, "queries")
-    if table.ndim != 2 or table.shape[1] != width:
-        raise BadInput(f"expected queries of shape (Q, {width}), the width of this index; got {table.shape}")
+    if table.ndim != 2 or table.shape[1] != dimension:
+        raise BadInput(f"expected queries of shape (Q, {dimension}), the dimension of this index; got {table.shape}")
     check_finite_rows(table, "queries")
     return unit(table).astype(np.float32, copy=False)  # of length 1, so that every float64 fits

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from ..errors import BadInput
+from ..model_files.names import recorded_model_name
 from .records import Records
 
 Opened = TypeVar("Opened", bound="Index")  # typing.Self cannot be checked at run time outside a decorated class
@@ -42,11 +43,11 @@ class ModelIdentity:
     def from_json(cls, found: dict[str, Any]) -> "ModelIdentity":
         """The identity that `as_json` described."""
         prompts = tuple((name, text) for name, text in found["prompts"])
-        return cls(found["name"], found["fingerprint"], prompts, found.get("headings", False))
+        return cls(recorded_model_name(found["name"]), found["fingerprint"], prompts, found.get("headings", False))
 
 
 class Index(ABC):
-    """Vectors of one model and one width, each under an id that occurs once, compared by cosine.
+    """Vectors of one model and one dimension, each under an id that occurs once, compared by cosine.
 
     What a call has returned for is stored: it survives the process. All of a call's records are stored, or none. One
     process writes at a time; others read. `tests/search/conformance.py` holds every index to this.
@@ -54,13 +55,13 @@ class Index(ABC):
 
     location: str
     """Where it is kept, in words for messages: a folder, a server's address and table."""
-    width: int
+    dimension: int
     model: ModelIdentity | None
     """None: vectors of unknown origin; nothing is checked."""
 
     @classmethod
     @abstractmethod
-    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "Index":
+    def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "Index":
         """Make a new, empty index.
 
         Raises:
@@ -97,8 +98,8 @@ class Index(ABC):
         """For each query the k records of greatest cosine, best first; fewer where fewer pass the filter.
 
         Raises:
-            BadInput: queries of another width or not finite; a filter that cannot be read, or names a column that no
-                record has (`likewise.search.filters` has the language).
+            BadInput: queries of another dimension or not finite; a filter that cannot be read, or names a column that
+                no record has (`likewise.search.filters` has the language).
         """
 
     def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:  # noqa: ARG002

@@ -45,31 +45,31 @@ def kind_of_location(location: str) -> IndexKind:
     return found
 
 
-def create_index(location: str, width: int, model: ModelIdentity | None = None) -> Index:
+def create_index(location: str, dimension: int, model: ModelIdentity | None = None) -> Index:
     """Make a new index at a location, of the kind that the location belongs to."""
-    return kind_of_location(location).index_class().create(location, width, model)
+    return kind_of_location(location).index_class().create(location, dimension, model)
 
 
-def opened_or_created(location: str, width: int, model: ModelIdentity | None) -> Index:
+def opened_or_created(location: str, dimension: int, model: ModelIdentity | None) -> Index:
     """The index at a location, for vectors of this model; a new one where there is none."""
     try:
         index = open_index(location)
     except BadInput as missing:
         try:
-            return create_index(location, width, model)
+            return create_index(location, dimension, model)
         except BadInput:
             raise missing from None
     try:
-        _check_holds(index, width, model)
+        _check_holds(index, dimension, model)
     except BaseException:
         index.close()
         raise
     return index
 
 
-def _check_holds(index: Index, width: int, model: ModelIdentity | None) -> None:
-    if index.width != width:
-        raise BadInput(f"{index.location} has vectors of {index.width} numbers; got such of {width}")
+def _check_holds(index: Index, dimension: int, model: ModelIdentity | None) -> None:
+    if index.dimension != dimension:
+        raise BadInput(f"{index.location} has vectors of {index.dimension} numbers; got such of {dimension}")
     if model is None or index.model is None:
         return
     index.check_model(model)

@@ -66,7 +66,7 @@ def pairs_above(
     threshold: float,
     *,
     threads: int | None = None,
-    progress: Progress = False,
+    show_progress_bar: Progress = False,
 ) -> Iterator[PairColumns]:
     """All pairs i < j with a cosine of at least `threshold`, by i and then j, a block of rows i at a time.
 
@@ -80,11 +80,11 @@ def pairs_above(
     threshold, threads = real_number("threshold", threshold), checked_threads(threads)
     if not -1 <= threshold <= 1:
         raise BadInput(f"expected a threshold from -1 to 1; got threshold={threshold}")
-    return _pairs_above(vectors, threshold, threads, progress)
+    return _pairs_above(vectors, threshold, threads, show_progress_bar)
 
 
 def nearest_others(
-    vectors: Shaped[np.ndarray, "N D"], k: int, *, threads: int | None = None, progress: Progress = False
+    vectors: Shaped[np.ndarray, "N D"], k: int, *, threads: int | None = None, show_progress_bar: Progress = False
 ) -> Iterator[Hits]:
     """For each row the k other rows of greatest cosine, best first, a block of rows at a time.
 
@@ -92,7 +92,7 @@ def nearest_others(
         BadInput: a row holds a number that is NaN or infinite, or k is not 1 or more.
     """
     vectors, k = checked_vectors(vectors), whole_number("k", k)
-    return _nearest_others(vectors, k, threads, progress)
+    return _nearest_others(vectors, k, threads, show_progress_bar)
 
 
 def checked_vectors(vectors: object, what: str = "vectors") -> Shaped[np.ndarray, "N D"]:
@@ -105,10 +105,10 @@ def checked_vectors(vectors: object, what: str = "vectors") -> Shaped[np.ndarray
 
 
 def _pairs_above(
-    vectors: Shaped[np.ndarray, "N D"], threshold: float, threads: int, progress: Progress
+    vectors: Shaped[np.ndarray, "N D"], threshold: float, threads: int, show_progress_bar: Progress
 ) -> Iterator[PairColumns]:
     compiled = is_scannable(vectors, vectors)
-    with show_progress(progress, len(vectors)) as advance:
+    with show_progress(show_progress_bar, len(vectors)) as advance:
         for start in range(0, len(vectors), BLOCK):
             rows = unit(vectors[start : start + BLOCK])
             if compiled:
@@ -134,9 +134,9 @@ def _tiles_above(
 
 
 def _nearest_others(
-    vectors: Shaped[np.ndarray, "N D"], k: int, threads: int | None, progress: Progress
+    vectors: Shaped[np.ndarray, "N D"], k: int, threads: int | None, show_progress_bar: Progress
 ) -> Iterator[Hits]:
-    with show_progress(progress, len(vectors)) as advance:
+    with show_progress(show_progress_bar, len(vectors)) as advance:
         for start in range(0, len(vectors), BLOCK):
             rows = vectors[start : start + BLOCK]
             yield without_own(search(rows, vectors, k + 1, threads=threads), start)

@@ -47,15 +47,15 @@ def search_quantized(
     """
     k, mask = whole_number("k", k), checked_mask(mask, len(quantized))
     queries = number_table(queries, "queries")
-    if queries.ndim != 2 or queries.shape[1] != quantized.width:
-        raise BadInput(f"expected queries (Q, {quantized.width}), as wide as the vectors; got {queries.shape}")
+    if queries.ndim != 2 or queries.shape[1] != quantized.dimension:
+        raise BadInput(f"expected queries (Q, {quantized.dimension}), as wide as the vectors; got {queries.shape}")
     check_finite_rows(queries, "queries")
     factor = CANDIDATES[type(quantized)] if rescore is None else whole_number("rescore", rescore)
     if vectors is None:
         return _scanned(queries, quantized, k, mask, checked_threads(threads))
-    if vectors.shape != (len(quantized), quantized.width):
+    if vectors.shape != (len(quantized), quantized.dimension):
         raise BadInput(
-            f"expected the vectors that were quantized, {(len(quantized), quantized.width)}; got {vectors.shape}"
+            f"expected the vectors that were quantized, {(len(quantized), quantized.dimension)}; got {vectors.shape}"
         )
     found = _scanned(queries, quantized, k * factor, mask, checked_threads(threads))
     return rescored(queries, vectors, found, k, threads=threads)
@@ -88,8 +88,8 @@ def _scanned(
     if not scanning.available():
         compare = int8_products if isinstance(quantized, Int8Vectors) else sign_agreement
         return nearest(coded, quantized, k, compare, mask=mask)
-    scan = Scan(coded.codes, quantized.codes, quantized.width, mask=mask, threads=threads)
+    scan = Scan(coded.codes, quantized.codes, quantized.dimension, mask=mask, threads=threads)
     if isinstance(coded, Int8Vectors) and isinstance(quantized, Int8Vectors):
         return scanning.best_rows(replace(scan, scales=quantized.scales, query_scales=coded.scales), k)
     found = scanning.best_rows(scan, k)
-    return Hits(found.indices, found.scores / np.float32(quantized.width))
+    return Hits(found.indices, found.scores / np.float32(quantized.dimension))

@@ -45,11 +45,11 @@ class Records:
             )
 
 
-def checked_records(records: Records, width: int) -> Records:
+def checked_records(records: Records, dimension: int) -> Records:
     """The records, with vectors in float32, if every index can hold them."""
     vectors = number_table(records.vectors, "vectors")
-    if vectors.ndim != 2 or vectors.shape[1] != width:
-        raise BadInput(f"expected vectors of shape (N, {width}), the width of this index; got {vectors.shape}")
+    if vectors.ndim != 2 or vectors.shape[1] != dimension:
+        raise BadInput(f"expected vectors of shape (N, {dimension}), the dimension of this index; got {vectors.shape}")
     for name, column in (("vectors", vectors), ("texts", records.texts), ("metadata", records.metadata)):
         if column is not None and len(column) != len(records.ids):
             raise BadInput(f"expected as many {name} as ids; got {len(column):,} and {len(records.ids):,}")

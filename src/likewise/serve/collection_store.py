@@ -143,7 +143,7 @@ class CollectionStore:
         return {
             "name": name,
             "count": count,
-            "width": found.collection.width,
+            "dimension": found.collection.dimension,
             "model": recorded and public_model(recorded.name),
             "fingerprint": recorded and recorded.fingerprint,
         }

@@ -88,7 +88,7 @@ def _clusters(texts: list[str], vectors: np.ndarray, count: int | None) -> tuple
     if len(rows) > MOST_BY_DISTANCE:
         k = k or min(MOST_CLUSTERS, round(math.sqrt(len(rows) / 8)))
     method = DEFAULT_METHOD if len(rows) <= MOST_BY_DISTANCE else "kmeans"
-    labels = cluster_vectors(vectors[rows], method, k=k or None, progress=False)
+    labels = cluster_vectors(vectors[rows], method, k=k or None, show_progress_bar=False)
     of = dict(zip(first, labels.tolist(), strict=True))
     summaries = describe_clusters([*first], vectors[rows], labels)
     central = (tuple(rows[list(one.central)].tolist()) for one in summaries)

@@ -31,13 +31,13 @@ class Tokenizer:
     """Texts to lists of ids, never truncated: the caller handles lengths.
 
     `prefix` and `suffix` are the special tokens that the model requires around a text, `[CLS]` and `[SEP]` say;
-    `max_length` includes them. `vocabulary` is one more than the largest id. `companions` are the contents of the small
-    files next to tokenizer.json. `unknown` describes how out-of-vocabulary words are handled, in models that skip them
-    or replace them by n-grams. No call changes any state, so threads may share one tokenizer.
+    `max_seq_length` includes them. `vocabulary` is one more than the largest id. `companions` are the contents of the
+    small files next to tokenizer.json. `unknown` describes how out-of-vocabulary words are handled, in models that skip
+    them or replace them by n-grams. No call changes any state, so threads may share one tokenizer.
     """
 
     backend: tokenizers.Tokenizer
-    max_length: int
+    max_seq_length: int
     lowercase: bool
     vocabulary: int
     prefix: tuple[int, ...]
@@ -46,7 +46,7 @@ class Tokenizer:
     unknown: UnknownWords | None = None
 
     @classmethod
-    def load(cls, folder: Path, max_length: int, lowercase: bool = False) -> "Tokenizer":
+    def load(cls, folder: Path, max_seq_length: int, lowercase: bool = False) -> "Tokenizer":
         backend = _backend(folder)
         check_steps(backend, f"the tokenizer in {folder}")
         backend.no_truncation()
@@ -61,13 +61,14 @@ class Tokenizer:
             raise BadModel(
                 f"the tokenizer in {folder} inserts special tokens into a text; expected them only around it"
             )
-        if max_length <= len(prefix) + len(suffix):
+        specials = len(prefix) + len(suffix)
+        if max_seq_length <= specials:
             raise BadModel(
-                f"max_length is {max_length}, of which {len(prefix) + len(suffix)} special tokens leave none for text"
+                f"max_seq_length is {max_seq_length}, of which {specials} special tokens leave none for text"
             )
         vocabulary = max(backend.get_vocab().values(), default=-1) + 1
         companions, unknown = _companions(folder), UnknownWords.read(folder)
-        return cls(backend, max_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
+        return cls(backend, max_seq_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json and its companions."""
@@ -90,7 +91,7 @@ class Tokenizer:
     def _check_saved(self, folder: Path) -> None:
         """Refuse a tokenizer that a folder would give back as another: of two tokens of one id, one is written."""
         try:
-            again = Tokenizer.load(folder, self.max_length, self.lowercase)
+            again = Tokenizer.load(folder, self.max_seq_length, self.lowercase)
             same = again.backend.get_vocab() == self.backend.get_vocab()
             why = "" if same else "it would have other tokens when it is loaded again; two may have one id"
         except BadModel as error:
@@ -101,7 +102,7 @@ class Tokenizer:
     @cached_property
     def max_content_length(self) -> int:
         """Maximum number of tokens of text, special tokens not counted."""
-        return self.max_length - len(self.prefix) - len(self.suffix)
+        return self.max_seq_length - len(self.prefix) - len(self.suffix)
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each whole text, without special tokens."""
@@ -312,7 +313,7 @@ class PairFrame:
 def max_input_length(requested: int | None, configured: int | None, limit: int) -> int:
     """Maximum tokens of an input: as requested, else as configured in the model's folder, else the encoder's limit."""
     if requested is not None and (not isinstance(requested, int) or not 1 <= requested <= limit):
-        raise BadInput(f"max_length is {requested!r}; this encoder reads 1 to {limit:,} tokens")
+        raise BadInput(f"max_seq_length is {requested!r}; this encoder reads 1 to {limit:,} tokens")
     return min(requested or configured or limit, limit)
 
 

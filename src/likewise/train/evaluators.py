@@ -93,7 +93,7 @@ class AccuracyEvaluator:
                 f"{self.name}, row {row}: the label is {gold[row]}, and the model has {len(model.labels)} labels"
             )
         pairs = self.columns["sentence1"], self.columns["sentence2"]
-        predicted = model.logits(*pairs, progress=False, overflow="truncate").argmax(1)
+        predicted = model.logits(*pairs, show_progress_bar=False, overflow="truncate").argmax(1)
         return {f"{self.name} accuracy": float((predicted == gold).mean())}
 
     def final_scores(self, model: Reranker) -> FinalScores:
@@ -134,7 +134,8 @@ class RetrievalEvaluator:
             )
         relevant = self._relevant()
         queries, documents = (
-            model.encode(texts, progress=False, overflow="truncate") for texts in (list(relevant), self._documents)
+            model.encode(texts, show_progress_bar=False, overflow="truncate")
+            for texts in (list(relevant), self._documents)
         )
         ranked = search(queries, documents, k=min(DEPTH, len(documents))).indices
         rows = np.array([np.isin(row, positives) for row, positives in zip(ranked, relevant.values(), strict=True)])
@@ -208,7 +209,7 @@ def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
 
 def predict_scores(model: Trainable, columns: PairColumns) -> Float[np.ndarray, " N"]:
     """The model's score of each pair: an embedder's cosine similarity, or a reranker's score."""
-    return model.pair_scores(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
+    return model.pair_scores(columns["sentence1"], columns["sentence2"], show_progress_bar=False, overflow="truncate")
 
 
 def gold_scores(columns: PairColumns, name: str) -> Float[np.ndarray, " N"]:

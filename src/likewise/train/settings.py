@@ -100,7 +100,7 @@ class TrainSettings:
     save_steps: Annotated[int, "steps between checkpoints; 0 saves only at the end", _EVALUATION] = 500
     logging_steps: Annotated[int, "steps between lines of log.jsonl", _EVALUATION] = 1
     tensorboard: Annotated[bool, "also write TensorBoard event files to OUTPUT/tensorboard", _EVALUATION] = False
-    progress: Annotated[bool, "show progress, loss and scores on stderr", _EVALUATION] = True
+    show_progress_bar: Annotated[bool, "show progress, loss and scores on stderr", _EVALUATION] = True
 
     def identity(self) -> dict[str, Any]:
         """The settings that decide the result: a run resumes only from a checkpoint that was written with the same."""
@@ -108,10 +108,10 @@ class TrainSettings:
 
 
 CHANGEABLE = (
-    *("save_steps", "logging_steps", "tensorboard", "progress"),
+    *("save_steps", "logging_steps", "tensorboard", "show_progress_bar"),
     *("max_tokens_per_step", "gradient_checkpointing"),
 )
 """Settings that may change when a run is resumed: the gradient is the same (dropout in parts draws other masks)."""
 
-REPORTING_ONLY = ("logging_steps", "tensorboard", "progress")
+REPORTING_ONLY = ("logging_steps", "tensorboard", "show_progress_bar")
 """Settings that have no influence on the model, so that its card does not list them."""

@@ -60,7 +60,7 @@ def teacher_outputs(
     file: Path | None = None,
     request: TeacherRequest | None = None,
     part_size: int = 2048,
-    progress: Progress = None,
+    show_progress_bar: Progress = None,
 ) -> Columns:
     """The columns of texts that the objective reads, with the teacher's outputs that it needs.
 
@@ -76,7 +76,7 @@ def teacher_outputs(
             saved in FILE.parts, so that an interrupted call resumes.
         request: another similarity than the cosine, or one label of several.
         part_size: rows computed and saved at a time.
-        progress: of rows, as in `Embedder.encode`.
+        show_progress_bar: of rows, as in `Embedder.encode`.
     """
     request = request or TeacherRequest()
     if not isinstance(teacher, Embedder | Reranker):
@@ -90,7 +90,7 @@ def teacher_outputs(
         return _read_parquet(file, metadata)
     parts: list[dict[str, np.ndarray]] = []
     rows = len(next(iter(texts.values())))
-    with show_progress(progress, rows) as advance:
+    with show_progress(show_progress_bar, rows) as advance:
         for start in range(0, rows, part_size):
             part = {name: list(values[start : start + part_size]) for name, values in texts.items()}
             path = None if file is None else _parts_folder(file) / f"{start:09d}-{part_size}.parquet"
@@ -123,7 +123,7 @@ def _part_outputs(
 def _score(teacher: Teacher, texts: Texts, request: TeacherRequest) -> TeacherOutput:
     first, second = _at_least(texts, 2)[:2]
     if isinstance(teacher, Reranker):
-        return teacher.pair_scores(first, second, label=request.label, progress=False, overflow="truncate")
+        return teacher.pair_scores(first, second, label=request.label, show_progress_bar=False, overflow="truncate")
     return _similarities(teacher, [first, second], request)[:, 0]
 
 
@@ -156,9 +156,9 @@ def _reranker_scores(
     first, *others = columns
     pairs = [(a, b) for other in others for a, b in zip(first, other, strict=True)]
     if len(teacher.labels) == 1:
-        flat = teacher.logits(pairs, progress=False, overflow="truncate")[:, 0]
+        flat = teacher.logits(pairs, show_progress_bar=False, overflow="truncate")[:, 0]
     else:  # the logarithm of a softmax serves as well as its logits
-        probabilities = teacher.score(pairs, label=request.label, progress=False, overflow="truncate")
+        probabilities = teacher.score(pairs, label=request.label, show_progress_bar=False, overflow="truncate")
         flat = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
     return flat.reshape(len(others), len(first)).T
 
@@ -172,7 +172,7 @@ def _vectors(teacher: Teacher, texts: Texts, request: TeacherRequest) -> Float[n
 
 
 def _vectors_of(teacher: Embedder, texts: Sequence[str]) -> Float[np.ndarray, "N E"]:
-    return np.asarray(teacher.encode(texts, progress=False, overflow="truncate"))
+    return np.asarray(teacher.encode(texts, show_progress_bar=False, overflow="truncate"))
 
 
 TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOutput]] = {

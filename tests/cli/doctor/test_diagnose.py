@@ -27,12 +27,12 @@ def test_the_report_is_printed_and_given_as_json(capsys):
     assert set(report["engines"]) == set(ENGINES) and set(report["extras"]) == set(EXTRAS)
     assert report["packages"]["numpy"] == importlib.metadata.version("numpy")
     assert report["models"]["bundled"] == ["likewise-mini", "likewise-static"]
-    assert report["first_text"]["works"] and report["first_text"]["width"] == 384
+    assert report["first_text"]["works"] and report["first_text"]["dimension"] == 384
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out
     for label in ("likewise", "python", "engines", "cpu", "threads", "memory", "models", "data", "extras", "works"):
         assert f"\n{label} " in f"\n{shown}"
-    assert "yes: likewise-mini loaded and encoded a text into 384 numbers" in shown
+    assert "yes: likewise-mini loaded and encoded a text into a vector of 384 dimensions" in shown
 
 
 def test_a_broken_model_is_reported_by_the_exit_code(monkeypatch, capsys):

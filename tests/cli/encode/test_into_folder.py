@@ -57,7 +57,7 @@ def test_verify_ends_with_1_and_encode_makes_the_damaged_shard_again(here, capsy
 
 
 def test_verify_loads_the_model_with_the_options_of_encode(here):
-    assert encode("-q", "--pooling", "max", "--truncate", "32") == 0
+    assert encode("-q", "--pooling", "max", "--truncate-dim", "32") == 0
     assert json.loads(Path("out/manifest.json").read_text())["origin"]["width"] == 32
     assert main(["verify", "out", "-q"]) == 0
 

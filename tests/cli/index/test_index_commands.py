@@ -108,9 +108,9 @@ def test_info_names_model_files_and_columns(filled, call, folders):
 
 
 def test_options_of_the_model_are_recorded_with_its_name(place, call, folders):
-    assert call("index", "add", place, "rows.csv", "-m", str(folders("bert")), "--truncate", "8")[0] == 0
+    assert call("index", "add", place, "rows.csv", "-m", str(folders("bert")), "--truncate-dim", "8")[0] == 0
     about = json_of(call, "index", "info", place)
-    assert about["width"] == 8 and about["model"]["name"] == f"{folders('bert')}(truncate=8)"
+    assert about["dimension"] == 8 and about["model"]["name"] == f"{folders('bert')}(truncate_dim=8)"
     assert json_of(call, "search", place, "la chatte")["passages"][0]["text"] == "la chatte"
 
 

@@ -70,7 +70,7 @@ def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys):
     ("words", "message"),
     [
         (["-k", "0"], "expected how many documents to keep"),
-        (["--max-length", "3"], "leave no tokens for two texts"),
+        (["--max-seq-length", "3"], "leave no tokens for two texts"),
         (["--device", "nowhere"], "--device nowhere cannot be used here"),
         (["--threads", "0"], "--threads is 0"),
     ],

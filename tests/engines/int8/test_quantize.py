@@ -112,7 +112,7 @@ def test_families_are_quantized(family, tmp_path):
     model = NativeEmbedder.load(model_folder(tmp_path / "model", family))
     found = quantize(model, tmp_path / "int8", bar=LOW)
     assert found.fidelity[OVERALL].mean_cosine > 0.98
-    assert NativeEmbedder.load(tmp_path / "int8", precision="int8").width == model.width
+    assert NativeEmbedder.load(tmp_path / "int8", precision="int8").dimension == model.dimension
 
 
 def test_what_is_in_int8_already_is_quantized_again_without_getting_worse(result, tmp_path):

@@ -178,14 +178,16 @@ def test_a_saved_model_has_its_prompts_and_its_similarity(own, tmp_path):
     assert again.similarity_fn_name == "dot"
     np.testing.assert_array_equal(again.encode(TEXTS), model.encode(TEXTS))
     model.truncate_dim = 4
-    with pytest.raises(BadInput, match=r"Embedder\.load\(name, truncate=4\)"):
+    with pytest.raises(BadInput, match=r"Embedder\.load\(name, truncate_dim=4\)"):
         model.save(str(tmp_path / "other"))
 
 
 def test_progress_is_shown_where_it_is_asked_for(model, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        type(model.embedder), "encode", lambda self, texts, **how: seen.append(how["progress"]) or np.ones((1, 2))
+        type(model.embedder),
+        "encode",
+        lambda self, texts, **how: seen.append(how["show_progress_bar"]) or np.ones((1, 2)),
     )
     model.encode(["a"], show_progress_bar=True)
     model.encode(["a"])

@@ -107,7 +107,7 @@ def test_a_text_without_a_known_word_is_zeros_and_is_counted(tmp_path):
 
 @pytest.mark.parametrize("overflow", ["truncate", "error", "mean"])
 def test_that_warning_is_not_about_length(tmp_path, overflow):
-    embedder = Embedder.load(glove(tmp_path), max_length=2)
+    embedder = Embedder.load(glove(tmp_path), max_seq_length=2)
     with pytest.warns(UserWarning, match="no word that this model knows"):
         embedder.encode(["unheard"], overflow=overflow)
 

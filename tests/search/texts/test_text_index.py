@@ -137,7 +137,9 @@ def test_after_a_block_that_failed_nothing_is_deleted_and_the_same_call_mends_it
 def test_progress_counts_documents_that_are_stored(index, monkeypatch):
     monkeypatch.setattr(adding, "FIRST_BLOCK", 2)
     seen = []
-    index.add(TEXTS, total=4, progress=lambda meter: seen.append((meter.texts, meter.total, index.index.count())))
+    index.add(
+        TEXTS, total=4, show_progress_bar=lambda meter: seen.append((meter.texts, meter.total, index.index.count()))
+    )
     assert seen[0] == (2, 4, 2) and seen[-1] == (4, 4, 4)
 
 

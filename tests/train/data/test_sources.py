@@ -244,7 +244,7 @@ def test_where_no_name_fits_a_file_gives_its_first_columns_of_texts(tmp_path):
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("option", [{"widths": [2, 4]}, {"temperature": 0.1}, {"license": "mit"}])
+@pytest.mark.parametrize("option", [{"dimensions": [2, 4]}, {"temperature": 0.1}, {"license": "mit"}])
 def test_an_option_that_data_do_not_have_is_refused(option, tmp_path):
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{next(iter(option))}'"):
         load_data(_written(tmp_path, "csv"), "cosent", **option)

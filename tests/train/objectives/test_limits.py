@@ -85,7 +85,7 @@ def test_any_finite_number_of_zero_or_more_is_accepted_and_no_other(build, name)
         (Classification, "num_labels", 2, 1),
         (PairClassification, "num_labels", 2, 1),
         (BatchTriplets, "per_label", 2, 1),
-        (Distillation, "teacher_width", 1, 0),
+        (Distillation, "teacher_dimension", 1, 0),
         (TSDAE, "deletion_ratio", 0.0, -SMALLEST),
         (TSDAE, "deletion_ratio", 1 - 2**-53, 1.0),
         (PairRegression, "offset", LARGEST, math.inf),
@@ -225,9 +225,9 @@ def test_triplets_need_two_labels_and_one_of_them_twice():
 @pytest.mark.parametrize(
     ("make", "accepted", "refused", "message"),
     [
-        (lambda: Matryoshka(CoSENT(), [1, 8]), 8, 7, "widths contains 8, but the model's vectors have 7 numbers"),
+        (lambda: Matryoshka(CoSENT(), [1, 8]), 8, 7, "dimensions contains 8, but the model's vectors have 7 numbers"),
         (lambda: Layerwise(CoSENT(), 3), 9, 10, "vectors of 10 numbers are not a concatenation of 3 layers"),
-        (AnglE, 2, 3, "AnglE needs vectors of an even width, and the model's have 3 numbers"),
+        (AnglE, 2, 3, "AnglE needs vectors of an even dimension, and the model's have 3 numbers"),
     ],
 )
 def test_a_width_that_suits_is_accepted_and_the_next_is_not(make, accepted, refused, message):
@@ -243,8 +243,8 @@ def test_a_vocabulary_of_one_token_is_one():
 
 
 def test_a_width_below_one_is_none():
-    assert Matryoshka(CoSENT(), [1]).widths == (1,)
-    with pytest.raises(BadInput, match=r"widths are \[0, 4\]; expected distinct whole numbers above 0"):
+    assert Matryoshka(CoSENT(), [1]).dimensions == (1,)
+    with pytest.raises(BadInput, match=r"dimensions are \[0, 4\]; expected distinct whole numbers above 0"):
         Matryoshka(CoSENT(), [0, 4])
 
 
@@ -279,10 +279,10 @@ def test_in_batch_scores_are_divided_by_the_temperature_and_false_negatives_are_
 
 
 def test_a_list_of_options_may_have_a_single_part_and_options_may_be_missing():
-    assert parse_objective("contrastive:widths=8").widths == (8,)
+    assert parse_objective("contrastive:dimensions=8").dimensions == (8,)
     assert parse_objective("contrastive:").describe() == Contrastive().describe()
     assert parse_objective("contrastive: , symmetric ,").symmetric is True
-    assert parse_objective({"name": "contrastive", "widths": [2, 4]}).widths == (2, 4)
+    assert parse_objective({"name": "contrastive", "dimensions": [2, 4]}).dimensions == (2, 4)
 
 
 def test_the_list_of_objectives_for_a_terminal_is_a_hundred_wide_unless_told():
@@ -354,7 +354,7 @@ def test_a_teachers_vectors_are_read_from_the_file_a_batch_at_a_time(tmp_path):
 def test_a_student_narrower_than_its_teacher_is_told_what_to_do(tiny):
     objective = Distillation()
     batch = TrainingRows.of({"sentence": ["a", "b"], "teacher": [[1.0] * 7] * 2}, objective).take([0, 1])
-    with pytest.raises(BadInput, match="7 numbers and the student's 32: set teacher_width=7"):
+    with pytest.raises(BadInput, match="7 numbers and the student's 32: set teacher_dimension=7"):
         embedder_backward(tiny, objective, batch)
 
 
@@ -363,7 +363,7 @@ def test_a_batch_of_one_row_or_of_one_text_again_and_again_gives_finite_gradient
 
     objective = EVERY[name]()
     embedder = model_for(objective, load(own()))
-    objective.initialize(embedder.width, embedder.encoder.vocabulary)
+    objective.initialize(embedder.dimension, embedder.encoder.vocabulary)
     rows = TrainingRows.of(columns_for(objective), objective)
     for which in ([0], [0, 0, 0]):
         took = embedder_backward(embedder, objective, rows.take(which))

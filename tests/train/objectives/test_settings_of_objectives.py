@@ -31,7 +31,7 @@ from likewise.train.step.trainable import backward, check_objective
 from tests.train.columns import OPTIONS, TEXTS, batch_for, columns_for
 from tests.train.run_trainer import load, run_trainer
 
-WRAPPED = {"widths": "8+32", "layers": "3"}
+WRAPPED = {"dimensions": "8+32", "layers": "3"}
 """Another value than the default, for every setting of every objective; a setting that is missing here fails a test."""
 SETTINGS = {
     "classification": {"num_labels": "4", "concatenation": "u+v"},
@@ -42,7 +42,7 @@ SETTINGS = {
     "contrastive": {"temperature": "0.5", "learn_temperature": "true", "symmetric": "true"},
     "triplet": {"margin": "0", "distance": "manhattan"},
     "batch-triplets": {"strategy": "all", "margin": "50", "distance": "manhattan", "per_label": "2"},
-    "distillation": {"teacher_width": "7"},
+    "distillation": {"teacher_dimension": "7"},
     "margin-mse": {"similarity": "cosine"},
     "score-distillation": {"temperature": "0.5", "teacher_temperature": "3"},
     "similarity-distillation": {"loss": "mse", "temperature": "0.5", "teacher_temperature": "0.5"},
@@ -60,8 +60,8 @@ EVERY = [(name, key, value) for name, known in SETTINGS.items() for key, value i
 EVERY_RERANKED = [(name, key, value) for name, known in RERANKED.items() for key, value in known.items()]
 AMONG = {
     ("batch-triplets", "margin"): "strategy=all",  # the hardest cost something at any margin
-    ("distillation", "widths"): "teacher_width=32",
-    ("distillation", "layers"): "teacher_width=32",
+    ("distillation", "dimensions"): "teacher_dimension=32",
+    ("distillation", "layers"): "teacher_dimension=32",
 }
 """Settings beside which another one does something."""
 SAME_GRADIENT = {("batch-triplets", "per_label")}  # which batches there are, not what is done with one
@@ -184,7 +184,7 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
         TrainSettings(max_steps=2, batch_size=8, eval_steps=1),
         evaluator=measure,
     )
-    assert measured == [(len(TEXTS), embedder.width)] * 3  # before the first step, and after each
+    assert measured == [(len(TEXTS), embedder.dimension)] * 3  # before the first step, and after each
     embedder.eval().save(tmp_path / "saved")
     after = load(tmp_path / "saved").encode(TEXTS)
     np.testing.assert_allclose(after, embedder.encode(TEXTS), atol=1e-6)
@@ -195,7 +195,7 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
     ("spec", "table", "wrong"),
     [
         ("contrastive:layers=9", OBJECTIVES, "layers is 9; the model has 4 layers"),
-        ("contrastive:widths=64", OBJECTIVES, "widths contains 64, but the model's vectors have 32"),
+        ("contrastive:dimensions=64", OBJECTIVES, "dimensions contains 64, but the model's vectors have 32"),
         ("ranking:layers=2", RERANKER_OBJECTIVES, "ranking has no option 'layers'"),
         ("angle:cosine_weight=0,angle_weight=0", OBJECTIVES, "both 0: there is nothing to learn"),
         ("angle:angle_weight=0,angle_scale=5", OBJECTIVES, "angle_scale is 5.0, but angle_weight=0 does not use it"),
@@ -216,7 +216,7 @@ def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
     alone = Layerwise(Regression(), 2)
     torch.testing.assert_close(gradient(model, both, batch_for(both)), gradient(model, alone, batch_for(alone)))
     misfit = Layerwise(Contrast(), 2)
-    misfit.initialize(model.width)  # instead of check_objective, which knows the layers
+    misfit.initialize(model.dimension)  # instead of check_objective, which knows the layers
     with pytest.raises(BadInput, match="the vectors of 2 layers have 32 numbers; found 64"):
         backward(model, misfit, batch_for(misfit))
 
@@ -232,7 +232,7 @@ def test_a_name_alone_is_the_objective_with_its_defaults(name):
     assert parse_objective(name).describe() == OBJECTIVES[name].build().describe()
     assert parse_objective({"name": name}).describe() == OBJECTIVES[name].build().describe()
     assert name == name.lower() and "_" not in name
-    assert OBJECTIVES[name].build.__doc__ and {"widths", "layers"} <= set(objective_options(name))
+    assert OBJECTIVES[name].build.__doc__ and {"dimensions", "layers"} <= set(objective_options(name))
 
 
 @pytest.mark.parametrize("spec", OPTIONS)
@@ -241,7 +241,7 @@ def test_options_are_set_and_take_effect(spec):
 
 
 def test_text_and_toml_say_the_same():
-    text = parse_objective("contrastive: temperature=0.1, symmetric, learn_temperature=false, widths=4+8, layers=2")
+    text = parse_objective("contrastive: temperature=0.1, symmetric, learn_temperature=false, dimensions=4+8, layers=2")
     table = tomllib.loads(
         'name="contrastive"\ntemperature=0.1\nsymmetric=true\nlearn_temperature=false\nwidths=[4, 8]\nlayers=2'
     )
@@ -263,7 +263,7 @@ def test_text_and_toml_say_the_same():
         ("", "the objective '' is unknown; expected one of classification"),
         (
             "contrastive:heat=1",
-            "has no option 'heat'; expected one of temperature, learn_temperature, symmetric, widths, layers",
+            "has no option 'heat'; expected one of temperature, learn_temperature, symmetric, dimensions, layers",
         ),
         ("contrastive:temperature=warm", "contrastive: temperature is 'warm'; expected a number"),
         ("contrastive:temperature", "temperature is True; expected a number"),
@@ -273,12 +273,12 @@ def test_text_and_toml_say_the_same():
         ("classification:concatenation=u+w", "concatenation is u+w; expected some of u, v"),
         ("triplet:distance=far", "the distance 'far' is unknown; expected one of euclidean, cosine, manhattan"),
         ("batch-triplets:strategy=some", "strategy is 'some'; expected one of hard, semi-hard, all"),
-        ("contrastive:widths=4+x", "widths is '4+x'; expected a list, each item a whole number"),
+        ("contrastive:dimensions=4+x", "dimensions is '4+x'; expected a list, each item a whole number"),
         ({"name": "contrastive", "symmetric": 1}, "symmetric is 1; expected true or false"),
         ({"name": "classification", "num_labels": 3.0}, "num_labels is 3.0; expected a whole number"),
         ({"name": "classification", "num_labels": True}, "num_labels is True; expected a whole number"),
         ({"name": "triplet", "distance": 3}, "distance is 3; expected a text"),
-        ({"name": "triplet", "widths": 3}, "widths is 3; expected a list"),
+        ({"name": "triplet", "dimensions": 3}, "dimensions is 3; expected a list"),
         ({"temperature": 1.0}, "needs a name"),
         ({"name": ["contrastive"]}, "needs a name"),
     ],

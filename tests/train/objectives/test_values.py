@@ -195,7 +195,7 @@ def test_distillation_draws_a_text_and_its_translations_to_the_teachers_vector(t
 
 def test_a_teacher_of_another_width_is_met_through_a_linear_map(three):
     u, _, _ = three
-    objective = Distillation(teacher_width=4)
+    objective = Distillation(teacher_dimension=4)
     objective.initialize(E)
     objective.double()
     t = drawn(N, 4, seed=1)

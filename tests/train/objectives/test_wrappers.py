@@ -1,4 +1,4 @@
-"""Objectives of objectives: widths, layers, sums; each is what its parts are."""
+"""Objectives of objectives: dimensions, layers, sums; each is what its parts are."""
 
 import json
 
@@ -108,7 +108,7 @@ def test_what_wraps_one_objective_gives_it_its_optional_numbers_too(wrap):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Matryoshka(CoSENT(), [4, 16]).initialize(8), "widths contains 16, but the model's vectors have 8"),
+        (lambda: Matryoshka(CoSENT(), [4, 16]).initialize(8), "dimensions contains 16, but the model's vectors have 8"),
         (lambda: Matryoshka(CoSENT(), []), "expected distinct whole numbers"),
         (lambda: Matryoshka(CoSENT(), [4, 4]), "expected distinct whole numbers"),
         (lambda: Matryoshka(CoSENT(), [2, 4], [1.0]), "1 weights were given; expected 2"),

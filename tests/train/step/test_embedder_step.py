@@ -22,7 +22,7 @@ def trainable(own):
         torch.manual_seed(0)
         objective = EVERY[name]()
         embedder = model_for(objective, load(own())).double()
-        objective.initialize(embedder.width, embedder.encoder.vocabulary)
+        objective.initialize(embedder.dimension, embedder.encoder.vocabulary)
         return embedder, objective.double()
 
     return make
@@ -95,7 +95,7 @@ def test_bf16_in_pieces_gives_the_gradient_of_bf16_as_a_whole(own):
 
 def test_an_objective_with_weights_gets_gradients_for_them(own):
     embedder, objective = load(own()), Classification(2)
-    objective.initialize(embedder.width)
+    objective.initialize(embedder.dimension)
     embedder_backward(embedder, objective, batch_for(objective))
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in objective.parameters())
     assert Regression().reads().numbers == ("score",)

@@ -48,8 +48,8 @@ def test_each_kind_describes_its_models(tiny):
     cross, poly = Reranker.start(tiny, ["a", "b", "c"]), PolyEncoder.start(tiny, 2)
     described = [training_strategy(model) for model in (tiny, cross, poly)]
     outputs = [one.output(model) for one, model in zip(described, (tiny, cross, poly), strict=True)]
-    assert outputs == [f"{tiny.width} numbers", "3 labels", "the score of a poly-encoder"]
-    assert described[0].record(tiny)["width"] == tiny.width
+    assert outputs == [f"{tiny.dimension} numbers", "3 labels", "the score of a poly-encoder"]
+    assert described[0].record(tiny)["width"] == tiny.dimension
     assert described[1].record(cross) == {"labels": ["a", "b", "c"]}
     assert described[1].pieces(cross, ["the cat"]) == described[0].pieces(tiny, ["the cat"]) == tiny.pieces(["the cat"])
 

@@ -134,7 +134,8 @@ def _extras(report: Mapping[str, Any]) -> Iterator[str]:
 def _works(report: Mapping[str, Any]) -> Iterator[str]:
     first = report["first_text"]
     if first["works"]:
-        yield f"yes: {first['model']} loaded and encoded a text into {first['width']} numbers in {first['seconds']} s"
+        vector = f"a vector of {first['dimension']} dimensions"
+        yield f"yes: {first['model']} loaded and encoded a text into {vector} in {first['seconds']} s"
     else:
         yield f"NO: {first['model']}: {first['problem']}"
 

@@ -145,13 +145,13 @@ def first_text() -> dict[str, Any]:
 
     start = time.perf_counter()
     try:
-        vector = Embedder.load(DEFAULT_MODEL).encode([TEXT], progress=False)
+        vector = Embedder.load(DEFAULT_MODEL).encode([TEXT], show_progress_bar=False)
     except Exception as error:  # the doctor reports what others raise
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         return {"works": False, "model": DEFAULT_MODEL, "problem": f"{type(error).__name__}: {reason}"}
     return {
         "works": True,
         "model": DEFAULT_MODEL,
-        "width": vector.shape[1],
+        "dimension": vector.shape[1],
         "seconds": round(time.perf_counter() - start, 2),
     }

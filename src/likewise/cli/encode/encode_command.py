@@ -97,12 +97,12 @@ def _run_into_file(args: argparse.Namespace) -> int:
     rows = _encode_into_file(embedder, texts, args)
     seconds = time.perf_counter() - start
     if args.json:
-        summary = {"output": str(args.output), "rows": rows, "width": embedder.width, "seconds": round(seconds, 3)}
+        summary = {"output": str(args.output), "rows": rows, "seconds": round(seconds, 3)}
         print(json.dumps({**summary, **origin_from_options(embedder, args).as_json()}))
     elif not args.quiet:
         rate = format_rate(rows, seconds, "texts")
         speed = f"{seconds:.1f} s" + (f" ({rate})" if rate else "")
-        print(f"{args.output}: {counted(rows, 'vector')} of {embedder.width} numbers in {speed}", file=sys.stderr)
+        print(f"{args.output}: {counted(rows, 'vector')} of {embedder.dimension} numbers in {speed}", file=sys.stderr)
     return 0
 
 
@@ -114,13 +114,13 @@ def _encode_into_file(embedder: "Embedder", texts: Iterable[str], args: argparse
     rows, pending = 0, list[str]()  # texts whose vectors are still to come
     recorded = _recorded(texts, pending) if args.file == STDIN else _Recorded(texts, pending)
     origin = origin_from_options(embedder, args)
-    with writer(args.output, embedder.width, origin.metadata()) as write:
+    with writer(args.output, embedder.dimension, origin.metadata()) as write:
         for block in embedder.encode_stream(
             recorded,
             prompt=args.prompt,
             prompt_name=args.prompt_name,
             overflow=args.overflow,
-            progress=not args.quiet,
+            show_progress_bar=not args.quiet,
             batch_tokens=args.batch_tokens,
         ):
             write(pending[: len(block)], block)

@@ -92,7 +92,7 @@ def run_into_folder(args: argparse.Namespace) -> int:
     origin, encode_shards = _model(args)
     began = time.perf_counter()
     report = encode_to_folder(
-        paths, folder, origin, encode_shards, settings, restart=args.restart, progress=not args.quiet
+        paths, folder, origin, encode_shards, settings, restart=args.restart, show_progress_bar=not args.quiet
     )
     seconds = time.perf_counter() - began
     if args.json:
@@ -172,7 +172,7 @@ def origin_from_options(embedder: "Embedder", args: argparse.Namespace) -> "Vect
 
 def _name_with_options(args: argparse.Namespace) -> str:
     """The model's name with the options that make it another model, as `likewise.model_names` reads it."""
-    given = {name: getattr(args, name) for name in ("pooling", "max_length", "truncate")}
+    given = {name: getattr(args, name) for name in ("pooling", "max_seq_length", "truncate_dim")}
     options = ",".join(f"{name}={value}" for name, value in given.items() if value is not None)
     return f"{args.model}({options})" if options else str(args.model)
 

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     whole_number("-k", args.k, least=0)
     whole_number("--seed", args.seed, least=0)
     embedder = _model(args) if args.k else None
-    report = verify_output(args.folder, embedder, args.k, args.seed, progress=not args.quiet)
+    report = verify_output(args.folder, embedder, args.k, args.seed, show_progress_bar=not args.quiet)
     if args.json:
         print_json({**asdict(report), "is_clean": report.is_clean})
     else:

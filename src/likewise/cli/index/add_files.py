@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         began = time.perf_counter()
         skipped: list[SkippedFile] = []
         documents = read_documents(args.files, args.column, whole=whole, skip=skipped.append)
-        report = index.add(documents, progress=not args.quiet, total=total)
+        report = index.add(documents, show_progress_bar=not args.quiet, total=total)
         seconds = time.perf_counter() - began
         if args.json:
             about = {"skipped": skipped_as_json(skipped), "seconds": round(seconds, 3)}

@@ -23,9 +23,9 @@ EPILOG = """examples:
   likewise index copy corpus.vectors/ milvus://localhost:19530/default#corpus
 
 FROM is an index, or a folder that `likewise encode` wrote: its ids, texts and vectors, and its other columns as
-metadata. What is copied is stored block by block. Stopped, the same command goes on: what the copy has already is not
-written again. An index that is there must be of the same model and width; passages of equal ids are left as they are
-there."""
+metadata. Records are stored block by block; if the command is interrupted, run it again, and it continues without
+writing anything twice. An existing target must have the same model and dimension; its own passages are kept if ids are
+equal."""
 
 BLOCK = 5000
 """Records that are stored in one call."""
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
     with (
         _source(args.location) as source,
-        opened_or_created(args.target, source.width, source.model) as target,
+        opened_or_created(args.target, source.dimension, source.model) as target,
     ):
         if target.location == source.location:
             raise BadInput(f"{args.location} and {args.target} are the same index")

@@ -54,7 +54,7 @@ def described(index: "Index") -> dict[str, Any]:
         "location": index.location,
         "kind": type(index).__name__,
         "passages": files.total(),
-        "width": index.width,
+        "dimension": index.dimension,
         "model": index.model and index.model.as_json(),
         "columns": sorted({name for row in rows for name in row}),
         "bytes": _size(Path(index.location)),
@@ -73,7 +73,7 @@ def _print(about: dict[str, Any]) -> None:
     model, files = about["model"], about["files"]
     size = "" if about["bytes"] is None else f", {about['bytes'] / 1e6:,.1f} MB"
     print(f"{about['location']} ({about['kind']}): {counted(about['passages'], 'passage')}{size}")
-    print(f"  model       {model['name'] if model else 'unknown'}, {about['width']} numbers")
+    print(f"  model       {model['name'] if model else 'unknown'}, {about['dimension']} numbers")
     print(f"  fingerprint {model['fingerprint']}" if model else "  fingerprint none: no model is checked")
     print(f"  headings    {'embedded' if model and model['headings'] else 'not embedded'}")
     print(f"  columns     {', '.join(about['columns']) or 'none'} (of the first {SAMPLE:,} passages)")

@@ -64,11 +64,11 @@ def _migrate(args: argparse.Namespace, embedder: "Embedder") -> "MigrationReport
     from ...search.texts.text_index import identity_of_embedder
 
     model, show = identity_of_embedder(embedder, recorded_name(args)), not args.quiet
-    encode = partial(embedder.encode_document, progress=False, overflow="mean")
+    encode = partial(embedder.encode_document, show_progress_bar=False, overflow="mean")
     if args.to is not None:
-        return migrate_into(args.location, args.to, model, embedder.width, encode, show)
+        return migrate_into(args.location, args.to, model, embedder.dimension, encode, show)
     if kind_of_location(args.location).scheme:
         raise BadInput(f"{args.location} is no folder, which could be replaced; say where the new index goes: --to")
     return migrate_in_place(
-        target_folder(args.location), model, embedder.width, encode, keep_old=args.keep_old, progress=show
+        target_folder(args.location), model, embedder.dimension, encode, keep_old=args.keep_old, show_progress_bar=show
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...search.texts.text_index import TextIndex
     from ...text.chunking import ChunkSettings
 
-RECORDED_OPTIONS = ("pooling", "precision", "max_length", "truncate")
+RECORDED_OPTIONS = ("pooling", "precision", "max_seq_length", "truncate_dim")
 """Options that are recorded with the model's name, since they change its vectors."""
 
 SHOWN = 20

@@ -116,7 +116,7 @@ def _pair_scorer(args: argparse.Namespace) -> Callable[[Sequence[tuple[str, str]
     label = args.label
     if label is not None and label.isdigit() and label not in reranker.labels:
         label = int(label)
-    return lambda pairs: reranker.score(list(pairs), label=label, progress=False, overflow="truncate")
+    return lambda pairs: reranker.score(list(pairs), label=label, show_progress_bar=False, overflow="truncate")
 
 
 def _as_json(args: argparse.Namespace, index: "TextIndex", result: "SearchResult") -> dict[str, Any]:

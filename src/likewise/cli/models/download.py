@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     """Download it and print its folder."""
     from ...model_files.download import download
 
-    result = download(args.name, args.into, progress=not args.json and sys.stderr.isatty())
+    result = download(args.name, args.into, show_progress_bar=not args.json and sys.stderr.isatty())
     if args.json:
         print(json.dumps({"model": args.name, "folder": str(result.folder), "source": result.source}))
     elif result.source is None:

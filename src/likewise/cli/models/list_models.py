@@ -8,7 +8,7 @@ from typing import Any
 EPILOG = """A model is named by one of these names, by the path of a folder, or by its name on the Hugging Face hub
 (extra: hub). Folders in LIKEWISE_MODELS are models by their names.
 
-Baselines are written around a name or a file. NAME(pooling=cls,truncate=64) is a model with options, and forms nest:
+Baselines are written around a name or a file. NAME(pooling=cls,truncate_dim=64) is a model with options. Forms nest:
 random(NAME(pooling=cls)).
 
 InferSent and the Universal Sentence Encoder's two architectures are created untrained by papers.baselines,

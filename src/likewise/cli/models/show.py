@@ -52,16 +52,16 @@ def describe_model(embedder: "Embedder") -> dict[str, Any]:
     """A model as plain values: where it is, its encoder, its input, its pooling and heads, its vectors."""
     tokenizer, manifest, architecture = embedder.tokenizer, embedder.manifest, embedder.describe()
     pooled = {key: architecture.pop(key) for key in ("pooling", "heads")}
-    specials = tokenizer.max_length - tokenizer.max_content_length
+    specials = tokenizer.max_seq_length - tokenizer.max_content_length
     return {
         "folder": str(manifest.encoder),
         **architecture,
         "weights": stored_weights(manifest.encoder),
         "vocabulary": tokenizer.vocabulary,
-        "longest_input": f"{tokenizer.max_length} tokens, {specials} of them special",
+        "longest_input": f"{tokenizer.max_seq_length} tokens, {specials} of them special",
         "lower_case": "all texts" if tokenizer.lowercase else "as the tokenizer does",
         **pooled,
-        "vector": f"{embedder.width} numbers, float32",
+        "vector": f"{embedder.dimension} numbers, float32",
         "prompts": dict(manifest.prompts),
         "precision": embedder.precision,
         "device": str(embedder.device),

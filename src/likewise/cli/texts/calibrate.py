@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     embedder = load_from_options(args)
     options = {"draw": ChanceDraw(args.chance_pairs, args.seed), "overflow": args.overflow}
     progress = not args.quiet and None
-    calibration = calibrate(embedder, args.model, texts, queries=queries, progress=progress, **options)
+    calibration = calibrate(embedder, args.model, texts, queries=queries, show_progress_bar=progress, **options)
     if labelled is not None:
         calibration = with_labelled_pairs(calibration, _fit(embedder, labelled, args))
     calibration.save(args.output)
@@ -143,7 +143,7 @@ def _fit(
     from ...calibrate import fit_labelled_pairs
 
     first, second, labels = labelled
-    cosines = embedder.pair_scores(first, second, overflow=args.overflow, progress=not args.quiet and None)
+    cosines = embedder.pair_scores(first, second, overflow=args.overflow, show_progress_bar=not args.quiet and None)
     return fit_labelled_pairs(cosines, np.array(labels), criterion=args.best_for)
 
 

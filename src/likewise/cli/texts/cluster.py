@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
         check_count(args.method, len(distinct), options)
     calibration, embedder = calibration_options.load_calibration(args), load_from_options(args)
     calibration_options.check_same_model(calibration, embedder, args.model)
-    vectors = embedder.encode(distinct, overflow=args.overflow, progress=not args.quiet and None)
+    vectors = embedder.encode(distinct, overflow=args.overflow, show_progress_bar=not args.quiet and None)
     options, cut = _with_cut_off(args, options, vectors, calibration)
     labels = cluster_with_options(vectors, args.method, options)
     summaries = describe_clusters(distinct, vectors, labels)
@@ -149,7 +149,7 @@ def _with_cut_off(
     """The options with the threshold of --fdr: copies alone where no pair is more similar than chance."""
     if args.fdr is None or calibration is None:
         return options, None
-    _, cut = significant_pairs(vectors, calibration, args.fdr, options.progress)
+    _, cut = significant_pairs(vectors, calibration, args.fdr, options.show_progress_bar)
     return replace(options, threshold=min(1.0, cut.cosine)), cut
 
 
@@ -172,7 +172,7 @@ def _checked(args: argparse.Namespace) -> "ClusterOptions":
         check_rows_file(args.output, input_files(args.file))
     check_map(args)
     memory, progress = int(args.max_memory * 1e9), not args.quiet and None
-    return replace(options, seed=args.seed, memory=memory, progress=progress)
+    return replace(options, seed=args.seed, memory=memory, show_progress_bar=progress)
 
 
 def _check_columns(table: TextRows, output: Path | None) -> None:

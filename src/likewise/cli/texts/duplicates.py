@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     embedder, progress = load_from_options(args), not args.quiet and None
     calibration_options.check_same_model(calibration, embedder, args.model)
     distinct = list(dict.fromkeys(table.texts))
-    vectors = embedder.encode(distinct, overflow=args.overflow, progress=progress)
+    vectors = embedder.encode(distinct, overflow=args.overflow, show_progress_bar=progress)
     cut = None
     if args.fdr is not None and calibration is not None:
         _, cut = significant_pairs(vectors, calibration, args.fdr, progress)
@@ -169,13 +169,13 @@ def group_columns(groups: Sequence[DuplicateGroup]) -> dict[str, list[Any]]:
 
 
 def duplicate_groups(
-    texts: Sequence[str], distinct: Sequence[str], vectors: Any, above: float, progress: Any = None
+    texts: Sequence[str], distinct: Sequence[str], vectors: Any, above: float, show_progress_bar: Any = None
 ) -> list[DuplicateGroup]:
     """Groups of two or more rows, the largest first; `vectors` are those of the distinct texts."""
     from ...arrays.similarity import unit, unit_cosine
     from ...cluster.near_duplicates import near_duplicates
 
-    representative = near_duplicates(vectors, threshold=above, progress=progress)
+    representative = near_duplicates(vectors, threshold=above, show_progress_bar=show_progress_bar)
     number = {text: i for i, text in enumerate(distinct)}
     members: dict[int, list[int]] = defaultdict(list)
     for row, text in enumerate(texts):

@@ -119,7 +119,7 @@ class DistinctTexts:
 
 
 def _encode(embedder: "Embedder", side: DistinctTexts, args: argparse.Namespace) -> Any:
-    return embedder.encode(side.texts, overflow=args.overflow, progress=not args.quiet and None)
+    return embedder.encode(side.texts, overflow=args.overflow, show_progress_bar=not args.quiet and None)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -158,9 +158,9 @@ def _chosen_pairs(vectors: Sequence[Any], args: argparse.Namespace) -> "PairColu
     if args.margin is not None:
         return as_columns(mine_bitext(*vectors, margin=args.margin)).first(args.k)
     if args.per_text is not None:
-        return of_neighbours(nearest_others(vectors[0], args.per_text, progress=progress)).first(args.k)
+        return of_neighbours(nearest_others(vectors[0], args.per_text, show_progress_bar=progress)).first(args.k)
     if args.above is not None:
-        return best_first(pairs_above(vectors[0], args.above, progress=progress)).first(args.k)
+        return best_first(pairs_above(vectors[0], args.above, show_progress_bar=progress)).first(args.k)
     return as_columns(closest_pairs(vectors[0], args.k or SHOWN))
 
 

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
     documents = list(read_texts(args.file, args.column))
     prepare_runtime(args)
-    options = {"precision": args.precision, "device": args.device, "max_length": args.max_length}
+    options = {"precision": args.precision, "device": args.device, "max_seq_length": args.max_seq_length}
     reranker = Reranker.load(args.model, engine=args.engine, **options)
     label = int(args.label) if args.label and args.label.isdigit() and args.label not in reranker.labels else args.label
     ranking = reranker.rank(args.query, documents, args.k, label=label, overflow=args.overflow)

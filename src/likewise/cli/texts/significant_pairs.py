@@ -11,7 +11,7 @@ MOST = 1_000_000  # discoveries
 
 
 def significant_pairs(
-    vectors: Any, calibration: "Calibration", fdr: float, progress: "Progress" = None
+    vectors: Any, calibration: "Calibration", fdr: float, show_progress_bar: "Progress" = None
 ) -> "tuple[PairColumns, CutOff]":
     """The pairs more similar than chance at a false discovery rate, of all pairs, best first; a million at most."""
     from ...calibrate import cut_off, least_cosine
@@ -20,7 +20,7 @@ def significant_pairs(
 
     comparisons = len(vectors) * (len(vectors) - 1) // 2
     bound = least_cosine(calibration, comparisons=comparisons, fdr=fdr, most=MOST) if comparisons else 2.0
-    found = pairs_above(vectors, max(bound, -1.0), progress=progress) if bound <= 1 else ()
+    found = pairs_above(vectors, max(bound, -1.0), show_progress_bar=show_progress_bar) if bound <= 1 else ()
     pairs = best_first(found).first(MOST)
     cut = cut_off(calibration, pairs.scores, comparisons=comparisons, fdr=fdr)
     return pairs.first(cut.discoveries), cut

@@ -75,7 +75,7 @@ def _check_texts(texts: Sequence[str], as_json: bool) -> None:
 
 
 def _matrix(texts: Sequence[str], args: argparse.Namespace) -> list[list[float]]:
-    vectors = load_from_options(args).encode(texts, progress=False)
+    vectors = load_from_options(args).encode(texts, show_progress_bar=False)
     from ...arrays.similarity import SIMILARITIES
 
     matrix: list[list[float]] = SIMILARITIES[args.metric](vectors, vectors).tolist()
@@ -122,9 +122,9 @@ def ask_and_compare(embedder: "Embedder", model: str, metric: str) -> None:
 
     print(f"{model}, {metric}. Type a sentence and press Enter; an empty line or ctrl-D ends.")
     texts: list[str] = []
-    vectors = np.empty((0, embedder.width), np.float32)
+    vectors = np.empty((0, embedder.dimension), np.float32)
     for text in asked_texts():
-        vector = embedder.encode([text], progress=False)
+        vector = embedder.encode([text], show_progress_bar=False)
         similarities = SIMILARITIES[metric](vector, vectors)[0].tolist()
         ranked = sorted(enumerate(similarities), key=lambda one: -one[1])
         for i, similarity in ranked[:SHOWN]:

@@ -15,6 +15,8 @@ Kind = Literal["embedder", "cross-encoder", "poly-encoder"]
 
 DATA_FLAGS = ("objective", "columns", "labels", "where")
 """Flags that belong to --data."""
+FLAGS = {"show_progress_bar": "progress"}
+"""Flags that are not named as their setting: on a command line, --no-progress is usual."""
 _MODEL = "model"
 _OUTPUT = "output and evaluation"
 _MACHINE = "device"
@@ -45,7 +47,7 @@ class CommandOptions:
     pooling: Annotated[
         str | None, "pooling of token vectors: mean, cls, max, cls+mean …; the model's own if not given", _MODEL
     ] = None
-    max_length: Annotated[
+    max_seq_length: Annotated[
         int | None, "maximum input length in tokens, special tokens included; the model's own if not given", _MODEL
     ] = None
 
@@ -131,7 +133,7 @@ def _config_and_model(args: argparse.Namespace) -> tuple[Path | None, str | None
 
 def _add_flag(group: "argparse._ArgumentGroup", setting: Setting) -> None:
     names = ["-m"] * (setting.name == "model") + ["-o"] * (setting.name == "output")
-    names.append("--" + setting.name.replace("_", "-"))
+    names.append("--" + FLAGS.get(setting.name, setting.name).replace("_", "-"))
     text = (setting.help + _shown_default(setting.default)).replace("%", "%%")
     if setting.kind is bool and not setting.default:
         group.add_argument(*names, action="store_const", const=True, help=text, dest=setting.name)
@@ -164,7 +166,7 @@ def _metavar(setting: Setting) -> str:
         "record": "FILE",
         "recipe": "NAME",
         "dev_columns": "NAME=COLUMN,…",
-        "max_length": "TOKENS",
+        "max_seq_length": "TOKENS",
         "max_tokens_per_step": "TOKENS",
         "freeze": "PART,…",
         "lora_layers": "LAYER,…",

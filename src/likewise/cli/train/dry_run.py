@@ -52,7 +52,7 @@ def _describe(prepared: ReadyToTrain, schedule: BatchSchedule, plan: Plan) -> di
         pairs = len(prepared.evaluator.columns["sentence1"])
         evaluated = f"{options.dev}, {counted(pairs, 'pair')}, every {_steps(plan.eval_steps)} and before training"
     return {
-        "model": f"{options.model}: {job.model.tokenizer.max_length} tokens to {output}",
+        "model": f"{options.model}: {job.model.tokenizer.max_seq_length} tokens to {output}",
         "data": "; ".join(
             f"{one['name']}: {counted(one['rows'], 'row')} for {_objective(one['objective'])}" for one in job.data
         ),

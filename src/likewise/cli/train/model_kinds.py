@@ -50,7 +50,7 @@ def _start_cross_encoder(options: CommandOptions, labels: Sequence[str], seed: i
         _check_label_order(reranker.labels, labels)
         return reranker
     source = options.model or "" if reranker is None else reranker
-    new = CrossEncoder.start(source, list(labels), seed=seed, max_length=options.max_length)
+    new = CrossEncoder.start(source, list(labels), seed=seed, max_seq_length=options.max_seq_length)
     return new.to(device_and_dtype(options.device, "fp32")[0])
 
 
@@ -69,7 +69,7 @@ def _embedder(options: CommandOptions) -> TorchEmbedder:
         precision="fp32",
         device=options.device,
         pooling=options.pooling,
-        max_length=options.max_length,
+        max_seq_length=options.max_seq_length,
     )
 
 
@@ -79,7 +79,7 @@ def _saved_reranker(options: CommandOptions) -> TorchReranker | None:
         raise BadInput(f"a cross-encoder has no pooling; leave out --pooling {options.pooling}")
     try:
         return TorchReranker.load(
-            options.model or "", precision="fp32", device=options.device, max_length=options.max_length
+            options.model or "", precision="fp32", device=options.device, max_seq_length=options.max_seq_length
         )
     except BadModel:  # a folder that is not a model at all is reported when a new one is started from it
         return None

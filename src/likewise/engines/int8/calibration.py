@@ -59,5 +59,5 @@ def record_inputs(
     """What goes into each product on these texts, by the block's index and the product, in fp32."""
     encoder = RecordingEncoder(description)
     embedder = NumpyEmbedder(model.tokenizer, encoder, model.pooling, model.heads, model.manifest)
-    embedder.encode(texts, overflow="truncate", batch_tokens=BATCH_TOKENS, progress=False)
+    embedder.encode(texts, overflow="truncate", batch_tokens=BATCH_TOKENS, show_progress_bar=False)
     return encoder.inputs

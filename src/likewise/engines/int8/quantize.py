@@ -133,7 +133,7 @@ def _measured(before: Embedder, after: Embedder, callback: Callable[[str], None]
 
 
 def _vectors(model: Embedder, texts: Sequence[str]) -> Float[Array, "N E"]:
-    return model.encode(texts, overflow="truncate", progress=False)
+    return model.encode(texts, overflow="truncate", show_progress_bar=False)
 
 
 def _mean_cosine(a: Float[Array, "N E"], b: Float[Array, "N E"]) -> float:

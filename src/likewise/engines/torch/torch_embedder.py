@@ -78,13 +78,13 @@ class TorchEmbedder(MovableModule, Embedder):
         """The model that a folder describes, on its device."""
         device, dtype = device_and_dtype(options.device, options.precision)
         encoder = load_encoder(manifest.encoder, dtype)
-        limit = max_input_length(options.max_length, manifest.max_length, encoder.longest)
+        limit = max_input_length(options.max_seq_length, manifest.max_seq_length, encoder.longest)
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
         pooling = _pooling(manifest.pooling if options.pooling is None else options.pooling, encoder.depth)
         heads = [read_head(part.kind, part.config, part.folder) for part in manifest.heads]
-        if options.truncate is not None:
+        if options.truncate_dim is not None:
             width = out_width(nn.Sequential(*heads), pooling.width(encoder.width))
-            heads = with_truncation(heads, options.truncate, width)
+            heads = with_truncation(heads, options.truncate_dim, width)
         return cls(tokenizer, encoder, pooling, nn.Sequential(*heads), manifest).to(device).eval()
 
     def pool(self, tokens: Ragged, skip: Sequence[int] | None = None) -> Float[Tensor, "N W"]:
@@ -159,7 +159,7 @@ class TorchEmbedder(MovableModule, Embedder):
             self.manifest,
             pooling=pooling if isinstance(pooling, str) else ModulePart(*pooling, Path()),
             heads=tuple(ModulePart(kind, config, Path()) for kind, config, _ in heads),
-            max_length=self.tokenizer.max_length,
+            max_seq_length=self.tokenizer.max_seq_length,
             lowercase=self.tokenizer.lowercase,
         )
 
@@ -176,7 +176,7 @@ class TorchEmbedder(MovableModule, Embedder):
         return {name: weights for name, weights in weights_by_folder.items() if weights}
 
     @property
-    def width(self) -> int:
+    def dimension(self) -> int:
         """Numbers in a vector: E."""
         return out_width(self.heads, self.pooling.width(self.encoder.width))
 
@@ -207,7 +207,7 @@ class TorchEmbedder(MovableModule, Embedder):
     def fingerprint(self) -> str:
         m = self.manifest
         settings = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
-        settings += [self.tokenizer.max_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
+        settings += [self.tokenizer.max_seq_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
         settings += [str(self.tokenizer.unknown)] if self.tokenizer.unknown else []
         settings.append(str(getattr(self.encoder, "shape", self.encoder.config)))
         return fingerprint(settings, self.state_dict())

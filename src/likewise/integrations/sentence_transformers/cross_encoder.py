@@ -71,7 +71,7 @@ class CrossEncoder(DropInModel[Reranker]):
         given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         check_constructor("CrossEncoder", {name: value for name, value in given.items() if name != "num_labels"})
         options = load_options("CrossEncoder", model_kwargs, processor_kwargs)
-        options["max_length"] = options["max_length"] if max_length is None else max_length
+        options |= {} if max_length is None else {"max_seq_length": max_length}
         self._take(model_name_or_path, partial(load_model, "CrossEncoder", Reranker.load, given, options), device)
         if num_labels is not None and num_labels != self.num_labels:
             raise refuse(f"a model with {self.num_labels} labels", "num_labels", num_labels)
@@ -100,14 +100,8 @@ class CrossEncoder(DropInModel[Reranker]):
         _activated(np.zeros((1, self.num_labels), np.float32), activation)  # one that is unknown is refused now
         self._activation = activation
 
-    @property
-    def max_length(self) -> int:
-        """The older name of `max_seq_length`."""
-        return self.max_seq_length
-
-    @max_length.setter
-    def max_length(self, tokens: int) -> None:
-        self._set_length(tokens)
+    max_length = DropInModel.max_seq_length
+    """The older name."""
 
     @property
     def default_activation_function(self) -> Any:
@@ -147,7 +141,7 @@ class CrossEncoder(DropInModel[Reranker]):
             pairs,
             prompt=self._prompt_text(prompt, prompt_name),
             overflow="truncate",
-            progress=shows_progress(show_progress_bar),
+            show_progress_bar=shows_progress(show_progress_bar),
         )
         scores = _activated(logits, self._activation if activation_fn is None else activation_fn)
         if self.num_labels == 1 and scores.ndim > 1:

@@ -72,7 +72,7 @@ class DropInModel(Generic[Model]):
         vars(self).update(state)
         self.loaded = state["_load_on"](place["device"])
         self._any.manifest = place["manifest"]
-        self._set_length(place["length"])
+        self.max_seq_length = place["length"]
 
     def _set_prompts(self, prompts: Mapping[str, str | None] | None, default: str | None) -> None:
         """The model's own prompts under those of the constructor."""
@@ -168,16 +168,13 @@ class DropInModel(Generic[Model]):
     @property
     def max_seq_length(self) -> int:
         """The most tokens of an input, special ones included; longer texts are truncated. It can be set."""
-        return int(self._any.tokenizer.max_length)
+        return int(self._any.tokenizer.max_seq_length)
 
     @max_seq_length.setter
     def max_seq_length(self, tokens: int) -> None:
-        self._set_length(tokens)
-
-    def _set_length(self, tokens: int) -> None:
         model = self._any
-        limit = max_input_length(tokens, model.tokenizer.max_length, model.encoder.longest)
-        model.tokenizer = replace(model.tokenizer, max_length=limit)
+        limit = max_input_length(tokens, model.tokenizer.max_seq_length, model.encoder.longest)
+        model.tokenizer = replace(model.tokenizer, max_seq_length=limit)
 
     def get_max_seq_length(self) -> int:
         """The older name of `max_seq_length`."""

@@ -54,7 +54,7 @@ def check_constructor(what: str, given: Mapping[str, Any]) -> None:
 
 
 def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kwargs: Mapping[str, Any] | None) -> Any:
-    """`precision` and `max_length` for `load`, from the settings that were meant for transformers."""
+    """`precision` and `max_seq_length` for `load`, from the settings that were meant for transformers."""
     model, processor = dict(model_kwargs or {}), dict(processor_kwargs or {})
     dtypes = [model.pop(name) for name in ("torch_dtype", "dtype") if model.get(name) is not None]
     length = processor.pop("model_max_length", None)
@@ -63,7 +63,7 @@ def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kw
         unknown = sorted(name for name, value in given.items() if name not in UNUSED[kind] and value is not None)
         if unknown:
             raise BadInput(f"{what} does not take {unknown[0]!r} in {kind}; it is a setting of transformers alone")
-    return {"precision": _precision(what, dtypes[0]) if dtypes else "fp32", "max_length": length}
+    return {"precision": _precision(what, dtypes[0]) if dtypes else "fp32", "max_seq_length": length}
 
 
 def load_model(

@@ -113,13 +113,13 @@ class SentenceTransformer(DropInModel[Embedder]):
         options = {
             "prompt": self._prompt_text(prompt, prompt_name),
             "overflow": "truncate",
-            "progress": shows_progress(show_progress_bar),
+            "show_progress_bar": shows_progress(show_progress_bar),
         }
-        width = self.truncate_dim if truncate_dim is None else truncate_dim
+        truncate_dim = self.truncate_dim if truncate_dim is None else truncate_dim
         if output_value != "sentence_embedding":
-            found = self._per_token(texts, output_value, options, width)
+            found = self._per_token(texts, output_value, options, truncate_dim)
             return found[0] if one else found
-        rows = self._vectors(texts, options, width, normalize_embeddings)
+        rows = self._vectors(texts, options, truncate_dim, normalize_embeddings)
         rows = quantize_embeddings(rows, precision) if len(rows) and precision not in (None, "float32") else rows
         result = as_output(rows, convert_to_numpy, convert_to_tensor, self.loaded.device)
         return result[0] if one else result
@@ -145,13 +145,13 @@ class SentenceTransformer(DropInModel[Embedder]):
         return {name: value for name, value in given.items() if name not in ("self", "kwargs")}
 
     def _vectors(
-        self, texts: list[str], options: Mapping[str, Any], width: int | None, normalize: bool
+        self, texts: list[str], options: Mapping[str, Any], truncate_dim: int | None, normalize: bool
     ) -> Float[np.ndarray, "N E"]:
-        vectors = self.loaded.encode(texts, **options)[:, :width]
+        vectors = self.loaded.encode(texts, **options)[:, :truncate_dim]
         return unit(vectors) if normalize else vectors
 
     def _per_token(
-        self, texts: list[str], output: str | None, options: Mapping[str, Any], width: int | None
+        self, texts: list[str], output: str | None, options: Mapping[str, Any], truncate_dim: int | None
     ) -> list[Any]:
         """The tensors of every text's tokens; with output None also its ids, mask and vector, by name."""
         if output not in OUTPUTS:
@@ -160,7 +160,7 @@ class SentenceTransformer(DropInModel[Embedder]):
         tokens = [as_tensor(rows).to(self.device) for rows in self.loaded.encode_tokens(texts, **options)]
         if output == "token_embeddings":
             return tokens
-        vectors = as_tensor(self._vectors(texts, options, width, normalize=False)).to(self.device)
+        vectors = as_tensor(self._vectors(texts, options, truncate_dim, normalize=False)).to(self.device)
         found = []
         for text, rows, vector in zip(texts, tokens, vectors, strict=True):
             features = {name: row[0] for name, row in self.preprocess([text], options["prompt"]).items()}
@@ -202,8 +202,8 @@ class SentenceTransformer(DropInModel[Embedder]):
         return SimilarityFunction.to_similarity_pairwise_fn(self.similarity_fn_name)(embeddings1, embeddings2)
 
     def get_embedding_dimension(self) -> int:
-        """Numbers of a vector, truncated ones not counted."""
-        return min(self.loaded.width, self.truncate_dim or self.loaded.width)
+        """The dimension of the vectors, after truncation."""
+        return min(self.loaded.dimension, self.truncate_dim or self.loaded.dimension)
 
     def get_sentence_embedding_dimension(self) -> int:
         """The older name of `get_embedding_dimension`."""
@@ -211,7 +211,7 @@ class SentenceTransformer(DropInModel[Embedder]):
 
     @contextmanager
     def truncate_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
-        """A block in which vectors are truncated to so many numbers."""
+        """A block in which vectors are truncated to this many dimensions."""
         before = self.truncate_dim
         try:
             self.truncate_dim = truncate_dim
@@ -242,7 +242,7 @@ class SentenceTransformer(DropInModel[Embedder]):
         if self.truncate_dim is not None:
             raise BadInput(
                 f"the vectors are truncated to {self.truncate_dim}, and a folder says this by a head: save "
-                f"Embedder.load(name, truncate={self.truncate_dim}) instead"
+                f"Embedder.load(name, truncate_dim={self.truncate_dim}) instead"
             )
         similar = self.loaded.manifest.similarity or ("cosine" if self.similarity_fn_name != "cosine" else None)
         name = self.similarity_fn_name if similar is not None else None

@@ -25,7 +25,7 @@ class TokenizerView:
     @property
     def model_max_length(self) -> int:
         """The most tokens of an input, special ones included."""
-        return self._tokenizer.max_length
+        return self._tokenizer.max_seq_length
 
     @property
     def vocab_size(self) -> int:
@@ -112,7 +112,7 @@ def _pair(tokenizer: Tokenizer, pair: Any, prompt: str) -> tuple[list[int], list
     if isinstance(pair, Mapping) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
         raise BadInput(f"an input is {pair!r:.60}; expected a text or a pair of texts")
     first, second = tokenizer.token_ids([prompt + pair[0], pair[1]])
-    kept = truncate_longest_first(len(first), len(second), tokenizer.max_length - tokenizer.pair.specials)
+    kept = truncate_longest_first(len(first), len(second), tokenizer.max_seq_length - tokenizer.pair.specials)
     ids = tokenizer.pair.ids(first[: kept[0]], second[: kept[1]])
     return ids, tokenizer.pair.kinds(*kept)
 

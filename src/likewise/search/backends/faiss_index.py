@@ -64,7 +64,7 @@ class FaissRecords:
             raise BadInput(f"{path} cannot be opened: {error}") from None
 
     @classmethod
-    def create(cls, location: str, width: int, model: ModelIdentity | None) -> "FaissRecords":
+    def create(cls, location: str, dimension: int, model: ModelIdentity | None) -> "FaissRecords":
         """Make the folder and the file."""
         path = _path(location)
         if path.parent.exists() and not (path.parent.is_dir() and _holds_only(path.parent, FILE)):
@@ -72,7 +72,7 @@ class FaissRecords:
         path.parent.mkdir(parents=True, exist_ok=True)
         records = cls(location, path)
         try:
-            records._describe(width, model)
+            records._describe(dimension, model)
         except BaseException:
             records.close()
             raise
@@ -87,23 +87,23 @@ class FaissRecords:
             raise BadInput(f"{location} is no index of faiss; expected a folder with the file {FILE}")
         return records
 
-    def _describe(self, width: int, model: ModelIdentity | None) -> None:
+    def _describe(self, dimension: int, model: ModelIdentity | None) -> None:
         with self.transaction(writing=True) as file:
             if self._is_described():
                 raise BadInput(f"{self.location} is there already; open it, or choose another folder")
             for table in SCHEMA:
                 file.execute(table)
             described = None if model is None else json.dumps(model.as_json())
-            file.execute("INSERT INTO description VALUES (?, ?)", [width, described])
+            file.execute("INSERT INTO description VALUES (?, ?)", [dimension, described])
 
     def _is_described(self) -> bool:
         """Whether `create` got as far as its commit."""
         return self._file.execute("SELECT 1 FROM sqlite_master WHERE name = 'description'").fetchone() is not None
 
     def description(self) -> tuple[int, ModelIdentity | None]:
-        """Width and model."""
-        width, model = self._file.execute("SELECT width, model FROM description").fetchone()
-        return width, None if model is None else ModelIdentity.from_json(json.loads(model))
+        """Dimension and model."""
+        dimension, model = self._file.execute("SELECT width, model FROM description").fetchone()
+        return dimension, None if model is None else ModelIdentity.from_json(json.loads(model))
 
     @contextmanager
     def transaction(self, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
@@ -214,8 +214,8 @@ def _rows(records: Records) -> Iterator[tuple[Any, ...]]:
         yield name, text, metadata, float(stored.lengths[i]), stored.rows[i].tobytes()
 
 
-def _read(rows: Sequence[tuple[Any, ...]], width: int) -> Records:
-    vectors = np.frombuffer(b"".join(row[4] for row in rows), np.float32).reshape(len(rows), width)
+def _read(rows: Sequence[tuple[Any, ...]], dimension: int) -> Records:
+    vectors = np.frombuffer(b"".join(row[4] for row in rows), np.float32).reshape(len(rows), dimension)
     original = UnitRows(vectors, np.array([row[3] for row in rows], np.float64)).original()
     return Records([row[0] for row in rows], original, [row[1] for row in rows], [json.loads(row[2]) for row in rows])
 
@@ -233,14 +233,14 @@ class FaissIndex(Index):
 
     def __init__(self, records: FaissRecords) -> None:
         self._records, self.location = records, records.location
-        self.width, self.model = records.description()
-        self._rows: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(self.width))
+        self.dimension, self.model = records.description()
+        self._rows: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(self.dimension))
         self._positions = np.empty(0, np.int64)
         self._version: int | None = None
 
     @classmethod
-    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "FaissIndex":
-        return cls(FaissRecords.create(location, whole_number("width", width), model))
+    def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "FaissIndex":
+        return cls(FaissRecords.create(location, whole_number("dimension", dimension), model))
 
     @classmethod
     def open(cls, location: str, *, read_only: bool = False) -> "FaissIndex":
@@ -248,11 +248,11 @@ class FaissIndex(Index):
 
     def add(self, records: Records) -> None:
         self._version = None
-        self._records.insert(checked_records(records, self.width), replace=False)
+        self._records.insert(checked_records(records, self.dimension), replace=False)
 
     def upsert(self, records: Records) -> None:
         self._version = None
-        self._records.insert(checked_records(records, self.width), replace=True)
+        self._records.insert(checked_records(records, self.dimension), replace=True)
 
     def delete(self, ids: Sequence[str]) -> int:
         check_ids(ids)
@@ -261,7 +261,7 @@ class FaissIndex(Index):
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
         """The greatest inner products of rows of length 1; with a filter, of the rows that SQLite lets pass."""
-        rows, k = checked_queries(queries, self.width), whole_number("k", k)
+        rows, k = checked_queries(queries, self.dimension), whole_number("k", k)
         with self._records.transaction():
             self._catch_up()
             passing = None if where is None else self._records.positions(where)

@@ -51,7 +51,7 @@ class HnswSidecar:
         self, index: Index, queries: Shaped[np.ndarray, "Q E"], k: int = 10, *, ef: int = 100
     ) -> list[list[Match]]:
         """About the k records of greatest cosine, best first, with exact scores; `ef` trades time for recall."""
-        rows, k = checked_queries(queries, index.width), whole_number("k", k)
+        rows, k = checked_queries(queries, index.dimension), whole_number("k", k)
         wanted = min(CANDIDATES * k, len(self.ids))
         if not wanted or not len(rows):
             return [[] for _ in rows]
@@ -66,12 +66,12 @@ class HnswSidecar:
         return as_matches((names[i], scores[i]) for i in best)
 
 
-def build_sidecar(index: Index, folder: Path, mark: str, *, progress: Progress = None) -> None:
+def build_sidecar(index: Index, folder: Path, mark: str, *, show_progress_bar: Progress = None) -> None:
     """Build the graph from all records, a block at a time, and write it; the file that makes it valid is the last."""
-    graph = faiss.index_factory(index.width, f"HNSW{NEIGHBOURS}_SQ8", faiss.METRIC_INNER_PRODUCT)
+    graph = faiss.index_factory(index.dimension, f"HNSW{NEIGHBOURS}_SQ8", faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = EF_CONSTRUCTION
     ids: list[str] = []
-    with show_progress(progress, index.count()) as advance:
+    with show_progress(show_progress_bar, index.count()) as advance:
         for records in _with_sample(graph, index.records(TRAINED_ON)):
             graph.add(UnitRows.of(np.asarray(records.vectors)).rows)
             ids += records.ids

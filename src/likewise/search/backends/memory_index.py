@@ -35,7 +35,7 @@ class MemoryRecord(NamedTuple):
 class MemoryRecords:
     """What is under a name. The records are replaced, never changed, so that a reader sees whole calls."""
 
-    width: int
+    dimension: int
     model: ModelIdentity | None
     records: dict[str, MemoryRecord] = field(default_factory=dict)
     lock: Any = field(default_factory=RLock)
@@ -49,13 +49,13 @@ class MemoryIndex(Index):
 
     def __init__(self, location: str, kept: MemoryRecords, *, read_only: bool = False) -> None:
         self.location, self._kept, self._read_only = location, kept, read_only
-        self.width, self.model = kept.width, kept.model
+        self.dimension, self.model = kept.dimension, kept.model
 
     @classmethod
-    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "MemoryIndex":
+    def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "MemoryIndex":
         if not location.startswith(SCHEME):
             raise BadInput(f"the location of an index in memory is {location!r}; expected {SCHEME}NAME")
-        kept = MemoryRecords(whole_number("width", width), model)
+        kept = MemoryRecords(whole_number("dimension", dimension), model)
         if _KEPT.setdefault(location, kept) is not kept:
             raise BadInput(f"{location} exists already; open it, or take another name")
         return cls(location, kept)
@@ -72,7 +72,7 @@ class MemoryIndex(Index):
         _KEPT.pop(location, None)
 
     def add(self, records: Records) -> None:
-        checked = checked_records(records, self.width)
+        checked = checked_records(records, self.dimension)
 
         def added(known: dict[str, MemoryRecord]) -> None:
             check_new((name for name in checked.ids if name in known), self.location)
@@ -81,7 +81,7 @@ class MemoryIndex(Index):
         self._change(added)
 
     def upsert(self, records: Records) -> None:
-        checked = checked_records(records, self.width)
+        checked = checked_records(records, self.dimension)
         self._change(lambda known: known.update(_rows(checked)))
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -98,7 +98,7 @@ class MemoryIndex(Index):
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
         """The nearest by cosine, among those that pass the filter."""
-        k, queries = whole_number("k", k), checked_queries(queries, self.width)
+        k, queries = whole_number("k", k), checked_queries(queries, self.dimension)
         found = self._passing(where)
         if not found:
             return [[] for _ in queries]
@@ -138,7 +138,7 @@ class MemoryIndex(Index):
         return {name: record for name, record in known.items() if matches(condition, record.metadata)}
 
     def _block(self, ids: Sequence[str], rows: Sequence[MemoryRecord]) -> Records:
-        vectors = np.array([row.vector for row in rows], np.float32).reshape(len(rows), self.width)
+        vectors = np.array([row.vector for row in rows], np.float32).reshape(len(rows), self.dimension)
         return Records(list(ids), vectors, [row.text for row in rows], [row.metadata for row in rows])
 
 

@@ -1,6 +1,6 @@
 """MilvusIndex: an index as a collection of a Milvus server or cluster [extra: milvus].
 
-    MilvusIndex.create("milvus://user:password@host:19530/database#passages", width=384)
+    MilvusIndex.create("milvus://user:password@host:19530/database#passages", dimension=384)
 
 Exact by default; `?index=hnsw` before the # keeps an approximate index (HNSW). What was added is seen at once, by all
 (consistency level Strong). Milvus has no transactions: a call is one request, and repeating a call is harmless.
@@ -121,8 +121,8 @@ def _parameters(address: ServerAddress) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-WIDTHS = range(2, 32_769)
-"""The widths of vectors that Milvus holds."""
+DIMENSIONS = range(2, 32_769)
+"""The dimensions that Milvus takes."""
 MAX_BYTES = 65_535
 """The longest text, and the longest metadata as JSON, that Milvus holds."""
 MAX_REQUEST = 48 << 20
@@ -135,12 +135,12 @@ PARAMETERS: Mapping[str, dict[str, Any]] = {
 }
 
 
-def milvus_width(width: object) -> int:
-    """The width, if Milvus can hold such vectors."""
-    width = whole_number("width", width)
-    if width not in WIDTHS:
-        raise BadInput(f"width is {width:,}; Milvus takes {WIDTHS[0]} to {WIDTHS[-1]:,}")
-    return width
+def milvus_dimension(dimension: object) -> int:
+    """The dimension, if Milvus can hold such vectors."""
+    dimension = whole_number("dimension", dimension)
+    if dimension not in DIMENSIONS:
+        raise BadInput(f"dimension is {dimension:,}; Milvus takes {DIMENSIONS[0]} to {DIMENSIONS[-1]:,}")
+    return dimension
 
 
 def _create(calls: MilvusCalls, address: ServerAddress, description: Mapping[str, Any]) -> None:
@@ -148,27 +148,27 @@ def _create(calls: MilvusCalls, address: ServerAddress, description: Mapping[str
     if calls("has_collection", address.table):
         raise BadInput(f"{address.shown} is there already; open it, or choose another name after #")
     if not calls("has_collection", DESCRIPTIONS):
-        _create_collection(calls, DESCRIPTIONS, {"description": DataType.VARCHAR}, WIDTHS[0], "exact")
+        _create_collection(calls, DESCRIPTIONS, {"description": DataType.VARCHAR}, DIMENSIONS[0], "exact")
     fields = {"text": DataType.VARCHAR, "metadata": DataType.VARCHAR, FIELD: DataType.JSON, "length": DataType.DOUBLE}
     _create_collection(calls, address.table, fields, description["width"], description["kind"])
-    row = {"id": address.table, "description": json.dumps(description), "vector": [0.0] * WIDTHS[0]}
+    row = {"id": address.table, "description": json.dumps(description), "vector": [0.0] * DIMENSIONS[0]}
     calls("upsert", DESCRIPTIONS, [row])
 
 
-def _create_collection(calls: MilvusCalls, name: str, fields: Mapping[str, Any], width: int, kind: str) -> None:
+def _create_collection(calls: MilvusCalls, name: str, fields: Mapping[str, Any], dimension: int, kind: str) -> None:
     schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=MAX_BYTES)
     for field, kind_of_field in fields.items():
         longest: dict[str, Any] = {"max_length": MAX_BYTES} if kind_of_field is DataType.VARCHAR else {}
         schema.add_field(field, kind_of_field, nullable=field == "text", **longest)
-    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=width)
+    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
     index = MilvusClient.prepare_index_params()
     index.add_index("vector", metric_type="IP", **PARAMETERS[kind])
     calls("create_collection", name, schema=schema, index_params=index, consistency_level="Strong")
 
 
 def milvus_description(calls: MilvusCalls, name: str) -> Any:
-    """Width, kind and model of an index; None if there is none of this name."""
+    """Dimension, kind and model of an index; None if there is none of this name."""
     if not calls("has_collection", DESCRIPTIONS) or not calls("has_collection", name):
         return None
     rows = calls("query", DESCRIPTIONS, filter=f"id == {milvus_literal(name)}", output_fields=["description"])
@@ -204,9 +204,9 @@ def _checked_bytes(row: Mapping[str, Any]) -> int:
     return sum(sizes.values()) + sizes["metadata"]  # the JSON field holds the same values again
 
 
-def records_of_rows(rows: Sequence[Mapping[str, Any]], width: int) -> Records:
+def records_of_rows(rows: Sequence[Mapping[str, Any]], dimension: int) -> Records:
     """Records of rows that were queried with `FIELDS`."""
-    vectors = np.array([row["vector"] for row in rows], np.float32).reshape(len(rows), width)
+    vectors = np.array([row["vector"] for row in rows], np.float32).reshape(len(rows), dimension)
     original = UnitRows(vectors, np.array([row["length"] for row in rows], np.float64)).original()
     metadata = [json.loads(row["metadata"]) for row in rows]
     return Records([row["id"] for row in rows], original, [row["text"] for row in rows], metadata)
@@ -224,15 +224,15 @@ class MilvusIndex(Index):
 
     def __init__(self, address: ServerAddress, calls: MilvusCalls, description: Any, *, read_only: bool) -> None:
         self.location, self._name, self._calls = address.shown, address.table, calls
-        self.width, self.kind, self._read_only = description["width"], description["kind"], read_only
+        self.dimension, self.kind, self._read_only = description["width"], description["kind"], read_only
         self.model = None if description["model"] is None else ModelIdentity.from_json(description["model"])
 
     @classmethod
-    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "MilvusIndex":
+    def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "MilvusIndex":
         address = ServerAddress.parse(location, SCHEME, OPTIONS)
         described = None if model is None else model.as_json()
         kind = address.options.get("index", "exact")
-        description = {"width": milvus_width(width), "kind": kind, "model": described}
+        description = {"width": milvus_dimension(dimension), "kind": kind, "model": described}
         calls = MilvusCalls(address)
         _create(calls, address, description)
         return cls(address, calls, description, read_only=False)
@@ -266,7 +266,7 @@ class MilvusIndex(Index):
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
         """The greatest inner products of rows of length 1."""
-        rows, k = checked_queries(queries, self.width), whole_number("k", k)
+        rows, k = checked_queries(queries, self.dimension), whole_number("k", k)
         if k > MAX_K:
             raise BadInput(f"k is {k:,}; Milvus returns at most {MAX_K:,} of one search")
         expression = self._expression(where)
@@ -280,11 +280,11 @@ class MilvusIndex(Index):
     def get(self, ids: Sequence[str]) -> Records:
         names = id_list(ids)
         found = {row["id"]: row for row in self._with_ids(names, FIELDS)}
-        return records_of_rows(found_in_order(names, found, self.location), self.width)
+        return records_of_rows(found_in_order(names, found, self.location), self.dimension)
 
     def records(self, block: int = 1000) -> Iterator[Records]:
         for page in self._calls.pages(self._name, whole_number("block", block), FIELDS):
-            yield records_of_rows(page, self.width)
+            yield records_of_rows(page, self.dimension)
 
     def count(self, where: str | None = None) -> int:
         """How many records there are, or how many pass the filter."""
@@ -314,7 +314,7 @@ class MilvusIndex(Index):
 
     def _rows(self, records: Records) -> list[dict[str, Any]]:
         check_not_read_only(self.location, self._read_only)
-        return milvus_rows(checked_records(records, self.width))
+        return milvus_rows(checked_records(records, self.dimension))
 
     def _store(self, rows: list[dict[str, Any]]) -> None:
         if rows:

@@ -1,6 +1,6 @@
 """PgvectorIndex: an index as a table of a PostgreSQL server with the extension pgvector [extra: pgvector].
 
-    PgvectorIndex.create("postgresql://user:password@host/database#passages", width=384)
+    PgvectorIndex.create("postgresql://user:password@host/database#passages", dimension=384)
 
 Exact by default; `?index=hnsw` before the # keeps an approximate index (HNSW), which returns most of the nearest in
 far less time. A call is one transaction. Rows are kept at length 1, with their lengths beside them, so that the cosine
@@ -156,7 +156,7 @@ def _one_line(error: psycopg.Error) -> str:
 
 COLUMNS = ("id", "text", "metadata", "length", "vector")
 TYPES = ("text", "text", "jsonb", "float8", "vector")
-MAX_WIDTHS = {"exact": 16_000, "hnsw": 2_000}
+MAX_DIMENSIONS = {"exact": 16_000, "hnsw": 2_000}
 """The widest vectors that pgvector stores, and the widest that its HNSW takes."""
 
 CREATE = """CREATE TABLE {table} (
@@ -165,7 +165,7 @@ CREATE = """CREATE TABLE {table} (
     text text,
     metadata jsonb NOT NULL,
     length double precision NOT NULL,
-    vector vector({width}) NOT NULL
+    vector vector({dimension}) NOT NULL
 )"""
 CREATE_INDEXES = """CREATE TABLE IF NOT EXISTS likewise_indexes (
     name text COLLATE "C" PRIMARY KEY,
@@ -174,7 +174,7 @@ CREATE_INDEXES = """CREATE TABLE IF NOT EXISTS likewise_indexes (
     model jsonb
 )"""
 CREATE_INCOMING = """CREATE TEMPORARY TABLE likewise_incoming (
-    number serial, id text, text text, metadata jsonb, length double precision, vector vector({width})
+    number serial, id text, text text, metadata jsonb, length double precision, vector vector({dimension})
 ) ON COMMIT DROP"""
 REPLACE = """INSERT INTO {table} ({columns}) SELECT {columns} FROM likewise_incoming ORDER BY number
     ON CONFLICT (id) DO UPDATE SET text = EXCLUDED.text, metadata = EXCLUDED.metadata,
@@ -187,16 +187,16 @@ NEAREST = {
 NEXT_BLOCK = "SELECT {columns}, position FROM {table} WHERE position > %s ORDER BY position LIMIT %s"
 
 
-def pgvector_width(width: object, kind: str) -> int:
-    """The width, if pgvector can hold such vectors."""
-    width = whole_number("width", width)
-    if width > MAX_WIDTHS[kind]:
-        raise BadInput(f"width is {width:,}; pgvector takes at most {MAX_WIDTHS[kind]:,} with index={kind}")
-    return width
+def pgvector_dimension(dimension: object, kind: str) -> int:
+    """The dimension, if pgvector can hold such vectors."""
+    dimension = whole_number("dimension", dimension)
+    if dimension > MAX_DIMENSIONS[kind]:
+        raise BadInput(f"dimension is {dimension:,}; pgvector takes at most {MAX_DIMENSIONS[kind]:,} with index={kind}")
+    return dimension
 
 
 def create_table(cursor: Cursor, address: ServerAddress, row: tuple[int, str, Any]) -> None:
-    """Make an index's table, and its row (width, kind, model) in `likewise_indexes`; one process at a time does so."""
+    """Make an index's table, and its row (dimension, kind, model) in `likewise_indexes`, one process at a time."""
     cursor.execute(
         "SELECT pg_advisory_xact_lock(hashtext('likewise_indexes')), getdatabaseencoding(), to_regclass(%s)",
         [Identifier(address.table).as_string(cursor)],
@@ -208,20 +208,20 @@ def create_table(cursor: Cursor, address: ServerAddress, row: tuple[int, str, An
         raise BadInput(f"{address.shown} is there already; open it, or choose another name after #")
     cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
     cursor.execute(CREATE_INDEXES)
-    width, kind, model = row
-    cursor.execute(SQL(CREATE).format(table=Identifier(address.table), width=Literal(width)))
+    dimension, kind, model = row
+    cursor.execute(SQL(CREATE).format(table=Identifier(address.table), dimension=Literal(dimension)))
     if kind == "hnsw":
         cursor.execute(
             SQL("CREATE INDEX ON {table} USING hnsw (vector vector_ip_ops)").format(table=Identifier(address.table))
         )
     cursor.execute(
         "INSERT INTO likewise_indexes VALUES (%s, %s, %s, %s)",
-        [address.table, width, kind, None if model is None else json.dumps(model)],
+        [address.table, dimension, kind, None if model is None else json.dumps(model)],
     )
 
 
 def index_row(cursor: Cursor, table: str) -> tuple[int, str, Any] | None:
-    """Width, kind and model of an index; None if there is none of this name."""
+    """Dimension, kind and model of an index; None if there is none of this name."""
     cursor.execute("SELECT to_regclass('likewise_indexes') IS NOT NULL")
     if cursor.fetchone() != (True,):
         return None
@@ -247,9 +247,9 @@ def copy_rows(cursor: Cursor, table: str, records: Records) -> None:
             copy.write_row((name, text, document, float(stored.lengths[i]), stored.rows[i]))
 
 
-def selected_records(rows: Sequence[tuple[Any, ...]], width: int) -> Records:
+def selected_records(rows: Sequence[tuple[Any, ...]], dimension: int) -> Records:
     """Records of rows that were selected with `columns`."""
-    vectors = np.array([row[4].to_numpy() for row in rows], np.float32).reshape(len(rows), width)
+    vectors = np.array([row[4].to_numpy() for row in rows], np.float32).reshape(len(rows), dimension)
     original = UnitRows(vectors, np.array([row[3] for row in rows], np.float64)).original()
     return Records([row[0] for row in rows], original, [row[1] for row in rows], [row[2] for row in rows])
 
@@ -266,14 +266,14 @@ class PgvectorIndex(Index):
 
     def __init__(self, address: ServerAddress, transactions: PostgresTransactions, row: tuple[int, str, Any]) -> None:
         self.location, self._table, self._transactions = address.shown, address.table, transactions
-        self.width, self.kind = row[0], row[1]
+        self.dimension, self.kind = row[0], row[1]
         self.model = None if row[2] is None else ModelIdentity.from_json(row[2])
 
     @classmethod
-    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "PgvectorIndex":
+    def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "PgvectorIndex":
         address = ServerAddress.parse(location, SCHEME, OPTIONS)
         kind = address.options.get("index", "exact")
-        row = (pgvector_width(width, kind), kind, None if model is None else model.as_json())
+        row = (pgvector_dimension(dimension, kind), kind, None if model is None else model.as_json())
         transactions = PostgresTransactions(address, read_only=False)
         try:
             with transactions.begin() as cursor:
@@ -295,16 +295,16 @@ class PgvectorIndex(Index):
         return cls(address, transactions, row)
 
     def add(self, records: Records) -> None:
-        records = checked_records(records, self.width)
+        records = checked_records(records, self.dimension)
         with self._writing() as cursor:
             cursor.execute(self._sql("SELECT id FROM {table} WHERE id = ANY(%s) LIMIT 1"), [list(records.ids)])
             check_new((row[0] for row in cursor.fetchall()), self.location)
             copy_rows(cursor, self._table, records)
 
     def upsert(self, records: Records) -> None:
-        records = checked_records(records, self.width)
+        records = checked_records(records, self.dimension)
         with self._writing() as cursor:
-            cursor.execute(SQL(CREATE_INCOMING).format(width=Literal(self.width)))
+            cursor.execute(SQL(CREATE_INCOMING).format(dimension=Literal(self.dimension)))
             copy_rows(cursor, "likewise_incoming", records)
             cursor.execute(self._sql(REPLACE))
 
@@ -316,7 +316,7 @@ class PgvectorIndex(Index):
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
         """The greatest inner products of rows of length 1, all queries on one state; ties: the one added earlier."""
-        rows, k = checked_queries(queries, self.width), whole_number("k", k)
+        rows, k = checked_queries(queries, self.dimension), whole_number("k", k)
         with self._transactions.begin() as cursor:
             condition, values = self._condition(cursor, where)
             if self.kind == "hnsw":
@@ -330,7 +330,7 @@ class PgvectorIndex(Index):
         with self._transactions.begin() as cursor:
             cursor.execute(self._sql("SELECT {columns} FROM {table} WHERE id = ANY(%s)"), [names])
             rows: dict[Any, Any] = {row[0]: row for row in cursor}
-        return selected_records(found_in_order(names, rows, self.location), self.width)
+        return selected_records(found_in_order(names, rows, self.location), self.dimension)
 
     def records(self, block: int = 1000) -> Iterator[Records]:
         block, position = whole_number("block", block), -1
@@ -340,7 +340,7 @@ class PgvectorIndex(Index):
             if not rows:
                 return
             position = rows[-1][-1]
-            yield selected_records(rows, self.width)
+            yield selected_records(rows, self.dimension)
 
     def count(self, where: str | None = None) -> int:
         """How many rows the table has, or how many pass the filter."""

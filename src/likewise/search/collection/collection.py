@@ -48,7 +48,7 @@ class Collection(Index):
 
     def __init__(self, files: OpenFiles, scan: str) -> None:
         self._files, self._layout = files, files.settings.layout
-        self.location, self.width, self.model = str(files.folder), self._layout.width, files.settings.model
+        self.location, self.dimension, self.model = str(files.folder), self._layout.width, files.settings.model
         self._scan = scan
         self._forget()
 
@@ -60,14 +60,14 @@ class Collection(Index):
     def create(
         cls,
         location: str,
-        width: int,
+        dimension: int,
         model: ModelIdentity | None = None,
         *,
         dtype: str = "float16",
         scan: str = "int8",
     ) -> "Collection":
         known_name("scan", scan, SCANS)
-        settings = CollectionSettings.of(whole_number("width", width), dtype, model)
+        settings = CollectionSettings.of(whole_number("dimension", dimension), dtype, model)
         return cls(OpenFiles.create(target_folder(location), settings), scan)
 
     @classmethod
@@ -76,7 +76,7 @@ class Collection(Index):
         return cls(OpenFiles.open(target_folder(location), read_only=read_only), scan)
 
     def add(self, records: Records) -> None:
-        checked = checked_records(records, self.width)
+        checked = checked_records(records, self.dimension)
         try:
             self._store(checked, replace=False)
         except IntegrityError:  # asking beforehand would take a look-up for each record
@@ -86,7 +86,7 @@ class Collection(Index):
             raise BadInput(f"the id {name!r} is in {self.location} already; upsert replaces it") from None
 
     def upsert(self, records: Records) -> None:
-        self._store(checked_records(records, self.width), replace=True)
+        self._store(checked_records(records, self.dimension), replace=True)
 
     def _store(self, records: Records, *, replace: bool) -> None:
         """Insert them; only where that fails are ids looked up, which takes a tenth of the time of inserting."""
@@ -114,7 +114,7 @@ class Collection(Index):
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
         """The nearest by cosine with the vectors as they are stored, among those that pass the filter."""
-        k, queries = whole_number("k", k), checked_queries(queries, self.width)
+        k, queries = whole_number("k", k), checked_queries(queries, self.dimension)
         with self._files.reading() as (db, snapshot):
             masks = self._derived.passing(None if where is None else self._condition(db, where), db, snapshot)
             hits = self._derived.nearest(queries, snapshot, masks, k)
@@ -176,20 +176,20 @@ class Collection(Index):
         with self._files.reading() as (_, snapshot):
             return snapshot.version
 
-    def compact(self, progress: Progress = None) -> int:
+    def compact(self, show_progress_bar: Progress = None) -> int:
         """Return the space of deleted records, and return how many rows that was; a kill loses nothing.
 
         It needs free space for one segment (65,536 rows) and for the journal's changes.
         """
-        return compact_collection(self._files, progress)
+        return compact_collection(self._files, show_progress_bar)
 
-    def verify(self, progress: Progress = None) -> CollectionReport:
+    def verify(self, show_progress_bar: Progress = None) -> CollectionReport:
         """Read everything and compare it with checksums and counts; a writer also compares full text with the texts."""
-        return verify_collection(self._files, progress)
+        return verify_collection(self._files, show_progress_bar)
 
-    def repair(self, progress: Progress = None) -> RepairReport:
+    def repair(self, show_progress_bar: Progress = None) -> RepairReport:
         """Keep what is good; damaged records are removed, named, and written to a file as far as they can be read."""
-        report = repair_collection(self._files, progress)
+        report = repair_collection(self._files, show_progress_bar)
         self._forget()
         return report
 

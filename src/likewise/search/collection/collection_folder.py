@@ -41,9 +41,9 @@ class CollectionSettings:
     format: int = FORMAT
 
     @classmethod
-    def of(cls, width: int, dtype: str, model: ModelIdentity | None, version: int = FORMAT) -> "CollectionSettings":
+    def of(cls, dimension: int, dtype: str, model: ModelIdentity | None, version: int = FORMAT) -> "CollectionSettings":
         """Settings from what `Collection.create` is given, or from a folder of this format."""
-        return cls(RowFormat(width, np.dtype(known_name("dtype", dtype, DTYPES)).newbyteorder("<")), model, version)
+        return cls(RowFormat(dimension, np.dtype(known_name("dtype", dtype, DTYPES)).newbyteorder("<")), model, version)
 
     def rows(self) -> list[tuple[str, str]]:
         """The rows of the table `settings`."""

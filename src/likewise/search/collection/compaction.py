@@ -22,13 +22,13 @@ BLOCK = 4096  # rows copied at a time
 MERGE_PAGES = 500  # of full text merged in one transaction
 
 
-def compact_collection(files: OpenFiles, progress: Progress) -> int:
+def compact_collection(files: OpenFiles, show_progress_bar: Progress) -> int:
     """Rewrite what has dead rows, and return how many there were; then the journal's own space is returned."""
     files.check_writable()
     with files.reading() as (_, snapshot):
         groups = list(groups_to_rewrite(snapshot.segments))
     returned = 0
-    with show_progress(progress, sum(segment.living for group in groups for segment in group)) as advance:
+    with show_progress(show_progress_bar, sum(segment.living for group in groups for segment in group)) as advance:
         for group in groups:
             returned += rewrite_segments(files, group)
             advance(sum(segment.living for segment in group), 0)

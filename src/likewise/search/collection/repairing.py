@@ -36,12 +36,12 @@ class RepairReport:
         return asdict(self)
 
 
-def repair_collection(files: OpenFiles, progress: Progress) -> RepairReport:
+def repair_collection(files: OpenFiles, show_progress_bar: Progress) -> RepairReport:
     """Verify, remove what is damaged, and compute again what depends on the rest."""
     files.check_writable()
     with files.journal.checking() as db, suppress(sqlite3.IntegrityError):  # of damaged ids and rows, removed below
         db.execute("REINDEX")
-    report, file = verify_collection(files, progress), None
+    report, file = verify_collection(files, show_progress_bar), None
     if not report.is_clean:
         try:
             with files.writing() as db:

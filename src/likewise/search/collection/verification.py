@@ -53,12 +53,12 @@ class CollectionReport:
         self.keys[key] = self.damaged[str(name)] = what
 
 
-def verify_collection(files: OpenFiles, progress: Progress) -> CollectionReport:
+def verify_collection(files: OpenFiles, show_progress_bar: Progress) -> CollectionReport:
     """Read everything, in one transaction; with the lock of a writer, compare full text with the texts, too."""
     with (
         files.reading() as (db, snapshot),
         files.journal.any_text(),
-        show_progress(progress, snapshot.count) as advance,
+        show_progress(show_progress_bar, snapshot.count) as advance,
     ):
         report = _read_all(db, files.folder, files.settings.layout, advance)
     if files.lock is not None:

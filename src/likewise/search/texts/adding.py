@@ -67,10 +67,10 @@ class PassageWriter:
             self.unseen[id_of_key(key)].add(key)
 
     def write(
-        self, documents: Iterable[Document], reader: PassageReader, progress: Progress, total: int | None
+        self, documents: Iterable[Document], reader: PassageReader, show_progress_bar: Progress, total: int | None
     ) -> AddReport:
         """Write the passages of these documents; those of one text or file must follow each other."""
-        with show_progress(progress, total) as advance, ThreadPoolExecutor(1) as thread:
+        with show_progress(show_progress_bar, total) as advance, ThreadPoolExecutor(1) as thread:
             storing: Future[int] | None = None
             for block in passage_blocks(documents, reader):
                 new = [passage for passage in block.passages if passage.key not in self.stored]

@@ -58,8 +58,10 @@ class TextIndex:
     def __init__(
         self, index: Index, embedder: Embedder, *, chunking: ChunkSettings | None = None, headings: bool | None = None
     ) -> None:
-        if index.width != embedder.width:
-            raise BadInput(f"{index.location} has vectors of {index.width} numbers, the model gives {embedder.width}")
+        if index.dimension != embedder.dimension:
+            raise BadInput(
+                f"{index.location} has vectors of {index.dimension} numbers, the model gives {embedder.dimension}"
+            )
         index.check_model(ModelIdentity(embedder.manifest.encoder.name, embedder.fingerprint))
         limit = embedder.tokenizer.max_content_length
         self.index, self.embedder = index, embedder
@@ -115,14 +117,14 @@ class TextIndex:
         *,
         ids: Sequence[str] | None = None,
         metadata: Sequence[Mapping[str, Value]] | None = None,
-        progress: Progress = None,
+        show_progress_bar: Progress = None,
         total: int | None = None,
     ) -> AddReport:
         """Add texts under new ids, cut into passages; what the index has already is not embedded again.
 
         Documents from files have no id but their file: added again, a file is brought up to date, and passages that it
         no longer has are deleted. Texts without an id are told apart by their words alone. What was reported to
-        `progress` is stored; files that were being added when the call was stopped go on by the same call.
+        `show_progress_bar` is stored; files that were being added when the call was stopped go on by the same call.
 
         Args:
             texts: strings; dictionaries with `text`, perhaps `id`, and metadata under all other keys; or documents
@@ -130,7 +132,7 @@ class TextIndex:
                 before anything is stored; an iterator is added as it comes.
             ids: the texts' ids, instead of ids in dictionaries.
             metadata: names and values for each text, which filters can ask for and passages are returned with.
-            progress: as in `Embedder.encode`; it counts texts.
+            show_progress_bar: as in `Embedder.encode`; it counts texts.
             total: how many texts there are, if it is known.
 
         Raises:
@@ -138,7 +140,7 @@ class TextIndex:
         """
         documents = given_documents(texts, ids, metadata)
         writer = self._writer(documents)
-        return self._write(writer, without_repeats(documents, writer.unseen), progress, total)
+        return self._write(writer, without_repeats(documents, writer.unseen), show_progress_bar, total)
 
     def upsert(
         self,
@@ -146,12 +148,12 @@ class TextIndex:
         *,
         ids: Sequence[str] | None = None,
         metadata: Sequence[Mapping[str, Value]] | None = None,
-        progress: Progress = None,
+        show_progress_bar: Progress = None,
         total: int | None = None,
     ) -> AddReport:
         """As `add`, but the text of an id that the index has already is replaced, with its metadata."""
         documents = given_documents(texts, ids, metadata)
-        return self._write(self._writer(documents), without_repeats(documents), progress, total)
+        return self._write(self._writer(documents), without_repeats(documents), show_progress_bar, total)
 
     def delete(self, ids: Sequence[str] | None = None, *, where: str | None = None) -> int:
         """Delete texts by their ids, a file's by its path, or what meets a filter; returns how many passages that was.
@@ -184,10 +186,10 @@ class TextIndex:
         return PassageWriter(self.index, self._vectors, {*self.index.ids()})
 
     def _write(
-        self, writer: PassageWriter, documents: Iterable[Document], progress: Progress, total: int | None
+        self, writer: PassageWriter, documents: Iterable[Document], show_progress_bar: Progress, total: int | None
     ) -> AddReport:
         reader = PassageReader(self._count_tokens, self.chunking, self.headings)
-        return writer.write(documents, reader, progress, total)
+        return writer.write(documents, reader, show_progress_bar, total)
 
     def search(
         self,
@@ -242,7 +244,7 @@ class TextIndex:
 
     def query_vectors(self, queries: Sequence[str]) -> Float[np.ndarray, "Q E"]:
         """The vectors that questions are searched by; a server computes them elsewhere."""
-        return self.embedder.encode_query(queries, progress=False)
+        return self.embedder.encode_query(queries, show_progress_bar=False)
 
     def _passages(self, rankings: dict[str, list[Match]], count: int) -> list[Passage]:
         """The best passages of all rankings, in their fused order where there are several."""
@@ -265,7 +267,7 @@ class TextIndex:
         """With headings, a passage may have more tokens than the model reads: then it is read in windows."""
         texts = [passage.text for passage in passages]
         embedded = [embedded_text(one.text, one.metadata) for one in passages] if self.headings else texts
-        vectors = self.embedder.encode_document(embedded, progress=False, overflow="mean")
+        vectors = self.embedder.encode_document(embedded, show_progress_bar=False, overflow="mean")
         return Records([one.key for one in passages], vectors, texts, [one.metadata for one in passages])
 
     def _count_tokens(self, texts: list[str]) -> list[int]:
@@ -317,7 +319,7 @@ def _created(
     embedder = _embedder(model)
     name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
     try:
-        return create_index(location, embedder.width, identity_of_embedder(embedder, name, headings)), embedder
+        return create_index(location, embedder.dimension, identity_of_embedder(embedder, name, headings)), embedder
     except BadInput:
         raise missing from None
 

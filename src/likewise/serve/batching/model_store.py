@@ -32,7 +32,7 @@ class ServedModel:
     is_unit: bool = False
     """Whether the model's own vectors have length 1."""
     used: float = 0.0
-    width: int = 0
+    dimension: int = 0
     """Dimensions of an embedder's vectors."""
     loading: "asyncio.Future[None] | None" = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -125,7 +125,7 @@ class ModelStore:
         work: ModelWork = EmbedderWork(model) if served.kind == "embedder" else RerankerWork(model)
         served.model, served.size, served.is_unit = model, model_bytes(model), gives_unit_vectors(model)
         served.generation += 1
-        served.width = model.width if served.kind == "embedder" else 1
+        served.dimension = model.dimension if served.kind == "embedder" else 1
         served.thread = ModelThread(served.name, work, self._settings, self._observer)
 
     def _make_room(self, newest: ServedModel) -> None:

@@ -46,10 +46,10 @@ async def embedded(
             answer is too large.
     """
     served, dimensions = await embedder_of(exchange, options["model"]), options.get("dimensions")
-    if dimensions is not None and dimensions > served.width:
-        found = f"dimensions: {served.name} gives {served.width} numbers; got {dimensions:,}"
+    if dimensions is not None and dimensions > served.dimension:
+        found = f"dimensions: {served.name} gives {served.dimension} numbers; got {dimensions:,}"
         raise ApiError("invalid", found, param="dimensions")
-    exchange.hold_answer(len(inputs) * row_bytes(dimensions or served.width))
+    exchange.hold_answer(len(inputs) * row_bytes(dimensions or served.dimension))
     prompt = prompt_of(served, options["prompt_name"])
     job = await computed(exchange, served, inputs, prompt=prompt, truncate=options["truncate"])
     rows = shaped(job, served, dimensions, options.get("normalize", True))

@@ -58,8 +58,8 @@ def model_facts(embedder: Any) -> dict[str, Any]:
     """An embedder as plain values, without where it lies."""
     return {
         **embedder.describe(),
-        "numbers": embedder.width,
-        "longest_input": embedder.tokenizer.max_length,
+        "numbers": embedder.dimension,
+        "longest_input": embedder.tokenizer.max_seq_length,
         "vocabulary": embedder.tokenizer.vocabulary,
         "prompts": dict(embedder.manifest.prompts),
         "precision": embedder.precision,

@@ -63,7 +63,7 @@ async def info(exchange: Exchange) -> Reply:
             "served_model_name": served.name,
             "model_type": {"embedding": {"pooling": model.pooling.spec}},
             "max_concurrent_requests": settings.max_requests,
-            "max_input_length": model.max_length,
+            "max_input_length": model.max_seq_length,
             "max_batch_tokens": settings.batch_tokens,
             "max_batch_requests": None,
             "max_client_batch_size": settings.max_texts,

@@ -86,6 +86,6 @@ def texts_per_second(embedder: TorchEmbedder, texts: Sequence[str], repeats: int
     fastest = np.inf
     for _ in range(repeats):
         start = time.perf_counter()
-        embedder.encode(texts, overflow="truncate", progress=False)
+        embedder.encode(texts, overflow="truncate", show_progress_bar=False)
         fastest = min(fastest, time.perf_counter() - start)
     return len(texts) / fastest

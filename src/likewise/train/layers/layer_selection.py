@@ -65,7 +65,7 @@ class LayerSelection:
 
 
 def select_layers(
-    embedder: Embedder, texts: Sequence[str], *, most: int = 3, seed: int = 0, progress: Progress = None
+    embedder: Embedder, texts: Sequence[str], *, most: int = 3, seed: int = 0, show_progress_bar: Progress = None
 ) -> LayerSelection:
     """Compare the means of up to `most` layers on plain texts; no labels are used.
 
@@ -76,7 +76,7 @@ def select_layers(
     whole = _contents(embedder, texts)
     drawn = random.Random(seed)
     sequences = [embedder.tokenizer.with_special_tokens(c) for c in (*whole, *(_shortened(c, drawn) for c in whole))]
-    vectors = layer_vectors_of(embedder, sequences, reduce, progress)
+    vectors = layer_vectors_of(embedder, sequences, reduce, show_progress_bar)
     depth = embedder.encoder.depth
     scores = [_score(embedder, vectors, layers, reduce) for layers in layer_subsets(depth + 1, most)]
     ranked = sorted(scores, key=lambda score: -score.separation)
@@ -93,12 +93,12 @@ def layer_subsets(count: int, most: int) -> Iterator[tuple[int, ...]]:
 
 
 def layer_vectors_of(
-    embedder: Embedder, sequences: Sequence[list[int]], reduce: Sequence[str], progress: Progress = None
+    embedder: Embedder, sequences: Sequence[list[int]], reduce: Sequence[str], show_progress_bar: Progress = None
 ) -> LayerVectors:
     """Every layer of each sequence of token ids, reduced to one vector: the embeddings first."""
     width = len(reduce) * embedder.encoder.width
     vectors = np.empty((len(sequences), embedder.encoder.depth + 1, width), np.float32)
-    with show_progress(progress, len(sequences)) as advance:
+    with show_progress(show_progress_bar, len(sequences)) as advance:
         for batch in plan_batches([len(sequence) for sequence in sequences], BATCH_TOKENS):
             for i, layers in zip(batch, embedder.layers_of([sequences[i] for i in batch]), strict=True):
                 lengths = np.array([layers.shape[1]])

@@ -16,10 +16,10 @@ class TSDAE(Objective):
 
     The vector is the bottleneck: the decoder attends to nothing else of the text. The paper's decoder is as deep as
     the encoder and shares its weights; this one is small and trained from scratch, so that the objective depends only
-    on the model's width and the size of its vocabulary.
+    on the model's dimension and the size of its vocabulary.
 
-    `deletion_ratio` is the share of tokens deleted from what the encoder reads; one is always kept. The model's width
-    must be divisible by `decoder_heads`.
+    `deletion_ratio` is the share of tokens deleted from what the encoder reads; one is always kept. The model's
+    dimension must be divisible by `decoder_heads`.
     """
 
     def __init__(self, deletion_ratio: float = 0.6, decoder_layers: int = 1, decoder_heads: int = 4) -> None:
@@ -32,14 +32,14 @@ class TSDAE(Objective):
         self.deletion_ratio, self.decoder_layers, self.decoder_heads = deletion_ratio, decoder_layers, decoder_heads
         self.decoder: _Decoder | None = None
 
-    def initialize(self, width: int, vocabulary: int = 0) -> None:
+    def initialize(self, dimension: int, vocabulary: int = 0) -> None:
         if not vocabulary:
             raise BadInput(f"the model has a vocabulary of {vocabulary} tokens; TSDAE needs one to reconstruct texts")
-        if width % self.decoder_heads:
+        if dimension % self.decoder_heads:
             raise BadInput(
-                f"the width {width} is not divisible by decoder_heads={self.decoder_heads}; choose a divisor of {width}"
+                f"the dimension {dimension} is not divisible by decoder_heads={self.decoder_heads}; choose a divisor"
             )
-        self.decoder = _Decoder(width, vocabulary, self.decoder_layers, self.decoder_heads)
+        self.decoder = _Decoder(dimension, vocabulary, self.decoder_layers, self.decoder_heads)
 
     def add_noise(self, token_ids: list[int]) -> list[int]:
         keep = (torch.rand(len(token_ids)) >= self.deletion_ratio).tolist()

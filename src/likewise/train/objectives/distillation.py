@@ -1,7 +1,7 @@
 """Distillation: a model learns a teacher's vectors or scores, which are columns of numbers of the training data.
 
-A teacher's vectors are a `Matrix` column, (rows, width): a NumPy array (memory-mapped from a file, if it is large) or
-a list of lists next to the texts.
+A teacher's vectors are a `Matrix` column, (rows, dimension): a NumPy array (memory-mapped from a file if it is large)
+or a list of lists next to the texts.
 """
 
 import torch
@@ -22,26 +22,28 @@ class Distillation(Objective):
     With translations it makes a model multilingual (Reimers and Gurevych 2020): the student's vectors of the sentence
     and of each further column of texts learn the teacher's vector of the sentence; the loss is their mean.
 
-    If the teacher's vectors have another width, `teacher_width`, a linear map from the student's vectors to them is
-    trained as well, and discarded after training.
+    If the teacher's vectors have another dimension, `teacher_dimension`, a linear map from the student's vectors to them
+    is trained as well, and discarded after training.
     """
 
-    def __init__(self, teacher_width: int | None = None) -> None:
+    def __init__(self, teacher_dimension: int | None = None) -> None:
         super().__init__()
-        if teacher_width is not None and teacher_width < 1:
-            raise BadInput(f"teacher_width is {teacher_width}; expected the width of the teacher's vectors, 1 or more")
-        self.teacher_width = teacher_width
+        if teacher_dimension is not None and teacher_dimension < 1:
+            raise BadInput(
+                f"teacher_dimension is {teacher_dimension}; expected the dimension of the teacher's vectors, 1 or more"
+            )
+        self.teacher_dimension = teacher_dimension
         self.projection: nn.Linear | None = None
 
-    def initialize(self, width: int, vocabulary: int = 0) -> None:  # noqa: ARG002
-        self.projection = None if self.teacher_width is None else nn.Linear(width, self.teacher_width)
+    def initialize(self, dimension: int, vocabulary: int = 0) -> None:  # noqa: ARG002
+        self.projection = None if self.teacher_dimension is None else nn.Linear(dimension, self.teacher_dimension)
 
     def forward(self, sentence: Vectors, *translations: Vectors, teacher: Matrix) -> Loss:
         student = torch.stack([v if self.projection is None else self.projection(v) for v in (sentence, *translations)])
         if student.shape[-1] != teacher.shape[-1]:
             raise BadInput(
                 f"the teacher's vectors have {teacher.shape[-1]} numbers and the student's {student.shape[-1]}: set "
-                f"teacher_width={teacher.shape[-1]} to train a map between them as well"
+                f"teacher_dimension={teacher.shape[-1]} to train a map between them as well"
             )
         return (student - teacher).square().mean()
 
@@ -96,7 +98,7 @@ class ScoreDistillation(Objective):
 
 
 class SimilarityDistillation(Objective):
-    """Cosines between the texts of a batch match those between the teacher's vectors, whatever their width.
+    """Cosines between the texts of a batch match those between the teacher's vectors, whatever their dimension.
 
     With `"kl"`, each text's cosines with all others are a distribution, and the loss is KL(teacher ‖ student) (Fang et
     al. 2021, SEED); with `"mse"`, their mean squared difference (relational distillation, Park et al. 2019).

@@ -43,8 +43,8 @@ class Classification(Objective):
         self.num_labels, self.concatenation = num_labels, tuple(concatenation)
         self.classifier: nn.Linear | None = None
 
-    def initialize(self, width: int, vocabulary: int = 0) -> None:  # noqa: ARG002
-        self.classifier = nn.Linear(len(self.concatenation) * width, self.num_labels)
+    def initialize(self, dimension: int, vocabulary: int = 0) -> None:  # noqa: ARG002
+        self.classifier = nn.Linear(len(self.concatenation) * dimension, self.num_labels)
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:
         assert self.classifier is not None, "initialize is called first"
@@ -139,9 +139,9 @@ class AnglE(Objective):
         self.cosine_weight, self.angle_weight = cosine_weight, angle_weight
         self.cosine_scale, self.angle_scale = cosine_scale, angle_scale
 
-    def initialize(self, width: int, vocabulary: int = 0) -> None:  # noqa: ARG002
-        if width % 2:
-            raise BadInput(f"AnglE needs vectors of an even width, and the model's have {width} numbers")
+    def initialize(self, dimension: int, vocabulary: int = 0) -> None:  # noqa: ARG002
+        if dimension % 2:
+            raise BadInput(f"AnglE needs vectors of an even dimension, and the model's have {dimension} numbers")
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, score: Numbers) -> Loss:
         by_cosine = cosent(sentence1, sentence2, score, self.cosine_scale)

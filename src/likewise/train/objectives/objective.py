@@ -80,8 +80,8 @@ class Objective(nn.Module):
     def check(self, texts: Texts, numbers: Columns) -> None:
         """Raise BadInput, naming the row, if the rows teach nothing; columns have the names of `reads`."""
 
-    def initialize(self, width: int, vocabulary: int = 0) -> None:
-        """Create the objective's own weights for a model with vectors of this width and this many token ids."""
+    def initialize(self, dimension: int, vocabulary: int = 0) -> None:
+        """Create the objective's own weights for a model with vectors of this dimension and this many token ids."""
 
     def layers_read(self) -> int:
         """How many of the model's last layers its vectors concatenate; 0: the model's own vectors."""

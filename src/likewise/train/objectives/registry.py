@@ -75,7 +75,7 @@ OBJECTIVES: ObjectiveTable = {
         "Cao et al. 2007, ListNet; Ren et al. 2021, RocketQAv2", "DistillKLDivLoss",
     ),
     "similarity-distillation": ObjectiveEntry(
-        SimilarityDistillation, "a teacher's similarities between texts, whatever its vectors' width",
+        SimilarityDistillation, "a teacher's similarities between texts, whatever its vectors' dimension",
         "Fang et al. 2021, SEED; Park et al. 2019", "",
     ),
     "simcse": ObjectiveEntry(
@@ -113,7 +113,7 @@ RERANKER_OBJECTIVES: ObjectiveTable = {
 """Objectives of rerankers, for `parse_objective(spec, RERANKER_OBJECTIVES)`."""
 
 WRAPPERS: dict[str, tuple[Any, Callable[[Objective, Any], Objective]]] = {
-    "widths": (tuple[int, ...], Matryoshka),
+    "dimensions": (tuple[int, ...], Matryoshka),
     "layers": (int, Layerwise),
 }
 """Options of every objective of embedders: their type, and the wrapper that each adds, the first innermost."""
@@ -123,7 +123,7 @@ def parse_objective(spec: str | Mapping[str, Any], table: ObjectiveTable = OBJEC
     """The objective that `"contrastive:temperature=0.05,symmetric"`, or a table of a TOML file, describes.
 
     A TOML table holds the `name` and the options. In a string, an option without a value is true, and the parts of a
-    list are joined by +: `"contrastive:widths=64+256"`, `"classification:num_labels=2,concatenation=u+v+|u-v|"`.
+    list are joined by +: `"contrastive:dimensions=64+256"`, `"classification:num_labels=2,concatenation=u+v+|u-v|"`.
     `table` is `OBJECTIVES`, for embedders, or `RERANKER_OBJECTIVES`, for rerankers.
 
     Raises:
@@ -183,7 +183,7 @@ def _convert(what: str, value: Any, kind: Any) -> Any:
 _SECTIONS: dict[str, tuple[ObjectiveTable, str]] = {
     "Objectives of embedders": (
         OBJECTIVES,
-        f"Each also has the options {' and '.join(WRAPPERS)}: `widths=64+256` trains truncated vectors too "
+        f"Each also has the options {' and '.join(WRAPPERS)}: `dimensions=64+256` trains truncated vectors too "
         "(Matryoshka), `layers=3` the last three layers (for models that are cut to fewer).",
     ),
     "Objectives of rerankers": (RERANKER_OBJECTIVES, "For `--kind cross-encoder` and `--kind poly-encoder`."),

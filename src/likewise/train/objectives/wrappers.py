@@ -1,4 +1,4 @@
-"""Objectives composed of objectives: over several widths, over several layers, or as a weighted sum."""
+"""Objectives composed of objectives: over several dimensions, over several layers, or as a weighted sum."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -19,7 +19,7 @@ class _MultiView(Objective):
         if objective.layers_read():
             raise BadInput(
                 f"{type(objective).__name__} reads whole layers, so {type(self).__name__} cannot wrap it; expected "
-                f"Layerwise({type(self).__name__}(…)), which trains every layer at every width"
+                f"Layerwise({type(self).__name__}(…)), which trains every layer at every dimension"
             )
         self.weights = tuple(weights) if weights is not None else (1.0,) * count
         if len(self.weights) != count:
@@ -61,23 +61,25 @@ class _MultiView(Objective):
 
 
 class Matryoshka(_MultiView):
-    """Any objective at several widths at once, so that truncated vectors are useful too (Kusupati et al. 2022).
+    """Any objective at several dimensions at once, so that truncated vectors are useful too (Kusupati et al. 2022).
 
-    >>> Matryoshka(Contrastive(), widths=(64, 256, 768))  # doctest: +SKIP
+    >>> Matryoshka(Contrastive(), dimensions=(64, 256, 768))  # doctest: +SKIP
 
-    Each width has a copy of the objective with its own weights; the model's full width should be one of them.
+    Each dimension has a copy of the objective with its own weights; the model's full dimension should be one of them.
     """
 
-    def __init__(self, objective: Objective, widths: Sequence[int], weights: Sequence[float] | None = None) -> None:
-        self.widths = tuple(widths)
-        if not self.widths or min(self.widths) < 1 or len(set(self.widths)) < len(self.widths):
-            raise BadInput(f"widths are {list(widths)}; expected distinct whole numbers above 0")
-        super().__init__(objective, len(self.widths), weights)
+    def __init__(self, objective: Objective, dimensions: Sequence[int], weights: Sequence[float] | None = None) -> None:
+        self.dimensions = tuple(dimensions)
+        if not self.dimensions or min(self.dimensions) < 1 or len(set(self.dimensions)) < len(self.dimensions):
+            raise BadInput(f"dimensions are {list(dimensions)}; expected distinct whole numbers above 0")
+        super().__init__(objective, len(self.dimensions), weights)
 
-    def initialize(self, width: int, vocabulary: int = 0) -> None:
-        if max(self.widths) > width:
-            raise BadInput(f"widths contains {max(self.widths)}, but the model's vectors have {width} numbers")
-        self._initialize_copies([slice(0, w) for w in self.widths], vocabulary)
+    def initialize(self, dimension: int, vocabulary: int = 0) -> None:
+        if max(self.dimensions) > dimension:
+            raise BadInput(
+                f"dimensions contains {max(self.dimensions)}, but the model's vectors have {dimension} numbers"
+            )
+        self._initialize_copies([slice(0, d) for d in self.dimensions], vocabulary)
 
 
 class Layerwise(_MultiView):
@@ -85,7 +87,7 @@ class Layerwise(_MultiView):
 
     It reads the vectors of the model's last `layers` layers, concatenated, the lowest first; weights are in the same
     order. Any model that pools one layer can be trained with it. Around a `Matryoshka`, it trains
-    all widths of each layer.
+    all dimensions of each layer.
     """
 
     def __init__(self, objective: Objective, layers: int, weights: Sequence[float] | None = None) -> None:
@@ -97,16 +99,16 @@ class Layerwise(_MultiView):
     def layers_read(self) -> int:
         return self.layers
 
-    def initialize(self, width: int, vocabulary: int = 0) -> None:
-        if width % self.layers:
-            raise BadInput(f"vectors of {width} numbers are not a concatenation of {self.layers} layers")
-        part = width // self.layers
+    def initialize(self, dimension: int, vocabulary: int = 0) -> None:
+        if dimension % self.layers:
+            raise BadInput(f"vectors of {dimension} numbers are not a concatenation of {self.layers} layers")
+        part = dimension // self.layers
         self._initialize_copies([slice(i * part, (i + 1) * part) for i in range(self.layers)], vocabulary)
 
     def forward(self, *vectors: Tensor, **numbers: Tensor) -> Loss:
-        expected, width = self.views[-1].stop, vectors[0].shape[1]
-        if width != expected:
-            raise BadInput(f"the vectors of {self.layers} layers have {expected} numbers; found {width}")
+        expected, dimension = self.views[-1].stop, vectors[0].shape[1]
+        if dimension != expected:
+            raise BadInput(f"the vectors of {self.layers} layers have {expected} numbers; found {dimension}")
         return super().forward(*vectors, **numbers)
 
 
@@ -158,9 +160,9 @@ class Weighted(Objective):
         for objective in self._all():
             objective.check(texts, numbers)
 
-    def initialize(self, width: int, vocabulary: int = 0) -> None:
+    def initialize(self, dimension: int, vocabulary: int = 0) -> None:
         for objective in self._all():
-            objective.initialize(width, vocabulary)
+            objective.initialize(dimension, vocabulary)
 
     def forward(self, *vectors: Tensor, **numbers: Tensor) -> Loss:
         losses = []

@@ -58,7 +58,7 @@ def training_record(job: TrainingJob, result: TrainResult, scores: Mapping[str, 
         "model": {
             "kind": model_kind(model),
             "fingerprint": model.fingerprint,
-            "max_length": model.tokenizer.max_length,
+            "max_length": model.tokenizer.max_seq_length,
             **training_strategy(model).record(model),
         },
         "data": [dict(one) for one in job.data],

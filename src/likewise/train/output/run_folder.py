@@ -97,7 +97,7 @@ def train_job(
     stop: Callable[[], bool] = lambda: False,
 ) -> TrainResult:
     """Train with live progress, if the settings want it."""
-    console = [ConsoleProgress()] if job.settings.progress else []
+    console = [ConsoleProgress()] if job.settings.show_progress_bar else []
     result = Trainer(
         model=job.model,
         data=job.sources,

@@ -21,7 +21,7 @@ def check_embedder_objective(embedder: TorchEmbedder, objective: Objective) -> N
     """Fit the objective to the embedder: create the objective's own weights, and refuse what does not fit."""
     if isinstance(objective, RerankerObjective):
         raise BadInput(f"{type(objective).__name__} is for a reranker, and this is an embedder; see OBJECTIVES")
-    objective.initialize(embedder_for_objective(objective, embedder).width, embedder.encoder.vocabulary)
+    objective.initialize(embedder_for_objective(objective, embedder).dimension, embedder.encoder.vocabulary)
 
 
 def embedder_backward(

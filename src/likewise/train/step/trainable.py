@@ -75,7 +75,7 @@ def join_gradients(model: Trainable, objectives: Sequence[Objective], processes:
 
 def _embedder_record(model: Any) -> dict[str, Any]:
     heads = [type(head).__name__ for head in model.heads.children()]
-    return {"width": model.width, "pooling": model.pooling.spec, "heads": heads, "only_likewise": model.only_here()}
+    return {"width": model.dimension, "pooling": model.pooling.spec, "heads": heads, "only_likewise": model.only_here()}
 
 
 def _reranker_output(model: Any) -> str:
@@ -107,7 +107,7 @@ TRAINING_STRATEGIES: dict[str, TrainingStrategy] = {
         embedder_step.embedder_backward,
         embedder_step.embedder_tokens,
         _embedder_record,
-        lambda model: f"{model.width} numbers",
+        lambda model: f"{model.dimension} numbers",
         lambda model, texts: model.pieces(texts),
     ),
     "cross-encoder": _reranker_strategy("CrossEncoder", reranker_step.cross_encoder_step, reads_all_pairs=False),
