@@ -1,5 +1,6 @@
 """The last setting or column that is accepted and the first that is refused, before training begins; exact messages."""
 
+import inspect
 import math
 import sys
 
@@ -286,7 +287,8 @@ def test_a_list_of_options_may_have_a_single_part_and_options_may_be_missing():
 
 
 def test_the_list_of_objectives_for_a_terminal_is_a_hundred_wide_unless_told():
-    assert objectives_text() == objectives_text(100) != objectives_text(101)
+    assert inspect.signature(objectives_text).parameters["width"].default == 100
+    assert objectives_text() == objectives_text(100) != objectives_text(99)
 
 
 SAME = {"sentence1": ["a", "b", "c"], "sentence2": ["a", "b", "c"]}

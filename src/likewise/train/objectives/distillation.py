@@ -22,7 +22,7 @@ class Distillation(Objective):
     With translations it makes a model multilingual (Reimers and Gurevych 2020): the student's vectors of the sentence
     and of each further column of texts learn the teacher's vector of the sentence; the loss is their mean.
 
-    If the teacher's vectors have another dimension, `teacher_dimension`, a linear map from the student's vectors to them
+    If the teacher's vectors have another dimension, `teacher_dimension`, a linear map from the student's to theirs
     is trained as well, and discarded after training.
     """
 
