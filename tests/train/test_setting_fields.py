@@ -143,7 +143,7 @@ def test_objectives_begin_with_the_settings_of_their_papers(table, expected):
                 **{"gradient_checkpointing": False, "max_tokens_per_step": None, "freeze": ()},
                 **{"lora_rank": 0, "lora_alpha": 16.0, "lora_layers": ("qkv", "out", "up", "down")},
                 **{"eval_steps": 0, "early_stopping_patience": 0, "save_steps": 500, "logging_steps": 1},
-                **{"tensorboard": False, "progress": True},
+                **{"tensorboard": False, "show_progress_bar": True},
             },
         ),
         (

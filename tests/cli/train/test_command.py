@@ -84,9 +84,9 @@ def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoin
 def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, monkeypatch):
     command = ["train", "tiny", *FLAGS, "--max-steps", "6"]
     assert main([*command, "-o", "whole"]) == 0
-    from likewise.train.output import console
+    from likewise.train.output import callbacks
 
-    shown = console.ConsoleProgress.__call__
+    shown = callbacks.ConsoleProgress.__call__
 
     def interrupt(self, state):
         shown(self, state)
@@ -94,7 +94,7 @@ def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, mo
             signal.raise_signal(signal.SIGTERM)
 
     with monkeypatch.context() as patch:
-        patch.setattr(console.ConsoleProgress, "__call__", interrupt)
+        patch.setattr(callbacks.ConsoleProgress, "__call__", interrupt)
         assert main([*command, "-o", "out"]) == 130
     assert "stopped after step 2" in capsys.readouterr().err
     assert main([*command, "-o", "out"]) == 0
