@@ -35,7 +35,7 @@ from likewise.encoders.shapes import BertShape
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import OBJECTIVES
-from likewise.train.output.log import TIMING_FIELDS, Log, read_log
+from likewise.train.output.callbacks import TIMING_FIELDS, Log, read_log
 from likewise.train.settings import TrainSettings
 from likewise.train.trainer import Trainer
 

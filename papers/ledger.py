@@ -61,7 +61,18 @@ class Ledger:
 
     def append(self, key: str, experiment: Experiment, result: ExperimentResult, seconds: float) -> Entry:
         """Add a finished experiment; it is on the disk when this returns."""
-        entry = _entry(key, experiment, result, seconds)
+        entry = {
+            "key": key,
+            **{name: getattr(experiment, name) for name in ("system", "backbone", "settings", "seed", "quick")},
+            "figures": {column: asdict(figure) for column, figure in result.figures.items()},
+            "notes": list(result.notes),
+            "run": None if result.run is None else dict(result.run),
+            "identity": dict(experiment.identity()),
+            "version": __version__,
+            "seconds": round(seconds, 1),
+            "machine": machine_description(torch.device("cpu")),
+            "finished": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        }
         line = (json.dumps(entry, ensure_ascii=False) + "\n").encode()
         with naming_full_disk(self.path), self.path.open("ab") as file:
             file.truncate(self._length)
@@ -76,25 +87,6 @@ class Ledger:
 def measured_figures(entry: Entry) -> dict[str, Measured]:
     """The figures of a line, by column."""
     return {column: Measured(**figure) for column, figure in entry["figures"].items()}
-
-
-def _entry(key: str, experiment: Experiment, result: ExperimentResult, seconds: float) -> dict[str, Any]:
-    return {
-        "key": key,
-        "system": experiment.system,
-        "backbone": experiment.backbone,
-        "settings": experiment.settings,
-        "seed": experiment.seed,
-        "quick": experiment.quick,
-        "figures": {column: asdict(figure) for column, figure in result.figures.items()},
-        "notes": list(result.notes),
-        "run": None if result.run is None else dict(result.run),
-        "identity": dict(experiment.identity()),
-        "version": __version__,
-        "seconds": round(seconds, 1),
-        "machine": machine_description(torch.device("cpu")),
-        "finished": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-    }
 
 
 def _read(path: Path) -> tuple[dict[str, Entry], int]:

@@ -54,29 +54,17 @@ class Effort:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One piece of work: a system's figures in some columns, with one seed; its result is a line of the ledger.
+    """One piece of work: a system's figures in some columns, with one seed; its result is a line of the ledger."""
 
-    Attributes:
-        system: the name of its row.
-        backbone: the model that it is, or that it starts from.
-        columns: of the table.
-        settings: in words, for the page.
-        seed: of training; None where nothing is random.
-        quick: whether less was computed than the table asks for.
-        seconds: a guess, from which the time left is estimated.
-        identity: what the result depends on: fingerprint, digests of the data, settings. May load the model.
-        compute: measures, in a folder of its own.
-    """
-
-    system: str
-    backbone: str
+    system: str  # the name of its row
+    backbone: str  # the model that it is, or that it starts from
     columns: tuple[str, ...]
-    settings: str
-    seed: int | None
-    quick: bool
-    seconds: float
-    identity: Callable[[], Mapping[str, Any]]
-    compute: Callable[[Path], "ExperimentResult"]
+    settings: str  # in words, for the page
+    seed: int | None  # of training; None if nothing is random
+    quick: bool  # whether less was computed than the table asks for
+    seconds: float  # a guess, from which the time left is estimated
+    identity: Callable[[], Mapping[str, Any]]  # what the result depends on; may load the model
+    compute: Callable[[Path], "ExperimentResult"]  # measures, in a folder of its own
 
 
 @dataclass(frozen=True)
@@ -102,52 +90,34 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class System:
-    """A row here: its name, how it is measured, the paper's row that it stands beside, and what sets it apart.
-
-    Attributes:
-        beside: the paper's row; None if it has none.
-        original: the backbone of that row; only with it are the figures comparable. None: they are with any.
-        differs: why they are not comparable whatever the backbone.
-        claim: what each of its figures bears out if it lies above 0 by its whole interval.
-    """
+    """A row here: its name, how it is measured, the paper's row that it stands beside, and what sets it apart."""
 
     name: str
     method: Method
     beside: str | None = None
-    original: str | None = None
-    differs: str = ""
-    claim: str = ""
-
-
-def no_row(run: Mapping[str, Any]) -> None:
-    """No finished training run is a row."""
+    original: str | None = None  # the backbone of that row; only with it are the figures comparable. None: with any
+    differs: str = ""  # why they are not comparable whatever the backbone
+    claim: str = ""  # what each of its figures bears out if it lies above 0 by its whole interval
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of a paper, and how it is measured here.
-
-    Attributes:
-        columns: their keys, with the heads that are printed.
-        measures: a column's task and the name of its score, the headline if None; empty where no task measures.
-        recorded: the paper's row that a finished training run stands beside; None for a run of no row here.
-        claims_on: recipes on whose runs the papers' claims are tested.
-        claims: columns that decide a claim by themselves: a figure above 0 by its whole interval bears it out.
-        mean: whether a last column is the plain mean of the others.
-    """
+    """A table of a paper, and how it is measured here."""
 
     name: str
     title: str
     citation: str
     protocol: str
-    columns: Mapping[str, str]
+    columns: Mapping[str, str]  # their keys, with the heads that are printed
     paper: tuple[PaperRow, ...]
     systems: tuple[System, ...]
-    measures: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
-    recorded: Callable[[Mapping[str, Any]], str | None] = no_row
-    claims_on: tuple[str, ...] = ()
-    claims: Mapping[str, str] = field(default_factory=dict)
-    mean: bool = False
+    measures: Mapping[str, tuple[str, str | None]] = field(
+        default_factory=dict
+    )  # a column's task, and its score's name
+    recorded: Callable[[Mapping[str, Any]], str | None] = lambda _: None  # the row that a finished run stands beside
+    claims_on: tuple[str, ...] = ()  # recipes on whose runs the papers' claims are tested
+    claims: Mapping[str, str] = field(default_factory=dict)  # that one figure above 0 by its whole interval bears out
+    mean: bool = False  # whether a last column is the plain mean of the others
     unit: str = "scores × 100"
 
     def experiments(self, effort: Effort) -> list[Experiment]:

@@ -38,14 +38,9 @@ def reproduce_tables(
     runs: Sequence[Path] = (),
     callback: Callable[[object], None] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Measure the tables and write each one's results (JSON), page (Markdown) and plot into the folder.
+    """Measure the tables and write each one's results (JSON), page (Markdown) and plot; the same folder resumes.
 
-    Args:
-        tables: of the registry.
-        effort: how much is computed.
-        folder: of the ledger and the pages; the same folder resumes.
-        runs: lists of finished training runs, whose runs become rows beside those that are trained here.
-        callback: called with the progress.
+    `runs` are lists of finished training runs, whose runs become rows beside those that are trained here.
     """
     lines = [line for path in runs for line in read_runs(path)]
     run = run_tables(tables, effort, folder, callback=callback)

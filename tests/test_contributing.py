@@ -84,7 +84,7 @@ OBJECTIVE = """
 import sys
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.train import DataSource, TrainSettings, parse_objective, read_rows, train
-from likewise.train.objectives.listing import objectives_text
+from likewise.train.objectives.registry import objectives_text
 embedder = TorchEmbedder.load(sys.argv[1], device="cpu")
 objective = parse_objective("alignment")
 pairs = {"anchor": ["the cat", "a dog", "the quick fox", "a hat"], "positive": ["a cat", "the dog", "a fox", "the hat"]}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Int
@@ -36,20 +36,11 @@ Measures = Mapping[str, tuple[str, str | None]]
 
 @dataclass(frozen=True)
 class ModelOnTasks:
-    """A model by its name, `{backbone}` or `{model}` in it standing for each local one, on the tasks of the columns.
-
-    Attributes:
-        model: its name, as `likewise evaluate` takes it.
-        columns: those that it has; all if empty.
-    """
+    """A model by its name, `{backbone}` or `{model}` in it standing for each local one, on the tasks of the columns."""
 
     model: str
-    columns: tuple[str, ...] = ()
-
-    @property
-    def data(self) -> tuple[str, ...]:
-        """Nothing is trained."""
-        return ()
+    columns: tuple[str, ...] = ()  # those that it has; all if empty
+    data: ClassVar[tuple[str, ...]] = ()  # nothing is trained
 
     def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
         """One for every model and column, the mean of all columns among them."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from likewise.data.datasets import read_dataset
 from likewise.errors import BadInput
@@ -14,16 +15,7 @@ from likewise.evaluate.statistics.significance import BootstrapSettings
 from likewise.evaluate.task import EvaluationSettings, Evidence
 
 from ..paper_table import MEAN, QUICK_ROWS, Effort, Experiment, ExperimentResult, PaperTable
-from .evaluated import (
-    RESAMPLES,
-    evaluation_identity,
-    local_names,
-    measures_of,
-    named,
-    opened,
-    percent,
-    sampled_dataset,
-)
+from .evaluated import RESAMPLES, evaluation_identity, local_names, measures_of, named, opened, percent, sampled_dataset
 
 
 @dataclass(frozen=True)
@@ -32,11 +24,7 @@ class PairedModels:
 
     first: str
     second: str
-
-    @property
-    def data(self) -> tuple[str, ...]:
-        """Nothing is trained."""
-        return ()
+    data: ClassVar[tuple[str, ...]] = ()  # nothing is trained
 
     def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
         """One for every model and column, the mean of all columns among them."""

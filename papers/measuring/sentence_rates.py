@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -19,8 +19,8 @@ from likewise.arrays.ragged import Ragged
 from likewise.data.datasets import read_dataset
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.evaluate.statistics.hypothesis_tests import over_seeds
-from likewise.model_names import load_named_embedder, load_torch_embedder
-from papers.baselines import infersent, small_transformer
+from likewise.model_names import load_torch_embedder
+from papers.baselines import infersent
 
 from ..paper_table import Effort, Experiment, ExperimentResult, Measured, PaperTable
 from .evaluated import files_identity, model_fingerprint
@@ -45,11 +45,7 @@ class SentenceRate:
     load: Callable[[str], Any]
     models: Callable[[Effort], tuple[str, ...]]
     padded: bool = False
-
-    @property
-    def data(self) -> tuple[str, ...]:
-        """Nothing is trained."""
-        return ()
+    data: ClassVar[tuple[str, ...]] = ()  # nothing is trained
 
     def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
         """One for every model."""
@@ -71,7 +67,7 @@ class SentenceRate:
 
     def _result(self, name: str, quick: bool, _: Path) -> ExperimentResult:
         texts = benchmark_sentences(QUICK_SENTENCES if quick else SENTENCES)
-        embedder, reference = self.load(name), random_infersent(WORDS)
+        embedder, reference = self.load(name), infersent(WORDS)
         works: dict[str, Callable[[], object]] = {REFERENCE: partial(encode_quietly, reference, texts)}
         works[ENCODE] = partial(encode_quietly, embedder, texts)
         if self.padded:
@@ -144,21 +140,6 @@ def encode_padded(embedder: TorchEmbedder, texts: Sequence[str], *, by_length: b
 def load_for_rates(name: str) -> TorchEmbedder:
     """An encoder in torch, fp32, on the CPU."""
     return load_torch_embedder(name, precision="fp32", device="cpu")
-
-
-def load_words(name: str) -> Any:
-    """A table of word vectors, by the fastest engine."""
-    return load_named_embedder(name, device="cpu")
-
-
-def random_infersent(name: str) -> TorchEmbedder:
-    """InferSent's architecture and size, with random weights: its speed does not depend on them."""
-    return infersent(name)
-
-
-def random_transformer(name: str) -> TorchEmbedder:
-    """The architecture of the Universal Sentence Encoder's larger model in kind, with random weights."""
-    return small_transformer(name)
 
 
 def _over_rounds(values: Sequence[float]) -> Measured:

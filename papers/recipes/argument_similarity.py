@@ -1,9 +1,9 @@
-"""Arguments: how alike two are, from others of their topic or of other topics (section 4.3; Misra et al. 2016).
+"""Argument similarity, with folds over all pairs or over topics (section 4.3; Misra et al. 2016).
 
-A model is trained for every fold and says what it makes of the pairs it has not seen; the folds' figures are the mean
-over topics. The paper's data, AFS, are read where they are at hand (`--data afs`); UKP ASPECT stands in for them. The
-paper tells no number of epochs: four, as for STS-B. What a fold said is kept, and not computed again. The model that is
-saved has learned from all pairs.
+One model is trained per fold and scores the pairs that it has not seen; figures are means over topics. `--data afs`
+reads the paper's data, AFS, if you have them; UKP ASPECT stands in for them. The paper does not state the number of
+epochs; this recipe trains four, as for STS-B. A fold's scores are stored and not computed again. The saved model is
+trained on all pairs.
 """
 
 import json
@@ -26,7 +26,7 @@ from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import rows_digest
 from likewise.train.objectives import Regression
-from likewise.train.output.console import ConsoleProgress
+from likewise.train.output.callbacks import ConsoleProgress
 from likewise.train.output.interrupt import stop_requested
 from likewise.train.settings import TrainSettings
 from likewise.train.trainer import Trainer
@@ -76,7 +76,6 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
 def _cosines_of_folds(
     args: Namespace, way: str, folds: Sequence[TrainTestSplit], rows: TrainingRows, settings: TrainSettings
 ) -> np.ndarray:
-    """Cosines of all pairs, each by the model of its fold."""
     cosines = np.full(len(rows), np.nan)
     for number, (train_rows, test_rows) in enumerate(folds):
         file = folder_of(f"argument-similarity-{args.data}", args) / "folds" / way / f"{number:03}.json"

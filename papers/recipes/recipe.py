@@ -31,8 +31,15 @@ from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import load_data
 from likewise.train.evaluators import SpearmanEvaluator
 from likewise.train.objectives import Objective
-from likewise.train.output.record import RECORD, append_result_line, data_description, training_record, write_record
-from likewise.train.output.run_folder import TrainingJob, finished_record, save_finished, train_in_folder
+from likewise.train.output.record import (
+    RECORD,
+    TrainingJob,
+    append_result_line,
+    data_description,
+    training_record,
+    write_record,
+)
+from likewise.train.output.run_folder import finished_record, save_finished, train_in_folder
 from likewise.train.settings import TrainSettings
 from likewise.train.step.trainable import Trainable
 from likewise.train.step_state import TrainResult
@@ -162,7 +169,7 @@ class Recipe:
         job = self._job(embedder, sources, settings)
         folder = self.folder or folder_of(self.name, self.args)
         scores = self._scores(embedder, self.name)
-        record = training_record(embedder, settings, TrainResult(seconds=seconds), job.description(), scores)
+        record = training_record(job, TrainResult(seconds=seconds), scores)
         if sources:
             embedder.save(folder)
             write_record(folder, record)
@@ -172,7 +179,6 @@ class Recipe:
         return record
 
     def _after(self, earlier: Mapping[str, Any]) -> "Recipe":
-        """This recipe as the second of two."""
         recipe = earlier["recipe"] or "training"
         rows, fingerprint = sum(one.get("rows") or 0 for one in earlier["data"]), earlier["model"]["fingerprint"][:8]
         return replace(
@@ -313,7 +319,6 @@ def named_shortly(name: str | Path) -> str:
 
 
 def _run_of(name: str) -> dict[str, Any]:
-    """The record of the finished run in the folder of this name, if there is one."""
     try:
         return read_object(locate(name) / RECORD)
     except ModelNotFound:

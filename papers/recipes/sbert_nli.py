@@ -28,10 +28,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 EVERY = {"eval_steps": 1000}  # steps; the authors evaluated on STS-B's development split as often, and kept the best
-OBJECTIVES = {
-    "classification": ("nli/train", Classification),
-    "contrastive": ("nli/triplets", Contrastive),
-}
+OBJECTIVES = {"classification": ("nli/train", Classification), "contrastive": ("nli/triplets", Contrastive)}
 
 
 def nli(args: Any, objective: str = "classification") -> DataSource:

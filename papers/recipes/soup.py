@@ -1,7 +1,7 @@
 """A model soup: the mean of the weights of several runs from one start (Wortsman et al. 2022, the uniform soup).
 
-The runs have other seeds, so that they read rows in another order; where a run is a part of a pass, other rows. What
-one of them learned by chance the others did not, and the mean has less of it, in one model that is no larger.
+The runs have different seeds, so they read the rows in different orders, and different rows if a run is shorter than a
+pass. The mean keeps less of what each run learned by chance, in a single model that is no larger.
 """
 
 from collections.abc import Mapping
@@ -12,15 +12,8 @@ from typing import Any
 from torch import Tensor
 
 from likewise.runtime.untrusted_files import read_object
-from likewise.train.output.record import RECORD
-from likewise.train.output.run_folder import (
-    TrainingJob,
-    finished_record,
-    finished_weights,
-    run_identity,
-    save_finished,
-    train_in_folder,
-)
+from likewise.train.output.record import RECORD, TrainingJob
+from likewise.train.output.run_folder import finished_record, finished_weights, save_finished, train_in_folder
 from likewise.train.step_state import TrainResult
 
 COUNT = "soup"
@@ -61,7 +54,7 @@ def soup_in_folder(folder: Path, job: TrainingJob, runs: int, *, resume: bool = 
 
 def has_fewer_runs(folder: Path, job: TrainingJob) -> bool:
     """Whether a soup of fewer such runs is finished in the folder, so that only the others are to be trained."""
-    before, now = read_object(folder / RECORD).get("identity", {}), run_identity(job)
+    before, now = read_object(folder / RECORD).get("identity", {}), job.run_identity()
     same = bool(before) and _without_count(before) == _without_count(now)
     return same and COUNT in before and before[COUNT] < now.get(COUNT, 0)
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..ledger import Entry, measured_figures
 from ..paper_table import MEAN, Effort, Experiment, Measured, PaperRow, PaperTable, System, data_reasons
 from ..recipes.recipe import KEYS
-from .claims import CheckedClaim, checked_claims, difference_text, holds
+from .claims import checked_claims, difference_text, holds
 from .run_lines import Line, distinct_runs, over_the_seeds
 from .verdict import over_runs, verdict
 
@@ -21,15 +21,7 @@ def summarized(
     missing: Sequence[tuple[str, str, str]] = (),
     runs: Sequence[Line] = (),
 ) -> dict[str, Any]:
-    """All that a table's page shows.
-
-    Args:
-        table: what is reproduced.
-        effort: how much was computed.
-        finished: its experiments with their lines of the ledger.
-        missing: system, backbone and reason of what could not be computed.
-        runs: lines of finished training runs from elsewhere; those that the table knows become rows.
-    """
+    """All that a table's page shows; `missing` has system, backbone and reason, `runs` lines of runs from elsewhere."""
     own = [entry["run"] for _, entry in finished if entry["run"] is not None]
     rows = [*_rows(table, finished), *_recorded_rows(table, runs)]
     return {
@@ -40,9 +32,12 @@ def summarized(
         "unit": table.unit,
         "quick": "all" if effort.quick else "training" if effort.quick_training else None,
         "columns": dict(table.columns) | ({MEAN: "avg"} if table.mean else {}),
-        "paper": [_paper_row(table, row) for row in table.paper],
+        "paper": [
+            {"system": row.system, "values": _paper_values(table, row), "spread": dict(row.spread)}
+            for row in table.paper
+        ],
         "rows": rows,
-        "claims": [_claim(one) for one in _claims(table, [*own, *runs])] + measured_claims(table, rows),
+        "claims": [*_trained_claims(table, [*own, *runs]), *measured_claims(table, rows)],
         "missing": [dict(zip(("system", "backbone", "why"), one, strict=True)) for one in missing],
         "made": _made(finished) | {"command": _command(table, effort, runs)},
     }
@@ -60,7 +55,7 @@ def _rows(table: PaperTable, finished: Finished) -> Iterator[dict[str, Any]]:
             {
                 "system": name,
                 "backbone": backbone,
-                "settings": _settings_text(settings, entries),
+                "settings": settings if (run := entries[0]["run"]) is None else run_text(run),
                 "seeds": len({entry["seed"] for entry in entries}),
                 "quick": any(entry["quick"] for entry in entries),
                 "seconds": round(sum(entry["seconds"] for entry in entries), 1),
@@ -77,12 +72,6 @@ def _by_seed(entries: Sequence[Entry]) -> list[dict[str, Measured]]:
     for entry in entries:
         figures.setdefault(entry["seed"], {}).update(measured_figures(entry))
     return list(figures.values())
-
-
-def _settings_text(flags: str, entries: Sequence[Entry]) -> str:
-    """A trained model's rows, steps and rate from its recipe's line; else the experiment's own words."""
-    run = entries[0]["run"]
-    return flags if run is None else run_text(run)
 
 
 def run_text(run: Line) -> str:
@@ -128,7 +117,6 @@ def _reasons(system: System, backbone: str, quick: bool) -> list[str]:
 
 
 def _recorded_rows(table: PaperTable, runs: Sequence[Line]) -> Iterator[dict[str, Any]]:
-    """Rows of training runs that are recorded elsewhere, for the table's recipes."""
     names = {KEYS.get(column, column): column for column in table.columns}
     systems = {system.name for system in table.systems}
     chosen = [line for line in distinct_runs(runs) if table.recorded(line) is not None]
@@ -159,22 +147,13 @@ def _paper_values(table: PaperTable, row: PaperRow) -> dict[str, float]:
     return values
 
 
-def _paper_row(table: PaperTable, row: PaperRow) -> dict[str, Any]:
-    return {"system": row.system, "values": _paper_values(table, row), "spread": dict(row.spread)}
-
-
-def _claims(table: PaperTable, runs: Sequence[Line]) -> list[CheckedClaim]:
-    return list(
-        checked_claims(over_the_seeds(distinct_runs([run for run in runs if run["recipe"] in table.claims_on])))
-    )
-
-
-def _claim(one: CheckedClaim) -> dict[str, Any]:
-    difference, found = one.verdict()
-    run = one.ours[0]
-    where = f"{run['backbone']}, {run['rows']:,} rows"
-    return {"claim": one.claim.statement, "on": where, "measure": one.claim.column, "seeds": len(one.figures),
-            "difference": difference, "holds": found}  # fmt: skip
+def _trained_claims(table: PaperTable, runs: Sequence[Line]) -> Iterator[dict[str, Any]]:
+    chosen = distinct_runs([run for run in runs if run["recipe"] in table.claims_on])
+    for one in checked_claims(over_the_seeds(chosen)):
+        difference, found = one.verdict()
+        where = f"{one.ours[0]['backbone']}, {one.ours[0]['rows']:,} rows"
+        yield {"claim": one.claim.statement, "on": where, "measure": one.claim.column, "seeds": len(one.figures),
+               "difference": difference, "holds": found}  # fmt: skip
 
 
 def measured_claims(table: PaperTable, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -5,13 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.data.splits import (
-    count_leaked,
-    folds,
-    topic_folds,
-    train_test_splits,
-    without_shared_sentences,
-)
+from likewise.data.splits import count_leaked, folds, topic_folds, train_test_splits, without_shared_sentences
 from likewise.errors import BadInput
 
 names = st.sampled_from("abcdefghijklmnopqrstuvwxyz")

@@ -42,7 +42,7 @@ def test_the_defaults_are_those_of_the_documentation():
 )
 def test_the_first_and_the_last_number_accepted(name, least, most):
     assert getattr(MiningSettings(**{name: least}), name) == least
-    with pytest.raises(BadInput, match=f"{name} is {least - 1}"):
+    with pytest.raises(BadInput, match=f"{name} is {least - 1}; expected a whole number, {least} or more"):
         MiningSettings(**{name: least - 1})
     if most is not None:
         assert getattr(MiningSettings(**{name: most}), name) == most

@@ -26,7 +26,7 @@ from likewise.module_registry import HEADS
 from likewise.pooling import OWN_POOLINGS, Dissection, Fusion, LayerMean, Reduce, Stack
 from likewise.reranker import PolyEncoder
 from likewise.runtime.atomic_files import target_folder
-from likewise.train.layers.multi_layer import multi_layer_embedder
+from likewise.train.step.embedder_step import multi_layer_embedder
 from tests.tiny import TEXTS, classifier_folder, model_folder, write
 
 WIDTH = 32

@@ -7,7 +7,6 @@ import numpy as np
 
 from likewise import Embedder
 from likewise.train.data.batch import Batch, TrainingRows
-from likewise.train.layers.multi_layer import multi_layer_embedder
 from likewise.train.objectives import (
     CONCATENATIONS,
     OBJECTIVES,
@@ -21,6 +20,7 @@ from likewise.train.objectives import (
     Weighted,
     parse_objective,
 )
+from likewise.train.step.embedder_step import multi_layer_embedder
 
 TEXTS = [
     *("a cat sleeps on the mat", "dogs bark", "the quick brown fox", "x", "1 2 3 and on", "a kitten naps, it naps"),

@@ -11,29 +11,26 @@ import numpy as np
 import pytest
 import torch
 
-from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train import teacher_outputs as teaching
-from likewise.train.data.batch import Batch, TrainingRows
+from likewise.train.data.batch import Batch, Stream, TrainingRows
 from likewise.train.data.examples import MIN_EXAMPLES, Examples, split_without_overlap
 from likewise.train.data.schedule import BatchSchedule, DataSource
-from likewise.train.data.stream import Stream
 from likewise.train.evaluators import AccuracyEvaluator, SpearmanEvaluator, final_scores, gold_labels, gold_scores
-from likewise.train.layers.multi_layer import embedder_for_objective, multi_layer_embedder
-from likewise.train.objectives import Contrastive, Distillation, Layerwise, Regression
-from likewise.train.optimization.freeze import parameters_of_parts
-from likewise.train.optimization.lora import LoraOptions, lora_adapters
-from likewise.train.optimization.optimizer import make_optimizer
+from likewise.train.objectives import Contrastive, Distillation, InputColumns, Layerwise, Regression
+from likewise.train.optimizer import make_optimizer
 from likewise.train.output import checkpoint, run_folder
 from likewise.train.output.interrupt import stop_requested
 from likewise.train.plan import Plan
 from likewise.train.run_state import BestModel, RunCheckpoints, RunState
 from likewise.train.setting_fields import from_settings
 from likewise.train.settings import TrainSettings
+from likewise.train.step.embedder_step import embedder_for_objective, multi_layer_embedder
 from likewise.train.step.memory import TokenBudget
 from likewise.train.step_state import StepState, TrainResult
+from likewise.train.trained_parts import lora_adapters, parameters_of_parts
 from likewise.train.trainer import Diverged
-from tests.train.run_trainer import run_trainer
+from tests.train.run_trainer import load, run_trainer, source
 
 
 def test_of_equal_scores_the_earlier_weights_are_kept_and_no_score_that_is_nan():
@@ -126,16 +123,22 @@ def test_a_single_block_is_frozen_by_its_number_and_a_range_by_both_ends(tiny):
 @pytest.mark.parametrize(("rank", "alpha"), [(-1, 1.0), (1, 0.0), (1, -1.0)])
 def test_a_rank_or_an_alpha_that_is_not_above_zero_is_refused(rank, alpha, tiny):
     told = f"lora_rank is {rank} and lora_alpha {alpha}; expected numbers above 0"
-    with pytest.raises(BadInput, match=told), lora_adapters(tiny, LoraOptions(rank, alpha, ("qkv",))):
+    with (
+        pytest.raises(BadInput, match=told),
+        lora_adapters(tiny, TrainSettings(lora_rank=rank, lora_alpha=alpha, lora_layers=("qkv",))),
+    ):
         pass
 
 
 def test_the_smallest_rank_and_alpha_are_accepted_and_some_layer_is_needed(own):
-    embedder = TorchEmbedder.load(own(), device="cpu")
-    with lora_adapters(embedder, LoraOptions(1, 1e-9, ("qkv",))):
+    embedder = load(own())
+    with lora_adapters(embedder, TrainSettings(lora_rank=1, lora_alpha=1e-9, lora_layers=("qkv",))):
         assert {p.shape[0] for n, p in embedder.named_parameters() if n.endswith("weight.0.a")} == {1}
     told = "lora_layers: no layers are given; the blocks of this model have down, out"
-    with pytest.raises(BadInput, match=told), lora_adapters(embedder, LoraOptions(1, 1.0, ())):
+    with (
+        pytest.raises(BadInput, match=told),
+        lora_adapters(embedder, TrainSettings(lora_rank=1, lora_alpha=1.0, lora_layers=())),
+    ):
         pass
 
 
@@ -206,28 +209,15 @@ def test_a_run_is_called_worse_only_where_its_best_score_is_below_that_before(be
 @pytest.mark.usefixtures("unchecked")
 def test_a_teachers_outputs_need_as_many_columns_of_texts_as_they_compare(monkeypatch):
     read = []
-
-    class Strategy:
-        def score(self, teacher, *columns_and_request):
-            read.append(columns_and_request[:-1])
-            return np.zeros(1)
-
-        def scores(self, teacher, columns, request):
-            read.append(tuple(columns))
-            return np.array([[5.0, 2.0]])
-
-        def vectors(self, teacher, column):
-            read.append((column,))
-            return np.zeros((1, 2))
-
-    monkeypatch.setattr(teaching, "_strategy", lambda teacher: Strategy())
+    for name in ("_similarities", "_vectors_of"):
+        monkeypatch.setattr(teaching, name, lambda teacher, columns, *_: read.append(columns) or np.array([[5.0, 2.0]]))
     texts = {name: [name] for name in ("a", "b", "c", "d")}
     for name, least, most in (("score", 2, 2), ("margin", 3, 3), ("scores", 2, 4), ("teacher", 1, 1)):
         fewer = dict(list(texts.items())[: least - 1])
         with pytest.raises(BadInput, match=f"there are {least - 1} columns of texts .*; expected {least} or more"):
             teaching.TEACHER_OUTPUTS[name](None, fewer, teaching.TeacherRequest())
         found = teaching.TEACHER_OUTPUTS[name](None, texts, teaching.TeacherRequest())
-        assert read.pop() == tuple(list(texts.values())[:most])
+        assert read.pop() == (["a"] if name == "teacher" else list(texts.values())[:most])
         assert name != "margin" or found.tolist() == [3.0]
 
 
@@ -244,14 +234,9 @@ def test_only_halves_of_surrogate_pairs_cannot_be_stored(text, stored, tmp_path)
 
 def test_a_step_and_a_result_say_nothing_that_is_not_known():
     state, result = StepState(step=0, max_steps=3), TrainResult()
-    assert (state.epoch, state.rows, state.tokens, state.seconds, state.scores, state.best_score) == (
-        0,
-        0,
-        0,
-        0,
-        {},
-        None,
-    )
+    told = (state.epoch, state.rows, state.tokens, state.seconds, state.scores, state.best_score)
+    assert told == (0, 0, 0, 0, {}, None)
+    assert InputColumns(("a",)) == InputColumns(("a",), False, (), (), (), (), False, False, None, 1, 1)
     assert all(math.isnan(value) for value in (state.loss, state.learning_rate, state.gradient_norm))
     assert vars(result) == {
         **{"steps": 0, "seconds": 0, "initial_scores": {}, "best_score": None, "best_step": None},
@@ -377,11 +362,11 @@ def test_of_a_gradient_that_is_not_finite_the_last_batch_is_kept_where_there_is_
         "sentence2": ["b", "y", "the", "rain"],
         "score": [0, 1, 0.5, 0.25],
     }
-    data = [DataSource(TrainingRows.of(columns, objective), objective)]
+    data = [source(objective, columns=columns)]
     folder = tmp_path / "run" if kept else None
     told = r"the norm of the gradient of step 1 is nan" + (r"; its last batch is in .*\. Try" if kept else r"\. Try")
     with pytest.raises(Diverged, match=told):
-        run_trainer(TorchEmbedder.load(own(), device="cpu"), data, settings, checkpoint_folder=folder)
+        run_trainer(load(own()), data, settings, checkpoint_folder=folder)
     if kept:
         _, last = (batch for _, batch in BatchSchedule(data, 2, 0).batches(0, 2))
         written = json.loads((folder / "diverged-step-1.json").read_text())
@@ -422,16 +407,17 @@ def test_final_scores_are_those_of_the_evaluator_as_far_as_there_is_one():
     assert name == "x spearman" and found["n"] == 4 and found["low"] <= found["value"] == pytest.approx(0.8)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("quiet", [False, True])
-def test_a_wish_to_stop_is_confirmed_unless_another_process_does_so(quiet, capsys):
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def test_a_wish_to_stop_is_confirmed_unless_another_process_does_so(quiet, number, capsys):
+    before = signal.signal(number, signal.default_int_handler)
     try:
         with stop_requested(quiet) as stop:
             assert not stop()
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
             assert stop()
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
     shown = capsys.readouterr().err
     assert shown == (
         "" if quiet else "\nlikewise: stopping after this step, with a checkpoint; a second signal stops at once\n"

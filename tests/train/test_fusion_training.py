@@ -36,6 +36,7 @@ from likewise.train.layers.fusion_training import (
 )
 from likewise.train.objectives import contrastive, cosent
 from tests.cli.models.pairs import examples_of
+from tests.train.run_trainer import load
 
 WIDTH, DEPTH = 16, 3
 QUICK = FusionSettings(regularization=(1.0,), epochs=3, batch_size=64)
@@ -95,7 +96,7 @@ def test_untrained_it_is_plain_pooling(tmp_path, reduce):
 def test_a_saved_fusion_loads_with_equal_vectors_and_fingerprint(embedder, tmp_path, first):
     built = fused_embedder(embedder, jolted(Fusion(Stack(Reduce.parse("mean"), first, DEPTH), WIDTH)))
     built.save(tmp_path / "saved")
-    loaded = TorchEmbedder.load(tmp_path / "saved", device="cpu")
+    loaded = load(tmp_path / "saved")
     np.testing.assert_array_equal(loaded.encode(sentences(20)), built.encode(sentences(20)))
     assert loaded.fingerprint == built.fingerprint != embedder.fingerprint
     rows = [row["type"] for row in json.loads((tmp_path / "saved/modules.json").read_text())]
@@ -129,30 +130,6 @@ def test_a_fusion_without_its_weights_is_a_bad_model(embedder, tmp_path):
     for engine in ("torch", "numpy"):
         with pytest.raises(BadModel, match=r"1_Pooling holds no model\.safetensors"):
             Embedder.load(tmp_path / "saved", engine=engine)
-
-
-def test_cosent_is_its_formula():
-    u, v = torch.randn(2, 7, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    scores = torch.tensor([0, 1, 1, 2, 0.5, 3, 0], dtype=torch.float64)
-    cos = torch.nn.functional.cosine_similarity(u, v)
-    terms = [torch.exp(20 * (cos[j] - cos[i])) for i in range(7) for j in range(7) if scores[i] > scores[j]]
-    torch.testing.assert_close(cosent(u, v, scores), torch.log(1 + sum(terms)))
-    assert cosent(u, v, torch.ones(7)).item() == 0
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_contrast_leaves_out_what_is_no_wrong_answer():
-    a, p, n = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    names = torch.tensor([[0, 1, 2], [0, 3, 4], [5, 1, 6], [7, 8, 0]])
-    candidates = [1, 3, 1, 8, 2, 4, 6, 0]
-    unit = torch.nn.functional.normalize(torch.cat([p, n]), dim=1)
-    likeness = 20 * torch.nn.functional.normalize(a, dim=1) @ unit.T
-    losses = []
-    for i, (anchor, positive, _) in enumerate(names.tolist()):
-        wrong = [j for j, text in enumerate(candidates)
-                 if j != i and text not in (positive, anchor) and not (j < 4 and names[j, 0] == anchor)]  # fmt: skip
-        losses.append(torch.logsumexp(likeness[i, [i, *wrong]], 0) - likeness[i, i])
-    torch.testing.assert_close(contrastive(a, [p, n], names), torch.stack(losses).mean())
 
 
 @pytest.mark.parametrize("texts", [400, 40])
@@ -489,11 +466,6 @@ def test_a_bad_file_is_named_and_what_is_wrong_with_it(tmp_path, name, content, 
     (tmp_path / name).write_text(content)
     with pytest.raises(BadInput, match=message):
         examples_of(tmp_path / name)
-
-
-def test_too_few_pairs_are_refused():
-    with pytest.raises(BadInput, match="at least 20"):
-        split_without_overlap(labelled(10)[1], 0.2, 0)
 
 
 def test_what_cannot_be_fused_or_read_is_refused(embedder, tmp_path):

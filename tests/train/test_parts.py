@@ -5,18 +5,14 @@ import math
 import pytest
 import torch
 
-from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
-from likewise.train.data.batch import TrainingRows
-from likewise.train.data.schedule import DataSource
+from likewise.train import optimizer
 from likewise.train.objectives import Classification, Contrastive
-from likewise.train.optimization import optimizer
-from likewise.train.optimization.freeze import parameters_of_parts, prepared_for_training
-from likewise.train.optimization.lora import LowRank
 from likewise.train.settings import TrainSettings
 from likewise.train.step.embedder_step import embedder_backward
-from tests.train.columns import batch_for, columns_for
-from tests.train.run_trainer import run_trainer
+from likewise.train.trained_parts import LowRank, parameters_of_parts, prepared_for_training
+from tests.train.columns import batch_for
+from tests.train.run_trainer import load, run_trainer, source, weights_of
 
 FAST = {"learning_rate": 1e-2}
 FAMILIES = ["bert", "mpnet", "albert", "modernbert"]
@@ -24,11 +20,7 @@ FAMILIES = ["bert", "mpnet", "albert", "modernbert"]
 
 def _course(objective=None):
     objective = objective or Contrastive()
-    return [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)]
-
-
-def _weights(embedder):
-    return {name: tensor.clone() for name, tensor in embedder.state_dict().items()}
+    return [source(objective)]
 
 
 def _changed(before, after):
@@ -38,7 +30,7 @@ def _changed(before, after):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
-    embedder, objective = TorchEmbedder.load(own(family), device="cpu").double(), Contrastive().double()
+    embedder, objective = load(own(family)).double(), Contrastive().double()
     batch = batch_for(objective)
     results = []
     for checkpointing in (False, True):
@@ -55,7 +47,7 @@ def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
 
 
 def test_layers_computed_twice_are_computed_twice(own):
-    embedder, objective, calls = TorchEmbedder.load(own(), device="cpu"), Contrastive(), []
+    embedder, objective, calls = load(own()), Contrastive(), []
     embedder.encoder.blocks[0].register_forward_pre_hook(lambda *_: calls.append(1))
     with prepared_for_training(embedder, TrainSettings(gradient_checkpointing=True)):
         embedder_backward(embedder, objective, batch_for(objective))
@@ -64,14 +56,14 @@ def test_layers_computed_twice_are_computed_twice(own):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
-    embedder = TorchEmbedder.load(own(family), device="cpu")
-    before = _weights(embedder)
+    embedder = load(own(family))
+    before = weights_of(embedder)
     held = {id(p) for p in parameters_of_parts(embedder, ["embeddings", "blocks:0-1"])}
     stay = {name for name, p in embedder.named_parameters() if id(p) in held}
     run_trainer(
         embedder, _course(), TrainSettings(max_steps=3, batch_size=8, **FAST, freeze=("embeddings", "blocks:0-1"))
     )
-    moved = _changed(before, _weights(embedder))
+    moved = _changed(before, weights_of(embedder))
     assert stay and not moved & stay
     assert {n for n in before if n.startswith("encoder.blocks.2") and "qkv.weight" in n} <= moved | stay
     assert all(p.requires_grad for p in embedder.parameters())
@@ -88,16 +80,16 @@ def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
 )
 def test_what_cannot_be_frozen_is_reported(names, message, own):
     with pytest.raises(BadInput, match=message):
-        run_trainer(TorchEmbedder.load(own(), device="cpu"), _course(), TrainSettings(max_steps=1, freeze=names))
+        run_trainer(load(own()), _course(), TrainSettings(max_steps=1, freeze=names))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
-    embedder = TorchEmbedder.load(own(family), device="cpu")
-    before, names = _weights(embedder), [name for name, _ in embedder.named_parameters()]
+    embedder = load(own(family))
+    before, names = weights_of(embedder), [name for name, _ in embedder.named_parameters()]
     run = TrainSettings(max_steps=4, batch_size=8, **FAST, lora_rank=2, lora_layers=("qkv", "down"))
     out = run_trainer(embedder, _course(), run)
-    after = _weights(embedder)
+    after = weights_of(embedder)
     moved = _changed(before, after)
     assert moved and all(name.split(".")[-2] in ("qkv", "down") and name.endswith("weight") for name in moved)
     for name in moved:
@@ -105,17 +97,17 @@ def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
     assert [name for name, _ in embedder.named_parameters()] == names
     assert 0 < out.trained_parameters < out.parameters
     embedder.save(tmp_path / "saved")
-    loaded = TorchEmbedder.load(tmp_path / "saved", device="cpu")
-    assert not _changed(after, _weights(loaded))
+    loaded = load(tmp_path / "saved")
+    assert not _changed(after, weights_of(loaded))
     assert (loaded.encode(["a cat"]) == embedder.encode(["a cat"])).all()
 
 
 def test_the_checkpoint_of_low_rank_changes_is_small_and_goes_on_bit_for_bit(own, tmp_path):
     folder = own()
     run = TrainSettings(max_steps=6, batch_size=8, **FAST, lora_rank=2, save_steps=2)
-    whole = TorchEmbedder.load(folder, device="cpu")
+    whole = load(folder)
     run_trainer(whole, _course(), run, evaluator=lambda e: {"x": float(e.encode(["a"]).sum())})
-    embedder, requested = TorchEmbedder.load(folder, device="cpu"), iter([False, False, True])
+    embedder, requested = load(folder), iter([False, False, True])
     reported = run_trainer(
         embedder,
         _course(),
@@ -127,31 +119,31 @@ def test_the_checkpoint_of_low_rank_changes_is_small_and_goes_on_bit_for_bit(own
     assert reported.interrupted and reported.steps == 3
     kept = tmp_path / "c/step-00000003/model.safetensors"
     assert kept.stat().st_size < (folder / "model.safetensors").stat().st_size / 2
-    again = TorchEmbedder.load(folder, device="cpu")
+    again = load(folder)
     run_trainer(
         again, _course(), run, checkpoint_folder=tmp_path / "c", evaluator=lambda e: {"x": float(e.encode(["a"]).sum())}
     )
-    assert not _changed(_weights(whole), _weights(again))
+    assert not _changed(weights_of(whole), weights_of(again))
 
 
 def test_after_an_error_a_low_rank_run_leaves_the_weights_as_they_were(own):
-    embedder = TorchEmbedder.load(own(), device="cpu")
-    before = _weights(embedder)
+    embedder = load(own())
+    before = weights_of(embedder)
 
     def fail(moment):
         raise RuntimeError("as asked")
 
     with pytest.raises(RuntimeError, match="as asked"):
         run_trainer(embedder, _course(), TrainSettings(max_steps=2, batch_size=8, lora_rank=2), callbacks=[fail])
-    assert not _changed(before, _weights(embedder))
+    assert not _changed(before, weights_of(embedder))
 
 
 def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(own):
-    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Classification(2)
-    before = _weights(embedder)
+    embedder, objective = load(own()), Classification(2)
+    before = weights_of(embedder)
     run = TrainSettings(max_steps=3, batch_size=8, **FAST, lora_rank=2, freeze=("blocks:0-1",))
     run_trainer(embedder, _course(objective), run)
-    assert {name.split(".")[2] for name in _changed(before, _weights(embedder))} == {"2"}
+    assert {name.split(".")[2] for name in _changed(before, weights_of(embedder))} == {"2"}
     assert all(p.grad is not None for p in objective.parameters())
 
 
@@ -164,11 +156,11 @@ def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(
 )
 def test_low_rank_changes_that_make_no_sense_are_reported(how, message, own):
     with pytest.raises(BadInput, match=message):
-        run_trainer(TorchEmbedder.load(own(), device="cpu"), _course(), TrainSettings(max_steps=1, **how))
+        run_trainer(load(own()), _course(), TrainSettings(max_steps=1, **how))
 
 
 def test_each_block_has_its_rate_by_depth(own):
-    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Contrastive(learn_temperature=True)
+    embedder, objective = load(own()), Contrastive(learn_temperature=True)
     built = optimizer.make_optimizer(
         embedder, [objective], TrainSettings(learning_rate=1.0, layer_lr_decay=0.5, objective_learning_rate=7.0)
     )
@@ -182,7 +174,7 @@ def test_each_block_has_its_rate_by_depth(own):
 
 
 def test_neither_biases_nor_norms_decay(own):
-    built = optimizer.make_optimizer(TorchEmbedder.load(own(), device="cpu"), [], TrainSettings(weight_decay=0.5))
+    built = optimizer.make_optimizer(load(own()), [], TrainSettings(weight_decay=0.5))
     assert all(
         group["weight_decay"] == (0.5 if p.ndim > 1 else 0) for group in built.param_groups for p in group["params"]
     )
@@ -250,7 +242,7 @@ def test_the_optimizer_has_the_settings_of_the_run(correction, own):
     run = TrainSettings(
         **{"learning_rate": 0.3, "adam_betas": (0.7, 0.8), "adam_epsilon": 1e-3, "adam_bias_correction": correction}
     )
-    embedder = TorchEmbedder.load(own(), device="cpu")
+    embedder = load(own())
     built = optimizer.make_optimizer(embedder, [Contrastive(learn_temperature=True)], run)
     assert type(built) is (torch.optim.AdamW if correction else optimizer.AdamWithoutCorrection)
     assert (built.defaults["lr"], built.defaults["betas"], built.defaults["eps"]) == (0.3, (0.7, 0.8), 1e-3)

@@ -1,4 +1,4 @@
-"""likewise.train.train from Python: the same run, and the same finished folder, as likewise train."""
+"""`train` in Python does as the command does; evaluators and what they are loaded from."""
 
 import json
 
@@ -9,11 +9,14 @@ from likewise.cli import main
 from likewise.data.column_names import ColumnNames
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
+from likewise.evaluate import EvaluationSettings, data_task
+from likewise.reranker import Reranker
 from likewise.runtime.writer_lock import WriterLock
 from likewise.train import TrainSettings, load_data, train
-from likewise.train.evaluators import load_evaluator
-from likewise.train.output.log import TIMING_FIELDS, read_log
+from likewise.train.evaluators import RetrievalEvaluator, SpearmanEvaluator, load_evaluator
+from likewise.train.output.callbacks import TIMING_FIELDS, read_log
 from likewise.train.run import training_job
+from tests.train.run_trainer import load
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
 COLUMNS = {"sentence1": "question", "sentence2": "answer", "score": "likeness/5"}
@@ -94,14 +97,14 @@ def test_a_folder_that_another_run_is_trained_into_is_refused(place):
 
 def test_a_finished_run_gives_the_model_its_weights(place):
     data = load_data("pairs.csv", "cosent", COLUMNS)
-    first, second = (TorchEmbedder.load("tiny", precision="fp32", device="cpu") for _ in range(2))
+    first, second = (load("tiny", precision="fp32") for _ in range(2))
     done = train(first, data, _settings(show_progress_bar=False), output="out")
     again = train(second, data, _settings(show_progress_bar=False), output="out")
     assert again == done and (first.encode(["a cat"]) == second.encode(["a cat"])).all()
 
 
 def test_without_an_output_the_model_is_trained_in_place_and_progress_can_be_silent(place, capsys):
-    embedder = TorchEmbedder.load("tiny", precision="fp32", device="cpu")
+    embedder = load("tiny", precision="fp32")
     before = embedder.encode(["a cat"])
     seen = []
     data = load_data("pairs.csv", "cosent", COLUMNS)
@@ -169,3 +172,47 @@ def test_labels_to_evaluate_on_are_whole_numbers_however_they_are_written(place)
     (place / "dev.jsonl").write_text('{"sentence1": "a", "sentence2": null, "score": 1}\n' * 2)
     with pytest.raises(BadInput, match="row 0: sentence2 is None; expected a text"):
         load_evaluator("dev.jsonl")
+
+
+ANCHORS = ["a cat", "two dogs", "rain", "a cat", "the sun", "snow on a road", "an owl"]
+POSITIVES = ["the cat", "dogs", "it rains", "a kitten", "light", "cold and wet", "it rains"]
+
+
+def test_the_figure_is_that_of_likewise_evaluate(tiny):
+    columns = {"anchor": ANCHORS, "positive": POSITIVES}
+    expected = data_task(columns).run(tiny.encode, {}.__getitem__, EvaluationSettings()).headline.value
+    assert RetrievalEvaluator(columns, "faq")(tiny) == {"faq mrr@10": pytest.approx(expected)}
+    (final,) = RetrievalEvaluator(columns).final_scores(tiny).values()
+    assert final["value"] == pytest.approx(expected) and final["n"] == 6
+    assert final["low"] < expected < final["high"]
+
+
+def test_negatives_are_among_the_documents(tiny):
+    hard = {"anchor": ANCHORS, "positive": POSITIVES, "negative_1": [f"{text}!" for text in ANCHORS]}
+    assert RetrievalEvaluator(hard).reciprocal_ranks(tiny).mean() < 1
+    copies = {**hard, "positive": ANCHORS}
+    assert RetrievalEvaluator(copies).reciprocal_ranks(tiny).tolist() == [1.0] * 6
+
+
+@pytest.mark.parametrize("names", [{"columns": ColumnNames({"anchor": "q", "positive": "a"})}, {}])
+def test_a_file_of_questions_and_answers_is_read(tmp_path, names):
+    path = tmp_path / "faq.csv"
+    header = "q,a" if names else "anchor,positive"
+    path.write_text(f"{header}\n" + "".join(f"{a},{b}\n" for a, b in zip(ANCHORS, POSITIVES, strict=True)))
+    evaluator = load_evaluator(path, **names)
+    assert isinstance(evaluator, RetrievalEvaluator) and evaluator.columns["positive"] == POSITIVES
+    renamed = ColumnNames({"anchor": "q", "positive": "a"})
+    training = load_evaluator(path, training_columns=renamed, labels=0)
+    assert training.columns == evaluator.columns
+
+
+def test_pairs_with_a_score_are_compared_with_it(tmp_path):
+    (tmp_path / "dev.csv").write_text("sentence1,sentence2,score,anchor,positive\na,b,1,a,b\nc,d,2,c,d\n")
+    assert isinstance(load_evaluator(tmp_path / "dev.csv"), SpearmanEvaluator)
+
+
+def test_what_cannot_be_evaluated_is_refused(tiny):
+    with pytest.raises(BadInput, match="all positives are the same text"):
+        RetrievalEvaluator({"anchor": ["a", "b"], "positive": ["c", "c"]})
+    with pytest.raises(BadInput, match="which evaluate embedders; the model is a CrossEncoder"):
+        RetrievalEvaluator({"anchor": ANCHORS, "positive": POSITIVES})(Reranker.start(tiny))

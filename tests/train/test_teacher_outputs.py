@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from likewise import Embedder, Reranker
-from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.reranker import PolyEncoder
 from likewise.train import teacher_outputs as module
@@ -23,7 +22,7 @@ from likewise.train.objectives import (
 from likewise.train.settings import TrainSettings
 from likewise.train.teacher_outputs import TEACHER_OUTPUTS, TeacherRequest, teacher_outputs
 from tests.train.columns import TEXTS
-from tests.train.run_trainer import run_trainer
+from tests.train.run_trainer import load, run_trainer
 
 TRIPLES = {"anchor": TEXTS[:6], "positive": TEXTS[3:9], "negative": TEXTS[6:12]}
 PAIRS = {"sentence1": TEXTS[:6], "sentence2": TEXTS[6:12]}
@@ -161,7 +160,7 @@ def test_a_similarity_or_a_label_that_is_not_there_is_refused(teachers):
 
 
 def test_a_student_comes_to_say_what_its_teacher_says(teachers, own):
-    objective, student = MarginMSE("cosine"), TorchEmbedder.load(own(), device="cpu")
+    objective, student = MarginMSE("cosine"), load(own())
     generator = np.random.default_rng(0)
     words = ["cat", "dog", "rain", "mat", "fox", "words"]
     drawn = {name: generator.choice(words, 24).tolist() for name in TRIPLES}

@@ -1,22 +1,31 @@
-"""The training loop: what is learned, what is kept, and that a stopped run goes on as if it had not stopped."""
+"""The training loop: what is learned and kept, its options, and that a stopped run goes on as if it had not stopped."""
 
 import json
-from pathlib import Path
+import resource
+import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from likewise.encoders import torch_internals
-from likewise.engines.torch.torch_embedder import TorchEmbedder
+from likewise.encoders.layers import without_dropout
 from likewise.errors import BadInput
+from likewise.model_files import atomic_folder
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import BatchSchedule, DataSource
 from likewise.train.objectives import OBJECTIVES, Classification, Contrastive, Regression
+from likewise.train.optimizer import EMA
+from likewise.train.output import checkpoint as checkpoints
+from likewise.train.output.interrupt import stop_requested
+from likewise.train.plan import ABOVE_ZERO, FRACTIONS, NOT_NEGATIVE, Plan, check_ranges
 from likewise.train.settings import TrainSettings
 from likewise.train.trainer import SLOW_BF16, Diverged
+from tests.runtime.test_temporary_files import left_by
 from tests.train.columns import EVERY, columns_for, model_for
-from tests.train.run_trainer import run_trainer
+from tests.train.run_trainer import load, run_trainer, source, weights_of
 
 FAST = {"learning_rate": 1e-3}
 
@@ -25,10 +34,6 @@ def _courses(name="contrastive", rows=24):
     torch.manual_seed(0)
     objective = EVERY[name]()
     return [DataSource(TrainingRows.of(columns_for(objective, rows), objective), objective, name)]
-
-
-def _weights(embedder):
-    return {name: tensor.clone() for name, tensor in embedder.state_dict().items()}
 
 
 def _equal(a, b):
@@ -42,7 +47,7 @@ def test_training_lowers_the_loss(name, own):
     losses = []
     run = TrainSettings(epochs=12, batch_size=8, **FAST)
     courses = _courses(name)
-    embedder = model_for(courses[0].objective, TorchEmbedder.load(own(), device="cpu"))
+    embedder = model_for(courses[0].objective, load(own()))
     run_trainer(embedder, courses, run, callbacks=[lambda m: losses.append(m.loss)])
     assert sum(losses[-6:]) < sum(losses[:6])
 
@@ -57,7 +62,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, st
     def measure(embedder):
         return {"spread": float(embedder.encode(["a", "dogs bark"]).std())}
 
-    whole = TorchEmbedder.load(folder, device="cpu")
+    whole = load(folder)
     expected = run_trainer(whole, _courses(name), run, evaluator=measure)
 
     class Stop(Exception):
@@ -69,16 +74,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, st
 
     place = tmp_path / "run"
     with pytest.raises(Stop):
-        run_trainer(
-            TorchEmbedder.load(folder, device="cpu"),
-            _courses(name),
-            run,
-            checkpoint_folder=place,
-            evaluator=measure,
-            callbacks=[stop],
-        )
+        run_trainer(load(folder), _courses(name), run, checkpoint_folder=place, evaluator=measure, callbacks=[stop])
     torch.manual_seed(99)
-    resumed, steps = TorchEmbedder.load(folder, device="cpu"), []
+    resumed, steps = load(folder), []
     found = run_trainer(
         resumed,
         _courses(name),
@@ -88,13 +86,13 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, st
         callbacks=[lambda m: steps.append(m.step)],
     )
     assert next(step for step in steps if step) == (stopped_at - 1) // 2 * 2 + 1  # reported before it is saved
-    assert _equal(_weights(resumed), _weights(whole))
+    assert _equal(weights_of(resumed), weights_of(whole))
     assert (found.best_score, found.best_step) == (expected.best_score, expected.best_step)
     assert found.initial_scores == expected.initial_scores
 
 
 def test_a_checkpoint_of_another_run_is_refused_and_stays(own, tmp_path):
-    embedder, place = TorchEmbedder.load(own(), device="cpu"), tmp_path / "run"
+    embedder, place = load(own()), tmp_path / "run"
     run_trainer(embedder, _courses(), TrainSettings(max_steps=2, batch_size=8), checkpoint_folder=place)
     before = sorted(place.rglob("*"))
     with pytest.raises(BadInput, match="another run: run.batch_size was 8 and is 4"):
@@ -103,24 +101,22 @@ def test_a_checkpoint_of_another_run_is_refused_and_stays(own, tmp_path):
 
 
 def test_the_best_model_by_the_measure_is_what_remains(own):
-    embedder, seen = TorchEmbedder.load(own(), device="cpu"), []
+    embedder, seen = load(own()), []
 
     def measure(embedder):
-        seen.append(_weights(embedder))
+        seen.append(weights_of(embedder))
         return {"made up": [9.0, 3.0, 5.0, 4.0][len(seen) - 1]}
 
     found = run_trainer(embedder, _courses(), TrainSettings(epochs=3, batch_size=8, **FAST), evaluator=measure)
     assert found.initial_scores == {"made up": 9.0}  # of the model before training, which is never taken for the best
     assert found.best_score == 5.0 and found.best_step == 6
-    assert _equal(_weights(embedder), seen[2])
+    assert _equal(weights_of(embedder), seen[2])
 
 
 def test_training_stops_when_nothing_gets_better(own):
     scores = iter([9.0, 3.0, 2.0, 1.0, 0.0])
     run = TrainSettings(epochs=9, batch_size=8, early_stopping_patience=2)
-    found = run_trainer(
-        TorchEmbedder.load(own(), device="cpu"), _courses(), run, evaluator=lambda _: {"x": next(scores)}
-    )
+    found = run_trainer(load(own()), _courses(), run, evaluator=lambda _: {"x": next(scores)})
     assert found.stopped_early and found.steps == 9 and found.best_score == 3.0
 
 
@@ -137,39 +133,10 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(
     courses = [DataSource(TrainingRows.of(columns_for(Regression(), 24), objective), objective)]
     with pytest.raises(Diverged, match="step 4"):
         run_trainer(
-            TorchEmbedder.load(own(), device="cpu"),
-            courses,
-            TrainSettings(epochs=2, batch_size=8, save_steps=1),
-            checkpoint_folder=tmp_path / "r",
+            load(own()), courses, TrainSettings(epochs=2, batch_size=8, save_steps=1), checkpoint_folder=tmp_path / "r"
         )
     assert [p.name for p in (tmp_path / "r").glob("step-*")] == ["step-00000003"]
     assert len(json.loads((tmp_path / "r/diverged-step-4.json").read_text())["texts"]) == 2
-
-
-def test_every_row_comes_once_in_an_epoch_and_the_order_is_that_of_the_seed():
-    objective = Regression()
-    rows = TrainingRows.of({"a": [f"a{i}" for i in range(12)], "b": ["b"] * 12, "score": [0.5] * 12}, objective)
-
-    def read(seed, begin=0):
-        batches = BatchSchedule([DataSource(rows, objective)], 4, seed).batches(begin, 6)
-        return [batch.texts[0] for _, batch in batches]
-
-    first = read(0)
-    assert sorted(sum(first[:3], ())) == sorted(sum(first[3:], ())) == sorted(rows.texts["sentence1"])
-    assert first[:3] != first[3:] and read(0) == first and read(1) != first and read(0, 4) == first[4:]
-
-
-@pytest.mark.parametrize("mix", ["proportional", "round-robin"])
-def test_several_data_sets_are_mixed_by_seed_and_step(mix):
-    objective = Regression()
-    courses = [
-        DataSource(TrainingRows.of({"a": [name] * n, "b": ["b"] * n, "score": [0.5] * n}, objective), objective, name)
-        for name, n in [("small", 8), ("large", 24)]
-    ]
-    names = [course.name for course, _ in BatchSchedule(courses, 4, 0, mix).batches(0, 400)]
-    assert names[5:] == [course.name for course, _ in BatchSchedule(courses, 4, 0, mix).batches(5, 400)]
-    share = names.count("small") / 400
-    assert share == 0.5 if mix == "round-robin" else 0.2 < share < 0.3
 
 
 @pytest.mark.parametrize(
@@ -187,36 +154,17 @@ def test_columns_that_do_not_fit_are_named(columns, said, unchecked):
         TrainingRows.of(columns, Contrastive())
 
 
-def test_numbers_must_be_finite_numbers(unchecked):
-    pairs = {"sentence1": ["a", "b"], "sentence2": ["c", "d"]}
-    with pytest.raises(BadInput, match="row 1: score is nan"):
-        TrainingRows.of({**pairs, "score": [1.0, float("nan")]}, Regression())
-    with pytest.raises(BadInput, match="not numeric"):
-        TrainingRows.of({**pairs, "score": [[1], [2, 3]]}, Regression())
-
-
 def test_a_model_in_half_precision_is_not_trained(own):
     with pytest.raises(BadInput, match="fp32"):
-        run_trainer(TorchEmbedder.load(own(), device="cpu", precision="bf16"), _courses(), TrainSettings(max_steps=1))
+        run_trainer(load(own(), precision="bf16"), _courses(), TrainSettings(max_steps=1))
 
 
 @pytest.mark.parametrize("has_products", [True, False])
 def test_training_in_bf16_says_where_it_is_slow(own, has_products, monkeypatch, recwarn):
     monkeypatch.setattr(torch_internals, "HAS_BF16_PRODUCTS", has_products)
-    model = TorchEmbedder.load(own(), device="cpu")
+    model = load(own())
     run_trainer(model, _courses(), TrainSettings(max_steps=1, batch_size=8, precision="bf16"))
     assert [str(one.message) for one in recwarn] == ([] if has_products else [SLOW_BF16])
-
-
-def test_the_classification_head_is_in_the_checkpoint(own, tmp_path: Path):
-    run_trainer(
-        TorchEmbedder.load(own(), device="cpu"),
-        _courses("classification"),
-        TrainSettings(max_steps=1, batch_size=8),
-        checkpoint_folder=tmp_path,
-    )
-    assert (tmp_path / "step-00000001/objective-0.safetensors").is_file()
-    assert Classification().reads().texts == ("sentence1", "sentence2")
 
 
 def test_the_order_of_rows_and_sources_is_that_of_the_seed_pass_and_source():
@@ -235,6 +183,7 @@ def test_the_order_of_rows_and_sources_is_that_of_the_seed_pass_and_source():
         read[k] += 1
         wanted.append(("ab"[k], tuple(f"{'ab'[k]}{i}" for i in order[4 * place : 4 * place + 4])))
     assert found == wanted and read[0] > 2
+    assert [(s.name, b.texts[0]) for s, b in BatchSchedule(sources, 4, seed=5).batches(7, 20)] == found[7:]
     alone = BatchSchedule(sources[:1], 20, seed=5).batches(0, 2)  # not one whole batch: all rows are one
     assert [sorted(batch.texts[0]) for _, batch in alone] == [sorted(f"a{i}" for i in range(9))] * 2
     turns = BatchSchedule(sources, 4, 0, "round-robin").batches(3, 9)
@@ -243,3 +192,333 @@ def test_the_order_of_rows_and_sources_is_that_of_the_seed_pass_and_source():
     for wrong in ((sources, 0), ([], 4)):
         with pytest.raises(BadInput, match="data sets and batch_size is .*; expected one or more"):
             BatchSchedule(*wrong)
+
+
+def _course(rows=24):
+    objective = Regression()
+    return [source(objective, rows)]
+
+
+def test_batches_of_one_step_give_the_gradient_of_their_mean(own):
+    """A mean over rows, no dropout: two batches of 4 are one of 8."""
+    seen = []
+    for run in (
+        TrainSettings(max_steps=3, batch_size=8, **FAST),
+        TrainSettings(max_steps=3, batch_size=4, gradient_accumulation_steps=2, **FAST),
+    ):
+        embedder = load(own())
+        without_dropout(embedder)
+        moments = []
+        run_trainer(embedder, _course(8), run, callbacks=[moments.append])
+        assert [m.rows for m in moments] == [8, 8, 8] and moments[-1].epoch == 3.0
+        seen.append((moments, weights_of(embedder)))
+    (whole, a), (parts, b) = seen
+    assert [m.loss for m in whole] == pytest.approx([m.loss for m in parts], rel=1e-4)
+    assert all(torch.allclose(a[name], b[name], atol=1e-5) for name in a)
+
+
+def test_the_running_mean_is_that_of_a_plain_loop():
+    weight = torch.nn.Parameter(torch.zeros(3))
+    average, expected = EMA({"w": weight}, 0.9), torch.zeros(3)
+    for step in range(1, 60):
+        with torch.no_grad():
+            weight.add_(1.0)
+        average.update(step)
+        d = min(0.9, (1 + step) / (10 + step))
+        expected = d * expected + (1 - d) * weight.detach()
+    torch.testing.assert_close(average.mean["w"], expected)
+    with average.applied():
+        assert torch.equal(weight, average.mean["w"])
+    assert torch.equal(weight.detach(), torch.full((3,), 59.0))
+
+
+def test_the_running_mean_is_what_is_measured_and_what_remains(own):
+    folder, seen = own(), []
+    run = TrainSettings(max_steps=4, batch_size=8, **FAST, ema_decay=0.5)
+    every_fourth = replace(run, eval_steps=4)
+    embedder = load(folder)
+    run_trainer(embedder, _course(), every_fourth, evaluator=lambda e: seen.append(weights_of(e)) or {"x": 1.0})
+    unmeasured, plain = (load(folder) for _ in range(2))
+    run_trainer(unmeasured, _course(), run)
+    run_trainer(plain, _course(), TrainSettings(max_steps=4, batch_size=8, **FAST))
+    for name, weight in weights_of(embedder).items():
+        assert torch.equal(weight, seen[1][name]) and torch.equal(weight, unmeasured.state_dict()[name])
+    assert any(not torch.equal(w, plain.state_dict()[n]) for n, w in weights_of(embedder).items())
+
+
+def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, tmp_path):
+    folder = own()
+    run = TrainSettings(max_steps=6, batch_size=8, **FAST, save_steps=4)
+    whole = load(folder)
+    run_trainer(whole, _course(), run)
+    with stop_requested() as stop:
+        reported = run_trainer(
+            load(folder),
+            _course(),
+            run,
+            checkpoint_folder=tmp_path / "c",
+            stop=stop,
+            callbacks=[lambda m: signal.raise_signal(signal.SIGINT) if m.step == 3 else None],
+        )
+    assert reported.interrupted and reported.steps == 3 and checkpoints.latest_checkpoint(tmp_path / "c").step == 3
+    again = load(folder)
+    assert not run_trainer(again, _course(), run, checkpoint_folder=tmp_path / "c").interrupted
+    assert all(torch.equal(w, again.state_dict()[n]) for n, w in weights_of(whole).items())
+
+
+def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
+    result = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt), stop_requested() as stop:
+            signal.raise_signal(signal.SIGINT)
+            assert stop()
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, result)
+
+
+def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_from_it(own, tmp_path):
+    folder, place = own(), tmp_path / "c"
+    run = TrainSettings(max_steps=4, batch_size=8, **FAST, save_steps=2)
+    whole = load(folder)
+    run_trainer(whole, _course(), run)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    def fill_up(moment):
+        if moment.step == 3:  # no file may be larger than this from here on
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+
+    try:
+        with pytest.raises(BadInput, match="step 4 cannot be written .*that of step 2 is kept"):
+            run_trainer(load(folder), _course(), run, checkpoint_folder=place, callbacks=[fill_up])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert [p.name for p in place.iterdir()] == ["step-00000002"]
+    again = load(folder)
+    run_trainer(again, _course(), run, checkpoint_folder=place)
+    assert all(torch.equal(w, again.state_dict()[n]) for n, w in weights_of(whole).items())
+
+
+def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
+    embedder = load(own())
+    run = TrainSettings(max_steps=2, batch_size=8)
+    run_trainer(embedder, _course(), run, checkpoint_folder=tmp_path)
+    left_by(atomic_folder, tmp_path / "step-00000003")
+    assert len(list(tmp_path.glob(".step-*"))) == 1
+    run_trainer(embedder, _course(), run, checkpoint_folder=tmp_path)
+    assert [p.name for p in tmp_path.glob("*step-*")] == ["step-00000002"]
+
+
+def test_beginning_anew_takes_older_checkpoints_away(own, tmp_path):
+    embedder, place = load(own()), tmp_path / "c"
+    run_trainer(embedder, _course(), TrainSettings(max_steps=9, batch_size=8), checkpoint_folder=place)
+    steps = []
+    run_trainer(
+        embedder,
+        _course(),
+        TrainSettings(max_steps=2, batch_size=4),
+        checkpoint_folder=place,
+        resume=False,
+        callbacks=[lambda m: steps.append(m.step)],
+    )
+    assert steps == [1, 2] and [p.name for p in place.iterdir()] == ["step-00000002"]
+
+
+def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
+    embedder = load(own())
+    run_trainer(
+        embedder,
+        _course(),
+        TrainSettings(max_steps=1, batch_size=8),
+        checkpoint_folder=tmp_path,
+        identity={"backbone": "a"},
+    )
+    with pytest.raises(BadInput, match="backbone was 'a' and is 'b'"):
+        run_trainer(
+            embedder,
+            _course(),
+            TrainSettings(max_steps=1, batch_size=8),
+            checkpoint_folder=tmp_path,
+            identity={"backbone": "b"},
+        )
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (TrainSettings(batch_size=0), "batch_size is 0"),
+        (TrainSettings(lora_alpha=8.0), "lora_alpha has no effect without lora_rank"),
+        (TrainSettings(lora_layers=("qkv",)), "lora_layers has no effect without lora_rank"),
+        (TrainSettings(objective_learning_rate=1e-3), "objective_learning_rate has no effect: .* has no weights"),
+        (TrainSettings(eval_steps=3), "eval_steps has no effect without an evaluator"),
+        (TrainSettings(early_stopping_patience=2), "early_stopping_patience has no effect without an evaluator"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_reported(run, message, own):
+    with pytest.raises(BadInput, match=message):
+        run_trainer(load(own()), _course(), run)
+
+
+@pytest.mark.parametrize("less", [["about"], ["run", "seed"], ["run", "learning_rate"], ["data_sources"], ["rows"]])
+def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less, own, tmp_path):
+    folder, run = own(), TrainSettings(max_steps=1, batch_size=8)
+    run_trainer(load(folder), _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
+    (place,) = tmp_path.glob("step-*/state.json")
+    state = json.loads(place.read_text())
+    holder = state["run"]
+    for key in less[:-1]:
+        holder = holder[key]
+    kept = holder.pop(less[-1])
+    place.write_text(json.dumps(state))
+    again = load(folder)
+    with pytest.raises(BadInput, match=f"another run: {'.'.join(less)} is given only here"):
+        run_trainer(again, _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
+    holder |= {less[-1]: kept, "more": 1}
+    place.write_text(json.dumps(state))
+    with pytest.raises(BadInput, match="more is given only there"):
+        run_trainer(again, _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
+
+
+def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
+    embedder, run = load(own()), TrainSettings(max_steps=1, batch_size=8)
+    run_trainer(embedder, _course(), run, checkpoint_folder=tmp_path)
+    (course,) = _course()
+    name = next(iter(course.rows.texts))
+    changed = {name: ["other", *course.rows.texts[name][1:]]}
+    other = replace(course, rows=replace(course.rows, texts={**course.rows.texts, **changed}))
+    with pytest.raises(BadInput, match="another run: rows was"):
+        run_trainer(embedder, [other], run, checkpoint_folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "broken", ["state.json", "model.safetensors", "optimizer.safetensors", "objective-0.safetensors"]
+)
+@pytest.mark.parametrize("how", ["gone", "half", "keys"])
+def test_a_checkpoint_that_is_not_whole_is_refused_and_leaves_the_model_as_it_was(broken, how, own, tmp_path):
+    embedder, objective = load(own()), Contrastive(learn_temperature=True)
+    course = [source(objective, 8)]
+    run_trainer(embedder, course, TrainSettings(max_steps=1, batch_size=8), checkpoint_folder=tmp_path)
+    before = weights_of(embedder)
+    (place,) = tmp_path.glob(f"step-*/{broken}")
+    if how == "gone":
+        place.unlink()
+    elif how == "half":
+        place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
+    elif broken == "state.json":
+        place.write_text(json.dumps({k: v for k, v in json.loads(place.read_text()).items() if k != "best"}))
+    else:
+        save_file({"other": torch.zeros(1)}, place)
+    with torch.no_grad():
+        next(embedder.parameters()).add_(1)
+    before[next(iter(dict(embedder.named_parameters())))] += 1
+    with pytest.raises(BadInput, match="checkpoint|belongs to a run with"):
+        run_trainer(embedder, course, TrainSettings(max_steps=1, batch_size=8), checkpoint_folder=tmp_path)
+    assert all(torch.equal(before[name], tensor) for name, tensor in embedder.state_dict().items())
+
+
+def _schedule(rows=24, batch=8):
+    return BatchSchedule(_course(rows), batch)
+
+
+@pytest.mark.parametrize(
+    ("how", "steps", "epoch", "evaluations", "warmup"),
+    [  # of three batches a pass
+        ({}, 3, 3.0, 3, 0),
+        ({"epochs": 2.5}, 8, 3.0, 3, 1),
+        ({"epochs": 0.1}, 1, 3.0, 3, 0),
+        ({"epochs": 4.0, "gradient_accumulation_steps": 2}, 6, 1.5, 2, 1),
+        ({"epochs": 9.0, "gradient_accumulation_steps": 9}, 3, 1 / 3, 1, 0),
+        ({"max_steps": 40, "warmup_ratio": 0.25, "eval_steps": 7}, 40, 3.0, 7, 10),
+    ],
+)
+def test_the_plan_of_a_run(how, steps, epoch, evaluations, warmup):
+    plan = Plan.of(_schedule(), TrainSettings(batch_size=8, **how))
+    assert (plan.max_steps, plan.eval_steps, plan.warmup_steps) == (steps, evaluations, warmup)
+    assert plan.steps_per_epoch == pytest.approx(epoch)
+
+
+@pytest.mark.parametrize("name", ABOVE_ZERO)
+def test_what_is_above_nothing(name, unchecked):
+    check_ranges(replace(TrainSettings(), **{name: 1e-9}))
+    for value in (0, -1, float("nan")):
+        with pytest.raises(BadInput, match=f"{name} is {value}; expected a number above 0"):
+            check_ranges(replace(TrainSettings(), **{name: value}))
+
+
+@pytest.mark.parametrize("name", NOT_NEGATIVE)
+def test_what_is_nothing_or_more(name, unchecked):
+    check_ranges(replace(TrainSettings(), **{name: 0}))
+    for value in (-1e-9, float("nan")):
+        with pytest.raises(BadInput, match=f"{name} is {value}; expected 0 or more"):
+            check_ranges(replace(TrainSettings(), **{name: value}))
+
+
+@pytest.mark.parametrize("name", FRACTIONS)
+def test_what_is_a_fraction(name, unchecked):
+    for value in (0, 0.999):
+        check_ranges(replace(TrainSettings(), **{name: value}))
+    for value in (-1e-9, 1, float("nan")):
+        with pytest.raises(BadInput, match=f"{name} is {value}; expected a fraction"):
+            check_ranges(replace(TrainSettings(), **{name: value}))
+
+
+def test_a_checkpoint_every_so_many_steps_and_scores_every_so_many(own, tmp_path):
+    saved, scored = [], []
+    run = TrainSettings(max_steps=7, batch_size=8, save_steps=3, eval_steps=2)
+
+    def watch(state):
+        scored.extend([state.step] if state.scores else [])
+        latest = checkpoints.latest_checkpoint(tmp_path)
+        saved.append(None if latest is None else latest.step)  # before that of this step
+
+    run_trainer(
+        *(load(own()), _course(), run),
+        evaluator=lambda _: {"x": 1.0}, callbacks=[watch], checkpoint_folder=tmp_path,
+    )  # fmt: skip
+    assert scored == [0, 2, 4, 6, 7] and saved == [None, None, None, None, 3, 3, 3, 6]
+    assert checkpoints.latest_checkpoint(tmp_path).step == 7
+
+
+@pytest.mark.parametrize("budget", [None, 30])
+def test_over_a_frozen_encoder_an_objective_learns_its_own_weights(budget, own):
+    embedder, objective = load(own()), Classification(2)
+    course = [source(objective)]
+    before, losses = weights_of(embedder), []
+    run = TrainSettings(max_steps=9, batch_size=24, learning_rate=0.1, freeze=("encoder",), max_tokens_per_step=budget)
+    run_trainer(embedder, course, run, callbacks=[lambda state: losses.append(state.loss)])
+    assert losses[-1] < losses[0] and all(torch.equal(w, before[n]) for n, w in weights_of(embedder).items())
+
+
+def test_a_run_counts_its_weights_and_its_steps(own):
+    embedder, objective = load(own()), Classification(2)
+    course = [source(objective)]
+    seen = []
+    result = run_trainer(
+        embedder, course, TrainSettings(max_steps=2, batch_size=8, freeze=("encoder",)), callbacks=[seen.append]
+    )
+    sizes = [sum(p.numel() for p in part.parameters()) for part in (embedder, objective)]
+    assert (result.trained_parameters, result.parameters) == (sizes[1], sum(sizes)) and result.steps == 2
+    assert (result.best_score, result.best_step, result.stopped_early, result.interrupted) == (None, None, False, False)
+    assert [(m.step, m.max_steps, m.rows, m.epoch) for m in seen] == [(1, 2, 8, 1 / 3), (2, 2, 8, 2 / 3)]
+    assert all(m.tokens > 100 and m.gradient_norm > 0 and m.scores == {} for m in seen)
+
+
+@pytest.mark.parametrize(("norm", "clipped"), [(1e-3, True), (0.0, False), (1e6, False)])
+def test_gradients_are_clipped_to_a_norm_unless_it_is_nothing(norm, clipped, own, monkeypatch):
+    results = []
+    step = torch.optim.AdamW.step
+
+    def watched(self, *given):
+        gradients = [p.grad for group in self.param_groups for p in group["params"] if p.grad is not None]
+        results.append(float(torch.cat([g.flatten() for g in gradients]).norm()))
+        return step(self, *given)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", watched)
+    reported = []
+    run = TrainSettings(max_steps=1, batch_size=8, max_grad_norm=norm)
+    run_trainer(load(own()), _course(), run, callbacks=[reported.append])
+    assert reported[0].gradient_norm > 1e-2
+    assert results[0] == pytest.approx(norm if clipped else reported[0].gradient_norm, rel=1e-3)

@@ -1,8 +1,8 @@
-"""Texts made of others by changing a little, so that a student learns what its teacher makes of the difference.
+"""Texts made by changing others a little, so that a student learns how its teacher rates small differences.
 
-Similarity is asked of texts that are nearly alike, and texts as they are found are rarely that: of two that share all
-words but one, or have them in another order, or ask another thing of the same, a teacher says how far apart they are.
-Like the other texts these have no labels; what is made need not be good English.
+Similarity is often asked of texts that are nearly alike, and texts as found rarely are: a teacher can say how far apart
+two texts are that share all words but one, have them in another order, or ask for something else in the same words.
+These texts have no labels, and need not be good English.
 """
 
 import re

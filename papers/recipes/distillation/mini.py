@@ -13,11 +13,11 @@ from torch import Tensor
 from torch.nn.functional import layer_norm
 
 from likewise.encoders.architectures.bert import Bert, Embeddings
+from likewise.encoders.encoder import Encoder
 from likewise.encoders.families import FAMILIES
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.model_files.names import RECOMMENDED_MODEL
-from papers.recipes.distillation.prune_inner_units import prune_inner_units
 
 from ..flags import flags
 from ..recipe import backbone, start
@@ -35,6 +35,7 @@ from .more_words import add_words, missing_words, with_more_words, with_rows
 from .teacher import load_teacher, principal_axes
 
 MORE_WORDS = 3500
+CONFIG_KEY = "intermediate_size"
 PLACE = 5  # a usual position: words are narrowed as they are there
 
 
@@ -117,6 +118,38 @@ def narrower(whole: Embeddings, width: int, replaced: Mapping[int, Sequence[int]
     if whole.segments is not None:
         result["segments.weight"] = torch.zeros(len(whole.segments.weight), width)
     return {name: tensor.float().contiguous() for name, tensor in result.items()}
+
+
+@torch.no_grad()
+def prune_inner_units(encoder: Encoder, inner: int) -> Encoder:
+    """Build an encoder whose blocks have `inner` units each between their two feed-forward products.
+
+    Each block keeps the units whose weights, in and out, have the largest product of norms. The result differs from the
+    encoder, so train it, for example by distillation.
+    """
+    kind = encoder.config.get("model_type", "")
+    if not isinstance(encoder, Bert) or CONFIG_KEY not in encoder.config:
+        raise BadInput(f"a {kind!r} encoder has no inner units that can be pruned here; expected a 'bert' or 'electra'")
+    if isinstance(inner, bool) or not isinstance(inner, int) or not 1 <= inner <= encoder.shape.inner:
+        raise BadInput(f"{inner!r} inner units; this encoder has {encoder.shape.inner}, so expected 1 to that")
+    config = {**encoder.config, CONFIG_KEY: inner}
+    state = encoder.state_dict()
+    for i in range(len(encoder.blocks)):
+        state |= _block(state, f"blocks.{i}.", inner)
+    smaller: Encoder = FAMILIES[kind].build(config)
+    smaller.load_state_dict(state)
+    smaller.config = config
+    return smaller.to(next(encoder.parameters()).device).train(encoder.training)
+
+
+def _block(state: dict[str, Tensor], at: str, inner: int) -> dict[str, Tensor]:
+    up, down = state[f"{at}up.weight"], state[f"{at}down.weight"]
+    units = (up.norm(dim=1) * down.norm(dim=0)).topk(inner).indices.sort().values
+    return {
+        f"{at}up.weight": up[units],
+        f"{at}up.bias": state[f"{at}up.bias"][units],
+        f"{at}down.weight": down[:, units],
+    }
 
 
 def least_squares(a: Float[Tensor, "N I"], b: Float[Tensor, "N O"]) -> Float[Tensor, "I O"]:

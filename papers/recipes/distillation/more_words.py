@@ -1,7 +1,7 @@
-"""Whole words added to a student's vocabulary, of those that its texts have most often and it has only in pieces.
+"""Whole words added to a student's vocabulary: the most frequent ones in its texts that it has only in pieces.
 
-A word of its own is one token to read and one vector to learn, where `phosphorylation` is five pieces that no small
-encoder puts together well. New words take the places of `[unused…]` first, so a table grows by fewer rows than words.
+A word of its own is one token to read and one vector to learn; `phosphorylation` is five pieces that no small encoder
+combines well. New words replace `[unused…]` tokens first, so a table grows by fewer rows than words.
 """
 
 import json

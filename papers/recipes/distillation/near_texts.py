@@ -1,9 +1,9 @@
-"""Texts together with their neighbours: a student learns their vectors, and which of the neighbours are nearer.
+"""Texts together with their neighbours: a student learns their vectors, and which neighbours are nearer.
 
-A student of vectors alone does well on what is far apart, which most texts are. A row here is a text and those that
-are near it by the teacher, from the nearest to the 64th, and one at random. The student learns the vectors of all nine
-(mean squared error), and by CoSENT (Su 2022) the order of the cosines of a text with its eight, which CoSENT learns
-elsewhere from people's scores. It is a second stage: a student that knows little has no use for neighbours.
+A student of vectors alone does well on texts that are far apart, as most are. A row here is a text, its neighbours by
+the teacher from the nearest to the 64th, and one text at random. The student learns the vectors of all nine (mean
+squared error), and by CoSENT (Su 2022) the order of the cosines of a text with its eight neighbours. It is a second
+stage: a student that knows little does not profit from neighbours.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from likewise.errors import BadInput
 from likewise.runtime.progress import show_progress
 from likewise.train.data.batch import Column, TrainingRows
 from likewise.train.data.schedule import DataSource
+from likewise.train.objectives.labelled_pairs import ordered_loss
 from likewise.train.objectives.objective import Loss, Matrix, Objective, Vectors
-from likewise.train.objectives.ranking import ordered_loss
 
 from .teacher import principal
 

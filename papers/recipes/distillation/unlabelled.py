@@ -61,7 +61,6 @@ def single_words(model: Embedder, sources: Sequence[str]) -> dict[str, tuple[int
 
 
 def _others(sources: Sequence[str]) -> list[str]:
-    """The files of tests at hand that are not made of the sources."""
     ours = _with_derived(sources)
     files = dict.fromkeys(file for task in TASKS.values() for file in task.data)
     return [file for file in files if file not in ours and check_dataset(file).state != "missing"]
@@ -74,7 +73,6 @@ def touched(sources: Sequence[str]) -> list[str]:
 
 
 def _with_derived(sources: Sequence[str]) -> set[str]:
-    """The sources, and the data that are derived from their texts."""
     return {*sources, *(ALIKE[source] for source in sources if source in ALIKE)}
 
 

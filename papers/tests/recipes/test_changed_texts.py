@@ -19,9 +19,7 @@ from papers.recipes.distillation.changed_texts import (
     content_words,
     near_words,
 )
-from papers.recipes.distillation.changed_texts import (
-    NEAR as NUMBER,
-)
+from papers.recipes.distillation.changed_texts import NEAR as NUMBER
 
 NEAR = {"dog": ["cat", "wolf"], "park": ["garden", "lawn"], "guitar": ["violin", "piano"]}
 TEXTS = [

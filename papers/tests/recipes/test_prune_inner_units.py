@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from likewise.errors import BadInput
-from papers.recipes.distillation.prune_inner_units import prune_inner_units
+from papers.recipes.distillation.mini import prune_inner_units
 from tests.encoders.test_prune_layers import TOKENS, whole
 
 

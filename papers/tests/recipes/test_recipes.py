@@ -22,8 +22,8 @@ from likewise.evaluate.tasks.sentence_pairs import RatedPairs
 from likewise.evaluate.tasks.sts import STS_NAMES, STS_SETS
 from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import Distillation
-from likewise.train.output import console
-from likewise.train.output.log import TIMING_FIELDS, read_log
+from likewise.train.output import callbacks
+from likewise.train.output.callbacks import TIMING_FIELDS, read_log
 from likewise.train.teacher_outputs import TEACHER_OUTPUTS
 from papers.recipes import argument_similarity
 from papers.recipes import recipe as shared
@@ -132,10 +132,7 @@ RECIPES = {
     "wiki_sections_triplets": [[]],
     "argument_similarity": [],
     "ablation_pooling_concatenation": [["--only", "mean-|u-v|+u*v"]],
-    "distil": [
-        ["--keep", "0,2", *TAUGHT],
-        ["--rows", "20", *TAUGHT],
-    ],
+    "distil": [["--keep", "0,2", *TAUGHT], ["--rows", "20", *TAUGHT]],
     "mini": [["--keep", "1", "--words", "12", "--inner", "20", *TAUGHT]],
     "static": [["--words", "12", *TAUGHT]],
     "simcse": [[]],
@@ -156,9 +153,8 @@ def test_every_recipe_is_tried_and_told_of():
         "changed_texts",
         "near_texts",
         "bundle",
-        "soup",
-        "prune_inner_units",
     }
+    shared_by_recipes |= {"soup"}
     files = set(PLACES) - shared_by_recipes
     page = (ROOT / "docs" / "recipes.md").read_text()
     assert files == set(RECIPES) and all(f"python -m {PLACES[name]} " in page for name in files)
@@ -261,7 +257,7 @@ def test_a_whole_run_says_so_and_is_not_trained_again_nor_written_down_twice(pla
 
 def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monkeypatch):
     carried_out("sbert_nli", model, place, out="whole", steps=4)
-    shown = console.ConsoleProgress.__call__
+    shown = callbacks.ConsoleProgress.__call__
 
     def interrupt(self, state):
         shown(self, state)
@@ -272,7 +268,7 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(console.ConsoleProgress, "__call__", interrupt)
+        patch.setattr(callbacks.ConsoleProgress, "__call__", interrupt)
         carried_out("sbert_nli", model, place, steps=4)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(shared, "evaluate", interrupted)  # it is trained by then

@@ -145,7 +145,7 @@ def test_a_padded_batch_has_the_longest_texts_tokens_and_sorting_saves_some(plac
 
 def test_the_speed_of_a_model_is_measured_in_every_column(place, model, monkeypatch):
     reference = sentence_rates.load_for_rates(model)
-    monkeypatch.setattr(sentence_rates, "random_infersent", lambda _: reference)
+    monkeypatch.setattr(sentence_rates, "infersent", lambda _: reference)
     monkeypatch.setattr(sentence_rates, "QUICK_ROUNDS", 2)
     columns = dict.fromkeys(("rate", "unsorted", "sorted", "gain", "projected"), "")
     method = SentenceRate(sentence_rates.load_for_rates, lambda effort: effort.backbones, padded=True)

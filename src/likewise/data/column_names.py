@@ -32,7 +32,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """How a file's columns become those that are read."""
+    """How a file's columns get the names that are read."""
 
     names: Mapping[str, str] = field(default_factory=dict)  # name: column of the file; "score": "similarity/5" scales
     labels: Sequence[str] = NLI_LABELS  # label texts; a label's number is its position
@@ -40,11 +40,7 @@ class ColumnNames:
 
     @classmethod
     def parse(cls, pairs: Sequence[str], labels: Sequence[str] = (), where: str | None = None) -> "ColumnNames":
-        """From `NAME=COLUMN` pairs, as flags and TOML files have them.
-
-        Raises:
-            BadInput: one has no equals sign, or nothing after it.
-        """
+        """From `NAME=COLUMN` pairs, as flags and TOML files have them."""
         split = [pair.partition("=") for pair in pairs]
         if not all(name.strip() and column.strip() for name, _, column in split):
             raise BadInput(f"--columns is {', '.join(pairs)}; expected NAME=COLUMN, such as anchor=question")
@@ -52,11 +48,7 @@ class ColumnNames:
         return cls(names, labels or NLI_LABELS, where)
 
     def rename(self, columns: ColumnValues) -> dict[str, list[Any]]:
-        """The selected rows under the new names; a column that was renamed is no longer there under its old name.
-
-        Raises:
-            BadInput: a column is missing, a scaled value is not a number, or no row is selected.
-        """
+        """The selected rows under the new names; a column that was renamed is no longer there under its old name."""
         selected = select_rows(columns, self.where) if self.where else columns
         renamed = {name: list(values) for name, values in selected.items()}
         for name, column in self.names.items():
@@ -83,11 +75,7 @@ def renaming_example(columns: Iterable[str]) -> str:
 
 
 def numbers_of(name: str, values: Sequence[Any], labels: Sequence[str] = ()) -> list[Any]:
-    """Numbers as they are, texts that spell numbers, or label texts as their positions in `labels`.
-
-    Raises:
-        BadInput: a value is none of these.
-    """
+    """Numbers as they are, texts that spell numbers, or label texts as their positions in `labels`."""
     if not any(isinstance(value, str) for value in values):
         return list(values)
     number = {label.strip().lower(): float(i) for i, label in enumerate(labels)}
@@ -97,11 +85,7 @@ def numbers_of(name: str, values: Sequence[Any], labels: Sequence[str] = ()) -> 
 
 
 def select_rows(columns: ColumnValues, condition: str) -> ColumnValues:
-    """The rows that satisfy a condition such as "label==1".
-
-    Raises:
-        BadInput: the condition cannot be parsed, its column is missing, or no row satisfies it.
-    """
+    """The rows that satisfy a condition such as "label==1"."""
     name, holds = _parsed_condition(condition)
     if name not in columns:
         raise BadInput(f"the condition is {condition!r}, but there is no column {name!r}; found {', '.join(columns)}")
@@ -157,7 +141,7 @@ def _parsed_condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
 
 
 def _satisfies(compare: Callable[[Any, Any], bool], value: str, cell: Any) -> bool:
-    """Compared as numbers where both are numbers, else as texts."""
+    """Compare as numbers if both are numbers, else as texts."""
     try:
         return compare(float(cell), float(value))
     except (TypeError, ValueError):

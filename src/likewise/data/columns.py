@@ -1,7 +1,11 @@
 """A data set's columns under the catalogue's names: scores as numbers, texts as strings."""
 
+import gzip
 import math
-from collections.abc import Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +13,6 @@ from ..errors import BadInput
 from ..files import Table
 from .catalogue import DatasetFile
 from .catalogue.entry import TEXT_COLUMNS
-from .downloads import decompressed
 
 DatasetColumns = Mapping[str, Sequence[Any]]
 """The columns of a data set, by name, all of one length."""
@@ -19,11 +22,8 @@ def read_columns(path: Path, name: str, file: DatasetFile, filename_column: str 
     """The file as a table under the catalogue's names, and how many rows without a score were dropped.
 
     `filename_column` names a column to fill with the file's name (without ending) if the file does not have it.
-
-    Raises:
-        BadInput: an expected column is missing, or a row has no text or no number.
     """
-    with decompressed(path) as plain:
+    with _decompressed(path) as plain:
         table = _renamed(plain, path, name, file, filename_column)
     if filename_column and filename_column not in table.columns:
         table.columns[filename_column] = [path.stem] * len(table.places)
@@ -83,3 +83,16 @@ def _as_integers(labels: list[Any]) -> list[Any]:
     """Labels as integers if the file (a text format) spells all of them as whole numbers."""
     integers = all(isinstance(label, str) and label.isdecimal() for label in labels)
     return [int(label) for label in labels] if integers else labels
+
+
+@contextmanager
+def _decompressed(path: Path) -> Iterator[Path]:
+    """The file itself, or a decompressed temporary copy of a .gz file."""
+    if path.suffix != ".gz":
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / path.stem
+        with gzip.open(path) as compressed, plain.open("wb") as file:
+            shutil.copyfileobj(compressed, file)
+        yield plain

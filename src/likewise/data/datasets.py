@@ -13,20 +13,22 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from fnmatch import fnmatch
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import BadInput, DataNotFound, MissingExtra
 from ..files import Table, Texts
+from ..model_files.hub import snapshot
 from ..runtime.home_folder import expanded
 from ..wording import counted, counted_of
 from .catalogue import DATASETS, Completeness, Dataset, DatasetFile
 from .columns import DatasetColumns, read_columns
-from .downloads import download_files
 
 DATA_FOLDER_VARIABLE = "LIKEWISE_DATA"
 FORMATS = (".parquet", ".csv", ".tsv", ".jsonl")
+HUB_FORMATS = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".tsv")  # in order of preference
 MAX_LOADED = 32  # files kept in memory
 
 DatasetState = Literal[Completeness, "changed", "unchecked", "unreadable", "missing"]
@@ -57,13 +59,9 @@ class LoadedDataset:
 
 
 def read_dataset(name: str) -> DatasetColumns:
-    """The columns of a data set such as "stsb/test": those in the catalogue, and any others the file has.
+    """The columns of a data set such as "stsb/test": the ones in the catalogue, and any others the file has.
 
     Scores are numbers; rows without one are left out, and a warning counts them.
-
-    Raises:
-        DataNotFound: the data is missing; the message says where it was looked for, and how to get it.
-        BadInput: an expected column is missing, or a row has no text or no number.
     """
     return {column: list(values) for column, values in load_dataset(name).columns.items()}
 
@@ -99,7 +97,7 @@ def dataset_names() -> Iterator[str]:
 
 
 def dataset_entry(name: str) -> tuple[Dataset | None, DatasetFile]:
-    """The catalogue's entry for a name; for your own file there is none."""
+    """The catalogue's entry for a name; your own files have none."""
     dataset = DATASETS.get(name.split("/")[0])
     file = dataset.files.get(name.partition("/")[2]) if dataset else None
     return dataset, file or DatasetFile(())
@@ -145,8 +143,26 @@ def _local(name: str, tried: list[str]) -> tuple[Path, ...]:
 
 
 def _remote(name: str, tried: list[str]) -> tuple[Path, ...]:
+    """The files downloaded from the hub, in the order of their patterns; else none, with the reason in `tried`."""
     hub = dataset_entry(name)[1].hub
-    return download_files(hub, tried) if hub else ()
+    if hub is None:
+        return ()
+    patterns = list(hub.files)
+    folder = snapshot(hub.repository, tried, repo_type="dataset", revision=hub.revision, allow_patterns=patterns)
+    if folder is None:
+        return ()
+    paths = tuple(path for pattern in hub.files for path in _matching(folder, pattern))
+    if not paths:
+        tried.append(
+            f"the hub's {hub.repository}: no file matches {' or '.join(hub.files)} at revision {hub.revision[:7]}"
+        )
+    return paths
+
+
+def _matching(folder: Path, pattern: str) -> list[Path]:
+    files = sorted(path for path in folder.rglob("*") if fnmatch(path.relative_to(folder).as_posix(), pattern))
+    by_format = ([path for path in files if path.name.endswith(ending)] for ending in HUB_FORMATS)
+    return next((paths for paths in by_format if paths), [])
 
 
 def _not_found(name: str, tried: Sequence[str]) -> DataNotFound:

@@ -71,11 +71,7 @@ class _FileTexts:
 def find_leaks(
     train: Mapping[str, DatasetColumns], test: Mapping[str, DatasetColumns], *, punctuation: bool = True
 ) -> tuple[Leak, ...]:
-    """Compare every training file with every test file, by name; `punctuation=False` compares only letters and digits.
-
-    Raises:
-        BadInput: a file has no text column.
-    """
+    """Compare every training file with every test file; `punctuation=False` compares only letters and digits."""
     form = partial(normalized, punctuation=punctuation)
     trained = {name: _FileTexts.of(columns, form) for name, columns in train.items()}
     tested = {name: _FileTexts.of(columns, form) for name, columns in test.items()}
@@ -89,7 +85,7 @@ def without_leaks(
     by: Literal["texts", "pairs"] = "texts",
     punctuation: bool = True,
 ) -> dict[str, list[object]]:
-    """The rows that do not leak: none of their texts (or, by pairs, none of their pairs) occurs in any of `against`.
+    """The rows without a text (or, by pairs, without a pair) that occurs in any of `against`.
 
     The remaining rows have no leak of that kind and keep their order.
     """
@@ -110,11 +106,7 @@ def without_leaks(
 
 
 def text_columns(columns: DatasetColumns) -> list[str]:
-    """The columns that hold texts.
-
-    Raises:
-        BadInput: there is none.
-    """
+    """The columns that hold texts."""
     names = [name for name in TEXT_COLUMNS if name in columns]
     if not names:
         raise BadInput(f"expected one of the columns {', '.join(TEXT_COLUMNS)}; found {', '.join(columns) or 'none'}")

@@ -24,17 +24,10 @@ SentencePairs = Sequence[tuple[str, str]]
 
 
 def folds(pairs: SentencePairs, k: int = 10, seed: int = 1111, group_aware: bool = False) -> Int[np.ndarray, " N"]:
-    """The fold, 0 to k − 1, that holds out each pair.
+    """The fold, 0 to k − 1, that holds out each pair of sentences.
 
-    Args:
-        pairs: N pairs of sentences.
-        k: the number of folds.
-        seed: the seed of the shuffle.
-        group_aware: no sentence is in two folds. Components are assigned, largest first, to the smallest fold; if one
-            is larger than an even fold, folds are uneven, and some may be empty.
-
-    Raises:
-        BadInput: there are fewer than two folds, or fewer pairs than folds.
+    If `group_aware`, no sentence is in two folds. Components are assigned, largest first, to the smallest fold; if one
+    is larger than an even fold, folds are uneven, and some may be empty.
     """
     if not 2 <= k <= len(pairs):
         raise BadInput(
@@ -65,7 +58,7 @@ def train_test_splits(fold: Int[np.ndarray, " N"]) -> Iterator[TrainTestSplit]:
 
 
 def without_shared_sentences(pairs: SentencePairs, split: TrainTestSplit) -> TrainTestSplit:
-    """The same test pairs, with only those training pairs that share no sentence with them."""
+    """The same test pairs, and the training pairs that share no sentence with them."""
     train, test = split
     test_sentences = _sentences(pairs, test)
     return np.array([i for i in train.tolist() if test_sentences.isdisjoint(pairs[i])], int), test

@@ -17,23 +17,7 @@ from .rules import (
 from .settings import DEFAULT_RATIO, STRATEGIES, MiningPrompts, MiningSettings
 
 __all__ = [
-    "DEFAULT_RATIO",
-    "RULES",
-    "STRATEGIES",
-    "BelowPositive",
-    "CandidateBlock",
-    "ExcludeKnownPositives",
-    "MiningPrompts",
-    "MiningReport",
-    "MiningResult",
-    "MiningSettings",
-    "Precomputed",
-    "RankBetween",
-    "RerankerScoreBelow",
-    "Rule",
-    "RuleStats",
-    "ScoreBetween",
-    "ScoredPair",
-    "closest_pairs",
-    "mine_negatives",
-]
+    "DEFAULT_RATIO", "RULES", "STRATEGIES", "BelowPositive", "CandidateBlock", "ExcludeKnownPositives",
+    "MiningPrompts", "MiningReport", "MiningResult", "MiningSettings", "Precomputed", "RankBetween",
+    "RerankerScoreBelow", "Rule", "RuleStats", "ScoreBetween", "ScoredPair", "closest_pairs", "mine_negatives",
+]  # fmt: skip

@@ -111,13 +111,11 @@ def space_of_precomputed(
     """The given vectors, one for each text."""
     given = (precomputed.anchors, precomputed.positives, precomputed.corpus)
     _check_shapes(given, texts)
-    checked = [
-        None if vectors is None or column is None else _check_finite(vectors, column)
-        for vectors, column in zip(given, texts, strict=True)
-    ]
-    anchors, positives, corpus = checked
-    assert anchors is not None
-    assert positives is not None
+    for vectors, column in zip(given, texts, strict=True):
+        if vectors is not None and column is not None:
+            _check_finite(vectors, column)
+    anchors, positives, corpus = (None if vectors is None else np.asarray(vectors) for vectors in given)
+    assert anchors is not None and positives is not None
     every_row = np.arange(len(anchors))
     pool = (positives if corpus is None else corpus)[kept]
     return CandidateSpace(anchors, positives, every_row, every_row, _normalized_pool(pool, metric), metric)

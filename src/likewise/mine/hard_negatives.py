@@ -26,7 +26,7 @@ from .candidate_space import (
 from .negative_search import NegativeSearch, SearchState
 from .result import MiningReport, MiningResult, RuleStats
 from .rules import KnownPositives, RerankerFilter
-from .settings import MiningPrompts, MiningSettings, Missing
+from .settings import MiningPrompts, MiningSettings
 
 DEFAULT_SETTINGS, NO_PROMPTS = MiningSettings(), MiningPrompts()
 Rows = tuple[list[str], list[str]]
@@ -53,10 +53,6 @@ def mine_negatives(
         settings: how many negatives, by which rules, chosen how.
         prompts: of anchors and of all other texts.
         show_progress_bar: as `Embedder.encode` takes it.
-
-    Raises:
-        BadInput: texts or vectors do not match, an option is unknown, or the rules remove every candidate; the message
-            then says how many each rule removed.
     """
     _check_model(model)
     rows = _checked_rows(anchors, positives)
@@ -137,11 +133,10 @@ def _report(search: NegativeSearch, state: SearchState, texts: int) -> MiningRep
 def _result(
     rows: Rows, candidates: list[str], search: NegativeSearch, state: SearchState, report: MiningReport
 ) -> MiningResult:
-    """The rows that have k negatives."""
     which = np.flatnonzero(state.complete)
-    missing: Missing = search.settings.missing
-    if not len(which) or (missing == "error" and len(which) < report.rows):
-        expected = f"{report.k} negatives for each row" if missing == "error" else "at least one row with negatives"
+    every = search.settings.missing == "error"
+    if not len(which) or (every and len(which) < report.rows):
+        expected = f"{report.k} negatives for each row" if every else "at least one row with negatives"
         raise BadInput(f"expected {expected}; found too few: {report}")
     known = search.known
     return MiningResult(

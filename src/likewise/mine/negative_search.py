@@ -17,7 +17,7 @@ DEPTH_FACTOR = 4  # how many times as many are examined next, for rows that need
 
 @dataclass(frozen=True, eq=False)
 class SearchState:
-    """The negatives of all N rows so far; −1 where there are none."""
+    """The negatives of all N rows so far; −1 marks a missing one."""
 
     indices: Int[np.ndarray, "N k"]
     scores: Float[np.ndarray, "N k"]
@@ -33,13 +33,8 @@ class SearchState:
         """Before the search."""
         counts = [np.zeros(rows, np.int64), np.zeros((rows, k), bool), np.zeros(rows, np.int64)]
         per_rule = [np.zeros(rules, np.int64) for _ in range(2)]
-        return cls(
-            np.full((rows, k), -1),
-            np.full((rows, k), np.nan, np.float32),
-            np.zeros(rows, np.float32),
-            *counts,
-            *per_rule,
-        )
+        scores = np.full((rows, k), np.nan, np.float32)
+        return cls(np.full((rows, k), -1), scores, np.zeros(rows, np.float32), *counts, *per_rule)
 
     @property
     def complete(self) -> Bool[np.ndarray, " N"]:
@@ -117,7 +112,6 @@ class NegativeSearch:
         return CandidateBlock(rows, hits.indices, hits.scores, positive_scores, kept, self.known, self.reranker_filter)
 
     def _apply_rules(self, block: CandidateBlock) -> RuleOutcome:
-        """All rules, one after another."""
         not_positive, exhausted = block.kept, np.zeros(len(block.rows), bool)
         removed, available = [], []
         for rule in self.settings.all_rules:
@@ -131,7 +125,6 @@ class NegativeSearch:
         return RuleOutcome(block.kept, not_positive, exhausted, np.array(removed), np.array(available))
 
     def _is_done(self, outcome: RuleOutcome, depth: int) -> Bool[np.ndarray, " Q"]:
-        """Rows that have enough candidates, or no more to examine."""
         count = outcome.kept.sum(1)
         may_end = count >= self.settings.k if self.settings.missing == "fill" else np.ones(len(count), bool)
         enough = count >= self.settings.candidates_to_keep
@@ -140,7 +133,7 @@ class NegativeSearch:
     def _choose(
         self, row: int, kept: Int[np.ndarray, " p"], not_positive: Int[np.ndarray, " u"]
     ) -> Int[np.ndarray, " c"]:
-        """Positions of up to k candidates, those that the rules kept before those that fill up."""
+        """Positions of up to k candidates: first the ones that the rules kept, then the ones that fill up."""
         settings = self.settings
         if len(kept) >= settings.k:
             generator = np.random.default_rng([settings.seed, row])

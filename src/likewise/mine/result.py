@@ -17,7 +17,7 @@ class RuleStats:
     """What one rule did."""
 
     rule: str
-    removed: int  # candidates, of those that the rules before it kept
+    removed: int  # candidates that the rules before it had kept
     rows_short: int  # rows that had k or more candidates before it, and fewer after
 
 
@@ -34,7 +34,7 @@ class MiningReport:
     rule_stats: tuple[RuleStats, ...]
     complete: int  # rows with k negatives
     partial: int  # rows with some, fewer than k
-    empty: int  # rows with none
+    empty: int  # rows without negatives
     filled: int  # negatives that the rules had removed (missing="fill")
     dropped: int  # rows that are not in the result
     largest_group: int  # texts of the largest group that pairs connect
@@ -63,7 +63,7 @@ class MiningResult:
     indices: Int[np.ndarray, "n k"]  # of the negatives among the candidates
     scores: Float[np.ndarray, "n k"]  # similarity of the negatives to the anchor
     positive_scores: Float[np.ndarray, " n"]
-    filled: Bool[np.ndarray, "n k"]  # those that the rules had removed (missing="fill")
+    filled: Bool[np.ndarray, "n k"]  # negatives that the rules had removed (missing="fill")
     rows: Int[np.ndarray, " n"]  # indices of the given rows
     groups: Int[np.ndarray, " n"] | None  # of anchors that pairs connect; None if only pairs themselves count
     report: MiningReport
@@ -94,7 +94,7 @@ class MiningResult:
         return columns
 
     def triplets(self, *, scores: bool = True) -> dict[str, list[Any]]:
-        """Columns anchor, positive, negative: n · k rows, those of one anchor next to each other."""
+        """Columns anchor, positive, negative: n · k rows; the rows of one anchor are next to each other."""
         k = self.indices.shape[1]
         pairs = {"anchor": self.anchors, "positive": self.positives}
         columns = {name: [text for text in texts for _ in range(k)] for name, texts in pairs.items()}

@@ -42,7 +42,7 @@ class KnownPositives:
 
     @cached_property
     def group(self) -> Int[np.ndarray, " F"]:
-        """A number for each form, equal where pairs connect them: a–b and b–c put a and c into one group."""
+        """A number for each form; forms that pairs connect share one: a–b and b–c put a and c into one group."""
         pairs = zip(self.anchors.tolist(), self.positives.tolist(), strict=True)
         representative = {form: form for form in self.forms}
         for group in connected_components((self.forms[a], self.forms[p]) for a, p in pairs):
@@ -62,7 +62,6 @@ class KnownPositives:
 
     @cached_property
     def _pair_codes(self) -> Int[np.ndarray, " P"]:
-        """A number for each pair, in either order."""
         a, p = self.anchors, self.positives
         return np.unique(np.concatenate([a * len(self.forms) + p, p * len(self.forms) + a]))
 
@@ -100,25 +99,16 @@ class RerankerFilter:
         pairs = [(self.anchors[rows[q]], self.candidates[candidates[q, i]]) for q, i in zip(*positions, strict=True)]
         own = [(self.anchors[row], self.positives[row]) for row in rows]
         key = (id(reranker), label)
-        self._score_new(reranker, key, list(dict.fromkeys((*pairs, *own))))
+        new = [pair for pair in dict.fromkeys((*pairs, *own)) if (*key, *pair) not in self._cache]
+        found = np.asarray(reranker.score(new, label=label), np.float32) if new else np.empty(0, np.float32)
+        if found.shape != (len(new),) or not np.isfinite(found).all():
+            raise BadInput(f"the reranker's scores of {len(new)} pairs are {found}; expected a finite number for each")
+        self._cache.update(((*key, *pair), float(score)) for pair, score in zip(new, found, strict=True))
         scores = np.full(candidates.shape, np.nan, np.float32)
         scores[positions] = [self._cache[(*key, *pair)] for pair in pairs]
         return scores, np.array([self._cache[(*key, *pair)] for pair in own], np.float32)
 
-    def _score_new(
-        self, reranker: ScoresPairs, key: tuple[int, int | str | None], pairs: Sequence[tuple[str, str]]
-    ) -> None:
-        """Score the pairs that are not in the cache."""
-        new = [pair for pair in pairs if (*key, *pair) not in self._cache]
-        if not new:
-            return
-        scores = np.asarray(reranker.score(new, label=key[1]), np.float32)
-        if scores.shape != (len(new),) or not np.isfinite(scores).all():
-            raise BadInput(f"the reranker's scores of {len(new)} pairs are {scores}; expected a finite number for each")
-        self._cache.update(((*key, *pair), float(score)) for pair, score in zip(new, scores, strict=True))
-
     def clear(self) -> None:
-        """Empty the cache."""
         self._cache.clear()
 
 
@@ -140,7 +130,7 @@ class Rule(ABC):
 
     @abstractmethod
     def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
-        """Which candidates stay; the answer counts only for those that the rules before kept."""
+        """Which candidates stay; the answer counts only for candidates that earlier rules kept."""
 
     def ends(self, block: CandidateBlock) -> Bool[np.ndarray, " Q"]:
         """Whether no farther candidate of the row can be kept, so that the search can stop."""
@@ -225,7 +215,7 @@ class ScoreBetween(Rule):
     high: float = math.inf
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high:  # nor where one is NaN
+        if not self.low <= self.high:  # also refuses NaN
             raise BadInput(f"{self} removes every candidate; expected low ≤ high")
 
     def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
@@ -237,7 +227,7 @@ class ScoreBetween(Rule):
 
 @dataclass(frozen=True, eq=False)
 class RerankerScoreBelow(Rule):
-    """A rule about scores, applied to those of a reranker, which reads the anchor and the candidate together.
+    """A rule about scores, applied to the scores of a reranker, which reads the anchor and the candidate together.
 
     >>> RerankerScoreBelow(reranker, ScoreBetween(high=0.3))  # doctest: +SKIP
     >>> RerankerScoreBelow(reranker, BelowPositive(margin=0.2))  # doctest: +SKIP

@@ -1,6 +1,6 @@
 """What is mined: how many negatives, by which rules, chosen how; and the prompts under which texts are encoded."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -16,28 +16,12 @@ from .rules import BelowPositive, ExcludeKnownPositives, Rule
 Positions = Int[np.ndarray, " _"]
 
 
-def hardest(positions: Positions, k: int, generator: np.random.Generator) -> Positions:  # noqa: ARG001
-    """The k nearest."""
-    return positions[:k]
-
-
-def random_choice(positions: Positions, k: int, generator: np.random.Generator) -> Positions:
-    """Any k, all equally likely."""
-    return positions[np.sort(generator.choice(len(positions), k, replace=False))]
-
-
-def evenly_spread(positions: Positions, k: int, generator: np.random.Generator) -> Positions:  # noqa: ARG001
-    """From hard to easy: the middle of each of k equal parts."""
-    return positions[((np.arange(k) + 0.5) * len(positions) / k).astype(np.int64)]
-
-
 STRATEGIES: dict[str, Callable[[Positions, int, np.random.Generator], Positions]] = {
-    "top": hardest,
-    "random": random_choice,
-    "spread": evenly_spread,
+    "top": lambda positions, k, _: positions[:k],
+    "random": lambda positions, k, generator: positions[np.sort(generator.choice(len(positions), k, replace=False))],
+    "spread": lambda positions, k, _: positions[((np.arange(k) + 0.5) * len(positions) / k).astype(np.int64)],
 }
-"""Positions of k or more candidates, nearest first, to k of them in the same order."""
-
+"""Positions of k or more candidates, nearest first, to k in the same order; `spread`: the middles of k equal parts."""
 
 Missing = Literal["drop", "fill", "error"]
 DEFAULT_RATIO = 0.95  # of the positive's similarity (Moreira et al. 2024, NV-Retriever)
@@ -55,31 +39,21 @@ def _check_rules(rules: object) -> None:
 
 @dataclass(frozen=True)
 class MiningSettings:
-    """How negatives are mined.
-
-    Attributes:
-        k: negatives per row.
-        rules: applied in this order, each to the candidates that those before it kept. `ExcludeKnownPositives()` is
-            added at the front if no `ExcludeKnownPositives` is among them.
-        strategy: which of the kept candidates become negatives: `"top"` the nearest, `"random"` any, `"spread"` from
-            near to far.
-        pool_size: `"random"` and `"spread"` choose among this many of the kept candidates, the nearest.
-        max_candidates: how many of the nearest candidates are examined per row, at most.
-        missing: what happens to rows with fewer than k: `"drop"` leaves them out; `"fill"` adds the least similar of
-            the `max_candidates` nearest that are not known positives, whatever the other rules, and leaves out rows
-            that still have too few; `"error"` refuses. The report counts them.
-        metric: one of `likewise.arrays.similarity.SIMILARITIES`.
-        seed: of `"random"`; the draw of a row depends on the seed and the row's number alone.
-    """
+    """How negatives are mined; the report counts the rows with fewer than k, whatever happens to them."""
 
     k: int = 1
     rules: Sequence[Rule] = (ExcludeKnownPositives(), BelowPositive(ratio=DEFAULT_RATIO))
+    """Each sees what the rules before it kept; `ExcludeKnownPositives()` comes first if none is among them."""
     strategy: str = "top"
-    pool_size: int = 100
-    max_candidates: int = 1000
+    """Which of the kept candidates become negatives: `"top"` the nearest, `"random"` any, `"spread"` near to far."""
+    pool_size: int = 100  # `"random"` and `"spread"` choose among this many of the kept candidates, the nearest
+    max_candidates: int = 1000  # examined per row, at most
     missing: Missing = "drop"
-    metric: str = "cosine"
-    seed: int = 0
+    """Rows with fewer than k: `"drop"` leaves them out; `"fill"` adds the least similar of the `max_candidates` nearest
+    that are not known positives, whatever the other rules, and leaves out rows that still have too few; `"error"`
+    refuses."""
+    metric: str = "cosine"  # of `likewise.arrays.similarity.SIMILARITIES`
+    seed: int = 0  # of `"random"`; the draw of a row depends on the seed and the row's number alone
 
     def __post_init__(self) -> None:
         for name in ("k", "pool_size", "max_candidates"):
@@ -88,13 +62,9 @@ class MiningSettings:
         if self.k > MAX_NEGATIVES:
             raise BadInput(f"k is {self.k:,}; expected at most {MAX_NEGATIVES:,} negatives per row")
         _check_rules(self.rules)
-        known: dict[str, Collection[str]] = {
-            "strategy": STRATEGIES,
-            "missing": get_args(Missing),
-            "metric": SIMILARITIES,
-        }
-        for name, choices in known.items():
-            known_name(name, getattr(self, name), choices)
+        known_name("strategy", self.strategy, STRATEGIES)
+        known_name("missing", self.missing, get_args(Missing))
+        known_name("metric", self.metric, SIMILARITIES)
 
     @property
     def all_rules(self) -> tuple[Rule, ...]:
@@ -124,12 +94,10 @@ class MiningPrompts:
 
     @property
     def of_anchors(self) -> dict[str, str]:
-        """As `Embedder.encode` takes them."""
         return _given(prompt=self.anchor, prompt_name=self.anchor_name)
 
     @property
     def of_corpus(self) -> dict[str, str]:
-        """As `Embedder.encode` takes them."""
         return _given(prompt=self.corpus, prompt_name=self.corpus_name)
 
 

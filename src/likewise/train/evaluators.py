@@ -11,13 +11,15 @@ from jaxtyping import Float, Int
 from ..arrays.correlation import spearman
 from ..data.column_names import ColumnNames, numbers_of
 from ..data.datasets import load_dataset
+from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput
-from ..evaluate.statistics.significance import interval
+from ..evaluate.statistics.significance import interval, intervals
 from ..files import Table
 from ..reranker import Reranker
+from ..search import search
+from .data.batch import text_column
 from .data.sources import file_path
-from .retrieval_evaluator import RetrievalEvaluator
-from .step.trainable import Trainable
+from .step.trainable import Trainable, model_kind
 
 SCORED_PAIRS = ("sentence1", "sentence2", "score")
 LABELLED_PAIRS = ("sentence1", "sentence2", "label")
@@ -34,9 +36,12 @@ TEXT_PAIRS = (
 NUMBERS = ("score", "label", "similarity", "relatedness", "rating")
 """Names of the columns of scores and labels, each suggested for the other."""
 
+DEPTH = 10
+FOUND = "mrr@10"
+
 PairColumns = Mapping[str, Sequence[Any]]
 FinalScores = dict[str, dict[str, Any]]
-"""By name: `value`, and where known `low` and `high` of the 95 % interval, and `n`, the number of items."""
+"""By name: `value` and, if known, `low` and `high` of the 95 % interval and `n`, the number of items."""
 
 
 @runtime_checkable
@@ -49,11 +54,7 @@ class ReportsIntervals(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SpearmanEvaluator:
-    """Spearman's correlation of cosine similarity, or of a reranker's score, with the column `score` of pairs.
-
-    Raises:
-        BadInput: a column is missing, or all scores are the same.
-    """
+    """Spearman's correlation of cosine similarity, or of a reranker's score, with the column `score` of pairs."""
 
     columns: PairColumns
     name: str = "dev"
@@ -76,11 +77,7 @@ class SpearmanEvaluator:
 
 @dataclass(frozen=True, eq=False)
 class AccuracyEvaluator:
-    """The fraction of pairs `sentence1`, `sentence2` for which a reranker of several labels predicts their `label`.
-
-    Raises:
-        BadInput: a column is missing, or there are no pairs; when called: a label is not one of the model's.
-    """
+    """The fraction of pairs `sentence1`, `sentence2` for which a reranker of several labels predicts their `label`."""
 
     columns: PairColumns
     name: str = "dev"
@@ -95,11 +92,66 @@ class AccuracyEvaluator:
             raise BadInput(
                 f"{self.name}, row {row}: the label is {gold[row]}, and the model has {len(model.labels)} labels"
             )
-        return {f"{self.name} accuracy": float((predict_labels(model, self.columns) == gold).mean())}
+        pairs = self.columns["sentence1"], self.columns["sentence2"]
+        predicted = model.logits(*pairs, show_progress_bar=False, overflow="truncate").argmax(1)
+        return {f"{self.name} accuracy": float((predicted == gold).mean())}
 
     def final_scores(self, model: Reranker) -> FinalScores:
         """With the number of pairs."""
         return {name: {"value": value, "n": len(self.columns["label"])} for name, value in self(model).items()}
+
+
+@dataclass(frozen=True, eq=False)
+class RetrievalEvaluator:
+    """MRR@10 of an embedder: 1 / the place at which an anchor's first positive is found, 0 beyond the tenth, averaged.
+
+    The documents are all distinct texts of `positive`, and of every column whose name begins with `negative`; they are
+    ranked by cosine similarity, as by `likewise evaluate --data`.
+    """
+
+    columns: Mapping[str, Sequence[str]]
+    name: str = "dev"
+
+    def __post_init__(self) -> None:
+        if len(self._documents) < 2:
+            raise BadInput(f"{self.name}: all positives are the same text; expected two or more to choose from")
+
+    def __call__(self, model: Trainable) -> dict[str, float]:
+        return {f"{self.name} {FOUND}": float(self.reciprocal_ranks(model).mean())}
+
+    def final_scores(self, model: Trainable) -> dict[str, dict[str, Any]]:
+        """With a bootstrap interval over the anchors."""
+        rows = self.reciprocal_ranks(model)
+        (found,) = intervals([rows], statistic="mean")
+        return {f"{self.name} {FOUND}": {**asdict(found), "n": len(rows)}}
+
+    def reciprocal_ranks(self, model: Trainable) -> Float[np.ndarray, " N"]:
+        """For each distinct anchor 1 / the place of the first of its positives, 0 if it is beyond the tenth."""
+        if not isinstance(model, TorchEmbedder):
+            raise BadInput(
+                f"{self.name} has pairs without a score, which evaluate embedders; the model is a {model_kind(model)}. "
+                "Expected pairs with sentence1, sentence2 and score, such as stsb/dev"
+            )
+        relevant = self._relevant()
+        queries, documents = (
+            model.encode(texts, show_progress_bar=False, overflow="truncate")
+            for texts in (list(relevant), self._documents)
+        )
+        ranked = search(queries, documents, k=min(DEPTH, len(documents))).indices
+        rows = np.array([np.isin(row, positives) for row, positives in zip(ranked, relevant.values(), strict=True)])
+        return np.where(rows.any(1), 1 / (1 + rows.argmax(1)), 0.0)
+
+    def _relevant(self) -> dict[str, list[int]]:
+        number = {text: i for i, text in enumerate(self._documents)}
+        relevant: dict[str, list[int]] = {}
+        for anchor, positive in zip(self.columns["anchor"], self.columns["positive"], strict=True):
+            relevant.setdefault(anchor, []).append(number[positive])
+        return relevant
+
+    @property
+    def _documents(self) -> list[str]:
+        names = ["positive", *(name for name in self.columns if name.startswith("negative"))]
+        return list(dict.fromkeys(text for name in names for text in self.columns[name]))
 
 
 PairEvaluator: TypeAlias = SpearmanEvaluator | AccuracyEvaluator | RetrievalEvaluator
@@ -118,11 +170,8 @@ def load_evaluator(
         data: pairs with the columns sentence1, sentence2 and score, or anchor and positive; for a classifier of
             `labels` > 1, sentence1, sentence2 and label.
         columns: other names of columns: `ColumnNames({"sentence1": "question"})`.
-        training_columns: names that were given for the training data; used where `columns` is not given and they fit.
-        labels: of the model.
-
-    Raises:
-        BadInput: a column is missing, or the pairs are unusable.
+        training_columns: names that were given for the training data; used if `columns` is not given and they fit.
+        labels: how many the model has.
     """
     expected, name = LABELLED_PAIRS if labels > 1 else SCORED_PAIRS, str(data)
     path = file_path(data)
@@ -132,7 +181,7 @@ def load_evaluator(
     names = columns or (training_columns or ColumnNames()).applicable(values, expected)
     renamed = names.rename(values)
     _check_present(renamed, expected, name)
-    texts = {column: _checked_texts(renamed[column], column, name) for column in expected[:2]}
+    texts = {column: text_column(column, renamed[column], name) for column in expected[:2]}
     numbers = numbers_of(expected[2], renamed[expected[2]], names.labels if labels > 1 else ())
     if labels > 1:
         whole = [int(number) if float(number).is_integer() else number for number in numbers]
@@ -142,17 +191,17 @@ def load_evaluator(
 
 def _unscored_pairs(
     values: PairColumns, columns: ColumnNames | None, training_columns: ColumnNames | None, name: str
-) -> dict[str, list[str]]:
-    """The columns of texts of pairs and triplets that have no score; empty where these are other data."""
+) -> dict[str, Sequence[str]]:
+    """The columns of texts of pairs and triplets without a score; empty for other data."""
     renamed = (columns or (training_columns or ColumnNames()).applicable(values, UNSCORED_PAIRS)).rename(values)
     if "score" in renamed or not set(UNSCORED_PAIRS) <= set(renamed):
         return {}
     wanted = [column for column in renamed if column in UNSCORED_PAIRS or column.startswith("negative")]
-    return {column: _checked_texts(renamed[column], column, name) for column in wanted}
+    return {column: text_column(column, renamed[column], name) for column in wanted}
 
 
 def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
-    """The scores of a finished model by an evaluator, with intervals where it reports them."""
+    """The scores of a finished model by an evaluator, with intervals if it reports them."""
     if isinstance(evaluator, ReportsIntervals):
         return evaluator.final_scores(model)
     return {} if evaluator is None else {name: {"value": float(value)} for name, value in evaluator(model).items()}
@@ -161,12 +210,6 @@ def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
 def predict_scores(model: Trainable, columns: PairColumns) -> Float[np.ndarray, " N"]:
     """The model's score of each pair: an embedder's cosine similarity, or a reranker's score."""
     return model.pair_scores(columns["sentence1"], columns["sentence2"], show_progress_bar=False, overflow="truncate")
-
-
-def predict_labels(reranker: Reranker, columns: PairColumns) -> Int[np.ndarray, " N"]:
-    """The number of the label that the reranker predicts for each pair."""
-    logits = reranker.logits(columns["sentence1"], columns["sentence2"], show_progress_bar=False, overflow="truncate")
-    return np.asarray(logits.argmax(1))
 
 
 def gold_scores(columns: PairColumns, name: str) -> Float[np.ndarray, " N"]:
@@ -191,13 +234,6 @@ def gold_labels(columns: PairColumns, name: str) -> Int[np.ndarray, " N"]:
     return labels
 
 
-def _checked_texts(values: Sequence[Any], column: str, name: str) -> list[str]:
-    for i, value in enumerate(values):
-        if not isinstance(value, str):
-            raise BadInput(f"{name}, row {i}: {column} is {value!r}; expected a text")
-    return list(values)
-
-
 def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> None:
     missing = [column for column in expected if column not in columns]
     if missing:
@@ -211,10 +247,10 @@ def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> 
 def _rename_hint(columns: PairColumns, missing: Sequence[str]) -> str:
     """The columns that are probably meant; of pairs without a score or a label, an anchor and its positive."""
     texts = next((pair for pair in TEXT_PAIRS if set(pair) <= set(columns)), ("COLUMN", "COLUMN"))
-    number = next((column for column in NUMBERS if column in columns), "")
+    number = next((column for column in NUMBERS if column in columns), "COLUMN")
     if missing[-1] == "score" and len(columns) == len(UNSCORED_PAIRS):
         texts = SCORED_PAIRS[:2] if set(SCORED_PAIRS[:2]) <= set(columns) else texts
-        meant = dict(zip(UNSCORED_PAIRS, texts, strict=True))
-        return "Rename columns with --dev-columns " + ",".join(f"{name}={column}" for name, column in meant.items())
-    meant = dict.fromkeys(missing, number or "COLUMN") | dict(zip(SCORED_PAIRS[:2], texts, strict=True))
+        missing, meant = UNSCORED_PAIRS, dict(zip(UNSCORED_PAIRS, texts, strict=True))
+    else:
+        meant = dict.fromkeys(missing, number) | dict(zip(SCORED_PAIRS[:2], texts, strict=True))
     return "Rename columns with --dev-columns " + ",".join(f"{column}={meant[column]}" for column in missing)

@@ -13,7 +13,7 @@ from .step.processes import SINGLE_PROCESS, Processes
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps of a run. `steps_per_epoch` is None where the length of the data is unknown (a stream)."""
+    """The steps of a run. `steps_per_epoch` is None if the length of the data is unknown (a stream)."""
 
     max_steps: int
     steps_per_epoch: float | None
@@ -22,11 +22,7 @@ class Plan:
 
     @classmethod
     def of(cls, schedule: BatchSchedule, settings: TrainSettings, processes: Processes = SINGLE_PROCESS) -> "Plan":
-        """The plan of a run over these data.
-
-        Raises:
-            BadInput: a setting is out of range or would have no effect, or the length of the run is unknown.
-        """
+        """The plan of a run over these data; refuses settings that are out of range or would have no effect."""
         check_ranges(settings)
         check_used(settings, [source.objective for source in schedule.sources])
         processes.local_rows(settings.batch_size)
@@ -48,11 +44,7 @@ FRACTIONS = ("warmup_ratio", "ema_decay")
 
 
 def check_used(settings: TrainSettings, objectives: Sequence[Objective]) -> None:
-    """Refuse settings that were changed and would have no effect, of LoRA without a rank and of missing weights.
-
-    Raises:
-        BadInput: names the setting, and what it needs.
-    """
+    """Refuse LoRA's settings without a rank, and a learning rate of weights that no objective has."""
     for name in ("lora_alpha", "lora_layers"):
         if not settings.lora_rank and getattr(settings, name) != settings_of(TrainSettings)[name].default:
             raise BadInput(f"{name} has no effect without lora_rank; set lora_rank too, or leave {name} out")
@@ -63,22 +55,14 @@ def check_used(settings: TrainSettings, objectives: Sequence[Objective]) -> None
 
 
 def check_evaluated(settings: TrainSettings, evaluates: bool) -> None:
-    """Refuse settings of evaluations if nothing evaluates.
-
-    Raises:
-        BadInput: names the setting.
-    """
+    """Refuse settings of evaluations if nothing evaluates."""
     for name in () if evaluates else ("eval_steps", "early_stopping_patience"):
         if getattr(settings, name) > 0:
             raise BadInput(f"{name} has no effect without an evaluator; give one (--dev), or leave {name} out")
 
 
 def check_ranges(settings: TrainSettings) -> None:
-    """Refuse numbers that make no sense.
-
-    Raises:
-        BadInput: names the setting, its value and the range.
-    """
+    """Refuse numbers that make no sense."""
     for name in ABOVE_ZERO:
         value = getattr(settings, name)
         if value is not None and not value > 0:

@@ -9,14 +9,13 @@ from ..model_files.provenance import provenance
 from ..runtime.atomic_files import check_writable_folder
 from .data.schedule import DataSource
 from .evaluators import load_evaluator
-from .output.console import ConsoleProgress
-from .output.record import data_description
-from .output.run_folder import TrainingJob, finished_weights, run_in_folder
+from .output.record import TrainingJob, data_description
+from .output.run_folder import finished_weights, run_in_folder, train_job
 from .settings import TrainSettings
 from .step.processes import process_group
 from .step.trainable import Trainable, check_objective, model_kind
 from .step_state import TrainResult
-from .trainer import Callback, Evaluator, Trainer
+from .trainer import Callback, Evaluator
 
 
 def train(
@@ -51,7 +50,6 @@ def train(
         resume: False starts over: it deletes the checkpoints and the finished run in `output`.
 
     Raises:
-        BadInput: data and objective do not fit, or the folder has another run or cannot be written to.
         Diverged: the loss is NaN or infinite.
     """
     settings = settings or TrainSettings()
@@ -71,7 +69,7 @@ def train(
             evaluator = load_evaluator(evaluator, labels=len(getattr(loaded, "labels", "1")))
         job = training_job(name, loaded, sources, settings, evaluator)
         if output is None:
-            return _train_in_memory(job, callbacks)
+            return train_job(job, callbacks)
         run = run_in_folder(Path(output), job, resume=resume, callbacks=callbacks, is_main=processes.is_main)
         if run.was_finished:
             finished_weights(job, Path(output))
@@ -108,18 +106,3 @@ def _loaded(model: Trainable | str | Path) -> tuple[str, Trainable]:
         return str(model), TorchEmbedder.load(model, precision="fp32")
     folder = getattr(model.manifest, "encoder", None)
     return str(folder) if isinstance(folder, Path) else model_kind(model), model
-
-
-def _train_in_memory(job: TrainingJob, callbacks: Sequence[Callback]) -> TrainResult:
-    console = [ConsoleProgress()] if job.settings.show_progress_bar else []
-    trainer = Trainer(
-        model=job.model,
-        data=job.sources,
-        settings=job.settings,
-        evaluator=job.evaluator,
-        callbacks=[*callbacks, *console],
-    )
-    result = trainer.run()
-    for shown in console:
-        shown.close()
-    return result

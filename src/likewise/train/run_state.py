@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..errors import BadInput
 from .objectives import Objective
-from .optimization.ema import EMA, copy_weights
+from .optimizer import EMA, copy_weights
 from .output import checkpoint as checkpoints
 from .step.memory import TokenBudget
 
@@ -25,7 +26,6 @@ class BestModel:
     evaluations_since: int = 0
 
     def update(self, score: float, step: int, weights: Mapping[str, Tensor]) -> None:
-        """Record one evaluation of these weights."""
         self.evaluations_since += 1
         if not math.isnan(score) and (self.score is None or score > self.score):
             self.score, self.step, self.evaluations_since = score, step, 0
@@ -40,7 +40,6 @@ class BestModel:
         return {"score": self.score, "step": self.step, "evaluations_since": self.evaluations_since}
 
     def restore(self, state: Mapping[str, Any], weights: Mapping[str, Tensor] | None, device: torch.device) -> None:
-        """Continue from what a checkpoint holds."""
         self.score, self.step, self.evaluations_since = state["score"], state["step"], state["evaluations_since"]
         self.weights = None if weights is None else {name: tensor.to(device) for name, tensor in weights.items()}
 
@@ -49,7 +48,7 @@ class BestModel:
 class RunState:
     """Everything that a checkpoint must hold for a run to continue as if it had not stopped."""
 
-    weights: Mapping[str, nn.Parameter]  # those that are trained
+    weights: Mapping[str, nn.Parameter]  # only the trained ones
     objectives: Sequence[Objective]
     optimizer: torch.optim.Optimizer
     ema: EMA | None
@@ -66,7 +65,7 @@ class RunState:
 
     @property
     def evaluated_weights(self) -> Mapping[str, Tensor]:
-        """The weights that are evaluated and saved: the moving average, where there is one."""
+        """The weights that are evaluated and saved: the moving average, if there is one."""
         return self.weights if self.ema is None else self.ema.mean
 
     def keep_best(self) -> None:
@@ -96,7 +95,7 @@ class RunState:
         state = checkpoint.state
         self.step, self.seconds, self.initial_scores = state["step"], state["seconds"], state["initial_scores"]
         self.best.restore(state["best"], others.get("best"), device)
-        if tokens is None:  # the saved one may have been halved where memory ran out
+        if tokens is None:  # the saved one may have been halved when memory ran out
             self.token_budget.tokens = state["max_tokens_per_step"]
 
 
@@ -110,7 +109,6 @@ class RunCheckpoints:
     saved_step: int = -1
 
     def save(self, state: RunState) -> None:
-        """Write a checkpoint of this step, unless it is written already."""
         if self.folder is None or self.saved_step == state.step or not self.writes:
             return
         content = {**state.as_json(), "run": self.identity}
@@ -118,14 +116,17 @@ class RunCheckpoints:
         self.saved_step = state.step
 
     def resume(self, state: RunState, device: torch.device, tokens: int | None) -> None:
-        """Continue from the latest checkpoint, if there is one."""
         latest = None if self.folder is None else checkpoints.latest_checkpoint(self.folder)
         if latest is not None:
-            checkpoints.check_same_run(latest, self.identity)
+            if self.identity != latest.state["run"]:
+                raise BadInput(
+                    f"{latest.folder} is a checkpoint of another run: "
+                    f"{checkpoints.first_difference(self.identity, latest.state['run'])}. "
+                    "Use another folder, or start over in this one (resume=False, --fresh)"
+                )
             state.restore(latest, device, tokens)
             self.saved_step = state.step
 
     def clear(self) -> None:
-        """Delete all checkpoints of the folder."""
         if self.folder is not None and self.writes:
             checkpoints.clear_checkpoints(self.folder)

@@ -27,7 +27,7 @@ class Setting:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words it may be; empty where it is not a choice of words."""
+        """The words it may be; empty if it is not a choice of words."""
         return get_args(self.kind) if get_origin(self.kind) is Literal else ()
 
 
@@ -53,40 +53,39 @@ def from_settings(holder: type[T], values: Mapping[str, Any], where: str) -> T:
 
 def check_known(names: Iterable[str], known: Iterable[str], where: str) -> None:
     """Refuse names that are unknown, and suggest for each the nearest known one."""
-    known = list(known)
-    unknown = [name for name in names if name not in known]
-    if not unknown:
-        return
-    meant = {name: _nearest(name.replace("-", "_"), known) for name in unknown}
-    problems = [f"unknown setting {name!r}; did you mean {ours}?" for name, ours in meant.items() if ours]
-    unlike = ", ".join(repr(name) for name, ours in meant.items() if not ours)
-    problems += [f"unknown setting {unlike}; the settings are {', '.join(known)}"] if unlike else []
-    raise BadInput(f"{where}: {' '.join(problems)}")
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    return next(iter(get_close_matches(name, known, cutoff=0.5)), "")
+    known, problems, unlike = list(known), list[str](), list[str]()
+    for name in names:
+        near = get_close_matches(name.replace("-", "_"), known, 1, cutoff=0.5)
+        if name not in known and near:
+            problems.append(f"unknown setting {name!r}; did you mean {near[0]}?")
+        elif name not in known:
+            unlike.append(repr(name))
+    problems += [f"unknown setting {', '.join(unlike)}; the settings are {', '.join(known)}"] if unlike else []
+    if problems:
+        raise BadInput(f"{where}: {' '.join(problems)}")
 
 
 def parse_value(setting: Setting, value: Any, where: str) -> Any:
-    """The value in the setting's type; text is parsed, and lists in text are separated by commas."""
+    """The value in the setting's type; lists in text are separated by commas."""
     try:
-        return _parsed(value, setting.kind)
+        return parsed(value, setting.kind)
     except (ValueError, TypeError):
         raise BadInput(f"{where}: {setting.name} is {value!r}; expected {describe_type(setting.kind)}") from None
 
 
-def _parsed(value: Any, kind: Any) -> Any:
+def parsed(value: Any, kind: Any, separator: str = ",") -> Any:
+    """The value as this type, from text or from a TOML value; ValueError or TypeError if it has another."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return None if value is None else _parsed(value, next(k for k in arguments if k is not type(None)))
+        return None if value is None else parsed(value, _not_none(arguments), separator)
     if origin is Literal:
         return arguments[arguments.index(value)]
     if origin is tuple:
-        parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else list(value)
+        texts = isinstance(value, str)
+        parts = [part.strip() for part in value.split(separator) if part.strip()] if texts else list(value)
         if arguments[-1] is not Ellipsis and len(parts) != len(arguments):
             raise ValueError
-        return tuple(_parsed(part, arguments[0]) for part in parts)
+        return tuple(parsed(part, arguments[0]) for part in parts)
     if isinstance(value, bool) is not (kind is bool) or (isinstance(value, float) and kind is int):
         raise TypeError
     if kind is str and not isinstance(value, str):
@@ -94,15 +93,18 @@ def _parsed(value: Any, kind: Any) -> Any:
     return value if kind is bool else kind(value)
 
 
+def _not_none(kinds: Sequence[Any]) -> Any:
+    return next(kind for kind in kinds if kind is not types.NoneType)
+
+
 def describe_type(kind: Any) -> str:
     """A setting's type in words."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return describe_type(next(k for k in arguments if k is not type(None)))
+        return describe_type(_not_none(arguments))
     if origin is Literal:
         return " or ".join(arguments)
     if origin is tuple:
-        if arguments[-1] is Ellipsis:
-            return f"a list, each item {describe_type(arguments[0])}"
-        return f"{len(arguments)} numbers"
+        several = f"a list, each item {describe_type(arguments[0])}"
+        return several if arguments[-1] is Ellipsis else f"{len(arguments)} numbers"
     return {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}[kind]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 class StepState:
     """One step, as callbacks get it.
 
-    Step 0 is the model before training. It is reported only where there is an evaluator, and it has scores only: loss,
+    Step 0 is the model before training. It is reported only if there is an evaluator, and it has scores only: loss,
     learning rate and gradient norm are NaN.
     """
 

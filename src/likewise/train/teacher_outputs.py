@@ -18,22 +18,23 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from ..arrays.similarity import PAIRWISE
 from ..embedder import Embedder
 from ..errors import BadInput
 from ..reranker import Reranker
 from ..runtime.atomic_files import atomic_file
 from ..runtime.installation import missing_extra
 from ..runtime.progress import Progress, show_progress
+from .data.batch import text_column
 from .objectives import Objective
 from .output.checkpoint import first_difference
-from .step.strategies import TRAINING_STRATEGIES, training_strategy
-from .teachers import TeacherRequest, TeacherStrategy
 
 Teacher = Embedder | Reranker
 Texts = Mapping[str, Sequence[str]]
@@ -41,6 +42,14 @@ TeacherOutput = Float[np.ndarray, "N ..."]
 Columns = dict[str, Sequence[Any] | np.ndarray]
 METADATA_KEY = b"likewise"
 """The key of the schema metadata that says what a file was computed from."""
+
+
+@dataclass(frozen=True)
+class TeacherRequest:
+    """What a teacher computes: the similarity of an embedder's vectors, the label of a reranker with several."""
+
+    similarity: str = "cosine"
+    label: str | int | None = None
 
 
 def teacher_outputs(
@@ -70,7 +79,7 @@ def teacher_outputs(
         show_progress_bar: of rows, as in `Embedder.encode`.
     """
     request = request or TeacherRequest()
-    if getattr(type(teacher), "kind", None) not in TRAINING_STRATEGIES:
+    if not isinstance(teacher, Embedder | Reranker):
         raise BadInput(f"a {type(teacher).__name__} cannot be a teacher; expected an embedder or a reranker")
     texts, names = _text_columns(columns, objective), _requested_outputs(columns, objective)
     numbers = {name: list(columns[name]) for name in objective.reads().numbers if name in columns}
@@ -103,7 +112,6 @@ def _part_outputs(
     path: Path | None,
     metadata: Mapping[str, Any],
 ) -> dict[str, np.ndarray]:
-    """The outputs for some rows, from the file of this part if it exists."""
     if path is not None and path.exists():
         return {name: np.asarray(values) for name, values in _read_parquet(path, metadata).items() if name in names}
     outputs = {name: np.asarray(TEACHER_OUTPUTS[name](teacher, texts, request), np.float32) for name in names}
@@ -114,21 +122,57 @@ def _part_outputs(
 
 def _score(teacher: Teacher, texts: Texts, request: TeacherRequest) -> TeacherOutput:
     first, second = _at_least(texts, 2)[:2]
-    return _strategy(teacher).score(teacher, first, second, request)
+    if isinstance(teacher, Reranker):
+        return teacher.pair_scores(first, second, label=request.label, show_progress_bar=False, overflow="truncate")
+    return _similarities(teacher, [first, second], request)[:, 0]
 
 
 def _margin(teacher: Teacher, texts: Texts, request: TeacherRequest) -> TeacherOutput:
-    scores = _strategy(teacher).scores(teacher, _at_least(texts, 3)[:3], request)
+    scores = _scores(teacher, dict(list(texts.items())[:3]), request, 3)
     return np.asarray(scores[:, 0] - scores[:, 1])
 
 
-def _scores(teacher: Teacher, texts: Texts, request: TeacherRequest) -> Float[np.ndarray, "N P"]:
-    """Scores of the first text with each of the others."""
-    return _strategy(teacher).scores(teacher, _at_least(texts, 2), request)
+def _scores(teacher: Teacher, texts: Texts, request: TeacherRequest, least: int = 2) -> Float[np.ndarray, "N P"]:
+    """Scores of the first text with each of the others, in numbers whose differences mean something."""
+    columns = _at_least(texts, least)
+    if isinstance(teacher, Reranker):
+        return _reranker_scores(teacher, columns, request)
+    return _similarities(teacher, columns, request)
+
+
+def _similarities(
+    teacher: Embedder, columns: Sequence[Sequence[str]], request: TeacherRequest
+) -> Float[np.ndarray, "N P"]:
+    if request.similarity not in PAIRWISE:
+        raise BadInput(f"the similarity {request.similarity!r} is unknown; expected one of {', '.join(PAIRWISE)}")
+    flat = [text for column in columns for text in column]
+    first, *others = np.split(_vectors_of(teacher, flat), len(columns))
+    return np.stack([PAIRWISE[request.similarity](first, other) for other in others], axis=1)
+
+
+def _reranker_scores(
+    teacher: Reranker, columns: Sequence[Sequence[str]], request: TeacherRequest
+) -> Float[np.ndarray, "N P"]:
+    first, *others = columns
+    pairs = [(a, b) for other in others for a, b in zip(first, other, strict=True)]
+    if len(teacher.labels) == 1:
+        flat = teacher.logits(pairs, show_progress_bar=False, overflow="truncate")[:, 0]
+    else:  # the logarithm of a softmax serves as well as its logits
+        probabilities = teacher.score(pairs, label=request.label, show_progress_bar=False, overflow="truncate")
+        flat = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
+    return flat.reshape(len(others), len(first)).T
 
 
 def _vectors(teacher: Teacher, texts: Texts, request: TeacherRequest) -> Float[np.ndarray, "N E"]:  # noqa: ARG001
-    return _strategy(teacher).vectors(teacher, _at_least(texts, 1)[0])
+    if isinstance(teacher, Reranker):
+        raise BadInput(
+            f"a {type(teacher).__name__} has no vectors of texts, and the column teacher needs them; use an embedder"
+        )
+    return _vectors_of(teacher, _at_least(texts, 1)[0])
+
+
+def _vectors_of(teacher: Embedder, texts: Sequence[str]) -> Float[np.ndarray, "N E"]:
+    return np.asarray(teacher.encode(texts, show_progress_bar=False, overflow="truncate"))
 
 
 TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOutput]] = {
@@ -140,15 +184,9 @@ TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOut
 """What a teacher can compute, by the columns that objectives read."""
 
 
-def _strategy(teacher: Teacher) -> TeacherStrategy:
-    return training_strategy(teacher).teacher
-
-
-def _at_least(texts: Mapping[Any, Sequence[str]], count: int) -> list[list[str]]:
+def _at_least(texts: Texts, count: int) -> list[list[str]]:
     if len(texts) < count:
-        raise BadInput(
-            f"there are {len(texts)} columns of texts ({', '.join(map(str, texts))}); expected {count} or more"
-        )
+        raise BadInput(f"there are {len(texts)} columns of texts ({', '.join(texts)}); expected {count} or more")
     return [list(column) for column in texts.values()]
 
 
@@ -178,11 +216,7 @@ def _text_columns(columns: Mapping[str, Sequence[Any]], objective: Objective) ->
     sizes = {name: len(values) for name, values in texts.items()}
     if len(set(sizes.values())) > 1 or not any(sizes.values()):
         raise BadInput(f"expected columns of one length, at least one row; found {sizes}")
-    for name, values in texts.items():
-        bad = next((i for i, value in enumerate(values) if not isinstance(value, str)), None)
-        if bad is not None:
-            raise BadInput(f"row {bad}: {name} is {values[bad]!r}; expected a text")
-    return texts
+    return {name: text_column(name, values) for name, values in texts.items()}
 
 
 def _metadata(
@@ -194,7 +228,7 @@ def _metadata(
         digest.update(f"{name}\0{len(values)}\0".encode())
         for text in values:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    option = _strategy(teacher).option
+    option = "label" if isinstance(teacher, Reranker) else "similarity"
     described: dict[str, Any] = {option: getattr(request, option)}
     return {"teacher": teacher.fingerprint, "outputs": list(names), **described, "texts": digest.hexdigest()}
 
@@ -208,7 +242,6 @@ def _parts_folder(file: Path) -> Path:
 
 
 def _check_storable(file: Path, texts: Texts) -> None:
-    """Refuse what cannot be stored, before anything is computed."""
     if file.suffix.lower() != ".parquet":
         raise BadInput(f"{file} ends in {file.suffix!r}; expected .parquet")
     _pyarrow(file)
@@ -233,7 +266,6 @@ def _arrow_column(pa: Any, values: Any) -> Any:
 
 
 def _read_parquet(path: Path, metadata: Mapping[str, Any]) -> Columns:
-    """The columns of a file that was computed from exactly this."""
     pa, pq = _pyarrow(path)
     try:
         table = pq.read_table(path)

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,8 @@ from ..runtime.atomic_files import atomic_file
 from .data.batch import Batch, TrainingRows
 from .data.schedule import BatchSchedule, DataSource
 from .data.sources import rows_digest
-from .optimization.ema import EMA
-from .optimization.freeze import prepared_for_training
-from .optimization.optimizer import learning_rate_factor, make_optimizer
+from .optimizer import EMA, learning_rate_factor, make_optimizer
+from .output.checkpoint import through_json
 from .plan import Plan, check_evaluated
 from .run_state import RunCheckpoints, RunState
 from .settings import TrainSettings
@@ -35,6 +34,7 @@ from .step.memory import StepOptions, StepResult, TokenBudget
 from .step.processes import Processes, process_group
 from .step.trainable import Trainable, backward, check_objective, join_gradients
 from .step_state import StepState, TrainResult
+from .trained_parts import prepared_for_training
 
 Evaluator = Callable[[Any], Mapping[str, float]]
 """Scores of a model by name, higher is better; the first one decides which model is best."""
@@ -51,11 +51,6 @@ class Diverged(LikewiseError, ArithmeticError):
     """The loss or the gradient is NaN or infinite; the last good checkpoint is kept."""
 
 
-def never_stop() -> bool:
-    """No request to stop."""
-    return False
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trainer:
     """One run over data that are in memory. It trains the model in place; `likewise.train.train` also saves it.
@@ -63,37 +58,24 @@ class Trainer:
     Under torchrun several processes train as one: the rows of a batch are divided among them, gradients are added up,
     and all end with the same weights. Only the first one evaluates, calls callbacks and writes. Every process must be
     started with the same data and settings, and must see the same folder. torch's random generators have their former
-    state again at the end.
-
-    Attributes:
-        model: an embedder or a reranker in fp32.
-        data: rows, each source with its objective.
-        settings: how to train.
-        evaluator: scores the model before the first step, then after each epoch or every `eval_steps`; the model ends
-            with the weights that scored best in training.
-        callbacks: called after every step.
-        checkpoint_folder: where checkpoints go. If it has one of this same run, training resumes from it.
-        identity: what else must be equal for a run to resume: digests of data, the backbone's fingerprint.
+    state again at the end. The evaluator scores the model before the first step, then after each epoch or every
+    `eval_steps`; the model ends with the weights that scored best in training.
     """
 
-    model: Trainable
+    model: Trainable  # in fp32
     data: Sequence[DataSource]
     settings: TrainSettings = field(default_factory=TrainSettings)
     evaluator: Evaluator | None = None
     callbacks: Sequence[Callback] = ()
-    checkpoint_folder: Path | None = None
-    identity: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint_folder: Path | None = None  # training resumes from a checkpoint of this same run
+    identity: Mapping[str, Any] = field(default_factory=dict)  # what else must be equal for a run to resume
 
-    def run(self, *, resume: bool = True, stop: Callable[[], bool] = never_stop) -> TrainResult:
-        """Train.
+    def run(self, *, resume: bool = True, stop: Callable[[], bool] = lambda: False) -> TrainResult:
+        """Train; a run that is not to `resume` deletes the checkpoints of the folder.
 
-        Args:
-            resume: False starts from scratch and deletes the checkpoints of the folder.
-            stop: called after each step; when it returns True, the run writes a checkpoint and ends as `interrupted`.
+        `stop` is called after each step; if it returns True, the run writes a checkpoint and ends as `interrupted`.
 
         Raises:
-            BadInput: the data do not fit; the folder has a checkpoint of another run or cannot be written to; or a
-                batch cannot be divided evenly among the processes.
             Diverged: the loss is NaN or infinite.
         """
         device = self.model.device
@@ -206,13 +188,12 @@ class _TrainingLoop:
 
     def _backward(self, source: DataSource, batch: Batch, loss_scale: float) -> StepResult:
         local = batch.take(range(len(batch))[self.processes.local_rows(len(batch))])
-        result = backward(self.model, source.objective, local, self.step_options.scaled(loss_scale))
+        result = backward(self.model, source.objective, local, replace(self.step_options, loss_scale=loss_scale))
         if not math.isfinite(result.loss):
             self._diverged(batch, result.loss, "loss")
         return result
 
     def _clip(self, batch: Batch) -> float:
-        """Clip the gradients; returns their norm before that."""
         norm = float(nn.utils.clip_grad_norm_(self.state.parameters, self.settings.max_grad_norm or math.inf))
         if not math.isfinite(norm):
             self._diverged(batch, norm, "norm of the gradient")
@@ -229,7 +210,6 @@ class _TrainingLoop:
         return scores
 
     def _scores(self) -> Mapping[str, float]:
-        """The main process's evaluation, in all processes."""
         scores: Mapping[str, float] = self.processes.broadcast(self._local_scores() if self.processes.is_main else None)
         if not scores:
             raise BadInput("the evaluator returned no score; expected a dictionary with at least one")
@@ -285,8 +265,7 @@ class _TrainingLoop:
             "processes": self.processes.count,
             "frozen": self._frozen_digest(),
         }
-        as_json: dict[str, Any] = json.loads(json.dumps(identity))
-        return as_json
+        return through_json(identity)
 
     def _frozen_digest(self) -> str | None:
         """A digest of the weights that are not trained, which no checkpoint holds."""

@@ -17,10 +17,10 @@ from likewise.data.column_names import ColumnNames
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import read_rows
-from likewise.train.layers.multi_layer import multi_layer_embedder
 from likewise.train.objectives import CoSENT, Layerwise
-from likewise.train.output.log import TIMING_FIELDS, read_log
+from likewise.train.output.callbacks import TIMING_FIELDS, read_log
 from likewise.train.settings import TrainSettings
+from likewise.train.step.embedder_step import multi_layer_embedder
 from tests.train.run_trainer import run_trainer
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
@@ -72,9 +72,9 @@ def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoin
 def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, monkeypatch):
     command = ["train", "tiny", *FLAGS, "--max-steps", "6"]
     assert main([*command, "-o", "whole"]) == 0
-    from likewise.train.output import console
+    from likewise.train.output import callbacks
 
-    shown = console.ConsoleProgress.__call__
+    shown = callbacks.ConsoleProgress.__call__
 
     def interrupt(self, state):
         shown(self, state)
@@ -82,7 +82,7 @@ def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, mo
             signal.raise_signal(signal.SIGTERM)
 
     with monkeypatch.context() as patch:
-        patch.setattr(console.ConsoleProgress, "__call__", interrupt)
+        patch.setattr(callbacks.ConsoleProgress, "__call__", interrupt)
         assert main([*command, "-o", "out"]) == 130
     assert "stopped after step 2" in capsys.readouterr().err
     assert main([*command, "-o", "out"]) == 0

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.errors import BadInput
-from likewise.train.data.batch import TrainingRows
-from likewise.train.data.grouping import group_by_label
+from likewise.train.data.batch import group_by_label
 from likewise.train.data.schedule import BatchSchedule, DataSource
 from likewise.train.objectives import BatchTriplets, Matryoshka, Weighted
+from tests.train.run_trainer import source
 
 LABELS = st.lists(st.integers(0, 12), min_size=1, max_size=90)
 
@@ -25,11 +24,6 @@ def batches(labels: list[int], each: int, batch: int, seed: int = 0) -> list[lis
     """The labels of every whole batch."""
     result = [labels[i] for i in order(labels, each, batch, seed)]
     return [result[i : i + batch] for i in range(0, len(result) - batch + 1, batch)]
-
-
-@given(LABELS, st.integers(2, 6), st.integers(1, 20), st.integers(0, 9))
-def test_every_row_comes_once(labels, each, batch, seed):
-    assert sorted(order(labels, each, batch, seed)) == list(range(len(labels)))
 
 
 def slowly(labels: list[int], each: int, batch: int, seed: int) -> list[int]:
@@ -71,11 +65,6 @@ def test_the_order_of_more_groups_than_are_looked_at_is_that_of_plain_lists(coun
     assert order(labels, 3, 8, 1) == slowly(labels, 3, 8, 1)
 
 
-@given(LABELS, st.integers(2, 6), st.integers(1, 20))
-def test_the_seed_decides_the_order(labels, each, batch):
-    assert order(labels, each, batch, 3) == order(labels, each, batch, 3)
-
-
 @given(st.integers(5, 40), st.integers(2, 5), st.integers(2, 5), st.integers(1, 6), st.integers(0, 9))
 def test_labels_of_equal_size_fill_batches_of_p_groups_of_k_rows(count, each, p, parts, seed):
     labels = [label for label in range(count) for _ in range(each * parts)]
@@ -94,12 +83,6 @@ def test_hardly_a_row_is_without_company(labels, each, batch, seed):
     assert sum(alone) <= 1 + len(result)  # a batch may end in an odd place, and the pass with what is left over
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_no_batch_is_of_one_label_where_two_are_as_frequent(seed):
-    result = batches([0, 1] * 100, 4, 8, seed)
-    assert sum(len(set(one)) == 1 for one in result[:-3]) == 0
-
-
 def test_many_labels_give_pairs_where_chance_gives_none():
     labels = [i // 4 for i in range(4000)]
     pairs = [len(one) - len(set(one)) for one in batches(labels, 4, 32)]
@@ -111,7 +94,7 @@ def test_many_labels_give_pairs_where_chance_gives_none():
 def course(each: int = 2, rows: int = 60) -> DataSource:
     objective = BatchTriplets(per_label=each)
     columns = {"sentence": [f"text {i}" for i in range(rows)], "label": [i // 3 for i in range(rows)]}
-    return DataSource(TrainingRows.of(columns, objective), objective)
+    return source(objective, columns=columns)
 
 
 @given(st.integers(0, 40), st.integers(0, 12), st.integers(2, 16), st.integers(0, 5))
@@ -121,21 +104,9 @@ def test_batches_are_the_same_from_wherever_one_reads(begin, more, batch, seed):
     assert [batch.texts for _, batch in curriculum.batches(begin, begin + more)] == whole[begin:]
 
 
-def test_a_pass_holds_each_row_once_and_another_pass_has_another_order():
-    curriculum = BatchSchedule([course()], 12)
-    read = [text for _, batch in curriculum.batches(0, 10) for text in batch.texts[0]]
-    assert len(set(read[:60])) == len(set(read[60:])) == 60
-    assert read[:60] != read[60:]
-
-
 @pytest.mark.parametrize(
     "objective", [Matryoshka(BatchTriplets(per_label=3), (8,)), Weighted([BatchTriplets(per_label=3)])]
 )
 def test_what_wraps_wants_the_same_groups(objective):
     reads = objective.reads()
     assert (reads.group_by, reads.per_group) == ("label", 3)
-
-
-def test_one_row_of_a_label_is_no_group():
-    with pytest.raises(BadInput, match="per_label is 1; expected 2 or more"):
-        BatchTriplets(per_label=1)

@@ -7,13 +7,12 @@ import pytest
 import torch
 
 from likewise.data.column_names import NLI_LABELS, ColumnNames
-from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import load_data, read_rows, sha256
 from likewise.train.objectives import Classification, Contrastive, CoSENT, MarginMSE, Regression, Triplet
 from likewise.train.settings import TrainSettings
-from tests.train.run_trainer import run_trainer
+from tests.train.run_trainer import load, run_trainer
 
 PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["x", "y", "z"], "score": [0.0, 2.5, 5.0]}
 LIST = [dict(zip(PAIRS, values, strict=True)) for values in zip(*PAIRS.values(), strict=True)]
@@ -183,7 +182,7 @@ def test_a_run_over_a_stream_goes_on_where_it_was(own, tmp_path):
         stream = _stream()
         return [DataSource(stream, stream.objective)]
 
-    whole, again = (TorchEmbedder.load(folder, device="cpu") for _ in range(2))
+    whole, again = (load(folder) for _ in range(2))
     run_trainer(whole, courses(), run)
     asked = iter([False, False, True])
     assert run_trainer(again, courses(), run, checkpoint_folder=tmp_path, stop=lambda: next(asked)).steps == 3
@@ -192,7 +191,7 @@ def test_a_run_over_a_stream_goes_on_where_it_was(own, tmp_path):
 
 
 def test_what_a_stream_cannot_do_is_told(own):
-    embedder, stream = TorchEmbedder.load(own(), device="cpu"), _stream()
+    embedder, stream = load(own()), _stream()
     with pytest.raises(BadInput, match="expected max_steps"):
         run_trainer(embedder, [DataSource(stream, stream.objective)], TrainSettings())
     held = read_rows({"anchor": ["a", "b"], "positive": ["c", "d"]}, stream.objective)

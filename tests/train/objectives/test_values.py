@@ -85,6 +85,7 @@ def test_cosent_compares_every_two_pairs(three):
     c = [cos(u[i], v[i]) for i in range(N)]
     terms = [math.exp(7 * (c[j] - c[i])) for i in range(N) for j in range(N) if SAME[i] > SAME[j]]
     near(CoSENT(7)(u, v, score=torch.tensor(SAME).double()), math.log(1 + sum(terms)))
+    assert CoSENT()(u, v, score=torch.ones(N).double()) == 0
 
 
 def test_angles_are_those_of_complex_numbers(three):
@@ -268,7 +269,7 @@ def test_gradients_are_finite_between_equal_vectors(make, distance):
 
 
 def test_angles_are_1_between_equal_and_opposite_vectors_and_most_at_an_eighth_of_a_turn():
-    from likewise.train.objectives.ranking import angles
+    from likewise.train.objectives.labelled_pairs import angles
 
     z = torch.tensor([[3.0, -1.0, 2.0, 0.5]]).double()
     turned = torch.view_as_complex(z.reshape(2, 2).T.contiguous()) * complex(0.5**0.5, -(0.5**0.5))

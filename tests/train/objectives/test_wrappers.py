@@ -12,7 +12,6 @@ from likewise.errors import BadInput
 from likewise.pooling import pooling_of
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
-from likewise.train.layers.multi_layer import multi_layer_embedder
 from likewise.train.objectives import (
     TSDAE,
     Classification,
@@ -25,12 +24,12 @@ from likewise.train.objectives import (
     Triplet,
     Weighted,
 )
-from likewise.train.step.embedder_step import packed_forward, tokenized_batch
+from likewise.train.step.embedder_step import multi_layer_embedder, packed_forward, tokenized_batch
 from likewise.train.trainer import TrainSettings
 from tests.tiny import TEXTS
 from tests.train.columns import EVERY, columns_for
 from tests.train.objectives.test_values import drawn, near
-from tests.train.run_trainer import run_trainer
+from tests.train.run_trainer import load, run_trainer
 
 
 def test_matryoshka_is_the_weighted_sum_over_first_numbers():
@@ -58,7 +57,7 @@ def test_layerwise_is_the_weighted_sum_over_parts_and_goes_around_matryoshka():
 
 
 def test_the_parts_of_a_layered_model_are_the_vectors_of_the_model_cut_there(own):
-    whole = TorchEmbedder.load(own(), device="cpu")
+    whole = load(own())
     parts = np.split(multi_layer_embedder(whole, 3).eval().encode(TEXTS), 3, axis=1)
     for depth, part in zip([1, 2, 3], parts, strict=True):
         small = TorchEmbedder(
@@ -70,7 +69,7 @@ def test_the_parts_of_a_layered_model_are_the_vectors_of_the_model_cut_there(own
 
 
 def test_training_the_layers_trains_the_model_itself(own):
-    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Layerwise(Contrastive(), 2)
+    embedder, objective = load(own()), Layerwise(Contrastive(), 2)
     before = embedder.encode(TEXTS)
     rows = TrainingRows.of(columns_for(objective), objective)
     run_trainer(
@@ -109,10 +108,7 @@ def test_what_wraps_one_objective_gives_it_its_optional_numbers_too(wrap):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (
-            lambda: Matryoshka(CoSENT(), [4, 16]).initialize(8),
-            "dimensions contains 16, but the model's vectors have 8",
-        ),
+        (lambda: Matryoshka(CoSENT(), [4, 16]).initialize(8), "dimensions contains 16, but the model's vectors have 8"),
         (lambda: Matryoshka(CoSENT(), []), "expected distinct whole numbers"),
         (lambda: Matryoshka(CoSENT(), [4, 4]), "expected distinct whole numbers"),
         (lambda: Matryoshka(CoSENT(), [2, 4], [1.0]), "1 weights were given; expected 2"),
@@ -143,7 +139,7 @@ def test_descriptions_tell_settings_apart():
 
 
 def test_two_readings_of_a_text_differ_by_what_is_dropped(own):
-    embedder, objective = TorchEmbedder.load(own(), device="cpu"), SimCSE()
+    embedder, objective = load(own()), SimCSE()
     batch = TrainingRows.of({"sentence": ["a cat sleeps", "dogs bark"]}, objective).take([0, 1])
     ids, _ = tokenized_batch(embedder, objective, batch)
     first, again = packed_forward(embedder.eval(), ids).chunk(2)

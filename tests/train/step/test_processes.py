@@ -13,18 +13,20 @@ import torch
 from safetensors.torch import load_file
 from torch import distributed
 
-from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train.data.batch import Batch, text_id
 from likewise.train.objectives import OBJECTIVES
 from likewise.train.step import processes as module
 from likewise.train.step.processes import SINGLE_PROCESS, Processes, process_group
 from tests.tiny import model_folder
-from tests.train.torchrun_embedder_step import gradient
+from tests.train.run_trainer import load
 from tests.train.torchrun_runs import whole
+from tests.train.torchrun_step import gradient
 
 ROOT = Path(__file__).parents[3]
 SPECS = [name if name != "tsdae" else "tsdae:deletion_ratio=0" for name in OBJECTIVES]  # noise is each process's own
+SPECS += ["cross/regression", "cross/ranking", "poly/regression:temperature=8", "poly/ranking", "poly/in-batch"]
+SPECS += ["cross/scaled", "poly/scaled"]  # an objective with a parameter of its own
 WHOLE = str(ROOT / "tests/train/torchrun_runs.py")
 PATIENCE = 600  # seconds on a busy machine; a process that waits for another does so for processes.TIMEOUT, two hours
 TWO = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
@@ -61,15 +63,15 @@ def _found(out):
 
 def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
     folder, out = str(own()), tmp_path / "found.pt"
-    _run(str(ROOT / "tests/train/torchrun_embedder_step.py"), folder, str(out), *SPECS)
+    _run(str(ROOT / "tests/train/torchrun_step.py"), folder, str(out), *SPECS)
     found = torch.load(out, weights_only=True)
     for name in SPECS:
         wanted = gradient(folder, name, SINGLE_PROCESS, None)
-        assert found[name].keys() == wanted.keys()
+        assert found[name].keys() == wanted.keys() and ("objective.slope" in wanted) == name.endswith("/scaled")
+        assert abs(float(found[name].pop("loss") - wanted.pop("loss"))) < 1e-6  # rerankers' are gathered in fp32
         for key, value in wanted.items():
-            torch.testing.assert_close(
-                found[name][key], value, atol=1e-12, rtol=1e-10, msg=lambda m, n=name: f"{n}: {m}"
-            )
+            close = {"atol": 1e-12, "rtol": 1e-10}
+            torch.testing.assert_close(found[name][key], value, **close, msg=lambda m, n=name: f"{n}: {m}")
 
 
 @pytest.mark.parametrize("name", ["contrastive:learn_temperature", "classification"])
@@ -88,7 +90,7 @@ def test_a_run_of_two_processes_ends_with_the_weights_of_one(name, runs, tmp_pat
         assert (a["loss"], a["gradient_norm"]) == pytest.approx((b["loss"], b["gradient_norm"]), rel=1e-3)
     for key, weight in expected.items():
         torch.testing.assert_close(weights[key], weight, atol=2e-5, rtol=1e-4)
-    began = TorchEmbedder.load(folder, device="cpu").state_dict()
+    began = load(folder).state_dict()
     assert max(float((expected[key] - weight).abs().max()) for key, weight in began.items()) > 1e-3
 
 

@@ -5,14 +5,10 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from likewise.engines.torch.torch_embedder import TorchEmbedder
-from likewise.train.data.batch import TrainingRows
-from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Classification, Contrastive
 from likewise.train.settings import TrainSettings
 from likewise.train.step import seeding
-from tests.train.columns import columns_for
-from tests.train.run_trainer import run_trainer
+from tests.train.run_trainer import load, run_trainer, source
 
 CPU = torch.device("cpu")
 
@@ -33,14 +29,10 @@ def test_every_seed_step_and_process_draws_for_itself_and_the_same_each_time():
 def test_training_gives_the_callers_generators_back_and_does_not_ask_where_they_stood(own):
     objective, found = Contrastive(), []
     for seed in (1, 2):
-        embedder = TorchEmbedder.load(own(), device="cpu")
+        embedder = load(own())
         torch.manual_seed(seed)
         before = torch.get_rng_state()
-        run_trainer(
-            embedder,
-            [DataSource(TrainingRows.of(columns_for(objective), objective), objective)],
-            TrainSettings(max_steps=2, batch_size=8),
-        )
+        run_trainer(embedder, [source(objective, 8)], TrainSettings(max_steps=2, batch_size=8))
         assert torch.equal(before, torch.get_rng_state())
         found.append(torch.cat([p.detach().flatten() for p in embedder.parameters()]))
     assert torch.equal(*found)
@@ -104,8 +96,8 @@ def test_new_weights_and_each_step_are_drawn_from_the_seed_alone(number, own, mo
     real = seeding.seed
     monkeypatch.setattr(seeding, "seed", lambda device, *numbers: seeds.append(numbers) or real(device, *numbers))
     run_trainer(
-        TorchEmbedder.load(own(), device="cpu"),
-        [DataSource(TrainingRows.of(columns_for(objective), objective), objective)],
+        load(own()),
+        [source(objective, 8)],
         TrainSettings(max_steps=2, batch_size=8, seed=number, objective_learning_rate=1e-12, weight_decay=0.0),
     )
     assert seeds == [(number,), (number, 0, 0), (number, 1, 0)]

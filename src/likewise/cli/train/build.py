@@ -16,7 +16,7 @@ from ...train.data.schedule import DataSource
 from ...train.data.sources import load_data
 from ...train.evaluators import PairEvaluator, load_evaluator
 from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, RerankerObjective
-from ...train.output.run_folder import TrainingJob
+from ...train.output.record import TrainingJob
 from ...train.run import training_job
 from ...train.setting_fields import settings_of
 from ...train.step.trainable import Trainable

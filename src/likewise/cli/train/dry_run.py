@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...train.data.schedule import BatchSchedule, DataSource
 from ...train.objectives.contrastive import false_negative_mask
-from ...train.optimization.freeze import prepared_for_training
-from ...train.output.run_folder import CHECKPOINTS, TrainingJob
+from ...train.output.record import TrainingJob
+from ...train.output.run_folder import CHECKPOINTS
 from ...train.plan import Plan, check_evaluated
-from ...train.step.strategies import training_strategy
-from ...train.step.trainable import tokens_per_step
+from ...train.step.trainable import training_strategy
+from ...train.trained_parts import prepared_for_training
 from ...wording import counted
 from ..output import print_json
 from ..terminal_tables import aligned, escape, printable, table
@@ -46,7 +46,7 @@ def dry_run(prepared: ReadyToTrain, *, as_json: bool) -> None:
 def _describe(prepared: ReadyToTrain, schedule: BatchSchedule, plan: Plan) -> dict[str, Any]:
     job, options = prepared.job, prepared.command.options
     settings = job.settings
-    output = training_strategy(job.model).description.output(job.model)
+    output = training_strategy(job.model).output(job.model)
     evaluated = "not at all: no --dev"
     if prepared.evaluator is not None:
         pairs = len(prepared.evaluator.columns["sentence1"])
@@ -75,14 +75,15 @@ def _steps(count: int) -> str:
 
 def _describe_batch(job: TrainingJob, schedule: BatchSchedule, plan: Plan) -> str:
     accumulate = job.settings.gradient_accumulation_steps
+    count = training_strategy(job.model).count_tokens
     sampled = schedule.batches(0, min(SAMPLED_BATCHES, plan.max_steps * accumulate))
-    tokens = [tokens_per_step(job.model, source.objective, batch) for source, batch in sampled]
+    tokens = [count(job.model, source.objective, batch) for source, batch in sampled]
     described = f"{counted(job.settings.batch_size, 'row')}, about {sum(tokens) / len(tokens):,.0f} tokens"
     return described + (f"; {accumulate} batches per step" if accumulate > 1 else "")
 
 
 def _pieces(job: TrainingJob, texts: Sequence[str]) -> list[list[str]]:
-    return training_strategy(job.model).description.pieces(job.model, texts)
+    return training_strategy(job.model).pieces(job.model, texts)
 
 
 def _trained_weights(job: TrainingJob) -> str:

@@ -12,69 +12,40 @@ DOR = {"anchor": "Sentence1", "positive": "Sentence2", "negative": "Sentence3"}
 
 PAIRS = (
     Dataset(
-        name="mrpc",
-        title="Microsoft Research Paraphrase Corpus",
+        name="mrpc", title="Microsoft Research Paraphrase Corpus",
         files={
-            "train": DatasetFile(
-                LABELLED, 4076, "aa23a94669a49484b0732ca71776b0cc822f7002160200a827c9d70fff9b5145", 4076
-            ),
-            "test": DatasetFile(
-                LABELLED, 1725, "c4740d362073c4883c5bdfa9f68236868bb9b21cac82ce05274b6c77cbc3aba9", 1725
-            ),
+            "train": DatasetFile(LABELLED, 4076, "aa23a94669a49484b0732ca71776b0cc822f7002160200a827c9d70fff9b5145",
+                4076),
+            "test": DatasetFile(LABELLED, 1725, "c4740d362073c4883c5bdfa9f68236868bb9b21cac82ce05274b6c77cbc3aba9",
+                1725),
         },
-        licence="Microsoft's",
-        terms="Microsoft Research's own, of the download.",
+        licence="Microsoft's", terms="Microsoft Research's own, of the download.",
         citation="Dolan and Brockett 2005, Automatically constructing a corpus of sentential paraphrases, I05-5002",
         homepage="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
         obtain="msr_paraphrase_{train,test}.txt of the download (tabs, no quoting); label 1 is a paraphrase",
         note="250 of its pairs are in STS-B test (251 of its rows, without punctuation).",
     ),
     Dataset(
-        name="nli",
-        title="Natural language inference: SNLI, MultiNLI and others",
+        name="nli", title="Natural language inference: SNLI, MultiNLI and others",
         files={
-            "train": DatasetFile(
-                LABELLED,
-                159221,
-                "bbb642b5dca4dea7ac49b5baac444318eaa544781900ced2a2269a008bc008d1",
-                942069,
-                kind="partial",
-                note=NLI,
-            ),
-            "triplets": DatasetFile(
-                TRIPLETS,
-                31167,
-                "861f7b802c24dd435f8369d815016b057131385614d18b4c1bb10d3e9a27bf6d",
-                275601,
-                kind="partial",
-                note="Made of nli/train.",
-            ),
-            "snli_dev": DatasetFile(
-                LABELLED,
-                9842,
-                "f4a8c16e6f94952bc48d31fed95cdcbba459bcab267f3b31702f8c5de4d11615",
-                9842,
-                note="Re-joined from tokens.",
-            ),
-            "snli_test": DatasetFile(
-                LABELLED,
-                9824,
-                "a4154d21577ef5f200689305a9ffe36d69ae9804f36184914034d7cbf749abd2",
-                9824,
-                note="Re-joined from tokens.",
-            ),
-            "mnli_dev_matched_partial": DatasetFile(
-                LABELLED, 9570, "0893c25a2a3aebbfc3dac9ca127b8e98973a8a079a4d8fbdfc445aa5d72cc993", 9815, kind="partial"
-            ),
-            "mnli_dev_mismatched_partial": DatasetFile(
-                LABELLED, 3912, "50a642f2158adba487b50ff994df52d8bf9384e28da49b87d2bd760b4ae996fe", 9832, kind="partial"
-            ),
-            "lingnli_dev": DatasetFile(
-                LABELLED, 7371, "8e7d8558c20983046594410c8bf845e412d91ca754251bfc3e370da45c072e42"
-            ),
-            "newprotocols_dev": DatasetFile(
-                LABELLED, 4978, "f105ae7372527b601ca877a26728ec40518e33fad684dde947292c0fdc8b4014"
-            ),
+            "train": DatasetFile(LABELLED, 159221, "bbb642b5dca4dea7ac49b5baac444318eaa544781900ced2a2269a008bc008d1",
+                942069, kind="partial", note=NLI),
+            "triplets": DatasetFile(TRIPLETS, 31167,
+                "861f7b802c24dd435f8369d815016b057131385614d18b4c1bb10d3e9a27bf6d", 275601, kind="partial",
+                note="Made of nli/train."),
+            "snli_dev": DatasetFile(LABELLED, 9842, "f4a8c16e6f94952bc48d31fed95cdcbba459bcab267f3b31702f8c5de4d11615",
+                9842, note="Re-joined from tokens."),
+            "snli_test": DatasetFile(LABELLED, 9824,
+                "a4154d21577ef5f200689305a9ffe36d69ae9804f36184914034d7cbf749abd2", 9824,
+                note="Re-joined from tokens."),
+            "mnli_dev_matched_partial": DatasetFile(LABELLED, 9570,
+                "0893c25a2a3aebbfc3dac9ca127b8e98973a8a079a4d8fbdfc445aa5d72cc993", 9815, kind="partial"),
+            "mnli_dev_mismatched_partial": DatasetFile(LABELLED, 3912,
+                "50a642f2158adba487b50ff994df52d8bf9384e28da49b87d2bd760b4ae996fe", 9832, kind="partial"),
+            "lingnli_dev": DatasetFile(LABELLED, 7371,
+                "8e7d8558c20983046594410c8bf845e412d91ca754251bfc3e370da45c072e42"),
+            "newprotocols_dev": DatasetFile(LABELLED, 4978,
+                "f105ae7372527b601ca877a26728ec40518e33fad684dde947292c0fdc8b4014"),
         },
         licence="mixed",
         terms="SNLI and what is made of it CC BY-SA 4.0; MultiNLI OANC's licence and CC BY (SA) 3.0; other parts "
@@ -85,88 +56,52 @@ PAIRS = (
         "sentence2; label in words, unlabelled rows left out): 549,367 and 392,702 pairs to train on",
     ),
     Dataset(
-        name="qqp_subset",
-        title="Quora question pairs: a part of them",
+        name="qqp_subset", title="Quora question pairs: a part of them",
         files={
-            "pairs": DatasetFile(
-                LABELLED,
-                29324,
-                "96333272b0184d23f361e510dd4097bf8fd5f96f8da30b15ee5f41470b054dc5",
-                404290,
-                kind="partial",
-            )
+            "pairs": DatasetFile(LABELLED, 29324, "96333272b0184d23f361e510dd4097bf8fd5f96f8da30b15ee5f41470b054dc5",
+                404290, kind="partial"),
         },
-        licence="non-commercial",
-        terms="Quora's terms of use.",
+        licence="non-commercial", terms="Quora's terms of use.",
         citation="Iyer, Dandekar and Csernai 2017, First Quora dataset release",
         homepage="https://quoradata.quora.com/First-Quora-Dataset-Release-Question-Pairs",
         obtain="quora_duplicate_questions.tsv of Quora's release; question1 becomes sentence1, question2 sentence2",
     ),
     Dataset(
-        name="scifact",
-        title="SciFact: abstracts that decide a claim (BEIR's form)",
+        name="scifact", title="SciFact: abstracts that decide a claim (BEIR's form)",
         files={
-            "corpus": DatasetFile(
-                ("doc_id", "title", "text"),
-                5183,
-                "fa94d1667c497fead5c0b5b51bcf6473fe616c4b2a29185f440b8dc48f37f77a",
-                5183,
-                aliases={"doc_id": "_id"},
-                hub=HubFiles(*SCIFACT, ("corpus.jsonl",)),
-            ),
-            "queries": DatasetFile(
-                ("query_id", "text"),
-                1109,
-                "f3fd55f97561d342e188c1c51f153f4b2df4fee43c7b7d96dd7a12ade56c6177",
-                1109,
-                aliases={"query_id": "_id"},
-                hub=HubFiles(*SCIFACT, ("queries.jsonl",)),
-            ),
-            "qrels": DatasetFile(
-                ("query_id", "doc_id", "score", "split"),
-                1258,
-                "386af192a2ffc30bb5f917a8dd97cc9240f1ed2ad8dcbef1806b36f4930d25a6",
-                1258,
+            "corpus": DatasetFile(("doc_id", "title", "text"), 5183,
+                "fa94d1667c497fead5c0b5b51bcf6473fe616c4b2a29185f440b8dc48f37f77a", 5183, aliases={"doc_id": "_id"},
+                hub=HubFiles(*SCIFACT, ("corpus.jsonl",))),
+            "queries": DatasetFile(("query_id", "text"), 1109,
+                "f3fd55f97561d342e188c1c51f153f4b2df4fee43c7b7d96dd7a12ade56c6177", 1109, aliases={"query_id": "_id"},
+                hub=HubFiles(*SCIFACT, ("queries.jsonl",))),
+            "qrels": DatasetFile(("query_id", "doc_id", "score", "split"), 1258,
+                "386af192a2ffc30bb5f917a8dd97cc9240f1ed2ad8dcbef1806b36f4930d25a6", 1258,
                 aliases={"query_id": "query-id", "doc_id": "corpus-id"},
                 hub=HubFiles(*SCIFACT, ("qrels/train.tsv", "qrels/test.tsv"), filename_column="split"),
-                note="919 judgements to train on, 339 to test.",
-            ),
+                note="919 judgements to train on, 339 to test."),
         },
-        licence="CC BY 4.0",
-        terms="Claims CC BY 4.0, abstracts ODC-By 1.0.",
+        licence="CC BY 4.0", terms="Claims CC BY 4.0, abstracts ODC-By 1.0.",
         citation="Wadden et al. 2020, Fact or fiction, 2020.emnlp-main.609; Thakur et al. 2021, BEIR",
-        homepage="https://github.com/allenai/scifact",
-        obtain="the hub's mteb/scifact, or BEIR's scifact.zip",
+        homepage="https://github.com/allenai/scifact", obtain="the hub's mteb/scifact, or BEIR's scifact.zip",
     ),
     Dataset(
-        name="wiki_sections",
-        title="Sentences of one Wikipedia section or of two: a small look-alike of Dor et al.",
+        name="wiki_sections", title="Sentences of one Wikipedia section or of two: a small look-alike of Dor et al.",
         files={
-            "triplets": DatasetFile(
-                (*TRIPLETS, "split"),
-                11400,
-                "bb50804f29b964916d880f604c45c28307232e296cf4bf3c327c20010defb855",
-                kind="look-alike",
-                note="7,400 train, 4,000 test.",
-            ),
-            "sentences": DatasetFile(
-                ("article", "section", "text"),
-                9270,
-                "9e172d9fa6d032cdbabd4bec6895b57db0873a4f30b067250300fa2970d82a5e",
-                kind="look-alike",
-            ),
+            "triplets": DatasetFile((*TRIPLETS, "split"), 11400,
+                "bb50804f29b964916d880f604c45c28307232e296cf4bf3c327c20010defb855", kind="look-alike",
+                note="7,400 train, 4,000 test."),
+            "sentences": DatasetFile(("article", "section", "text"), 9270,
+                "9e172d9fa6d032cdbabd4bec6895b57db0873a4f30b067250300fa2970d82a5e", kind="look-alike"),
         },
-        licence="CC BY-SA 3.0",
-        terms="Wikipedia's: CC BY-SA 3.0 and GFDL.",
+        licence="CC BY-SA 3.0", terms="Wikipedia's: CC BY-SA 3.0 and GFDL.",
         citation="made the way of Ein Dor et al. 2018, P18-2009, from WikiText-2 (Merity et al. 2017)",
         homepage="https://en.wikipedia.org/wiki/Wikipedia:Featured_articles",
         obtain="60 articles of WikiText-2's raw test file, cut into sentences and sections; articles of train and test "
-        "are distinct",
-        note="Its figures are not those of Dor et al.'s corpus (wiki_sections_dor).",
+        "are distinct", note="Its figures are not those of Dor et al.'s corpus (wiki_sections_dor).",
     ),
     Dataset(
-        name="wiki_sections_dor",
-        title="Sentences of one Wikipedia section or of two (Dor et al.)",
+        name="wiki_sections_dor", title="Sentences of one Wikipedia section or of two (Dor et al.)",
         files={
             "train": DatasetFile(TRIPLETS, aliases=DOR, note="About 1.8 million."),
             "validation": DatasetFile(TRIPLETS, aliases=DOR),
@@ -182,13 +117,11 @@ PAIRS = (
         title="Sentences, passages, definitions and questions of science, medicine, computing and more",
         files={
             f"part-{number}": DatasetFile(("text", "source", "kind"), rows, sha256)
-            for number, (rows, sha256) in enumerate(
-                (
-                    (226830, "82cd7f4e072692692390696f6c1f2bfa6262442e8dd24ed7f0a8222e66809885"),
-                    (226830, "138846598c52d73aa7d6c9c944f3364906243c323689a2a0f420ffaf706d4025"),
-                    (226829, "bc4a537590e1a99e661fa493ba397550b5d9d06dbdb0fdda599ba414be2dccc7"),
-                )
-            )
+            for number, (rows, sha256) in enumerate((
+                (226830, "82cd7f4e072692692390696f6c1f2bfa6262442e8dd24ed7f0a8222e66809885"),
+                (226830, "138846598c52d73aa7d6c9c944f3364906243c323689a2a0f420ffaf706d4025"),
+                (226829, "bc4a537590e1a99e661fa493ba397550b5d9d06dbdb0fdda599ba414be2dccc7"),
+            ))
         },
         licence="mixed",
         terms="Each text keeps its source's: public domain, CC0, CC BY, CC BY-SA, GFDL, GPL and other free licences.",
@@ -199,28 +132,20 @@ PAIRS = (
         note="No text of a test is in it, and no run of nine words that a test has.",
     ),
     Dataset(
-        name="flickr30k_captions",
-        title="Flickr30k: five captions an image",
+        name="flickr30k_captions", title="Flickr30k: five captions an image",
         files={
-            "train": DatasetFile(
-                ("image_id", *CAPTIONS),
-                29000,
-                "f29c75341c4f384740b44126eb5b430125f7d54aac6bda1ca2c6a57a67fa9091",
-                29000,
-            ),
-            "val": DatasetFile(
-                ("image_id", *CAPTIONS), 1014, "d9b09efc3e1e5faf8c76955f73e9f5b9b5335aba11506f9b260be91ff9523db9", 1014
-            ),
-            "test_2016": DatasetFile(
-                ("image_id", *CAPTIONS), 1000, "f4db18a29e140af7517884abffa0fb7e9286cd93962cf9e0f5ef27e20dedfcf6", 1000
-            ),
+            "train": DatasetFile(("image_id", *CAPTIONS), 29000,
+                "f29c75341c4f384740b44126eb5b430125f7d54aac6bda1ca2c6a57a67fa9091", 29000),
+            "val": DatasetFile(("image_id", *CAPTIONS), 1014,
+                "d9b09efc3e1e5faf8c76955f73e9f5b9b5335aba11506f9b260be91ff9523db9", 1014),
+            "test_2016": DatasetFile(("image_id", *CAPTIONS), 1000,
+                "f4db18a29e140af7517884abffa0fb7e9286cd93962cf9e0f5ef27e20dedfcf6", 1000),
         },
         licence="research only",
         terms="Flickr30k is for research, Multi30K CC BY-NC-SA, to our knowledge; the copy measured here states none.",
         citation="Young et al. 2014, Q14-1006; Elliott et al. 2016, Multi30K, W16-3210",
-        homepage="https://github.com/multi30k/dataset",
-        obtain="data/task2/raw of multi30k/dataset on GitHub",
+        homepage="https://github.com/multi30k/dataset", obtain="data/task2/raw of multi30k/dataset on GitHub",
         note="Train holds 1,210 of STS15's 5,156 distinct texts (letters and digits compared), and SNLI's premises "
         "are Flickr30k captions: the columns in_sts_eval and in_snli_eval mark what to leave out.",
     ),
-)
+)  # fmt: skip

@@ -73,48 +73,30 @@ SCORED_PAIRS = (
         "STS-B train holds 197 of its distinct pairs.",
     ),
     Dataset(
-        name="stsb",
-        title="STS Benchmark",
+        name="stsb", title="STS Benchmark",
         files={
-            "train": DatasetFile(
-                SCORED,
-                5749,
-                "481cd170af7f413c2ee6fe29c7cba57f0fa99683c49f6ccef9db045f9de5cc6a",
-                5749,
-                hub=_hub(*STSB, "*train*"),
-            ),
-            "dev": DatasetFile(
-                SCORED,
-                1500,
-                "21924b7ff40acc38addff564c08cd017c75b1c9bfe19dc2ecca6aafa19be5c7d",
-                1500,
-                hub=_hub(*STSB, "*validation*"),
-            ),
-            "test": DatasetFile(
-                SCORED, 1379, "cbf7c7990d4b878eeadc79f2c1d14a5237a00d2600fc18ef452f8166de5ae6a1", 1379, hub=_hub(*STSB)
-            ),
+            "train": DatasetFile(SCORED, 5749, "481cd170af7f413c2ee6fe29c7cba57f0fa99683c49f6ccef9db045f9de5cc6a",
+                5749, hub=_hub(*STSB, "*train*")),
+            "dev": DatasetFile(SCORED, 1500, "21924b7ff40acc38addff564c08cd017c75b1c9bfe19dc2ecca6aafa19be5c7d", 1500,
+                hub=_hub(*STSB, "*validation*")),
+            "test": DatasetFile(SCORED, 1379, "cbf7c7990d4b878eeadc79f2c1d14a5237a00d2600fc18ef452f8166de5ae6a1", 1379,
+                hub=_hub(*STSB)),
         },
-        licence=STS_LICENCE,
-        terms=STS_TERMS,
-        citation="Cer et al. 2017, SemEval-2017 Task 1, S17-2001",
+        licence=STS_LICENCE, terms=STS_TERMS, citation="Cer et al. 2017, SemEval-2017 Task 1, S17-2001",
         homepage="http://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark",
         obtain="the hub's mteb/stsbenchmark-sts, or Stsbenchmark.tar.gz of the STS wiki (tabs, no quoting): score is "
         "column 5, the sentences columns 6 and 7",
         note="Test shares 257 of its 2,552 distinct sentences with train; train has 43 pairs twice.",
     ),
     Dataset(
-        name="sick",
-        title="SICK: relatedness and entailment",
+        name="sick", title="SICK: relatedness and entailment",
         files={
-            "train": DatasetFile(
-                (*SCORED, "label"), 4500, "753555e31b6010cd057a4cc3500d38ace680f10b156d4c47fa02458c0c56734d", 4500
-            ),
-            "trial": DatasetFile(
-                (*SCORED, "label"), 500, "35cfdf4854abdad35993790f1fdbf48700bfdbe80636fe9e78c8193fea007496", 500
-            ),
-            "test": DatasetFile(
-                (*SCORED, "label"), 4927, "57b1c3c0e9cfd0fdd28a4729c4cfb309c01158c60e0520c7e1372ba2ecdf475d", 4927
-            ),
+            "train": DatasetFile((*SCORED, "label"), 4500,
+                "753555e31b6010cd057a4cc3500d38ace680f10b156d4c47fa02458c0c56734d", 4500),
+            "trial": DatasetFile((*SCORED, "label"), 500,
+                "35cfdf4854abdad35993790f1fdbf48700bfdbe80636fe9e78c8193fea007496", 500),
+            "test": DatasetFile((*SCORED, "label"), 4927,
+                "57b1c3c0e9cfd0fdd28a4729c4cfb309c01158c60e0520c7e1372ba2ecdf475d", 4927),
         },
         licence="CC BY-NC-SA 3.0",
         citation="Marelli et al. 2014, A SICK cure for the evaluation of compositional models, L14-1314",
@@ -125,32 +107,24 @@ SCORED_PAIRS = (
         "figures are not comparable, and it is not read here.",
     ),
     Dataset(
-        name="ukp_aspect",
-        title="UKP argument aspect similarity",
+        name="ukp_aspect", title="UKP argument aspect similarity",
         files={
-            "all": DatasetFile(
-                (*LABELLED, "topic"),
-                3595,
-                "6866582fb92dad4b1c5a7646de7dd73e7af33f17e5feb67bd732671eed32534d",
-                3595,
-                note="Labels NS, DTORCD (not similar), SS, HS.",
-            )
+            "all": DatasetFile((*LABELLED, "topic"), 3595,
+                "6866582fb92dad4b1c5a7646de7dd73e7af33f17e5feb67bd732671eed32534d", 3595,
+                note="Labels NS, DTORCD (not similar), SS, HS."),
         },
-        licence="CC BY-NC",
-        terms="To our knowledge of its release; the copy measured here states none.",
+        licence="CC BY-NC", terms="To our knowledge of its release; the copy measured here states none.",
         citation="Reimers et al. 2019, Classification and clustering of arguments, P19-1054",
         homepage="https://github.com/UKPLab/acl2019-BERT-argument-classification-and-clustering",
         obtain="UKP_ASPECT.tsv of its authors (tudatalib)",
         note="Of the kind of AFS, with four degrees in place of scores: its figures are not AFS's.",
     ),
     Dataset(
-        name="afs",
-        title="Argument facet similarity",
-        files={"all": DatasetFile((*SCORED, "topic"), published=6000)},
-        licence="not stated",
+        name="afs", title="Argument facet similarity",
+        files={"all": DatasetFile((*SCORED, "topic"), published=6000)}, licence="not stated",
         citation="Misra, Ecker and Walker 2016, Measuring the similarity of sentential arguments, W16-3636",
         homepage="https://nlds.soe.ucsc.edu/node/44",
         obtain="its authors' page; three topics (gun control, gay marriage, death penalty) of 2,000 pairs each in one "
         "file, score 0–5 the mean of the annotators, topic by name",
     ),
-)
+)  # fmt: skip

@@ -1,9 +1,11 @@
 """Training rows: columns of texts and numbers, matched with what an objective reads, and batches of them."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +16,6 @@ from torch import Tensor
 from ...errors import BadInput
 from ..objectives import InputColumns, Objective, fitting_hint, table_of
 from ..step.processes import Processes
-from .grouping import group_by_label
 
 Column: TypeAlias = Sequence[Any] | np.ndarray
 """Texts, numbers, or rows of numbers."""
@@ -23,14 +24,11 @@ NumberArray: TypeAlias = Shaped[np.ndarray, "N ..."]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """N rows: C columns of texts, and numbers by name; (N,) each, or (N, W).
-
-    `gathered_names` are the names of the texts of all processes, where the numbers are those of all.
-    """
+    """N rows: C columns of texts, and numbers by name; (N,) each, or (N, W)."""
 
     texts: tuple[tuple[str, ...], ...]
     numbers: Mapping[str, Shaped[Tensor, "N ..."]]
-    gathered_names: Int[Tensor, "M C"] | None = None
+    gathered_names: Int[Tensor, "M C"] | None = None  # of all processes; the numbers are then theirs too
 
     def __len__(self) -> int:
         return len(self.texts[0])
@@ -43,7 +41,7 @@ class Batch:
         return Batch(texts, {name: values[torch.tensor(rows)] for name, values in self.numbers.items()})
 
     def gather(self, processes: Processes) -> "Batch":
-        """The joined batch: numbers and text ids of all processes; texts are those of this process only."""
+        """The joined batch: numbers and text ids of all processes; texts are only this process's."""
         if processes.count == 1:
             return self
         numbers = {
@@ -72,23 +70,21 @@ def text_id(text: str) -> int:
 class TrainingRows:
     """The columns that one objective reads, in its order.
 
-    `numbers` are float32, (N,) or, of a `Matrix`, (N, W); int64 where the objective reads `Labels`. An array that is
-    float32 already is not copied, so that a teacher's vectors may be memory-mapped. `repeats` is how often a batch
-    holds each column of texts. `group_column` names the numbers of which batches hold `group_size` equal ones
-    (`grouping`).
+    `numbers` are float32, (N,) or, of a `Matrix`, (N, W); int64 if the objective reads `Labels`. A float32 array is not
+    copied, so that a teacher's vectors may be memory-mapped.
     """
 
     texts: Mapping[str, Sequence[str]]
     numbers: Mapping[str, NumberArray]
-    repeats: int = 1
-    group_column: str | None = None
+    repeats: int = 1  # how often a batch holds each column of texts
+    group_column: str | None = None  # numbers of which batches hold `group_size` equal ones
     group_size: int = 1
 
     @classmethod
     def of(cls, columns: Mapping[str, Column], objective: Objective, *, complete: bool = True) -> "TrainingRows":
-        """Those of the columns that the objective reads: by name, or, where no name fits, texts in their order.
+        """The columns that the objective reads: by name, or, if no name fits, texts in their order.
 
-        Whether the objective can learn from them is checked only where they are the `complete` data, not a part.
+        Only `complete` data, not a part of them, are checked for something to learn.
         """
         reads = objective.reads()
         texts, numbers = _matched(columns, reads)
@@ -96,17 +92,17 @@ class TrainingRows:
         lengths = {name: len(values) for name, values in (texts | numbers).items()}
         if len(set(lengths.values())) > 1 or not any(lengths.values()):
             raise BadInput(f"expected columns of one length with at least one row; found {lengths}")
-        checked_texts = {name: _texts(name, values) for name, values in texts.items()}
-        checked_numbers = {name: _numbers(name, values, reads) for name, values in numbers.items()}
+        text_columns = {name: text_column(name, values) for name, values in texts.items()}
+        number_columns = {name: _numbers(name, values, reads) for name, values in numbers.items()}
         if complete:
-            objective.check(checked_texts, checked_numbers)
-        return cls(checked_texts, checked_numbers, reads.repeats, reads.group_by, reads.per_group)
+            objective.check(text_columns, number_columns)
+        return cls(text_columns, number_columns, reads.repeats, reads.group_by, reads.per_group)
 
     def __len__(self) -> int:
         return len(next(iter(self.texts.values())))
 
     def order(self, batch_size: int, random: np.random.Generator) -> Int[np.ndarray, " N"]:
-        """All rows once, to be cut into batches: at random, or in groups of equal numbers where those are needed."""
+        """All rows once, to be cut into batches: at random, or in groups of equal numbers if those are needed."""
         if self.group_column is None:
             return random.permutation(len(self))
         return group_by_label(self.numbers[self.group_column], self.group_size, batch_size, random)
@@ -116,6 +112,48 @@ class TrainingRows:
         texts = tuple(tuple(column[i] for i in rows) for column in self.texts.values())
         index = np.asarray(rows, np.int64)
         return Batch(texts * self.repeats, {name: torch.from_numpy(v[index]) for name, v in self.numbers.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Rows from `open()`, each a mapping of columns; opened again when it ends.
+
+    A run's position in it is the number of rows read, so every opening must give the same rows in the same order. Its
+    length is unknown, so a run needs `max_steps`.
+    """
+
+    open: Callable[[], Iterable[Mapping[str, Any]]]
+    objective: Objective
+    prepare: Callable[[Mapping[str, list[Any]]], Mapping[str, list[Any]]] = (
+        dict  # columns as they arrive to columns as the objective reads them
+    )
+
+    def batches(self, batch_size: int, skip: int = 0) -> Iterator[Batch]:
+        """Batches without end, after the first `skip` rows."""
+        rows = islice(self._rows(), skip, None)
+        first = skip
+        while True:
+            yield self._batch(list(islice(rows, batch_size)), first)
+            first += batch_size
+
+    def _rows(self) -> Iterator[Any]:
+        while True:
+            row = None
+            for row in self.open():
+                yield row
+            if row is None:
+                raise BadInput("the stream is empty; expected at least one row each time it is opened")
+
+    def _batch(self, rows: list[Any], first: int) -> Batch:
+        wrong = next((row for row in rows if not isinstance(row, Mapping)), None)
+        if wrong is not None:
+            raise BadInput(f"the stream gave a {type(wrong).__name__}; expected rows that map columns to values")
+        names = dict.fromkeys(name for row in rows for name in row)
+        try:
+            columns = self.prepare({name: [row.get(name) for row in rows] for name in names})
+            return TrainingRows.of(columns, self.objective, complete=False).take(range(len(rows)))
+        except BadInput as error:
+            raise BadInput(f"rows {first} to {first + len(rows) - 1} of the stream: {error}") from None
 
 
 def _matched(columns: Mapping[str, Column], reads: InputColumns) -> tuple[dict[str, Column], dict[str, Column]]:
@@ -147,10 +185,11 @@ def _check_names(
         raise BadInput(f"{name} reads {described}; it would not read the column {', '.join(unread)}: leave it out")
 
 
-def _texts(name: str, values: Column) -> Sequence[str]:
+def text_column(name: str, values: Column, where: str = "") -> Sequence[str]:
+    """The column, if all of its values are texts; `where` says which data it is of."""
     for i, value in enumerate(values):
         if not isinstance(value, str):
-            raise BadInput(f"row {i}: {name} is {value!r}; expected a text")
+            raise BadInput(f"{where}{', ' if where else ''}row {i}: {name} is {value!r}; expected a text")
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 
@@ -161,7 +200,7 @@ def _numbers(name: str, values: Column, reads: InputColumns) -> NumberArray:
         expected = "a list of numbers, of the same length in every row" if axes == 2 else "one number"
         raise BadInput(f"row 0: {name} is of shape {numbers.shape[1:]}; expected {expected}")
     with np.errstate(invalid="ignore"):
-        sums = numbers if axes == 1 else numbers.sum(1, dtype=np.float64)  # not finite where one of them is not
+        sums = numbers if axes == 1 else numbers.sum(1, dtype=np.float64)  # not finite if one of the numbers is not
     bad = np.flatnonzero(~np.isfinite(sums))
     if len(bad):
         raise BadInput(f"row {int(bad[0])}: {name} is {numbers[bad[0]]}; expected a finite number")
@@ -183,3 +222,65 @@ def _integers(name: str, numbers: NumberArray) -> Int[np.ndarray, " N"]:
     if len(bad):
         raise BadInput(f"row {int(bad[0])}: {name} is {numbers[bad[0]]}; expected a whole number")
     return numbers.astype(np.int64)
+
+
+WINDOW = 32  # groups from which the next one is chosen
+
+Group = Int[np.ndarray, " _"]
+
+
+def group_by_label(
+    labels: Shaped[np.ndarray, " N"], group_size: int, batch_size: int, random: np.random.Generator
+) -> Int[np.ndarray, " N"]:
+    """All rows once, so that in every batch about `batch_size / group_size` labels have `group_size` rows each.
+
+    The batch of P labels × K rows of Hermans, Beyer and Leibe (2017), over any data: a group has two rows or more if
+    its label has them, and half a batch at most, so that there are two labels. At the end of a pass one may be alone.
+    """
+    waiting = deque(_label_groups(labels, max(2, min(group_size, batch_size // 2)), random))
+    window: list[Group] = []
+    order: list[Group] = []
+    free, in_batch = batch_size, set[int]()
+    while waiting or window:
+        while waiting and len(window) < WINDOW:
+            window.append(waiting.popleft())
+        group = window.pop(_next_group(window, labels, free, in_batch))
+        if len(group) > free:
+            window.insert(0, group[free:])
+            group = group[:free]
+        order.append(group)
+        in_batch.add(int(labels[group[0]]))
+        free -= len(group)
+        if not free:
+            free, in_batch = batch_size, set()
+    return np.concatenate(order)
+
+
+def _label_groups(labels: Shaped[np.ndarray, " N"], group_size: int, random: np.random.Generator) -> list[Group]:
+    """Groups of about `group_size` rows of one label, in an order that spreads every label evenly."""
+    shuffled = random.permutation(len(labels))
+    by_label = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    edges = np.flatnonzero(np.diff(labels[by_label])) + 1
+    groups, times = [], []
+    for rows in np.split(by_label, edges):
+        parts = np.array_split(rows, max(1, min(-(-len(rows) // group_size), len(rows) // 2)))  # no group of one row
+        groups.extend(parts)
+        times.extend(((np.arange(len(parts)) + random.random(len(parts))) / len(parts)).tolist())
+    return [groups[i] for i in np.argsort(times, kind="stable")]
+
+
+def _next_group(window: Sequence[Group], labels: Shaped[np.ndarray, " N"], free: int, in_batch: set[int]) -> int:
+    """The first group that leaves no single row, in this batch or in its rest, and whose label is new to the batch.
+
+    Without such a group, the first with the fewest single rows, preferably of a new label.
+    """
+    best, lowest_cost = 0, (3, True)
+    for i, group in enumerate(window):
+        known = int(labels[group[0]]) in in_batch
+        taken = min(len(group), free)
+        cost = (taken == 1 and len(group) > 1 and not known) + (len(group) - taken == 1), known
+        if cost == (0, False):
+            return i
+        if cost < lowest_cost:
+            best, lowest_cost = i, cost
+    return best

@@ -99,7 +99,7 @@ def _constant(part: Examples) -> bool:
 
 
 def _groups(rows: Int[np.ndarray, "N c"]) -> Int[np.ndarray, " N"]:
-    """A group number for each example, equal where sentences link them."""
+    """A group number for each example; examples linked by sentences have the same one."""
     linked = DisjointSets[int]()
     for first, *others in rows.tolist():
         for other in others:
@@ -110,7 +110,6 @@ def _groups(rows: Int[np.ndarray, "N c"]) -> Int[np.ndarray, " N"]:
 def _held_out_groups(
     groups: Int[np.ndarray, " N"], fraction: float, order: Callable[[int], Int[np.ndarray, " n"]]
 ) -> Bool[np.ndarray, " N"]:
-    """Groups drawn one by one, leaving out those that would exceed the fraction."""
     names, sizes = np.unique(groups, return_counts=True)
     free, held = fraction * len(groups), []
     for i in order(len(names)).tolist():
@@ -143,7 +142,6 @@ def unlabelled_examples(vectors: Float[np.ndarray, "S E"], pairs: int, *, seed: 
 
 
 def _nearest(vectors: Float[np.ndarray, "S E"], k: int) -> np.ndarray:
-    """The k most similar texts to each, itself excluded, in no order."""
     neighbours = []
     for start in range(0, len(vectors), _BLOCK):
         similarities = cosine(vectors[start : start + _BLOCK], vectors)

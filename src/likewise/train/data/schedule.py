@@ -9,16 +9,15 @@ import numpy as np
 from ...errors import BadInput
 from ..objectives import Objective
 from ..settings import DataMixing
-from .batch import Batch, TrainingRows
-from .stream import Stream
+from .batch import Batch, Stream, TrainingRows
 
 
 @dataclass(frozen=True, eq=False)
 class DataSource:
     """Rows, and the objective they are for.
 
-    `info` is for the model card: licence, hub, sha256, where (a condition), of (names of data whose texts
-    it is made of). `dataset` is the name of a known data set.
+    `info` is for the model card: licence, hub, sha256, where (a condition), of (names of data that its texts are from).
+    `dataset` is the name of a known data set.
     """
 
     rows: TrainingRows | Stream
@@ -37,11 +36,10 @@ class DataSource:
 class BatchSchedule:
     """Data sources and the order of their batches.
 
-    Each source is read in passes, each in another order, whose batches hold groups of rows where the objective needs
-    them (`Reads.together`). With `proportional`, the source of a batch is drawn in proportion to the sources' sizes;
-    with `round-robin` they take turns. A pass leaves out the rows that no longer fill a batch, unless there is not even
-    one full batch. A stream is read in its own order; one among several sources needs `round-robin`, since its size is
-    unknown.
+    Each source is read in passes, each in another order. With `proportional`, the source of a batch is drawn in
+    proportion to the sources' sizes; with `round-robin` they take turns. A pass leaves out the rows that no longer fill
+    a batch, unless there is not even one full batch. A stream is read in its own order; its size is unknown, so among
+    several sources it needs `round-robin`.
     """
 
     sources: Sequence[DataSource]
@@ -59,7 +57,7 @@ class BatchSchedule:
 
     @property
     def batches_per_epoch(self) -> int | None:
-        """Batches in one pass over everything; None where a stream is among the data."""
+        """Batches in one pass over everything; None if a stream is among the data."""
         counts = [_count(s.rows, self.batch_size) for s in self.sources if isinstance(s.rows, TrainingRows)]
         return sum(counts) if len(counts) == len(self.sources) else None
 
@@ -84,7 +82,6 @@ class BatchSchedule:
         return int(random.choice(len(self.sources), p=shares / shares.sum()))
 
     def _read(self, k: int, position: int) -> Iterator[Batch]:
-        """The batches of one source from this position on, without end."""
         rows, size = self.sources[k].rows, self.batch_size
         if isinstance(rows, Stream):
             yield from rows.batches(size, position * size)

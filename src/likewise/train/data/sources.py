@@ -7,7 +7,7 @@
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,28 +15,13 @@ from typing import Any
 import numpy as np
 
 from ...data.column_names import ColumnNames, ColumnValues, numbers_of, select_from_stream
-from ...data.datasets import dataset_credit, load_dataset
+from ...data.datasets import LoadedDataset, dataset_credit, load_dataset
 from ...errors import BadInput
 from ...files import READABLE, Table
 from ...runtime.home_folder import expanded
 from ..objectives import OBJECTIVES, Objective, ObjectiveTable, parse_objective
-from .batch import TrainingRows
+from .batch import Stream, TrainingRows
 from .schedule import DataSource
-from .stream import Stream
-
-
-@dataclass(frozen=True)
-class ColumnTable:
-    """Columns of which an objective uses only those that it reads, as of a file."""
-
-    columns: ColumnValues
-
-    @property
-    def column_names(self) -> list[str]:
-        return list(self.columns)
-
-    def __getitem__(self, name: str) -> Sequence[Any]:
-        return self.columns[name]
 
 
 def load_data(
@@ -54,12 +39,9 @@ def load_data(
         data: a file, the name of a data set (`likewise data` lists them), or anything else that `read_rows` reads.
         objective: an objective or its name with options: `"contrastive:temperature=0.1"`.
         columns: other names of columns: `{"anchor": "question", "score": "similarity/5"}`, or `ColumnNames`.
-        objectives: the table of names: `OBJECTIVES` for embedders, `RERANKER_OBJECTIVES` for rerankers.
+        objectives: the table of names: `OBJECTIVES`, or `RERANKER_OBJECTIVES`.
         licence: of the data, for the model card.
         hub: the data's name on the hub, for the model card.
-
-    Raises:
-        BadInput: an option is unknown, the data cannot be read, or nothing can be learned from them.
     """
     if not isinstance(objective, Objective):
         objective = parse_objective(objective, objectives)
@@ -70,8 +52,8 @@ def load_data(
         training_rows = read_rows(rows, objective, columns)
     except BadInput as error:
         raise BadInput(str(error) if str(data) in str(error) or not name else f"{data}: {error}") from None
-    given = {key: value for key, value in (("licence", licence), ("hub", hub)) if value}
-    dataset = str(data) if isinstance(rows, ColumnTable) and name else None
+    given = {key: value for key, value in {"licence": licence, "hub": hub}.items() if value}
+    dataset = str(data) if isinstance(rows, LoadedDataset) and name else None
     return DataSource(training_rows, objective, name or "data", {**known, **given, "where": columns.where}, dataset)
 
 
@@ -87,7 +69,7 @@ def _located(data: Any) -> tuple[str, Any, dict[str, Any]]:
         return "", data, {}
     path = file_path(data)
     if path is None:
-        return str(data), ColumnTable(load_dataset(str(data)).columns), dict(dataset_credit(str(data)))
+        return str(data), load_dataset(str(data)), dict(dataset_credit(str(data)))
     return path.name, path, {"sha256": sha256(path) if path.is_file() else None}
 
 
@@ -97,11 +79,8 @@ def read_rows(data: Any, objective: Objective, columns: ColumnNames | None = Non
     Args:
         data: a file (.parquet, .csv, .tsv, .jsonl); a mapping of columns; a list of rows, each a mapping; an object
             with `column_names` (a `datasets.Dataset`); or a callable that returns a fresh iterator over rows.
-        objective: what reads them; of files and `datasets.Dataset`s, columns that it does not read are left out.
+        objective: what reads them; columns of files and `datasets.Dataset`s that it does not read are left out.
         columns: other names, a scale, numbers for label texts, a condition.
-
-    Raises:
-        BadInput: the data cannot be read, or nothing can be learned from them.
     """
     columns = columns or ColumnNames()
     if callable(data):
@@ -155,6 +134,8 @@ def _loaded_columns(data: Any) -> tuple[ColumnValues, bool]:
         if path.suffix.lower() == ".txt":
             raise BadInput(f"{path} has lines and no columns; expected .parquet, .csv, .tsv or .jsonl")
         return Table.read(path, list).columns, True
+    if isinstance(data, LoadedDataset):
+        return data.columns, True
     if hasattr(data, "column_names"):
         return {name: list(data[name]) for name in data.column_names}, True
     if isinstance(data, Mapping):
@@ -171,7 +152,6 @@ def _loaded_columns(data: Any) -> tuple[ColumnValues, bool]:
 def _prepared(
     values: ColumnValues, objective: Objective, columns: ColumnNames, only_read: bool
 ) -> Mapping[str, list[Any]]:
-    """The columns under the names that the objective reads, as texts and numbers."""
     if not values or not any(len(column) for column in values.values()):
         raise BadInput("the data have no rows")
     reads = objective.reads()
@@ -184,7 +164,7 @@ def _prepared(
 
 
 def _names_read(renamed: Mapping[str, list[Any]], objective: Objective, columns: ColumnNames) -> set[str]:
-    """The columns that the objective reads: by name, or where no name fits, the first columns of texts."""
+    """The columns that the objective reads: by name, or, if no name fits, the first columns of texts."""
     reads = objective.reads()
     numeric = {*reads.numbers, *reads.optional}
     if set(reads.texts) <= set(renamed):

@@ -58,9 +58,8 @@ def try_exits(
 ) -> Iterator[ExitResult]:
     """A fused model for each depth, all trained on the same examples and scored on the same held-out ones.
 
-    `vectors` are the whole model's `layer_vectors` of `texts`; where the layers of a pruned encoder are not its first
-    layers (`Encoder.nested`), the texts are encoded again. Below the full depth training starts from an `imitation`
-    of the whole model, and `FusionResult.baseline` is what that alone gives.
+    `vectors` are the whole model's `layer_vectors` of `texts`; if the layers of a pruned encoder are not its first
+    layers (`Encoder.nested`), the texts are encoded again. Below the full depth training starts from an `imitation`.
     """
     for depth in depths:
         whole = depth == embedder.encoder.depth

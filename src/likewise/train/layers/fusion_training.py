@@ -58,7 +58,7 @@ class FusionSettings:
 
 @dataclass(frozen=True)
 class FusionEvaluation:
-    """How held-out pairs are scored, and, where `significant` is given, whether a gain is large enough to keep."""
+    """How held-out pairs are scored, and, if `significant` is given, whether a gain is large enough to keep."""
 
     score: FusionScore
     significant: SignificanceTest | None = None
@@ -66,21 +66,13 @@ class FusionEvaluation:
 
 @dataclass(frozen=True, eq=False)
 class FusionInputs:
-    """What a fusion reads, and what follows it.
+    """What a fusion reads, and what follows it."""
 
-    Attributes:
-        vectors: one row per text, the columns of `layer_vectors` for the stack's layers.
-        stack: which layers, and how each is pooled.
-        encoder_width: D.
-        anchor: x to p, where p is not plain pooling but an `imitation`.
-        heads: the model's own heads, which the fused vectors pass through unchanged.
-    """
-
-    vectors: LayerVectors
+    vectors: LayerVectors  # one row per text, the columns of `layer_vectors` for the stack's layers
     stack: Stack
     encoder_width: int
-    anchor: nn.Linear | None = None
-    heads: nn.Module | None = None
+    anchor: nn.Linear | None = None  # x to p, if p is not plain pooling but an `imitation`
+    heads: nn.Module | None = None  # the model's own, which the fused vectors pass through unchanged
 
     def __post_init__(self) -> None:
         expected = self.stack.width(self.encoder_width)
@@ -131,19 +123,9 @@ def last_layer_pooling(embedder: TorchEmbedder) -> Reduce:
 
 
 def train_fusion(
-    inputs: FusionInputs,
-    examples: Examples,
-    evaluation: FusionEvaluation,
-    settings: FusionSettings = FUSION_DEFAULTS,
+    inputs: FusionInputs, examples: Examples, evaluation: FusionEvaluation, settings: FusionSettings = FUSION_DEFAULTS
 ) -> FusionResult:
-    """The fusion of the stack's layers that agrees best with held-out gold scores.
-
-    Args:
-        inputs: vectors of all layers, and what the fusion replaces.
-        examples: rows of text numbers, with scores or as triplets.
-        evaluation: how held-out pairs are scored, and when a gain is kept.
-        settings: how to train.
-    """
+    """The fusion of the stack's layers that agrees best with held-out gold scores."""
     x = inputs.tensor()
     training, held_out = split_without_overlap(examples, settings.held_out, settings.seed)
     if settings.triplets_as_pairs:
@@ -293,7 +275,6 @@ def _train_candidates(
 def _train_epochs(
     scorer: _HeldOutScorer, change: _PoolingChange, training: Examples, strength: float, settings: FusionSettings
 ) -> Iterator[int]:
-    """Train, yielding the number of passes after each."""
     optimizer = torch.optim.AdamW(change.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
     generator = np.random.default_rng(settings.seed)
     batches = max(1, len(training) // settings.batch_size)

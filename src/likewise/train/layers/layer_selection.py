@@ -69,12 +69,8 @@ def select_layers(
 ) -> LayerSelection:
     """Compare the means of up to `most` layers on plain texts; no labels are used.
 
-    Args:
-        embedder: of any engine; its pooling's reduction of tokens and its heads are kept.
-        texts: of the kind that will be encoded; the first 500 distinct ones of four tokens or more are used.
-        most: layers in a mean at most; with 12 blocks there are 377 means of up to three layers.
-        seed: of the tokens left out.
-        show_progress_bar: as in `Embedder.encode`.
+    The first 500 distinct texts of four tokens or more are used; with 12 blocks there are 377 means of up to three
+    layers. The pooling's reduction of tokens and the heads of the embedder, of any engine, are kept.
     """
     most, reduce = whole_number("most", most), _linear_reduction(embedder)
     whole = _contents(embedder, texts)
@@ -133,7 +129,6 @@ def _score(embedder: Embedder, vectors: LayerVectors, layers: tuple[int, ...], r
 
 
 def _contents(embedder: Embedder, texts: Sequence[str]) -> list[list[int]]:
-    """The tokens of the texts that are used, as far as the model reads them."""
     tokenizer, contents = embedder.tokenizer, list[list[int]]()
     for chunk in text_chunks(list(dict.fromkeys(texts))):
         read = (ids[: tokenizer.max_content_length] for ids in tokenizer.token_ids(chunk))
@@ -149,7 +144,6 @@ def _contents(embedder: Embedder, texts: Sequence[str]) -> list[list[int]]:
 
 
 def _shortened(ids: list[int], drawn: random.Random) -> list[int]:
-    """A text's tokens with a fifth of them, one at least, left out."""
     left_out = {*drawn.sample(range(len(ids)), max(1, round(LEFT_OUT * len(ids))))}
     return [token for i, token in enumerate(ids) if i not in left_out]
 

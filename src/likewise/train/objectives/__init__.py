@@ -2,72 +2,33 @@
 
 from .contrastive import Contrastive, SimCSE, contrastive
 from .denoising import TSDAE, pad_token_ids
-from .distances import DISTANCES
 from .distillation import Distillation, MarginMSE, ScoreDistillation, SimilarityDistillation
-from .labelled_pairs import CONCATENATIONS, Classification, MarginPairs, Regression
-from .listing import fitting_hint, fitting_objectives, objectives_markdown, objectives_text, table_of
+from .labelled_pairs import CONCATENATIONS, AnglE, Classification, CoSENT, MarginPairs, Regression, cosent
 from .objective import InputColumns, Labels, Matrix, Numbers, Objective, TextIds, TokenIds, Vectors
-from .ranking import AnglE, CoSENT, cosent
 from .registry import (
     OBJECTIVES,
     RERANKER_OBJECTIVES,
     WRAPPERS,
     ObjectiveEntry,
     ObjectiveTable,
+    fitting_hint,
+    fitting_objectives,
     objective_options,
+    objectives_markdown,
+    objectives_text,
     parse_objective,
+    table_of,
 )
 from .reranking import InBatch, PairClassification, PairMargin, PairRanking, PairRegression, RerankerObjective
-from .triplets import BatchTriplets, Triplet
+from .triplets import DISTANCES, BatchTriplets, Triplet
 from .wrappers import Layerwise, Matryoshka, Weighted
 
 __all__ = [
-    "CONCATENATIONS",
-    "DISTANCES",
-    "OBJECTIVES",
-    "RERANKER_OBJECTIVES",
-    "TSDAE",
-    "WRAPPERS",
-    "AnglE",
-    "BatchTriplets",
-    "Classification",
-    "CoSENT",
-    "Contrastive",
-    "Distillation",
-    "InBatch",
-    "InputColumns",
-    "Labels",
-    "Layerwise",
-    "MarginMSE",
-    "MarginPairs",
-    "Matrix",
-    "Matryoshka",
-    "Numbers",
-    "Objective",
-    "ObjectiveEntry",
-    "ObjectiveTable",
-    "PairClassification",
-    "PairMargin",
-    "PairRanking",
-    "PairRegression",
-    "Regression",
-    "RerankerObjective",
-    "ScoreDistillation",
-    "SimCSE",
-    "SimilarityDistillation",
-    "TextIds",
-    "TokenIds",
-    "Triplet",
-    "Vectors",
-    "Weighted",
-    "contrastive",
-    "cosent",
-    "fitting_hint",
-    "fitting_objectives",
-    "objective_options",
-    "objectives_markdown",
-    "objectives_text",
-    "pad_token_ids",
-    "parse_objective",
-    "table_of",
-]
+    "CONCATENATIONS", "DISTANCES", "OBJECTIVES", "RERANKER_OBJECTIVES", "TSDAE", "WRAPPERS", "AnglE", "BatchTriplets",
+    "Classification", "CoSENT", "Contrastive", "Distillation", "InBatch", "InputColumns", "Labels", "Layerwise",
+    "MarginMSE", "MarginPairs", "Matrix", "Matryoshka", "Numbers", "Objective", "ObjectiveEntry", "ObjectiveTable",
+    "PairClassification", "PairMargin", "PairRanking", "PairRegression", "Regression", "RerankerObjective",
+    "ScoreDistillation", "SimCSE", "SimilarityDistillation", "TextIds", "TokenIds", "Triplet", "Vectors", "Weighted",
+    "contrastive", "cosent", "fitting_hint", "fitting_objectives", "objective_options", "objectives_markdown",
+    "objectives_text", "pad_token_ids", "parse_objective", "table_of",
+]  # fmt: skip

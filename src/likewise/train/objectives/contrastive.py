@@ -21,12 +21,8 @@ class Contrastive(Objective):
 
     Every other positive and every negative of the batch is a negative of the anchor, except false negatives: the
     anchor's own text, and any text that is a positive of the same anchor, or of an anchor of the same `group`, in any
-    row.
-
-    Args:
-        temperature: cosines are divided by it.
-        learn_temperature: whether the temperature is trained too (as in CLIP).
-        symmetric: also identify each positive's anchor; the loss is the mean of both directions.
+    row. Cosines are divided by the temperature, which may be learned too (as in CLIP); `symmetric` is the mean with the
+    loss of identifying each positive's anchor.
     """
 
     def __init__(self, temperature: float = 0.05, *, learn_temperature: bool = False, symmetric: bool = False) -> None:
@@ -84,12 +80,8 @@ def contrastive(
 ) -> Loss:
     """Cross-entropy of each anchor's positive, the same row of `candidates[0]`, among all rows of all candidates.
 
-    Args:
-        anchors: (N, E).
-        candidates: the positives, then columns of negatives, (N, E) each.
-        text_ids: numbers of the texts: the anchors' in column 0, then the candidates' in their order.
-        scale: cosines are multiplied by it.
-        group: positives of rows with the same number are not negatives of each other's anchors.
+    `text_ids` number the texts: the anchors' in column 0, then the candidates' in their order. Cosines are multiplied
+    by `scale`. Positives of rows of one `group` are not negatives of each other's anchors.
     """
     unit_candidates = F.normalize(torch.cat(list(candidates)), dim=1)
     scores = scale * F.normalize(anchors, dim=1) @ unit_candidates.T

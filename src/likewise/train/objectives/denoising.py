@@ -18,10 +18,8 @@ class TSDAE(Objective):
     the encoder and shares its weights; this one is small and trained from scratch, so that the objective depends only
     on the model's dimension and the size of its vocabulary.
 
-    Args:
-        deletion_ratio: the share of tokens deleted from what the encoder reads; one is always kept.
-        decoder_layers: transformer blocks of the decoder.
-        decoder_heads: attention heads of the decoder; the model's dimension must be divisible by it.
+    `deletion_ratio` is the share of tokens deleted from what the encoder reads; one is always kept. The model's
+    dimension must be divisible by `decoder_heads`.
     """
 
     def __init__(self, deletion_ratio: float = 0.6, decoder_layers: int = 1, decoder_heads: int = 4) -> None:

@@ -22,9 +22,8 @@ class Distillation(Objective):
     With translations it makes a model multilingual (Reimers and Gurevych 2020): the student's vectors of the sentence
     and of each further column of texts learn the teacher's vector of the sentence; the loss is their mean.
 
-    Args:
-        teacher_dimension: the dimension of the teacher's vectors, if it differs from the student's: a linear map from
-            the student's vectors to the teacher's is then trained as well, and discarded after training.
+    If the teacher's vectors have another dimension, `teacher_dimension`, a linear map from the student's to theirs
+    is trained as well, and discarded after training.
     """
 
     def __init__(self, teacher_dimension: int | None = None) -> None:
@@ -52,8 +51,7 @@ class Distillation(Objective):
 class MarginMSE(Objective):
     """Mean squared error between s(a, p) − s(a, n) and the teacher's `margin` (Hofstätter et al. 2020).
 
-    Args:
-        similarity: `"dot"`, the paper's, whose range suits a cross-encoder's scores, or `"cosine"`.
+    `similarity` is `"dot"`, the paper's, whose range suits a cross-encoder's scores, or `"cosine"`.
     """
 
     def __init__(self, similarity: str = "dot") -> None:
@@ -77,9 +75,7 @@ class ScoreDistillation(Objective):
     `scores` holds the teacher's score of each candidate, in the order of the columns; a row is a list as in ListNet
     (Cao et al. 2007; RocketQAv2, Ren et al. 2021).
 
-    Args:
-        temperature: the student's cosines are divided by it.
-        teacher_temperature: the teacher's scores are divided by it.
+    The student's cosines are divided by `temperature`, the teacher's scores by `teacher_temperature`.
     """
 
     def __init__(self, temperature: float = 0.05, teacher_temperature: float = 1.0) -> None:
@@ -107,10 +103,7 @@ class SimilarityDistillation(Objective):
     With `"kl"`, each text's cosines with all others are a distribution, and the loss is KL(teacher ‖ student) (Fang et
     al. 2021, SEED); with `"mse"`, their mean squared difference (relational distillation, Park et al. 2019).
 
-    Args:
-        loss: `"kl"` or `"mse"`.
-        temperature: the student's cosines are divided by it, with `"kl"`.
-        teacher_temperature: the teacher's cosines are divided by it, with `"kl"`.
+    With `"kl"`, the student's cosines are divided by `temperature`, the teacher's by `teacher_temperature`.
     """
 
     def __init__(

@@ -39,8 +39,8 @@ class InputColumns:
     more_texts: bool = False  # any number of further columns of texts: hard negatives
     numbers: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()  # columns of numbers that may be missing
-    integers: tuple[str, ...] = ()  # those of the numbers that are `Labels`
-    matrices: tuple[str, ...] = ()  # those of the numbers that are a `Matrix`
+    integers: tuple[str, ...] = ()  # numbers that are `Labels`
+    matrices: tuple[str, ...] = ()  # numbers that are a `Matrix`
     text_ids: bool = False
     token_ids: bool = False
     group_by: str | None = None  # the column of labels of which each batch holds `per_group` rows with equal labels
@@ -63,7 +63,7 @@ class Objective(nn.Module):
     """
 
     def reads(self) -> InputColumns:
-        """The columns, from the signature of `forward`; a wrapper returns those of the objective that it wraps."""
+        """The columns, from the signature of `forward`; a wrapper returns those of its objective."""
         parameters = inspect.signature(self.forward).parameters.values()
         columns = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in BATCH_INPUTS]
         return InputColumns(
@@ -78,11 +78,7 @@ class Objective(nn.Module):
         )
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        """Check all rows before training begins; columns have the names of `reads`.
-
-        Raises:
-            BadInput: nothing can be learned from them; the message names the row.
-        """
+        """Raise BadInput, naming the row, if the rows teach nothing; columns have the names of `reads`."""
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:
         """Create the objective's own weights for a model with vectors of this dimension and this many token ids."""

@@ -2,20 +2,19 @@
 
 import difflib
 import inspect
-import math
-import types
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
 from ...errors import BadInput
+from ..setting_fields import describe_type, parsed
 from .contrastive import Contrastive, SimCSE
 from .denoising import TSDAE
 from .distillation import Distillation, MarginMSE, ScoreDistillation, SimilarityDistillation
-from .labelled_pairs import Classification, MarginPairs, Regression
-from .objective import Objective
-from .ranking import AnglE, CoSENT
-from .reranking import InBatch, PairClassification, PairMargin, PairRanking, PairRegression
+from .labelled_pairs import AnglE, Classification, CoSENT, MarginPairs, Regression
+from .objective import InputColumns, Objective
+from .reranking import InBatch, PairClassification, PairMargin, PairRanking, PairRegression, RerankerObjective
 from .triplets import BatchTriplets, Triplet
 from .wrappers import Layerwise, Matryoshka
 
@@ -27,7 +26,7 @@ class ObjectiveEntry:
     build: Callable[..., Objective]
     purpose: str
     paper: str
-    sentence_transformers: str  # the name of its class there, or of the nearest; "" where there is none
+    sentence_transformers: str  # its class there, or the nearest one; "" if there is none
 
 
 ObjectiveTable = Mapping[str, ObjectiveEntry]
@@ -155,7 +154,6 @@ def objective_options(name: str, table: ObjectiveTable = OBJECTIVES) -> dict[str
 
 
 def _suggestions(name: str, known: Mapping[str, Any]) -> str:
-    """The nearest name, if one is near, and all names."""
     near = difflib.get_close_matches(name, known)
     return (f"did you mean {near[0]}? " if near else "") + f"expected one of {', '.join(known)}"
 
@@ -174,47 +172,99 @@ def _parse_spec(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def _convert(what: str, value: Any, kind: Any) -> Any:
     """The value as this type, whether it came as text or with TOML's own type."""
-    if get_origin(kind) in (Union, types.UnionType):
-        kind = next(k for k in get_args(kind) if k is not type(None))
-    if get_origin(kind) is tuple:
-        parts = value.split("+") if isinstance(value, str) else value
-        if not isinstance(parts, Sequence):
-            raise BadInput(f"{what} is {value!r}; expected a list, joined by +")
-        return tuple(_convert(what, part, get_args(kind)[0]) for part in parts)
+    if kind is bool and isinstance(value, str):
+        value = {"true": True, "false": False}.get(value, value)
     try:
-        return _CONVERTERS[kind][1](value)
-    except (ValueError, TypeError, KeyError):
-        raise BadInput(f"{what} is {value!r}; expected {_CONVERTERS[kind][0]}") from None
+        return parsed(value, kind, separator="+")
+    except (ValueError, TypeError):
+        raise BadInput(f"{what} is {value!r}; expected {describe_type(kind)}") from None
 
 
-def _integer(value: Any) -> int:
-    if isinstance(value, bool | float):
-        raise TypeError
-    return int(value)
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool):
-        raise TypeError
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError
-    return number
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _boolean(value: Any) -> bool:
-    return value if isinstance(value, bool) else {"true": True, "false": False}[value]
-
-
-_CONVERTERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
-    int: ("a whole number", _integer),
-    float: ("a finite number", _number),
-    str: ("a name", _string),
-    bool: ("true or false", _boolean),
+_SECTIONS: dict[str, tuple[ObjectiveTable, str]] = {
+    "Objectives of embedders": (
+        OBJECTIVES,
+        f"Each also has the options {' and '.join(WRAPPERS)}: `dimensions=64+256` trains truncated vectors too "
+        "(Matryoshka), `layers=3` the last three layers (for models that are cut to fewer).",
+    ),
+    "Objectives of rerankers": (RERANKER_OBJECTIVES, "For `--kind cross-encoder` and `--kind poly-encoder`."),
 }
+_HEADS = ("name", "columns", "for", "options", "paper", "in sentence-transformers")
+_LABEL_WIDTH = 12
+
+
+def objectives_text(width: int = 100) -> str:
+    """All objectives for a terminal of this width: name, purpose, columns, options, paper, equivalent elsewhere."""
+    parts = []
+    for title, (table, note) in _SECTIONS.items():
+        parts.append(f"{title}\n\n" + textwrap.fill(note.replace("`", ""), width))
+        parts += ["\n".join(_lines(name, entry, width)) for name, entry in table.items()]
+    note = "A column in brackets is optional; … stands for any number of further columns of texts."
+    parts.append(textwrap.fill(note, width))
+    return "\n\n".join(parts)
+
+
+def objectives_markdown() -> str:
+    """All objectives as Markdown tables."""
+    parts = []
+    for title, (table, note) in _SECTIONS.items():
+        rows = [_HEADS, ("---",) * len(_HEADS), *(_row(name, entry) for name, entry in table.items())]
+        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+        parts.append(f"## {title}\n\n{note}\n\n" + "\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def fitting_objectives(columns: Iterable[str], table: ObjectiveTable = OBJECTIVES) -> list[str]:
+    """The names of the objectives whose required columns are all among these."""
+    names = set(columns)
+    return [name for name, entry in table.items() if {*(reads := _reads(entry)).texts, *reads.numbers} <= names]
+
+
+def fitting_hint(columns: Iterable[str], table: ObjectiveTable = OBJECTIVES) -> str:
+    """One sentence for error messages: which objectives fit these columns."""
+    names = list(columns)
+    fitting = fitting_objectives(names, table)
+    found = f"objectives that fit the columns {', '.join(names)}" if names else "objectives that fit no columns"
+    listed = ", ".join(fitting) if fitting else "none"
+    return f"{found}: {listed}; `likewise train --list-objectives` lists the columns of all"
+
+
+def table_of(objective: Objective) -> ObjectiveTable:
+    """The table that an objective belongs to: of embedders, or of rerankers."""
+    return RERANKER_OBJECTIVES if isinstance(objective, RerankerObjective) else OBJECTIVES
+
+
+def _reads(entry: ObjectiveEntry) -> InputColumns:
+    return entry.build().reads()
+
+
+def _row(name: str, entry: ObjectiveEntry) -> tuple[str, ...]:
+    columns, options = _column_list(_reads(entry)), _option_list(entry)
+    return f"`{name}`", columns, entry.purpose, options, entry.paper, entry.sentence_transformers or "–"
+
+
+def _lines(name: str, entry: ObjectiveEntry, width: int) -> list[str]:
+    _, columns, purpose, options, paper, elsewhere = _row(name, entry)
+    facts = {"for": purpose, "columns": columns, "options": options, "paper": paper, "also called": elsewhere}
+    lines = [f"  {name}"]
+    for label, fact in facts.items():
+        if fact != "–":
+            start = "    " + label.ljust(_LABEL_WIDTH)
+            lines.append(textwrap.fill(start + fact, width, subsequent_indent=" " * len(start)))
+    return lines
+
+
+def _column_list(reads: InputColumns) -> str:
+    more = ["negative…" if reads.texts[0] == "anchor" else "further texts…"] if reads.more_texts else []
+    return ", ".join([*reads.texts, *more, *reads.numbers, *(f"[{name}]" for name in reads.optional)])
+
+
+def _option_list(entry: ObjectiveEntry) -> str:
+    parameters = inspect.signature(entry.build).parameters
+    defaults = [f"{name}={_spelled(p.default)}" for name, p in parameters.items() if p.default is not p.empty]
+    return ", ".join(defaults) or "–"
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, tuple):
+        return "+".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)

@@ -48,21 +48,18 @@ class RerankerObjective(Objective):
     MORE_TEXTS: ClassVar[bool] = False  # any number of further columns of candidates
     ALL_PAIRS: ClassVar[bool] = False  # reads `AllPairScores`, which only a poly-encoder computes cheaply
 
-    num_labels: int = 1
-    """How many labels the reranker must have."""
+    num_labels: int = 1  # of the reranker
 
     def reads(self) -> InputColumns:
         return replace(super().reads(), texts=self.TEXT_COLUMNS, more_texts=self.MORE_TEXTS)
 
 
 class PairRegression(RerankerObjective):
-    """The score of each pair.
+    """The score of each pair: the logit is divided by `temperature`, then `offset` is subtracted.
 
-    Args:
-        loss: `"bce"`: binary cross-entropy of sigmoid(logit) and a score in 0 … 1, as Sentence-BERT's authors train
-            cross-encoders; `"mse"`: squared error of the logit itself, for scores of any range (a teacher's logits).
-        temperature: logits are divided by it; a poly-encoder's are dot products, and large.
-        offset: subtracted afterwards; a poly-encoder's logits are all positive, so their sigmoid is never below ½.
+    `loss="bce"` is binary cross-entropy of the sigmoid and a score in 0 … 1, as Sentence-BERT's authors train
+    cross-encoders; `"mse"` squared error, for scores of any range (a teacher's logits). A poly-encoder's logits are dot
+    products: large, and all positive.
     """
 
     def __init__(self, loss: str = "bce", temperature: float = 1.0, offset: float = 0.0) -> None:
@@ -90,11 +87,7 @@ class PairRegression(RerankerObjective):
 
 
 class PairClassification(RerankerObjective):
-    """Cross-entropy of the label of each pair, as in natural language inference.
-
-    Args:
-        num_labels: how many classes there are; a label is a whole number from 0.
-    """
+    """Cross-entropy of the label of each pair, as in natural language inference."""
 
     def __init__(self, num_labels: int = 3) -> None:
         super().__init__()
@@ -110,11 +103,7 @@ class PairClassification(RerankerObjective):
 
 
 class PairMargin(RerankerObjective):
-    """The positive scores higher than each negative by a margin: the mean of max(0, margin − (s₊ − s₋)).
-
-    Args:
-        margin: in logits.
-    """
+    """The positive's logit is above each negative's by a margin: the mean of max(0, margin − (s₊ − s₋))."""
 
     TEXT_COLUMNS, MORE_TEXTS = ("anchor", "positive"), True
 
@@ -134,11 +123,8 @@ class PairMargin(RerankerObjective):
 class PairRanking(RerankerObjective):
     """Cross-entropy of the softmax over a row's candidates, the positive first (ListNet, Cao et al. 2007).
 
-    With `scores`, a teacher's of each candidate in the order of the columns, their softmax is the target.
-
-    Args:
-        temperature: logits are divided by it.
-        teacher_temperature: the teacher's scores are divided by it.
+    With `scores`, a teacher's of each candidate in the order of the columns, their softmax is the target. Logits are
+    divided by `temperature`, the teacher's scores by `teacher_temperature`.
     """
 
     TEXT_COLUMNS, MORE_TEXTS = ("anchor", "positive"), True
@@ -169,11 +155,8 @@ class PairRanking(RerankerObjective):
 class InBatch(RerankerObjective):
     """Each context identifies its candidate among all of the batch (Humeau et al. 2020, section 4.2).
 
-    Every other candidate is a negative, except false negatives as in `Contrastive`: the context's own text, and any
-    text that is a positive of the same context, or of one of the same `group`, in any row.
-
-    Args:
-        temperature: scores are divided by it; the paper's is 1.
+    Every other candidate is a negative, except false negatives as in `Contrastive`. Scores are divided by the
+    temperature; the paper's is 1.
     """
 
     TEXT_COLUMNS, MORE_TEXTS, ALL_PAIRS = ("anchor", "positive"), True, True

@@ -6,22 +6,46 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
 from ...errors import BadInput
-from .distances import check_distance, paired_distances, pairwise_distances
-from .objective import Columns, InputColumns, Labels, Loss, Objective, Texts, Vectors, check_not_negative
+from .objective import Columns, InputColumns, Labels, Loss, Numbers, Objective, Texts, Vectors, check_not_negative
+
+
+def _minkowski(power: float) -> Callable[[Tensor, Tensor], Tensor]:
+    exact = "donot_use_mm_for_euclid_dist"  # |a|² − 2ab + |b|² is inaccurate for vectors near each other
+    return lambda a, b: torch.cdist(a, b, power, compute_mode=exact)
+
+
+DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "euclidean": _minkowski(2.0),
+    "cosine": lambda a, b: 1 - F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).mT,
+    "manhattan": _minkowski(1.0),
+}
+"""(…, M, E) and (…, N, E) to (…, M, N)."""
+
+
+def check_distance(name: str) -> str:
+    """The name, if it is one of `DISTANCES`."""
+    if name not in DISTANCES:
+        raise BadInput(f"the distance {name!r} is unknown; expected one of {', '.join(DISTANCES)}")
+    return name
+
+
+def pairwise_distances(a: Vectors, b: Float[Tensor, "M E"], name: str) -> Float[Tensor, "N M"]:
+    """From each row of `a` to each row of `b`."""
+    return DISTANCES[name](a, b)
+
+
+def paired_distances(a: Vectors, b: Vectors, name: str) -> Numbers:
+    """From each row of `a` to the same row of `b`."""
+    return DISTANCES[name](a[:, None], b[:, None])[:, 0, 0]
 
 
 class Triplet(Objective):
-    """Mean of max(d(a, p) − d(a, n) + margin, 0); the paper's has Euclidean distances and margin 1.
-
-    Args:
-        margin: in units of the distance.
-        distance: one of `DISTANCES`.
-    """
+    """Mean of max(d(a, p) − d(a, n) + margin, 0); the paper's has Euclidean distances and margin 1."""
 
     def __init__(self, margin: float = 1.0, distance: str = "euclidean") -> None:
         super().__init__()
@@ -45,11 +69,7 @@ class BatchTriplets(Objective):
     one label the nearest negative that is farther than the positive, or, if there is none, the farthest negative
     (Schroff, Kalenichenko and Philbin 2015). A batch without triplets has a loss of 0.
 
-    Args:
-        strategy: `"hard"`, `"semi-hard"` or `"all"`.
-        margin: in units of the distance; 0.2 suits vectors of length 1.
-        distance: one of `DISTANCES`.
-        per_label: rows of each label in a batch, if the data have that many.
+    A batch has `per_label` rows of each label, if the data have that many.
     """
 
     def __init__(

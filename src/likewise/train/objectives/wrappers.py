@@ -65,10 +65,7 @@ class Matryoshka(_MultiView):
 
     >>> Matryoshka(Contrastive(), dimensions=(64, 256, 768))  # doctest: +SKIP
 
-    Args:
-        objective: copied for each dimension; each copy has its own weights, if the objective has any.
-        dimensions: how many of the first numbers of a vector; the model's full dimension should be one of them.
-        weights: of each dimension's loss; default: 1 each.
+    Each dimension has a copy of the objective with its own weights; the model's full dimension should be one of them.
     """
 
     def __init__(self, objective: Objective, dimensions: Sequence[int], weights: Sequence[float] | None = None) -> None:
@@ -88,14 +85,9 @@ class Matryoshka(_MultiView):
 class Layerwise(_MultiView):
     """Any objective at several layers at once, so that lower layers are useful alone (Li et al. 2024, 2D Matryoshka).
 
-    Its vectors are those of the model's last `layers` layers, concatenated, the lowest first; training reads them from
-    any model that pools one layer (`likewise.train.layers.multi_layer`). Around a `Matryoshka`, it trains every layer
-    at every dimension.
-
-    Args:
-        objective: copied for each layer.
-        layers: how many layers, counted from the last.
-        weights: of each layer's loss, the lowest first; default: 1 each.
+    It reads the vectors of the model's last `layers` layers, concatenated, the lowest first; weights are in the same
+    order. Any model that pools one layer can be trained with it. Around a `Matryoshka`, it trains
+    all dimensions of each layer.
     """
 
     def __init__(self, objective: Objective, layers: int, weights: Sequence[float] | None = None) -> None:
@@ -109,10 +101,7 @@ class Layerwise(_MultiView):
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:
         if dimension % self.layers:
-            raise BadInput(
-                f"vectors of {dimension} numbers are not a concatenation of {self.layers} layers "
-                "(see likewise.train.layers.multi_layer)"
-            )
+            raise BadInput(f"vectors of {dimension} numbers are not a concatenation of {self.layers} layers")
         part = dimension // self.layers
         self._initialize_copies([slice(i * part, (i + 1) * part) for i in range(self.layers)], vocabulary)
 
@@ -127,10 +116,6 @@ class Weighted(Objective):
     """The weighted sum of objectives that read the same columns of texts; each receives the numbers that it reads.
 
     Further columns of texts (translations, negatives) are read if every objective takes them.
-
-    Args:
-        objectives: all read the same columns of texts.
-        weights: of each objective's loss; default: 1 each.
     """
 
     def __init__(self, objectives: Sequence[Objective], weights: Sequence[float] | None = None) -> None:
@@ -145,8 +130,9 @@ class Weighted(Objective):
             raise BadInput(f"objectives of a weighted sum must read the same layers; found {found}")
         self.objectives = nn.ModuleList(objectives)
         self._reads = [objective.reads() for objective in objectives]
+        first = self._reads[0]
         for other, reads in zip(objectives, self._reads, strict=True):
-            if _text_inputs(reads) != _text_inputs(self._reads[0]) or reads.token_ids:
+            if (reads.texts, reads.repeats) != (first.texts, first.repeats) or reads.token_ids:
                 raise BadInput(
                     f"{type(other).__name__} reads {', '.join(reads.texts)}, so it cannot be added to "
                     f"{type(objectives[0]).__name__}, which reads {', '.join(self._reads[0].texts)} in another way"
@@ -191,7 +177,3 @@ class Weighted(Objective):
 
     def _all(self) -> list[Objective]:
         return [objective for objective in self.objectives if isinstance(objective, Objective)]
-
-
-def _text_inputs(reads: InputColumns) -> tuple[Any, ...]:
-    return reads.texts, reads.repeats

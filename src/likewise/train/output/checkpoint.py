@@ -22,8 +22,7 @@ from ...model_files.saving import atomic_folder
 from ...runtime.temporary_files import remove_abandoned
 from ...runtime.untrusted_files import read_object
 
-STATE = ("step", "seconds", "initial_scores", "best", "max_tokens_per_step", "run", "optimizer")
-"""The keys that state.json must have."""
+STATE = ("step", "seconds", "initial_scores", "best", "max_tokens_per_step", "run", "optimizer")  # keys of state.json
 NAME = re.compile(r"step-(\d{8})")
 
 
@@ -47,7 +46,9 @@ def save_checkpoint(
     try:
         with atomic_folder(folder) as partial:
             for name, group in tensors.items():
-                save_file(_distinct(group), partial / f"{name}.safetensors")
+                # copies: safetensors refuses tensors that share memory
+                copies = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in group.items()}
+                save_file(copies, partial / f"{name}.safetensors")
             moments, numbers = _optimizer_state(optimizer)
             save_file(moments, partial / "optimizer.safetensors")
             (partial / "state.json").write_text(json.dumps({**state, "optimizer": numbers}), "utf-8")
@@ -68,18 +69,16 @@ def latest_checkpoint(root: Path) -> Checkpoint | None:
     """The newest complete checkpoint under this folder; incomplete ones of killed processes are removed."""
     remove_abandoned(root, NAME.pattern)
     folders = _all(root)
-    return _opened(folders[-1]) if folders else None
-
-
-def _opened(folder: Path) -> Checkpoint:
+    if not folders:
+        return None
     try:
-        state = read_object(folder / "state.json")
+        state = read_object(folders[-1] / "state.json")
     except BadModel as error:
-        raise _broken(folder, str(error)) from None
+        raise _broken(folders[-1], str(error)) from None
     missing = [name for name in STATE if name not in state]
     if missing:
-        raise _broken(folder, f"its state.json has no {', '.join(missing)}")
-    return Checkpoint(folder, state)
+        raise _broken(folders[-1], f"its state.json has no {', '.join(missing)}")
+    return Checkpoint(folders[-1], state)
 
 
 def _broken(folder: Path, why: str) -> BadInput:
@@ -92,14 +91,10 @@ def clear_checkpoints(root: Path) -> None:
         shutil.rmtree(folder)
 
 
-def check_same_run(checkpoint: Checkpoint, identity: Mapping[str, Any]) -> None:
-    """Refuse a checkpoint of another run."""
-    if identity != checkpoint.state["run"]:
-        raise BadInput(
-            f"{checkpoint.folder} is a checkpoint of another run: "
-            f"{first_difference(identity, checkpoint.state['run'])}. "
-            "Use another folder, or start over in this one (resume=False, --fresh)"
-        )
+def through_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as reading them from a JSON file would give them."""
+    result: dict[str, Any] = json.loads(json.dumps(values))
+    return result
 
 
 def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
@@ -114,6 +109,7 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
     return f"{path} was {theirs!r} and is {ours!r}"
 
 
+@torch.no_grad()
 def restore_checkpoint(
     checkpoint: Checkpoint, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer
 ) -> dict[str, dict[str, Tensor]]:
@@ -129,24 +125,14 @@ def restore_checkpoint(
     for name, group in tensors.items():
         _check_shapes(group, saved[name], folder)
     for name, group in tensors.items():
-        _load(group, saved[name])
+        for key, tensor in group.items():
+            tensor.copy_(saved[name][key])
     _restore_optimizer(optimizer, saved["optimizer"], numbers)
     return others
 
 
 def _all(root: Path) -> list[Path]:
     return sorted(p for p in root.iterdir() if NAME.fullmatch(p.name)) if root.is_dir() else []
-
-
-def _distinct(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Contiguous copies where tensors share memory, which safetensors refuses."""
-    return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-
-
-@torch.no_grad()
-def _load(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
-    for name in into:
-        into[name].copy_(tensors[name])
 
 
 def _check_shapes(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor], folder: Path) -> None:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file
 from ...runtime.plot_style import BLUE, GREEN, ORANGE, STYLE
-from .log import read_log
+from .callbacks import read_log
 
 
 def draw_curve(log: Path, picture: Path, title: str = "") -> Path:

@@ -31,9 +31,8 @@ _HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 def model_card(record: Mapping[str, Any], name: str) -> str:
     """Markdown with the YAML head that the Hugging Face hub reads."""
-    parts = [_head(record), f"# {name}", _opening(record), _use(record, name), _data(record), _training(record)]
-    parts += [_scores(record), _limits(record)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    parts = [_head(record), f"# {name}", _opening(record), _use(record, name)]
+    return "\n\n".join([*parts, *(part(record) for part in (_data, _training, _scores, _limits))]) + "\n"
 
 
 def _head(record: Mapping[str, Any]) -> str:
@@ -83,51 +82,44 @@ def _kind(record: Mapping[str, Any]) -> str:
 
 
 def _only_here(record: Mapping[str, Any]) -> list[str]:
-    """Why sentence-transformers cannot read the model; empty where it can."""
+    """Why sentence-transformers cannot read the model; empty if it can."""
     if _kind(record) == "PolyEncoder":
         return ["its late combination of the texts"]
     return list(record["model"]["only_likewise"] if _kind(record) == "Embedder" else ())
 
 
 def _use(record: Mapping[str, Any], name: str) -> str:
-    if _kind(record) != "Embedder":
-        labels = record["model"]["labels"]
-        chosen = f", label={json.dumps(labels[0])}" if len(labels) > 1 else ""
-        return f"""## Use
-
-```python
-from likewise import Reranker
-
-reranker = Reranker.load("{name}")  # the folder with this file
-print(reranker.rank("A cat sleeps.", ["A kitten naps.", "Shares fell."]{chosen}))
-```"""
-    return f"""## Use
-
-```python
-from likewise import Embedder, similarity
+    if _kind(record) == "Embedder":
+        code = f"""from likewise import Embedder, similarity
 
 embedder = Embedder.load("{name}")  # the folder with this file
 vectors = embedder.encode(["A cat sleeps.", "A kitten naps.", "Shares fell."])
-print(similarity.cosine(vectors, vectors))
-```"""
+print(similarity.cosine(vectors, vectors))"""
+    else:
+        labels = record["model"]["labels"]
+        chosen = f", label={json.dumps(labels[0])}" if len(labels) > 1 else ""
+        code = f"""from likewise import Reranker
+
+reranker = Reranker.load("{name}")  # the folder with this file
+print(reranker.rank("A cat sleeps.", ["A kitten naps.", "Shares fell."]{chosen}))"""
+    return f"## Use\n\n```python\n{code}\n```"
 
 
 def _data(record: Mapping[str, Any]) -> str:
     rows = []
     for one in record["data"]:
-        options = {key: value for key, value in one["objective"].items() if key != "objective" and value is not None}
-        settings = _settings(options)
+        options = [(key, value) for key, value in one["objective"].items() if key != "objective" and value is not None]
+        settings = ", ".join(f"{key} {_plain(value)}" for key, value in options)
         objective = one["objective"]["objective"] + (f" ({settings})" if settings else "")
         digest = f"`{one['sha256'][:16]}…`" if one.get("sha256") else "—"
         count = "a stream" if one.get("rows") is None else f"{one['rows']:,}"
-        rows.append([f"{one['name']}", count, objective, one.get("licence") or "unknown", digest])
+        rows.append([one["name"], count, objective, one.get("licence") or "unknown", digest])
         parts = one.get("of", ())
         rows += [[of["name"], f"in {one['name']}", objective, of.get("licence") or "unknown", "—"] for of in parts]
     return "## Data\n\n" + _table(["data", "rows", "objective", "licence", "sha256"], rows)
 
 
 def _training(record: Mapping[str, Any]) -> str:
-    """The result, and the settings, those that are not the default in bold."""
     result, machine = record["result"], record["machine"]
     rows = []
     for setting in settings_of(TrainSettings).values():
@@ -144,8 +136,7 @@ def _training(record: Mapping[str, Any]) -> str:
         f"Backbone fingerprint `{record['backbone']['fingerprint']}`, this model's "
         f"`{record['model']['fingerprint']}`. {versions}. Finished {record['finished']}."
     )
-    parts = [words, _table(["setting", "value (bold: not the default)"], rows)]
-    return "\n\n".join(["## Training", *parts])
+    return f"## Training\n\n{words}\n\n{_table(['setting', 'value (bold: not the default)'], rows)}"
 
 
 def _scores(record: Mapping[str, Any]) -> str:
@@ -189,10 +180,6 @@ def _limits(record: Mapping[str, Any]) -> str:
 def _table(heads: list[str], rows: list[list[str]]) -> str:
     cells = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells)
-
-
-def _settings(options: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {_plain(value)}" for key, value in options.items())
 
 
 def _plain(value: Any) -> str:

@@ -13,67 +13,62 @@ from typing import Any
 import torch
 
 from ... import __version__
+from ...model_files.provenance import UNKNOWN_PROVENANCE, Provenance
 from ...runtime.atomic_files import atomic_file
 from ...source_commit import source_commit
 from ..data.batch import TrainingRows
 from ..data.schedule import DataSource
 from ..data.sources import rows_digest
 from ..settings import TrainSettings
-from ..step.strategies import training_strategy
-from ..step.trainable import Trainable, model_kind
+from ..step.trainable import Trainable, model_kind, training_strategy
 from ..step_state import TrainResult
+from ..trainer import Evaluator
+from .checkpoint import through_json
 
 RECORD = "run.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunDescription:
-    """What a record keeps of a run besides settings and result.
+class TrainingJob:
+    """A run with all that it needs in memory, and what its record will say."""
 
-    Attributes:
-        backbone: name, fingerprint, local (whether the name is a folder's).
-        data: one `data_description` per source.
-        identity: what must be equal for this to be the same run.
-        recipe: the name of the run.
-        leaks: what the data share with test sets, one sentence each.
-    """
-
-    backbone: Mapping[str, Any]
-    data: Sequence[Mapping[str, Any]]
-    identity: Mapping[str, Any]
+    model: Trainable
+    sources: Sequence[DataSource]
+    settings: TrainSettings
+    backbone: Mapping[str, Any]  # name, fingerprint, local: whether the name is a folder's
+    data: Sequence[Mapping[str, Any]]  # a `data_description` per source
+    identity: Mapping[str, Any]  # what makes it this run, besides settings and objectives
+    evaluator: Evaluator | None = None
     recipe: str | None = None
-    leaks: Sequence[str] = ()
+    leaks: Sequence[str] = ()  # what the data share with test sets, one sentence each
+    provenance: Provenance = UNKNOWN_PROVENANCE  # the data sets that the model has seen, if they have names
+
+    def run_identity(self) -> dict[str, Any]:
+        """What must be equal for a finished run to be the same."""
+        objectives = [source.objective.describe() for source in self.sources]
+        return through_json({**self.identity, "run": self.settings.identity(), "objectives": objectives})
 
 
-def training_record(
-    model: Trainable,
-    settings: TrainSettings,
-    result: TrainResult,
-    description: RunDescription,
-    scores: Mapping[str, Any],
-) -> dict[str, Any]:
+def training_record(job: TrainingJob, result: TrainResult, scores: Mapping[str, Any]) -> dict[str, Any]:
     """The record of a finished run, as JSON can hold it."""
+    model = job.model
     return {
-        "recipe": description.recipe,
-        "backbone": dict(description.backbone),
-        "model": _model_description(model),
-        "data": [dict(one) for one in description.data],
-        "run": json.loads(json.dumps(asdict(settings))),
-        "result": json.loads(json.dumps(asdict(result))),
+        "recipe": job.recipe,
+        "backbone": dict(job.backbone),
+        "model": {
+            "kind": model_kind(model),
+            "fingerprint": model.fingerprint,
+            "max_length": model.tokenizer.max_seq_length,
+            **training_strategy(model).record(model),
+        },
+        "data": [dict(one) for one in job.data],
+        "run": through_json(asdict(job.settings)),
+        "result": through_json(asdict(result)),
         "scores": dict(scores),
-        "leaks": list(description.leaks),
+        "leaks": list(job.leaks),
         "machine": machine_description(model.device),
         "finished": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "identity": dict(description.identity),
-    }
-
-
-def _model_description(model: Trainable) -> dict[str, Any]:
-    return {
-        "kind": model_kind(model),
-        "fingerprint": model.fingerprint,
-        "max_length": model.tokenizer.max_seq_length,
-        **training_strategy(model).description.record(model),
+        "identity": job.run_identity(),
     }
 
 

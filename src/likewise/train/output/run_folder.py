@@ -3,64 +3,30 @@
 `likewise.train.train`, the command and the recipes (recipes/) all end here, so that a finished folder is one thing.
 """
 
-import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput, MissingExtra
-from ...model_files.provenance import UNKNOWN_PROVENANCE, Provenance, write_provenance
+from ...model_files.provenance import write_provenance
 from ...runtime.atomic_files import atomic_file
 from ...runtime.installation import install_command
 from ...runtime.untrusted_files import read_object
 from ...runtime.writer_lock import WriterLock
-from ..data.schedule import DataSource
 from ..evaluators import final_scores
-from ..settings import TrainSettings
-from ..step.trainable import Trainable
 from ..step_state import TrainResult
-from ..trainer import Callback, Evaluator, Trainer
+from ..trainer import Callback, Trainer
+from .callbacks import ConsoleProgress, Log, TensorBoard
 from .checkpoint import first_difference, latest_checkpoint
-from .console import ConsoleProgress
 from .interrupt import stop_requested
-from .log import Log, TensorBoard
 from .model_card import model_card
-from .record import RECORD, RunDescription, training_record, write_record
+from .record import RECORD, TrainingJob, training_record, write_record
 
 CHECKPOINTS = "checkpoints"
 LOG = "log.jsonl"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingJob:
-    """A run with all that it needs in memory, and what its record will say.
-
-    `data` describes the sources, in their order (`record.data_description`); `identity` is what makes it this run.
-    """
-
-    model: Trainable
-    sources: Sequence[DataSource]
-    settings: TrainSettings
-    backbone: Mapping[str, Any]  # name, fingerprint, local: whether the name is a folder's
-    data: Sequence[Mapping[str, Any]]
-    identity: Mapping[str, Any]
-    evaluator: Evaluator | None = None
-    recipe: str | None = None
-    leaks: Sequence[str] = field(default_factory=tuple)  # what the data share with test sets, one sentence each
-    provenance: Provenance = UNKNOWN_PROVENANCE  # the data sets that the model has seen, where they have names
-
-    def description(self) -> RunDescription:
-        """What a record says about it."""
-        return RunDescription(
-            backbone=self.backbone,
-            data=self.data,
-            identity=run_identity(self),
-            recipe=self.recipe,
-            leaks=self.leaks,
-        )
 
 
 @dataclass(frozen=True)
@@ -92,46 +58,57 @@ def train_in_folder(
 ) -> TrainResult:
     """Train with live progress; a checkpoint of this same run in the folder is resumed from, unless told not to.
 
-    Of several processes only the main one prints.
+    Only the main one of several processes prints and locks the folder.
     """
     if not is_main:
-        return _train(folder, job, resume, callbacks, is_main=False)
+        return _train(folder, job, resume, callbacks, quiet=True)
     folder.mkdir(parents=True, exist_ok=True)
     lock = WriterLock(folder, "train into another folder")  # log and checkpoints are read, changed and written
     try:
-        return _train(folder, job, resume, callbacks, is_main=True)
+        if not resume:
+            (folder / RECORD).unlink(missing_ok=True)  # it describes the run that this one replaces
+        elif before := latest_checkpoint(folder / CHECKPOINTS):
+            _note(f"resuming after step {before.step:,}, from the checkpoint in {folder}")
+        result = _train(folder, job, resume, callbacks, quiet=False)
     finally:
         lock.remove()
-
-
-def _train(
-    folder: Path, job: TrainingJob, resume: bool, callbacks: Sequence[Callback], *, is_main: bool
-) -> TrainResult:
-    if not resume and is_main:
-        (folder / RECORD).unlink(missing_ok=True)  # it describes the run that this one replaces
-    before = latest_checkpoint(folder / CHECKPOINTS) if resume else None
-    if before is not None and is_main:
-        _note(f"resuming after step {before.step:,}, from the checkpoint in {folder}")
-    console = ConsoleProgress() if job.settings.show_progress_bar else None
-    with stop_requested(quiet=not is_main) as stop:
-        result = Trainer(
-            model=job.model,
-            data=job.sources,
-            settings=job.settings,
-            evaluator=job.evaluator,
-            callbacks=[*_writers(folder, job.settings), *callbacks, *([console] if console else [])],
-            checkpoint_folder=folder / CHECKPOINTS,
-            identity=job.identity,
-        ).run(resume=resume, stop=stop)
-    if console is not None:
-        console.close()
-    if result.interrupted and is_main:
+    if result.interrupted:
         _note(
             f"stopped after step {result.steps:,}; its checkpoint is in {folder / CHECKPOINTS}. Start the same run "
             "again to continue from there (--fresh, or resume=False, starts over)"
         )
-    if is_main:
-        _warn_if_worse(result)
+    _warn_if_worse(result)
+    return result
+
+
+def _train(folder: Path, job: TrainingJob, resume: bool, callbacks: Sequence[Callback], *, quiet: bool) -> TrainResult:
+    log = [Log(folder / LOG, job.settings.logging_steps)]
+    board = [TensorBoard(folder / "tensorboard")] if job.settings.tensorboard else []
+    with stop_requested(quiet) as stop:
+        return train_job(job, [*log, *board, *callbacks], folder / CHECKPOINTS, resume=resume, stop=stop)
+
+
+def train_job(
+    job: TrainingJob,
+    callbacks: Sequence[Callback],
+    checkpoint_folder: Path | None = None,
+    *,
+    resume: bool = True,
+    stop: Callable[[], bool] = lambda: False,
+) -> TrainResult:
+    """Train with live progress, if the settings want it."""
+    console = [ConsoleProgress()] if job.settings.show_progress_bar else []
+    result = Trainer(
+        model=job.model,
+        data=job.sources,
+        settings=job.settings,
+        evaluator=job.evaluator,
+        callbacks=[*callbacks, *console],
+        checkpoint_folder=checkpoint_folder,
+        identity=job.identity,
+    ).run(resume=resume, stop=stop)
+    for shown in console:
+        shown.close()
     return result
 
 
@@ -144,50 +121,31 @@ def _warn_if_worse(result: TrainResult) -> None:
         )
 
 
-def _writers(folder: Path, settings: TrainSettings) -> list[Callback]:
-    log = Log(folder / LOG, settings.logging_steps)
-    return [log, TensorBoard(folder / "tensorboard")] if settings.tensorboard else [log]
-
-
 def finished_record(folder: Path, job: TrainingJob) -> dict[str, Any] | None:
     """The record of the finished run in the folder, if it is this same run."""
     record = read_object(folder / RECORD)
     if not record:
         return None
-    if record.get("identity") != run_identity(job):
+    if record.get("identity") != job.run_identity():
         raise BadInput(
-            f"{folder} has another finished run: {first_difference(run_identity(job), record.get('identity'))}. "
+            f"{folder} has another finished run: {first_difference(job.run_identity(), record.get('identity'))}. "
             "Use another folder, or --fresh (resume=False) to replace it"
         )
     return record
 
 
-def run_identity(job: TrainingJob) -> dict[str, Any]:
-    """What must be equal for a finished run to be the same."""
-    objectives = [source.objective.describe() for source in job.sources]
-    identity: dict[str, Any] = json.loads(
-        json.dumps({**job.identity, "run": job.settings.identity(), "objectives": objectives})
-    )
-    return identity
-
-
 def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: Mapping[str, Any]) -> dict[str, Any]:
     """Save the model, its card, curve and record; the checkpoints, no longer needed, are deleted last."""
-    record = training_record(job.model, job.settings, result, job.description(), scores)
-    save_with_record(job.model, folder, record, job.provenance)
-    return record
-
-
-def save_with_record(model: Trainable, folder: Path, record: Mapping[str, Any], known: Provenance) -> None:
-    """Save a model as the finished folder of this record, with the data sets that it has seen."""
-    model.save(folder)
-    write_provenance(folder, known)  # after the model, which is saved with that of its backbone
+    record = training_record(job, result, scores)
+    job.model.save(folder)
+    write_provenance(folder, job.provenance)  # after the model, which is saved with that of its backbone
     with atomic_file(folder / "README.md") as partial:
         partial.write_text(model_card(record, folder.resolve().name), "utf-8")
-    if (folder / LOG).exists():  # a soup has those of its runs
+    if (folder / LOG).exists():  # a soup has only the logs of its runs
         _draw_curve(folder)
     write_record(folder, record)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+    return record
 
 
 def finished_weights(job: TrainingJob, folder: Path) -> None:

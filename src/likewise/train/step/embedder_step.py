@@ -1,25 +1,18 @@
-"""One training step of an embedder: all columns of a batch in one forward pass, or in parts that fit into memory.
-
-The graph is cut at the vectors. Above the cut is the loss part: the objective, with all rows of the batch (and of all
-processes). Below it is the encoder part, which can go forward and backward a part at a time, for any objective
-(GradCache, Gao et al. 2021). Whether it does is a matter of memory alone.
-"""
+"""One training step of an embedder: all columns of a batch in one forward pass, or in parts (`memory.cut_step`)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...arrays.ragged import Ragged
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
+from ...pooling import Reduce, Stack
 from ..data.batch import Batch
-from ..layers.multi_layer import embedder_for_objective
 from ..objectives import Objective, RerankerObjective, pad_token_ids
-from . import seeding
-from .memory import SplittableStep, StepOptions, StepParts, StepResult, retry_smaller
+from .memory import StepOptions, StepResult, cut_step, retry_smaller
 
 TokenIds = Sequence[Sequence[int]]
 
@@ -43,29 +36,20 @@ def embedder_backward(
     Where memory runs out, this process halves its token budget and repeats the step (`memory`).
     """
     options = options or StepOptions()
-    processes = options.processes
     ids, batch = tokenized_batch(embedder, objective, batch)
     lengths = [len(i) for i in ids]
     if not all(lengths):
         raise BadInput("a text has no tokens, and this model adds no special tokens around it")
-    joined_batch, encoder = batch.gather(processes), embedder_for_objective(objective, embedder)
-
-    def forward(parts: StepParts) -> tuple["_EncoderPart", Tensor]:
-        encoder_part = _EncoderPart(encoder, ids, parts, options.dtype)
-        return encoder_part, encoder_part.forward()
-
-    def gather(outputs: tuple["_EncoderPart", Tensor]) -> tuple["_EncoderPart", list[Tensor]]:
-        encoder_part, vectors = outputs
-        return encoder_part, [processes.gather(column) for column in vectors.detach().chunk(len(batch.texts))]
-
-    def backward(outputs: tuple["_EncoderPart", list[Tensor]]) -> float:
-        encoder_part, columns = outputs
-        loss, gradient = _loss_part(objective, columns, joined_batch, options)
-        encoder_part.backward(gradient)
-        return loss
-
-    step = SplittableStep("text", lengths, forward, gather, backward)
-    return retry_smaller(embedder, objective, step, options.token_budget, processes)
+    joined_batch, encoder = batch.gather(options.processes), embedder_for_objective(objective, embedder)
+    step = cut_step(
+        lengths,
+        [len(batch.texts)],
+        lambda _, texts: packed_forward(encoder, [ids[i] for i in texts], options.dtype),
+        lambda vectors: loss_of(objective, vectors, joined_batch),
+        embedder.device,
+        options,
+    )
+    return retry_smaller(embedder, objective, step, options.token_budget, options.processes)
 
 
 def embedder_tokens(embedder: TorchEmbedder, objective: Objective, batch: Batch) -> int:
@@ -98,12 +82,14 @@ def tokenized_batch(embedder: TorchEmbedder, objective: Objective, batch: Batch)
 def packed_forward(embedder: TorchEmbedder, ids: TokenIds, dtype: torch.dtype | None = None) -> Float[Tensor, "M E"]:
     """Vectors of M texts in the order given, packed by decreasing length; with autocast to `dtype` if given."""
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
-    original_position = torch.empty(len(ids), dtype=torch.int64)
-    original_position[order] = torch.arange(len(ids))
     with torch.autocast(embedder.device.type, dtype, enabled=dtype is not None):
         vectors: Tensor = embedder(Ragged.of([ids[i] for i in order], embedder.device))
-    vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
-    return vectors[original_position.to(vectors.device)]
+    return at_least_float32(vectors)[torch.argsort(torch.tensor(order)).to(vectors.device)]
+
+
+def at_least_float32(values: Tensor) -> Tensor:
+    """The values in single precision, or in double if they are."""
+    return values if values.dtype == torch.float64 else values.float()
 
 
 def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
@@ -120,58 +106,42 @@ def like_vectors(vectors: Tensor, values: Tensor) -> Tensor:
     return values.to(vectors.device, vectors.dtype if values.is_floating_point() else values.dtype)
 
 
-def backward_if_trained(vectors: Tensor, gradient: Tensor) -> None:
-    """Go backward from the vectors; nothing is to be done where all weights below them are frozen."""
-    if vectors.requires_grad:
-        vectors.backward(gradient)  # type: ignore[no-untyped-call]
+class HeadsPerLayer(nn.Module):
+    """The heads, applied to the vector of each layer."""
+
+    def __init__(self, heads: nn.Module, parts: int) -> None:
+        super().__init__()
+        self.heads, self.parts = heads, parts
+
+    def forward(self, x: Float[Tensor, "N F"]) -> Float[Tensor, "N E"]:
+        return torch.cat([self.heads(part) for part in x.chunk(self.parts, dim=1)], dim=1)
 
 
-@dataclass
-class _EncoderPart:
-    """Below the cut: forward to the vectors of M texts, and backward from their gradient, in one part or several."""
+def multi_layer_embedder(embedder: TorchEmbedder, layers: int) -> TorchEmbedder:
+    """The same weights with the vectors of each of the last `layers` layers: training it trains the embedder.
 
-    embedder: TorchEmbedder
-    ids: TokenIds
-    parts: StepParts
-    dtype: torch.dtype | None
-    vectors: Tensor | None = None  # with their graph, where there is only one part
-    generators: list[list[Tensor]] = field(default_factory=list)  # states before each part
-
-    def forward(self) -> Float[Tensor, "M E"]:
-        if len(self.parts) == 1:
-            self.vectors = packed_forward(self.embedder, self.ids, self.dtype)
-            return self.vectors
-        outputs = []
-        with torch.no_grad():
-            for part in self.parts:
-                self.generators.append(seeding.generator_states(self.embedder.device))
-                outputs.append(self._forward_part(part))
-        order = torch.tensor([i for part in self.parts for i in part])
-        vectors = torch.cat(outputs)
-        return vectors[torch.argsort(order).to(vectors.device)]
-
-    def backward(self, gradient: Float[Tensor, "M E"]) -> None:
-        if self.vectors is not None:
-            backward_if_trained(self.vectors, gradient)
-            return
-        device = self.embedder.device
-        generators_after = seeding.generator_states(device)
-        for part, states in zip(self.parts, self.generators, strict=True):
-            seeding.restore_generators(states, device)  # dropout drops the same words as in the forward pass
-            backward_if_trained(self._forward_part(part), gradient[part])
-        seeding.restore_generators(generators_after, device)
-
-    def _forward_part(self, part: list[int]) -> Tensor:
-        return packed_forward(self.embedder, [self.ids[i] for i in part], self.dtype)
+    The embeddings below the first block count as a layer.
+    """
+    depth, pooling = embedder.encoder.depth, embedder.pooling
+    if not 1 <= layers <= depth + 1:
+        raise BadInput(f"layers is {layers}; the model has {depth + 1} layers, with the embeddings")
+    if not isinstance(pooling, Reduce):
+        raise BadInput(
+            f"the pooling {pooling.spec} has no vector for each layer; expected one of a single layer: cls, mean, max …"
+        )
+    stack = Stack(pooling, depth + 1 - layers, depth)
+    return TorchEmbedder(
+        embedder.tokenizer, embedder.encoder, stack, HeadsPerLayer(embedder.heads, layers), embedder.manifest
+    )
 
 
-def _loss_part(
-    objective: Objective, columns: Sequence[Tensor], batch: Batch, options: StepOptions
-) -> tuple[float, Tensor]:
-    """The loss, and its gradient by this process's vectors; the objective's own parameters get theirs."""
-    leaf = torch.cat(list(columns)).requires_grad_()
-    loss = loss_of(objective, leaf, batch)
-    (loss * options.loss_scale).backward()  # type: ignore[no-untyped-call]
-    gradient = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
-    local = options.processes.local_rows(len(columns[0]))
-    return float(loss.detach()), torch.cat([part[local] for part in gradient.chunk(len(columns))])
+def embedder_for_objective(objective: Objective, embedder: TorchEmbedder) -> TorchEmbedder:
+    """The embedder with the vectors that the objective reads: its own, or those of its last layers."""
+    layers = objective.layers_read()
+    if not layers:
+        return embedder
+    if not isinstance(embedder.heads, HeadsPerLayer):
+        return multi_layer_embedder(embedder, layers)
+    if embedder.heads.parts != layers:
+        raise BadInput(f"the model has vectors of {embedder.heads.parts} layers, and the objective reads {layers}")
+    return embedder

@@ -1,14 +1,16 @@
-"""A step in parts that fit into memory: where memory runs out, the same step again in smaller parts.
+"""A step in parts that fit into memory: if memory runs out, the same step is repeated in smaller parts.
 
 What a step consists of differs between an embedder, a cross-encoder and a poly-encoder; when it is repeated does not.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from ...errors import OutOfMemory
@@ -40,23 +42,12 @@ class TokenBudget:
 
 @dataclass(frozen=True, eq=False)
 class StepOptions:
-    """How to compute a step.
-
-    Attributes:
-        token_budget: tokens encoded at once; without a number, all of them.
-        dtype: of autocast, such as bfloat16; None computes in fp32.
-        loss_scale: the loss is multiplied by it, where several batches make one step.
-        processes: the batch is this process's part; the loss is that of all parts together.
-    """
+    """How to compute a step."""
 
     token_budget: TokenBudget = field(default_factory=TokenBudget)
-    dtype: torch.dtype | None = None
-    loss_scale: float = 1.0
-    processes: Processes = SINGLE_PROCESS
-
-    def scaled(self, loss_scale: float) -> "StepOptions":
-        """The same with another scale of the loss."""
-        return replace(self, loss_scale=loss_scale)
+    dtype: torch.dtype | None = None  # of autocast; None computes in fp32
+    loss_scale: float = 1.0  # below 1 if several batches make one step
+    processes: Processes = SINGLE_PROCESS  # the batch is this one's part; the loss is that of all parts together
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +64,7 @@ class SplittableStep:
 def retry_smaller(
     model: nn.Module, objective: nn.Module, step: SplittableStep, budget: TokenBudget, processes: Processes
 ) -> StepResult:
-    """Compute the step, in smaller parts where memory runs out here; and again where it does so later elsewhere.
+    """Compute the step; repeat it in smaller parts if memory runs out here, and as it is if memory runs out elsewhere.
 
     If memory runs out before the results are gathered, no other process is affected. If it does so after, all
     processes repeat the step, since each needs the part of the others.
@@ -94,6 +85,84 @@ def retry_smaller(
             budget.tokens = max(1, (budget.tokens or tokens) // 2)
         outputs = None  # and with it the graph
         restore_before_step(model, gradients_before, generators)
+
+
+def cut_step(
+    lengths: Sequence[int],
+    columns: Sequence[int],
+    encode: Callable[[int, list[int]], Tensor],
+    loss: Callable[..., Tensor],
+    device: torch.device,
+    options: StepOptions,
+) -> SplittableStep:
+    """A step whose graph is cut at the vectors of its texts (GradCache, Gao et al. 2021).
+
+    Above the cut is the loss, of all rows of all processes. Below it are encoders, which can go forward and backward a
+    part at a time, for any loss. Whether they do is a matter of memory alone.
+
+    Args:
+        lengths: tokens of each text, column after column.
+        columns: how many columns of texts each side has: all on one, or contexts and candidates on two.
+        encode: a side, and indices of its texts, to their vectors.
+        loss: of the vectors of each side, column after column.
+        device: of the model.
+        options: autocast is left to `encode`.
+    """
+    rows, processes = len(lengths) // sum(columns), options.processes
+    starts = [rows * sum(columns[:side]) for side in range(len(columns) + 1)]
+
+    def forward(parts: StepParts) -> list[_EncodedTexts]:
+        encoded = []
+        with torch.set_grad_enabled(len(parts) == 1):
+            for part, side in product(parts, range(len(columns))):
+                texts = [i - starts[side] for i in part if starts[side] <= i < starts[side + 1]]
+                if texts:
+                    states = seeding.generator_states(device)
+                    encoded.append(_EncodedTexts(side, texts, states, encode(side, texts), len(parts) == 1))
+        return encoded
+
+    def gather(encoded: list[_EncodedTexts]) -> tuple[list[_EncodedTexts], list[Tensor]]:
+        sides = [_in_order([part for part in encoded if part.side == side]) for side in range(len(columns))]
+        chunks = [side.chunk(count) for side, count in zip(sides, columns, strict=True)]
+        return encoded, [torch.cat([processes.gather(column) for column in side]) for side in chunks]
+
+    def backward(outputs: tuple[list[_EncodedTexts], list[Tensor]]) -> float:
+        encoded, sides = outputs
+        total = loss(*(side.requires_grad_() for side in sides))
+        (total * options.loss_scale).backward()  # type: ignore[no-untyped-call]
+        local, gradients = processes.local_rows(len(sides[0]) // columns[0]), []
+        for side, count in zip(sides, columns, strict=True):
+            gradient = torch.zeros_like(side) if side.grad is None else side.grad
+            gradients.append(torch.cat([column[local] for column in gradient.chunk(count)]))
+        generators_after = seeding.generator_states(device)
+        for part in encoded:
+            if not part.has_graph:
+                seeding.restore_generators(part.generators, device)  # dropout drops the same as in the forward pass
+                part.vectors = encode(part.side, part.texts)
+            if part.vectors.requires_grad:  # else all weights below are frozen
+                part.vectors.backward(gradients[part.side][part.texts])  # type: ignore[no-untyped-call]
+            part.vectors = torch.empty(0)  # and with it the graph
+        seeding.restore_generators(generators_after, device)
+        return float(total.detach())
+
+    return SplittableStep("text", lengths, forward, gather, backward)
+
+
+@dataclass(eq=False)
+class _EncodedTexts:
+    """Texts of one side, the states of the generators before they were encoded, and their vectors."""
+
+    side: int
+    texts: list[int]
+    generators: list[Tensor]
+    vectors: Tensor
+    has_graph: bool
+
+
+def _in_order(encoded: Sequence[_EncodedTexts]) -> Float[Tensor, "M ..."]:
+    """The vectors of one side in the order of its texts, without their graph."""
+    vectors = torch.cat([part.vectors for part in encoded]).detach()
+    return vectors[torch.argsort(torch.tensor([i for part in encoded for i in part.texts])).to(vectors.device)]
 
 
 def copied_gradients(*modules: nn.Module) -> Gradients:

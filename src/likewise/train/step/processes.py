@@ -22,8 +22,7 @@ from torch import Tensor, distributed, nn
 
 from ...errors import BadInput
 
-TIMEOUT = timedelta(hours=2)
-"""How long processes wait for each other: the first may be evaluating. A process that died is noticed without it."""
+TIMEOUT = timedelta(hours=2)  # the first process may be evaluating; one that died is noticed without it
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,7 @@ class Processes:
         return self.rank == 0
 
     def local_rows(self, rows: int) -> slice:
-        """The rows of a batch that belong to this process.
-
-        Raises:
-            BadInput: they cannot be divided evenly.
-        """
+        """The rows of a batch that belong to this process; BadInput if they cannot be divided evenly."""
         if rows % self.count:
             raise BadInput(f"a batch of {rows} rows cannot be divided evenly among {self.count} processes")
         each = rows // self.count

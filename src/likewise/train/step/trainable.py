@@ -1,21 +1,48 @@
-"""Models that can be trained, embedders and rerankers: the few functions of the loop that differ between them.
+"""Models that can be trained, and what training does differently for each kind: the rows of `TRAINING_STRATEGIES`.
 
-The loop itself uses a model's parameters, its encoder, device and precision, and its train and eval; what differs is in
-the row of the model's kind (`strategies`).
+The loop itself uses a model's parameters, its encoder, device and precision, and its train and eval.
 """
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
 
 from ...engines.torch.torch_embedder import TorchEmbedder
+from ...errors import BadInput
 from ...reranker.torch_reranker import TorchReranker
 from ..data.batch import Batch
 from ..objectives import Objective
+from . import embedder_step, reranker_step
 from .memory import StepOptions, StepResult
 from .processes import Processes
-from .strategies import training_strategy
 
 Trainable: TypeAlias = TorchEmbedder | TorchReranker
+
+
+@dataclass(frozen=True)
+class TrainingStrategy:
+    """How models of one kind are trained, and how records and reports describe them."""
+
+    model_name: str  # in records, whatever engine computes it
+    check_objective: Callable[[Any, Objective], None]
+    backward: Callable[[Any, Objective, Batch, StepOptions | None], StepResult]
+    count_tokens: Callable[[Any, Objective, Batch], int]
+    record: Callable[[Any], dict[str, Any]]  # what run.json has of it, beside kind, fingerprint and maximum length
+    output: Callable[[Any], str]  # what it computes of a text or of a pair, in words
+    pieces: Callable[[Any, Sequence[str]], list[list[str]]]  # the word pieces of each text; long pairs are cut further
+    whole_objective_gradient: bool = True  # every process has that of the objective's parameters for all rows
+
+
+def training_strategy(model: object) -> TrainingStrategy:
+    """The row of the model's kind."""
+    kind = getattr(type(model), "kind", None)  # a class is not a model, though it has a kind too
+    if not isinstance(kind, str) or kind not in TRAINING_STRATEGIES:
+        raise BadInput(
+            f"a {type(model).__name__} (kind: {kind!r}) cannot be trained; the kinds known here are "
+            f"{', '.join(TRAINING_STRATEGIES)}. A new one is a row in TRAINING_STRATEGIES (train/step/trainable.py)"
+        )
+    return TRAINING_STRATEGIES[kind]
 
 
 def model_kind(model: Trainable) -> str:
@@ -46,6 +73,44 @@ def join_gradients(model: Trainable, objectives: Sequence[Objective], processes:
     processes.sum_gradients((p for objective in objectives for p in objective.parameters()), scale)
 
 
-def tokens_per_step(model: Trainable, objective: Objective, batch: Batch) -> int:
-    """How many tokens a step on the batch reads."""
-    return training_strategy(model).count_tokens(model, objective, batch)
+def _embedder_record(model: Any) -> dict[str, Any]:
+    heads = [type(head).__name__ for head in model.heads.children()]
+    return {"width": model.dimension, "pooling": model.pooling.spec, "heads": heads, "only_likewise": model.only_here()}
+
+
+def _reranker_output(model: Any) -> str:
+    return f"the score of a {model.kind}" if len(model.labels) == 1 else f"{len(model.labels)} labels"
+
+
+def _reranker_pieces(model: Any, texts: Sequence[str]) -> list[list[str]]:
+    tokenizer = model.tokenizer
+    return [tokenizer.tokens(content[: tokenizer.max_content_length]) for content in tokenizer.token_ids(list(texts))]
+
+
+def _reranker_strategy(name: str, split: reranker_step.SplitStep, *, reads_all_pairs: bool) -> TrainingStrategy:
+    return TrainingStrategy(
+        name,
+        partial(reranker_step.check_reranker_objective, reads_all_pairs=reads_all_pairs),
+        partial(reranker_step.reranker_backward, split),
+        partial(reranker_step.reranker_tokens, split),
+        lambda model: {"labels": list(model.labels)},
+        _reranker_output,
+        _reranker_pieces,
+        whole_objective_gradient=reads_all_pairs,
+    )
+
+
+TRAINING_STRATEGIES: dict[str, TrainingStrategy] = {
+    "embedder": TrainingStrategy(
+        "Embedder",
+        embedder_step.check_embedder_objective,
+        embedder_step.embedder_backward,
+        embedder_step.embedder_tokens,
+        _embedder_record,
+        lambda model: f"{model.dimension} numbers",
+        lambda model, texts: model.pieces(texts),
+    ),
+    "cross-encoder": _reranker_strategy("CrossEncoder", reranker_step.cross_encoder_step, reads_all_pairs=False),
+    "poly-encoder": _reranker_strategy("PolyEncoder", reranker_step.poly_encoder_step, reads_all_pairs=True),
+}
+"""By a model's `kind`."""

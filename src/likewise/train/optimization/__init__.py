@@ -1,1 +1,0 @@
-"""The optimizer, the learning-rate schedule, weight averaging (EMA), LoRA and freezing."""
