@@ -200,13 +200,16 @@ def test_no_request_is_lost_when_workers_are_ended_under_load(keeps):
 
 STUCK = """
 import ctypes, signal, sys, threading, time
+from likewise.serve.batching.model_thread import ModelThread
 from likewise.serve.run_server import bound_socket, run_on, address_of
 from likewise.serve import ServeSettings
 
+if sys.argv[1] == "never computes":
+    ModelThread._compute = lambda *_: time.sleep(60)
 settings = ServeSettings(port=0, drain_seconds=1.0, log="all")
 listening = bound_socket(settings)
 print("serving at", address_of(listening), file=sys.stderr, flush=True)
-hold = {"sleeps": lambda: time.sleep(60), "keeps the lock": lambda: ctypes.PyDLL(None).sleep(60)}[sys.argv[1]]
+hold = {"sleeps": lambda: time.sleep(60), "keeps the lock": lambda: ctypes.PyDLL(None).sleep(60)}.get(sys.argv[1])
 
 def wait():
     sys.stdin.readline()
@@ -237,3 +240,22 @@ def test_sigterm_ends_the_process_in_time_whatever_its_threads_do(kind):
             process.kill()
     assert process.returncode == 1
     assert ("not all work ended within 1 seconds" if kind == "sleeps" else "Timeout") in log
+
+
+def test_what_is_not_done_in_the_drain_time_is_answered_that_the_server_stops():
+    with subprocess.Popen(
+        [sys.executable, "-c", STUCK, "never computes"], stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            port = int(process.stderr.readline().rpartition(":")[2])
+            with socket.create_connection(("127.0.0.1", port), 20) as connection:
+                connection.sendall(
+                    b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16\r\n\r\n" + b'{"inputs":"cat"}'
+                )
+                time.sleep(0.2)
+                process.send_signal(signal.SIGTERM)
+                answer = connection.recv(1 << 16)
+        finally:
+            process.kill()
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"the server is stopping" in answer

@@ -29,6 +29,7 @@ from .application import ServerApplication, create_app
 from .bounded_protocol import BoundedProtocol
 from .observe import RequestLog
 from .serve_settings import ServeSettings
+from .web.endpoint import LOOK_SECONDS
 
 SWITCH_SECONDS = 0.0001
 """How long a thread keeps the interpreter while another wants it: the model's must not wait 5 ms for the event loop."""
@@ -131,6 +132,8 @@ class _Server(uvicorn.Server):  # type: ignore[misc]
         if not self._is_shared:
             for listening in sockets or ():
                 refuse_connections(listening)
+        # answered before uvicorn cancels what is left after the drain time: it answers 500 in its place
+        self._state.deadlines.stop(self._state.settings.drain_seconds - LOOK_SECONDS)
         await asyncio.sleep(ACCEPT_SECONDS)
         await super().shutdown(sockets)
 

@@ -72,16 +72,24 @@ class Deadlines:
     def __init__(self) -> None:
         self.running: dict[asyncio.Task[Any], Exchange] = {}
         self._is_looking = False
+        self._last = float("inf")
 
     def begin(self, exchange: Exchange) -> "asyncio.Task[Any]":
         """Watch the current task, which answers a request; past its deadline it is cancelled, and marked as late."""
         task = asyncio.current_task()
         assert task is not None
+        exchange.ends = min(exchange.ends, self._last)
         self.running[task] = exchange
         if not self._is_looking:
             self._is_looking = True
             asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
         return task
+
+    def stop(self, seconds: float) -> None:
+        """End every request so soon at the latest, because the server stops."""
+        self._last = time.perf_counter() + seconds
+        for exchange in self.running.values():
+            exchange.ends = min(exchange.ends, self._last)
 
     def _look(self) -> None:
         now = time.perf_counter()
@@ -136,7 +144,9 @@ class Endpoint:
 
     def _ended(self, exchange: Exchange) -> tuple[ApiError, Reply]:
         """The error of a request whose task was cancelled."""
-        if exchange.is_late:
+        if exchange.is_late and exchange.ends < exchange.began + self._seconds:
+            error = ApiError("stopping", "the server is stopping, and the request was not done in the time it has left")
+        elif exchange.is_late:
             error = ApiError("deadline", f"the request took longer than {self._seconds:g} seconds")
         else:
             error = ApiError("cancelled", "the request was cancelled: its client has gone, or the server stops")
