@@ -60,10 +60,7 @@ def of_diverse_text(embedder: Embedder, name: str) -> dict[str, Any]:
     calibration = calibrated(embedder, name, developed)
     starts = range(2 * TEXTS, len(chosen), CORPUS)
     corpora = [(chosen[start : start + CORPUS], vectors[start : start + CORPUS]) for start in starts]
-    return {
-        **of_p_values(calibration, held_out, developed),
-        "planted": planted_copies(embedder, calibration, corpora),
-    }
+    return {**of_p_values(calibration, held_out, developed), "planted": planted_copies(embedder, calibration, corpora)}
 
 
 def of_questions(embedder: Embedder, name: str) -> dict[str, Any]:

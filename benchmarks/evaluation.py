@@ -48,12 +48,7 @@ def read() -> dict[str, Any]:
 
 def aggregates() -> dict[str, dict[str, float]]:
     """Each STS set by every aggregate of cosines, and by a trained regressor where that is what some report."""
-    result = evaluate(
-        [MODEL],
-        ["sts", "stsb-regressor", "sick-r-regressor"],
-        cache=Cache.of_user(),
-        settings=FEW,
-    )
+    result = evaluate([MODEL], ["sts", "stsb-regressor", "sick-r-regressor"], cache=Cache.of_user(), settings=FEW)
     scores = {
         name: {score.name: score.value for score in cell.result.scores if score.name in AGGREGATES}
         for (_, name), cell in result.cells.items()

@@ -25,12 +25,7 @@ from likewise.serve import ServeSettings, create_app
 
 PACKAGE = str(Path(likewise.__file__).parent)
 MODEL, TEXT = "likewise-mini", "How long do cats sleep?"
-LIMITS = {
-    "encode": (60, 12),
-    "POST /v1/embeddings": (110, 18),
-    "hybrid search": (150, 20),
-    "load": (700, 40),
-}
+LIMITS = {"encode": (60, 12), "POST /v1/embeddings": (110, 18), "hybrid search": (150, 20), "load": (700, 40)}
 """The most calls and files."""
 
 

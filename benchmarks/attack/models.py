@@ -46,13 +46,7 @@ def preload() -> None:
         "likewise.cli.train.build",
         "likewise.cli.train.dry_run",
     )
-    more += (
-        "pandas",
-        "pyarrow.parquet",
-        "matplotlib.figure",
-        "tests.tiny",
-        "rich.table",
-    )
+    more += ("pandas", "pyarrow.parquet", "matplotlib.figure", "tests.tiny", "rich.table")
     more += ("likewise.encoders.architectures.transformers_model",) if OTHERS else ()
     more += tuple(f"transformers.models.{name}.modeling_{name}" for name in (n.replace("-", "_") for n in OTHERS))
     for name in (*(f"likewise.cli.{verb.module}" for verb in VERBS.values()), *more):

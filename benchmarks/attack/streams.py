@@ -20,10 +20,7 @@ STREAMED: Mapping[str, Callable[[Setup], Sequence[object]]] = {
     "encode": lambda s: ("encode", "given.txt", "-o", "v.npy", "-m", s.models / "bert", "--json"),
     "encode-stdin": lambda s: ("encode", "-", "-o", "v.npy", "-m", s.models / "bert"),
     "similarity": lambda s: ("similarity", "château", "日本", "👩", "-m", s.models / "bert"),
-    "models": lambda _: (
-        "model",
-        "list",
-    ),
+    "models": lambda _: ("model", "list"),
     "info": lambda s: ("model", "show", s.models / "bert"),
     "rerank": lambda s: ("rerank", "given.txt", "-m", s.models / "cross-bert", "--query", "ü"),
     "dissect": lambda s: ("model", "dissect", s.models / "bert", "--texts", "given.txt"),

@@ -18,11 +18,7 @@ from .contenders import CONTENDERS, FUSED_NLI, FUSED_STSB, MEAN, SELECTED, TRIPL
 from .measure import SENTEVAL
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "layers.md"
-PROTOCOLS = {
-    "STS, Spearman": STS_NAMES,
-    "SBERT-WK's own, Pearson": SBERT_WK_NAMES,
-    "SentEval, accuracy": SENTEVAL,
-}
+PROTOCOLS = {"STS, Spearman": STS_NAMES, "SBERT-WK's own, Pearson": SBERT_WK_NAMES, "SentEval, accuracy": SENTEVAL}
 """Tasks by protocol; Holm's correction is over the tasks of one model, pooling and protocol."""
 ALPHA = 0.05
 BETTER, SAME, WORSE = "better", "not distinguishable", "worse"

@@ -22,11 +22,7 @@ class OpenVino:
         able = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         if spec.precision == "bf16" and "BF16" not in able:
             raise ValueError(f"OpenVINO knows no bf16 on this processor; it lists {', '.join(able)}")
-        settings = {
-            "INFERENCE_NUM_THREADS": spec.threads,
-            "NUM_STREAMS": spec.threads,
-            **HINTS[spec.precision],
-        }
+        settings = {"INFERENCE_NUM_THREADS": spec.threads, "NUM_STREAMS": spec.threads, **HINTS[spec.precision]}
         self.compiled = core.compile_model(str(openvino_file(spec)), "CPU", settings)
         self.names = [key.any_name for key in self.compiled.inputs]
         self.queue = openvino.AsyncInferQueue(self.compiled, spec.threads)
