@@ -8,32 +8,24 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from . import coverage_map, native
 from .coverage_map import KEPT, ROOT, SOURCE, Map
 from .slips import Mutant, is_another, of_folder, reach
-from .trial import INTEGRATION, Copy, Outcome, begin, breaks_import, preload, wait
+from .trial import INTEGRATION, Copy, Outcome, breaks_import, preload, tested
 
 PACKAGE = SOURCE / "likewise"
 FILES = "package"
 """The area of the files that are in no room."""
 ROOMS = sorted(path.name for path in PACKAGE.iterdir() if any(path.rglob("*.py")))
 AREAS = (FILES, *ROOMS, native.AREA)
+FRAMEWORKS = ("test_frameworks.py", "test_scikit_learn.py", "test_tables.py", "test_map_batches.py")
 ELSEWHERE = {
     "likewise/search/backends/hnsw_sidecar.py": ("test_hnsw_sidecar.py",),
     "likewise/search/backends/milvus.py": ("test_indexes.py", "test_filters.py", "test_servers_away.py"),
     "likewise/search/backends/pgvector.py": ("test_pgvector.py", "test_indexes.py", "test_servers_away.py"),
-    **{
-        f"likewise/integrations/{path.name}": (
-            "test_frameworks.py",
-            "test_scikit_learn.py",
-            "test_tables.py",
-            "test_map_batches.py",
-        )
-        for path in sorted((PACKAGE / "integrations").glob("[!_]*.py"))
-    },
+    **{f"likewise/integrations/{path.name}": FRAMEWORKS for path in (PACKAGE / "integrations").glob("[!_]*.py")},
     "likewise/distribute/workers/ray_cluster.py": ("test_ray.py", "test_map_batches.py"),
     "likewise/serve/tracing.py": ("test_serve_traces.py",),
 }
@@ -57,13 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     compiled = shares.pop(native.AREA, 0)
     drawn = [m for area, share in shares.items() for m in draw(area, share, given.seed, known)]
     results = Results(given.json or KEPT.parent / f"seed-{given.seed}.jsonl")
-    seconds = None if given.minutes is None else 60 * given.minutes
+    ends = time.monotonic() + 60 * given.minutes
     with tempfile.TemporaryDirectory() as folder:
-        try_all(drawn, results, Path(folder), given.workers, seconds)
+        try_all(drawn, results, Path(folder), ends)
         if compiled:
-            add = partial(_note, results)
-            every, place = native.shuffled(given.seed), Path(folder, "compiled")
-            drawn += native.try_all(every, results.of, add, count=compiled, folder=place, seconds=seconds)
+            drawn += try_compiled(native.shuffled(given.seed), results, compiled, Path(folder), ends)
     print(report(drawn, results, given.seed, areas), *left_out(areas), sep="\n")
     return 0
 
@@ -73,8 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="which slips are drawn (default: 0)")
     parser.add_argument("--count", type=int, default=200, help="how many, shared out evenly over areas (default: 200)")
     parser.add_argument("--area", nargs="+", help=f"also rooms in rooms, and files (default: {' '.join(AREAS)})")
-    parser.add_argument("--workers", type=int, default=1, help="mutants tried at once (default: 1)")
-    parser.add_argument("--minutes", type=float, help="stop after this time; the same command goes on from there")
+    parser.add_argument("--minutes", type=float, default=1e6, help="then stop; the same command goes on from there")
     parser.add_argument("--json", type=Path, help=f"results, a line a mutant (default: a file in {KEPT.parent})")
     parser.add_argument(
         "--map", nargs=argparse.REMAINDER, help="learn anew which lines these tests run (all of them, if none is named)"
@@ -150,95 +139,77 @@ class Results:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.found: dict[tuple[str, ...], Outcome] = {}
-        if path.is_file():
-            for line in path.read_text("utf-8").splitlines():
-                one = json.loads(line)
-                self.found[tuple(one["key"])] = one["outcome"]
-
-    def add(self, mutant: Mutant, outcome: Outcome, seconds: float) -> None:
-        self.found[_key(mutant)] = outcome
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            about = {"key": _key(mutant), "outcome": outcome, "seconds": round(seconds, 1), "line": mutant.line}
-            print(json.dumps(about), file=file)
+        lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+        self.found = {tuple(one["key"]): one["outcome"] for one in map(json.loads, lines)}
 
     def of(self, mutant: Mutant) -> Outcome | None:
         return self.found.get(_key(mutant))
+
+    def add(self, mutant: Mutant, outcome: Outcome) -> None:
+        """Note an outcome, and tell it."""
+        self.found[_key(mutant)] = outcome
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            print(json.dumps({"key": _key(mutant), "outcome": outcome, "line": mutant.line}), file=file)
+        print(_described(mutant, outcome), file=sys.stderr, flush=True)
 
 
 def _key(mutant: Mutant) -> tuple[str, ...]:
     return (mutant.file, str(mutant.start), mutant.kind, *difference(mutant))
 
 
-def try_all(drawn: Sequence[Mutant], results: Results, folder: Path, workers: int, seconds: float | None) -> None:
-    """Those that were not tried yet, `workers` at once; a survivor is tried again with all tests that know its file."""
-    known, waiting = coverage_map.load(), [mutant for mutant in drawn if results.of(mutant) is None]
+def _described(mutant: Mutant, outcome: Outcome | None) -> str:
+    before, after = difference(mutant)
+    head = f"{outcome:8} {mutant.path.relative_to(ROOT)}:{mutant.line} ({mutant.kind})"
+    return f"{head}\n- {before}\n+ {after}" if outcome in ("survived", "unclear") else head
+
+
+def try_all(drawn: Sequence[Mutant], results: Results, folder: Path, ends: float) -> None:
+    """Those that were not tried yet."""
+    waiting = [mutant for mutant in drawn if results.of(mutant) is None]
     if not waiting:
         return
+    known, copy = coverage_map.load(), Copy(folder / "source")
     preload()
-    free, busy = [Copy(folder / str(i)) for i in range(workers)], []
-    warm = begin(free[0].place, ["tests/test_package.py"], 600, folder / "warm.log", write=True)
-    wait(warm)
-    began = time.monotonic()
-    while waiting or busy:
-        late = seconds is not None and time.monotonic() - began > seconds
-        if late and not busy:
+    tested(copy.place, ["tests/test_package.py"], 600, write=True)  # compiles what it imports
+    for mutant in waiting:
+        if time.monotonic() > ends:
+            return
+        with copy.holding(mutant):
+            outcome = tried(mutant, copy.place, known)
+        results.add(mutant, outcome)
+
+
+def tried(mutant: Mutant, source: Path, known: Map) -> Outcome:
+    """One set of tests after another, until one of them fails; what is unclear once stays so until then."""
+    outcome: Outcome = "survived"
+    sets = [(tests, seconds, None) for tests, seconds in sets_of_tests(mutant, known)]
+    elsewhere = integration_tests(mutant)
+    for tests, seconds, python in (*sets, *([(elsewhere, SERVERS, INTEGRATION)] if elsewhere else [])):
+        found = tested(source, tests, LIMIT + PATIENCE * seconds, python)
+        if found == "unclear" and breaks_import(source, mutant.file):
+            return "caught"
+        if found == "unclear" and python is None:  # a test has another name than when it was mapped
+            found = tested(source, by_file(tests), LIMIT + PATIENCE * UNKNOWN)
+        if found in ("caught", "endless"):
+            return found
+        outcome = "unclear" if found == "unclear" else outcome
+    return outcome
+
+
+def try_compiled(every: Sequence[Mutant], results: Results, count: int, folder: Path, ends: float) -> list[Mutant]:
+    """The first `count` in C++ that are slips, each tried unless its outcome is known; fewer if the time is over."""
+    drawn: list[Mutant] = []
+    trials = None
+    for mutant in every:
+        if len(drawn) == count or time.monotonic() > ends:
             break
-        while waiting and free and not late:
-            copy, mutant = free.pop(), waiting.pop(0)
-            busy.append(_Attempt(mutant, copy, known))
-        for attempt in [attempt for attempt in busy if attempt.ended()]:
-            busy.remove(attempt)
-            free.append(attempt.copy)
-            _note(results, attempt.mutant, attempt.outcome, attempt.seconds)
-        time.sleep(0.02)
-
-
-class _Attempt:
-    """A mutant before one set of tests after another, until one of them fails."""
-
-    def __init__(self, mutant: Mutant, copy: Copy, known: Map) -> None:
-        self.mutant, self.copy, self.known = mutant, copy, known
-        self.began = time.monotonic()
-        self.outcome: Outcome = "survived"
-        self.sets = list(sets_of_tests(mutant, known))
-        self.elsewhere = integration_tests(mutant)
-        if self.elsewhere:
-            self.sets.append((self.elsewhere, SERVERS))
-        copy.put(mutant)
-        self._next()
-
-    def _next(self) -> None:
-        self.tests, seconds = self.sets.pop(0)
-        tests = self.tests
-        log = self.copy.place.parent / f"{self.copy.place.name}.log"
-        python = INTEGRATION if tests is self.elsewhere else None
-        self.trial = begin(self.copy.place, tests, LIMIT + PATIENCE * seconds, log, python=python)
-
-    def ended(self) -> bool:
-        found = self.trial.result()
-        if found is None:
-            return False
-        if found == "unclear" and breaks_import(self.copy.place, self.mutant.file):
-            found = "caught"
-        elif (
-            found == "unclear" and self.tests is not self.elsewhere and by_file(self.tests) != self.tests
-        ):  # a test has another name than when it was mapped
-            self.sets.insert(0, (by_file(self.tests), UNKNOWN))
-            self._next()
-            return False
-        if not (self.outcome == "unclear" and found == "survived"):  # what is unclear once stays so until it is caught
-            self.outcome = found
-        if found in ("survived", "unclear") and self.sets:
-            self._next()
-            return False
-        self.copy.restore(self.mutant)
-        return True
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.began
+        if results.of(mutant) is None:
+            trials = trials or native.Trials(folder)
+            results.add(mutant, trials.outcome(mutant))
+        if results.of(mutant) != "equal":
+            drawn.append(mutant)
+    return drawn
 
 
 def sets_of_tests(mutant: Mutant, known: Map) -> Iterator[tuple[list[str], float]]:
@@ -278,18 +249,6 @@ def _within(tests: Sequence[int], known: Map, seconds: float) -> list[int]:
     return chosen
 
 
-def _note(results: Results, mutant: Mutant, outcome: Outcome, seconds: float) -> None:
-    results.add(mutant, outcome, seconds)
-    _tell(mutant, outcome)
-
-
-def _tell(mutant: Mutant, outcome: Outcome) -> None:
-    before, after = difference(mutant)
-    print(f"{outcome:8} {mutant.path.relative_to(ROOT)}:{mutant.line} ({mutant.kind})", file=sys.stderr)
-    if outcome in ("survived", "unclear"):
-        print(f"         - {before}\n         + {after}", file=sys.stderr, flush=True)
-
-
 def report(drawn: Sequence[Mutant], results: Results, seed: int, areas: Sequence[str]) -> str:
     """A table by area for docs/logbook.md, and the survivors."""
     lines = [f"| area (seed {seed}) | drawn | caught | survived | share |", "|---|---|---|---|---|"]
@@ -298,14 +257,8 @@ def report(drawn: Sequence[Mutant], results: Results, seed: int, areas: Sequence
         caught = sum(found in ("caught", "endless") for found in tried)
         share = f"{100 * caught / len(tried):.1f} %" if tried else ""
         lines.append(f"| {area} | {len(tried)} | {caught} | {len(tried) - caught} | {share} |")
-    for mutant in drawn:
-        if results.of(mutant) in ("survived", "unclear"):
-            before, after = difference(mutant)
-            lines += [
-                f"\n{mutant.path.relative_to(ROOT)}:{mutant.line} ({mutant.kind}, {results.of(mutant)})",
-                f"- {before}",
-                f"+ {after}",
-            ]
+    left = [m for m in drawn if results.of(m) in ("survived", "unclear")]
+    lines += [f"\n{_described(mutant, results.of(mutant))}" for mutant in left]
     return "\n".join(lines)
 
 

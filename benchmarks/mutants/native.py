@@ -11,23 +11,21 @@ import resource
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from native.compile import FLAGS, find_compiler
 
 from .slips import ROOT, Mutant
-from .trial import BUSY, CRASHES, Outcome
+from .trial import BUSY, Outcome, outcome_of
 
 NATIVE = ROOT / "native"
 AREA = "C++"
-SANITIZED = ["-O1", "-g", "-std=c++17", "-ffp-contract=off", "-pthread", "-w"]
-SANITIZED += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-LIMIT = 20.0  # seconds of the processor that a mutant is given beyond PATIENCE times what the source takes
-PATIENCE = 3.0
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZED = ["-O1", "-g", "-std=c++17", "-ffp-contract=off", "-pthread", "-w", *SANITIZERS]
+LIMIT = 300  # seconds of the processor that the tests of a mutant are given; without a slip they take a tenth
 
 
 def slips(file: Path) -> Iterator[Mutant]:
@@ -78,47 +76,55 @@ KINDS: tuple[tuple[str, str, Callable[[str], list[str]]], ...] = (
 """Kinds of slips: a pattern of a line without comments and strings, and what may stand in its place."""
 
 
-@dataclass
 class Build:
-    """The objects of the source, by their units, and what each unit includes."""
+    """A copy of native/ compiled with some flags: what each unit includes, and its object without a slip."""
 
-    folder: Path
-    flags: Sequence[str]
-    objects: dict[str, Path] = field(default_factory=dict)
-    included: dict[str, set[str]] = field(default_factory=dict)
-
-    def begin(self) -> None:
-        """Compile every unit, and the check."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        units = [*sorted(NATIVE.glob("*.cpp")), NATIVE / "tests" / "check.cpp"]
-        for unit in units:
-            self.included[unit.stem] = _includes(unit)
+    def __init__(self, folder: Path, flags: Sequence[str]) -> None:
+        self.folder, self.flags, self.tree = folder, flags, folder / "native"
+        shutil.copytree(NATIVE, self.tree)
+        units = [*sorted(self.tree.glob("*.cpp")), self.tree / "tests" / "check.cpp"]
+        self.included = {unit: _includes(unit, self.tree) for unit in units}
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            made = pool.map(lambda unit: _compiled(unit, self.folder / f"{unit.stem}.o", self.flags), units)
-            self.objects = {unit.stem: path for unit, path in zip(units, made, strict=True) if path is not None}
-        if len(self.objects) != len(units):
+            self.objects = dict(zip(units, pool.map(self.compiled, units), strict=True))
+        if None in self.objects.values():
             raise SystemExit("native/ does not compile as it is")
 
-    def changed(self, mutant: Mutant, tree: Path, folder: Path) -> dict[str, Path] | None:
-        """The objects with a slip, of a copy of native/; None if it does not compile or changes nothing."""
-        folder.mkdir(exist_ok=True)
-        units = [name for name, files in self.included.items() if mutant.file.removeprefix("native/") in files]
-        made = dict(self.objects)
-        for name in units:
-            unit = tree / "tests" / "check.cpp" if name == "check" else tree / f"{name}.cpp"
-            path = _compiled(unit, folder / f"{name}.o", self.flags)
-            if path is None:
-                return None
-            made[name] = path
-        same = all(made[name].read_bytes() == self.objects[name].read_bytes() for name in units)
-        return None if same else made
+    def compiled(self, unit: Path) -> bytes | None:
+        """The object of a unit; None if it does not compile."""
+        made = self.folder / f"{unit.stem}.o"
+        command = [*_compiler(), *self.flags, "-c", unit.name, "-o", str(made)]
+        done = subprocess.run(command, cwd=unit.parent, capture_output=True, check=False)
+        return made.read_bytes() if done.returncode == 0 else None
+
+    def is_changed(self, mutant: Mutant) -> bool:
+        """Whether a slip compiles, and to something else: its objects are there then."""
+        name = mutant.file.removeprefix("native/")
+        (self.tree / name).write_bytes(mutant.text(mutant.path.read_bytes()))
+        made = {unit: self.compiled(unit) for unit in self.objects if name in self.included[unit]}
+        return None not in made.values() and any(made[unit] != self.objects[unit] for unit in made)
+
+    def restore(self, mutant: Mutant) -> None:
+        """The source and its objects again."""
+        name = mutant.file.removeprefix("native/")
+        shutil.copy(mutant.path, self.tree / name)
+        for unit, data in self.objects.items():
+            if data is not None and name in self.included[unit]:
+                (self.folder / f"{unit.stem}.o").write_bytes(data)
+
+    def linked(self, *flags: str) -> str:
+        """A program of the check, or with `-shared` the library."""
+        made = self.folder / ("library.so" if "-shared" in flags else "program")
+        objects = [f"{unit.stem}.o" for unit in self.objects if unit.stem != "check" or "-shared" not in flags]
+        command = [*_compiler(), "-pthread", *flags, "-o", str(made), *objects]
+        subprocess.run(command, cwd=self.folder, check=True)
+        return str(made)
 
 
-def _includes(unit: Path) -> set[str]:
+def _includes(unit: Path, tree: Path) -> set[str]:
     """The files of native/ that a unit is made of on this machine, by their names below it."""
     rule = subprocess.run([*_compiler(), "-std=c++17", "-MM", str(unit)], capture_output=True, text=True, check=True)
     files = (Path(name).resolve() for name in rule.stdout.replace("\\\n", " ").split()[1:])
-    return {file.relative_to(NATIVE).as_posix() for file in files}
+    return {file.relative_to(tree.resolve()).as_posix() for file in files}
 
 
 def _compiler() -> list[str]:
@@ -128,134 +134,52 @@ def _compiler() -> list[str]:
     return found.split()
 
 
-def _compiled(unit: Path, made: Path, flags: Sequence[str]) -> Path | None:
-    command = [*_compiler(), *flags, "-c", unit.name, "-o", str(made)]
-    done = subprocess.run(command, cwd=unit.parent, capture_output=True, check=False)
-    return made if done.returncode == 0 else None
-
-
-def _linked(objects: dict[str, Path], made: Path, *flags: str) -> Path:
-    paths = [str(path) for name, path in objects.items() if name != "check" or "-shared" not in flags]
-    subprocess.run([*_compiler(), "-pthread", *flags, "-o", str(made), *paths], check=True)
-    return made
-
-
 class Trials:
-    """The source compiled twice, as it is shipped and with sanitizers, and how long its tests take."""
+    """The source compiled twice, as it is shipped and with sanitizers."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.tree = folder, folder / "native"
-        shutil.copytree(NATIVE, self.tree)
         self.plain, self.sanitized = Build(folder / "plain", FLAGS), Build(folder / "sanitized", SANITIZED)
-        self.plain.begin()
-        self.sanitized.begin()
-        self.seconds: dict[str, float] = {}
-        for stage, objects in (*self._stages(self.plain.objects), self._last(self.sanitized.objects)):
-            began = resource.getrusage(resource.RUSAGE_CHILDREN)
-            if _ended(objects(), None) != "survived":
-                raise SystemExit(f"the tests of native/ fail without a slip: {stage}")
-            ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-            self.seconds[stage] = ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
+        if (self._tested(), self._sanitary()) != ("survived", "survived"):
+            raise SystemExit("the tests of native/ fail without a slip")
 
-    def outcome(self, mutant: Mutant) -> Outcome | None:
-        """What became of a slip; None if it is none."""
-        place = self.tree / mutant.file.removeprefix("native/")
-        source = place.read_bytes()
-        place.write_bytes(mutant.text(source))
+    def outcome(self, mutant: Mutant) -> Outcome:
+        """What became of a slip."""
         try:
-            objects = self.plain.changed(mutant, self.tree, self.folder / "changed")
-            if objects is None:
-                return None
-            for stage, command in self._stages(objects):
-                found = _ended(command(), LIMIT + PATIENCE * self.seconds[stage])
-                if found != "survived":
-                    return found
-            objects = self.sanitized.changed(mutant, self.tree, self.folder / "changed")
-            if objects is None:
-                return "survived"
-            stage, command = self._last(objects)
-            return _ended(command(), LIMIT + PATIENCE * self.seconds[stage])
+            if not self.plain.is_changed(mutant):
+                return "equal"
+            found = self._tested()
+            return self._sanitary() if found == "survived" and self.sanitized.is_changed(mutant) else found
         finally:
-            place.write_bytes(source)
+            self.plain.restore(mutant)
+            self.sanitized.restore(mutant)
 
-    def _stages(self, objects: dict[str, Path]) -> list[tuple[str, Callable[[], "Command"]]]:
+    def _tested(self) -> Outcome:
         """The check in C++, then Python's tests of the library."""
-        return [
-            ("check", lambda: Command([str(_linked(objects, self.folder / "check"))], {})),
-            ("tests/native", lambda: self._pytest(_linked(objects, self.folder / "mutant.so", "-shared"))),
-        ]
-
-    def _last(self, objects: dict[str, Path]) -> tuple[str, Callable[[], "Command"]]:
-        """The check under sanitizers, for what nothing else notices."""
-        options = {"UBSAN_OPTIONS": "halt_on_error=1"}
-        flags = [flag for flag in SANITIZED if flag.startswith("-fsanitize")]
-        return "sanitizers", lambda: Command([str(_linked(objects, self.folder / "sanitary", *flags))], options)
-
-    def _pytest(self, library: Path) -> "Command":
+        found = _ended([self.plain.linked()])
+        if found != "survived":
+            return found
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "tests/native"]
-        return Command(command, {"LIKEWISE_NATIVE_LIBRARY": str(library)})
+        return _ended(command, LIKEWISE_NATIVE_LIBRARY=self.plain.linked("-shared"))
+
+    def _sanitary(self) -> Outcome:
+        """The check under sanitizers, for what nothing else notices."""
+        return _ended([self.sanitized.linked(*SANITIZERS)], UBSAN_OPTIONS="halt_on_error=1")
 
 
-@dataclass(frozen=True)
-class Command:
-    """A program and what it finds in its environment beside ours."""
-
-    words: Sequence[str]
-    environment: dict[str, str]
-
-
-def _ended(command: Command, limit: float | None) -> Outcome:
-    """How it ended, given seconds of the processor."""
-
-    def bound() -> None:
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
-
+def _ended(command: Sequence[str], **environment: str) -> Outcome:
+    """How a program ended, given LIMIT seconds of the processor."""
+    bound = partial(resource.setrlimit, resource.RLIMIT_CPU, (LIMIT, LIMIT + 5))
+    how = {"cwd": ROOT, "env": {**os.environ, **environment}, "preexec_fn": bound, "capture_output": True}
     try:
-        done = subprocess.run(
-            command.words,
-            cwd=ROOT,
-            env={**os.environ, **command.environment},
-            preexec_fn=bound,
-            timeout=None if limit is None else BUSY * limit,
-            capture_output=True,
-            check=False,
-        )
+        code = subprocess.run(command, timeout=BUSY * LIMIT, **how, check=False).returncode
     except subprocess.TimeoutExpired:
         return "endless"
-    if done.returncode == 0:
-        return "survived"
-    return "caught" if done.returncode in (1, 2) or -done.returncode in CRASHES else "endless"
+    found = outcome_of(code)
+    return "endless" if found == "unclear" else found
 
 
 def shuffled(seed: int) -> list[Mutant]:
     """All slips of the files that this machine compiles, in the order of a seed."""
-    units = sorted(NATIVE.glob("*.cpp"))
-    files = sorted({name for unit in units for name in _includes(unit)})
+    files = sorted({name for unit in NATIVE.glob("*.cpp") for name in _includes(unit, NATIVE)})
     every = [mutant for name in files for mutant in slips(NATIVE / name)]
     return random.Random(f"{seed} {AREA}").sample(every, len(every))
-
-
-def try_all(
-    every: Sequence[Mutant],
-    of: Callable[[Mutant], Outcome | None],
-    add: Callable[[Mutant, Outcome, float], None],
-    *,
-    count: int,
-    folder: Path,
-    seconds: float | None,
-) -> list[Mutant]:
-    """The first `count` that are slips, each tried unless its outcome is known; fewer if the time is over."""
-    drawn: list[Mutant] = []
-    trials, began = None, time.monotonic()
-    for mutant in every:
-        if len(drawn) == count or (seconds is not None and time.monotonic() - began > seconds):
-            break
-        start, outcome = time.monotonic(), of(mutant)
-        if outcome is None:
-            trials = trials or Trials(folder)
-            outcome = trials.outcome(mutant) or "equal"
-            add(mutant, outcome, time.monotonic() - start)
-        if outcome != "equal":
-            drawn.append(mutant)
-    return drawn

@@ -12,10 +12,8 @@ import signal
 import subprocess
 import sys
 import time
-import traceback
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -24,33 +22,24 @@ from .slips import Mutant
 
 Outcome = Literal["caught", "survived", "endless", "unclear", "equal"]
 """What tests say of a slip; `equal`: it compiles to what the source does, or not at all."""
-HEAVY = ("numpy", "torch", "scipy.stats", "sklearn.metrics", "pandas", "pyarrow.parquet", "tokenizers", "pytest")
-HEAVY += ("hypothesis", "jaxtyping", "beartype", "safetensors.torch", "rich.console", "rich.progress", "torch.optim")
-LATER = (
-    "sklearn.linear_model",
-    "sklearn.cluster",
-    "sklearn.model_selection",
-    "torch.utils.checkpoint",
-    "_pytest.fixtures",
+HEAVY = (
+    "numpy torch torch.optim torch.utils.checkpoint scipy.stats sklearn.metrics sklearn.linear_model sklearn.cluster"
 )
-
+HEAVY += (
+    " sklearn.model_selection pandas pyarrow.parquet tokenizers safetensors.torch pytest _pytest.fixtures hypothesis"
+)
+HEAVY += " jaxtyping beartype rich.console rich.progress"
 INTEGRATION = ROOT / ".venv" / "integration" / "bin" / "python"
 """The Python of `make integration`, which has the packages and servers of other indexes."""
-QUIET = (
-    "-x",
-    "-q",
-    "-p",
-    "no:cacheprovider",
-    "--tb=no",
-    "--no-header",
-    "-W",
-    "ignore::pytest.PytestAssertRewriteWarning",
-)
+QUIET = ("-x", "-q", "-p", "no:cacheprovider", "--tb=no", "--no-header")
+QUIET += ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+BUSY = 6.0  # times as long by the clock as by the processor, on a busy machine; a test that only waits ends so
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 
 def preload() -> None:
     """Imports what no mutant changes, so that each child has it."""
-    for name in (*HEAVY, *LATER):
+    for name in HEAVY.split():
         with suppress(ImportError):
             importlib.import_module(name)
 
@@ -67,49 +56,16 @@ class Copy:
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path)
 
-    def put(self, mutant: Mutant) -> None:
+    @contextmanager
+    def holding(self, mutant: Mutant) -> Iterator[None]:
+        """The copy with the mutant."""
         path = self.place / mutant.file
         path.unlink()
-        path.write_bytes(mutant.text((SOURCE / mutant.file).read_bytes()))
-        os.utime(
-            path, (time.time(), time.time() + 1e6)
-        )  # so that no compiled file of another text is taken for its own
-
-    def restore(self, mutant: Mutant) -> None:
-        path = self.place / mutant.file
+        path.write_bytes(mutant.text(mutant.path.read_bytes()))
+        os.utime(path, (time.time(), time.time() + 1e6))  # so that no compiled file of another text is taken for its
+        yield
         path.unlink()
-        path.symlink_to(SOURCE / mutant.file)
-
-
-@dataclass
-class Trial:
-    """A child at work on some tests; `limit` is in seconds of the processor."""
-
-    pid: int
-    began: float
-    limit: float
-    log: Path
-
-    def result(self) -> Outcome | None:
-        """How it ended, or None while it runs."""
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
-        if pid:
-            self._end()
-            return outcome_of(os.waitstatus_to_exitcode(status))
-        if time.monotonic() - self.began < BUSY * self.limit:
-            return None
-        self._end()
-        os.waitpid(self.pid, 0)
-        return "endless"
-
-    def _end(self) -> None:
-        """With all that the tests began."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-
-
-BUSY = 6.0  # times as long by the clock as by the processor, on a busy machine; a test that only waits ends so
-CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+        path.symlink_to(mutant.path)
 
 
 def outcome_of(code: int) -> Outcome:
@@ -129,28 +85,35 @@ def breaks_import(source: Path, file: str) -> bool:
     return subprocess.run(command, env=environment, capture_output=True, check=False).returncode != 0
 
 
-def begin(
-    source: Path, tests: Sequence[str], limit: float, log: Path, *, write: bool = False, python: Path | None = None
-) -> Trial:
-    """Forks a child that runs these tests on this copy of the source, and stops at the first that fails; `python`
-    is what runs tests/integration.
+def tested(
+    source: Path, tests: Sequence[str], limit: float, python: Path | None = None, *, write: bool = False
+) -> Outcome:
+    """What these tests say of this copy of the source, in a forked child that stops at the first that fails and has
+    `limit` seconds of the processor; `python` is what runs tests/integration.
     """
     pid = os.fork()
     if pid == 0:
         code = 3
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
-            code = _run(source, tests, log, write, python)
-        except BaseException:
-            traceback.print_exc()
+            code = _run(source, tests, python, write)
         finally:
             os._exit(code)
-    return Trial(pid, time.monotonic(), limit, log)
+    last, ended, status = time.monotonic() + BUSY * limit, 0, 0
+    while not ended and time.monotonic() < last:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.02)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # with all that the tests began
+    if ended:
+        return outcome_of(os.waitstatus_to_exitcode(status))
+    os.waitpid(pid, 0)
+    return "endless"
 
 
-def _run(source: Path, tests: Sequence[str], log: Path, write: bool, python: Path | None) -> int:
+def _run(source: Path, tests: Sequence[str], python: Path | None, write: bool) -> int:
     os.setsid()
-    output = os.open(log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    output = os.open(os.devnull, os.O_WRONLY)
     for number in (1, 2):
         os.dup2(output, number)
     os.chdir(ROOT)
@@ -164,10 +127,3 @@ def _run(source: Path, tests: Sequence[str], log: Path, write: bool, python: Pat
     import pytest
 
     return int(pytest.main([*QUIET, *tests]))
-
-
-def wait(trial: Trial) -> Outcome:
-    """Until it ends."""
-    while (found := trial.result()) is None:
-        time.sleep(0.02)
-    return found

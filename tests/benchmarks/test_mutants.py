@@ -172,11 +172,11 @@ def test_slips_in_cpp_leave_alone_comments_texts_and_what_is_known_when_it_is_co
 
 
 def test_slips_in_cpp_go_on_until_so_many_compile_to_something_else(tmp_path):
-    every = [replace(next(mutants("", "a.py", "x = 1")), line=i) for i in range(5)]
-    known = dict(zip(range(5), ["caught", "equal", "survived", "equal", "caught"], strict=True))
-    of = lambda mutant: known[mutant.line]  # noqa: E731
-    drawn = native.try_all(every, of, None, count=2, folder=tmp_path, seconds=None)
-    assert [mutant.line for mutant in drawn] == [0, 2]
+    every, results = draw("search", 5, 0, []), command.Results(tmp_path / "results.jsonl")
+    for mutant, outcome in zip(every, ["caught", "equal", "survived", "equal", "caught"], strict=True):
+        results.add(mutant, outcome)
+    again = command.Results(results.path)
+    assert command.try_compiled(every, again, 2, tmp_path, float("inf")) == [every[0], every[2]]
 
 
 @pytest.mark.parametrize(
