@@ -92,6 +92,11 @@ def test_prose_fills_the_terminal_and_examples_stay(columns, monkeypatch):
     assert "\n  likewise encode reviews.csv --column body -o vectors.parquet --overflow mean\n" in shown
 
 
+def test_a_terminal_of_one_column_gets_help_of_the_least_width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1")
+    assert "\nDescribes models, and changes them\nwithout training.\n" in verb_parsers()["model"].format_help()
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_option_is_explained_by_a_phrase(verb):
     for action in verb_parsers()[verb]._actions:

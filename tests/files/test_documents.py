@@ -198,7 +198,7 @@ def test_front_matter_is_metadata_and_offsets_stay_the_file_s(tmp_path):
 @pytest.fixture
 def mixed(tmp_path):
     files(tmp_path, a_md="A cat.", b_rst="Dogs\n====\n\nThey bark.", c_jpg=b"\xff\xd8", d_tex="x", _hidden_md="x")
-    files(tmp_path, empty_md=" \n", empty_csv="", empty_txt="", latin_md=b"caf\xe9", sub__c_jpg="")
+    files(tmp_path, empty_md=" \n", empty_csv="", empty_txt="", head_csv="text\n", latin_md=b"caf\xe9", sub__c_jpg="")
     (tmp_path / "dead.md").symlink_to("nowhere")
     (tmp_path / "linked").symlink_to(tmp_path / "sub")
     os.mkfifo(tmp_path / "pipe.md")
@@ -213,8 +213,9 @@ def test_nothing_is_skipped_in_silence(mixed):
         *mixed.iterdir(),
         mixed / "sub/c.jpg",
     }
-    assert [one.file for one in found if not one.text.strip()] == [
-        str(mixed / f"empty.{kind}") for kind in ("csv", "md", "txt")
+    assert [(one.file, one.row) for one in found if not one.text.strip()] == [
+        (str(mixed / name), None if name == "empty.md" else 0)
+        for name in ("empty.csv", "empty.md", "empty.txt", "head.csv")
     ]
     assert [(file.path.name, file.is_error) for file in skipped if file.is_error] == [("latin.md", True)]
     assert skipped_lines(skipped) == [
@@ -222,10 +223,10 @@ def test_nothing_is_skipped_in_silence(mixed):
         "skipped 1 link to a folder: links to folders are not followed; name the folder itself to add it",
         "skipped 2 .jpg, 1 .tex: not a format that is read; convert texts to .md, .html, .docx or .pdf",
         "skipped 2 .md: not a regular file, or a link that leads nowhere",
-        "skipped 1 .csv, 1 .md, 1 .txt: nothing in them to index",
+        "skipped 2 .csv, 1 .md, 1 .txt: nothing in them to index",
         f"skipped: {mixed}/latin.md, line 1 is not UTF-8 (byte 4)",
     ]
-    assert sum(group["count"] for group in skipped_as_json(skipped)) == len(skipped) == 11
+    assert sum(group["count"] for group in skipped_as_json(skipped)) == len(skipped) == 12
 
 
 def test_without_a_callback_errors_are_raised_and_other_kinds_warned_of(mixed):

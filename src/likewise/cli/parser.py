@@ -9,7 +9,7 @@ from importlib import import_module
 from itertools import takewhile
 from typing import Any, NamedTuple, NoReturn
 
-WIDEST = 110  # columns of help, however wide the terminal is
+NARROWEST, WIDEST = 40, 110  # columns of help, however wide the terminal is
 NAME_COLUMNS = 18  # of the names of verbs and actions in lists of them
 NEAR = 0.6  # the least ratio of difflib at which a word is suggested
 
@@ -23,12 +23,16 @@ class Entry(NamedTuple):
     """Its line in the help, which imports no module of an entry."""
 
 
+def _width() -> int:
+    """Characters of a line of help; a terminal of no width, as some programs say theirs is, gets the least."""
+    return max(NARROWEST, min(shutil.get_terminal_size().columns, WIDEST) - 2)
+
+
 class HelpFormatter(argparse.HelpFormatter):
     """Fills prose to the terminal's width; lines that are indented, such as examples, stay as they are."""
 
     def __init__(self, prog: str) -> None:
-        width = min(shutil.get_terminal_size().columns, WIDEST) - 2
-        super().__init__(prog, max_help_position=28, width=width)
+        super().__init__(prog, max_help_position=28, width=_width())
 
     def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
         """Only what has to be given; the options are listed below it."""
@@ -131,8 +135,7 @@ def nearest_word(word: str, known: Iterable[str]) -> str | None:
 
 def listing(entries: Mapping[str, Entry]) -> str:
     """The entries of a table with their lines of help, in two columns."""
-    width = min(shutil.get_terminal_size().columns, WIDEST) - 2
-    rows = [textwrap.wrap(entry.help, width - NAME_COLUMNS) for entry in entries.values()]
+    rows = [textwrap.wrap(entry.help, _width() - NAME_COLUMNS) for entry in entries.values()]
     columns = {name: f"\n{'':{NAME_COLUMNS}}".join(row) for name, row in zip(entries, rows, strict=True)}
     return "\n".join(f"  {name:{NAME_COLUMNS - 2}}{text}" for name, text in columns.items())
 

@@ -92,21 +92,23 @@ def _why_not(ending: str) -> str:
 
 
 def _documents(path: Path, column: str | None, whole: bool, skip: Skip) -> Iterator[Document]:
-    """The documents of a file; one without text is reported, and yielded, so that what it had is deleted."""
+    """The documents of a file; one without text is reported, and yielded, so that what it had is deleted.
+
+    A table without rows has a row 0.
+    """
     ending = data_ending(path)
     read = _plain_text if ending == ".txt" and whole else WHOLE.get(ending)
-    if not path.stat().st_size:
-        read = _plain_text
+    is_empty = not path.stat().st_size
     if read is None:
-        found: Iterator[Document] = _row_documents(path, column)
+        found = iter(()) if is_empty else _row_documents(path, column)
     else:
         try:
-            found = iter([read(path)])
+            found = iter([(_plain_text if is_empty else read)(path)])
         except (BadInput, OSError) as error:
             skip(SkippedFile(path, "", str(error), is_error=True))
             return
-    first = next(found, Document("", _source(path)))
-    if not first.text.strip() and read is not None:
+    first = next(found, Document("", _source(path), row=0))
+    if not first.text.strip() and (read is not None or first.row == 0):
         skip(SkippedFile(path, ending, NO_TEXT_IN_PDF if ending == ".pdf" else NO_TEXT))
     yield first
     yield from found
