@@ -1,5 +1,6 @@
 """Tiny model folders of every kind, made once before the attempts, and how each is loaded."""
 
+import gc
 import importlib
 import json
 import shutil
@@ -38,19 +39,17 @@ def names() -> list[str]:
 
 
 def preload() -> None:
-    """Imports what attempts import, so that each finds it in memory; runs nothing."""
+    """Imports what attempts import, so that each finds it in memory, and nothing collects it; runs nothing."""
     more = ("likewise.mine", "likewise.search", "likewise.evaluate.tasks.registry", "likewise.evaluate.runner")
-    more += (
-        "likewise.train.layers.fusion_training",
-        "likewise.train.output.run_folder",
-        "likewise.cli.train.build",
-        "likewise.cli.train.dry_run",
-    )
-    more += ("pandas", "pyarrow.parquet", "matplotlib.figure", "tests.tiny", "rich.table")
+    more += ("likewise.train.layers.fusion_training", "likewise.train.output.run_folder", "likewise.cli.train.build")
+    more += ("likewise.cli.train.dry_run", "pandas", "pyarrow.parquet", "matplotlib.figure", "tests.tiny", "rich.table")
+    more += ("uvicorn.loops.uvloop", "uvicorn.lifespan.on", "uvicorn.loops.auto", "encodings.idna")
     more += ("likewise.encoders.architectures.transformers_model",) if OTHERS else ()
     more += tuple(f"transformers.models.{name}.modeling_{name}" for name in (n.replace("-", "_") for n in OTHERS))
     for name in (*(f"likewise.cli.{verb.module}" for verb in VERBS.values()), *more):
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a collection in a child would write to, and so copy, all memory that it shares with this process
 
 
 def make(root: Path) -> None:

@@ -30,7 +30,19 @@ from tests.serve.requests_by_route import GOOD, path_of
 from ..serve_fuzz import sent, spoilt
 from .attempt import Attempt, Setup, expect
 from .bombs import QUERIES, ROUTES, requests_of
-from .served import BUSY_SECONDS, GONE, MEANT, SECONDS, Answer, Server, beside, request_bytes, served, tiny_server
+from .served import (
+    BUSY_SECONDS,
+    GONE,
+    MAP_SECONDS,
+    MEANT,
+    SECONDS,
+    Answer,
+    Server,
+    beside,
+    request_bytes,
+    served,
+    tiny_server,
+)
 
 CROWD = 8
 """Clients that send a bomb at once."""
@@ -80,6 +92,10 @@ def _good(route: ApiRoute) -> bytes:
     return request_bytes(route.method, path_of(route), body)
 
 
+def _deadline(route: ApiRoute) -> float:
+    return SECONDS if route.seconds is None else MAP_SECONDS
+
+
 def _worst(route: ApiRoute) -> bytes:
     """The last of its bombs, which has the most of everything."""
     return request_bytes(route.method, *[*requests_of(route).values()][-1])
@@ -91,7 +107,7 @@ def _bomb(setup: Setup, route: ApiRoute, name: str) -> str:
     with tiny_server(setup) as server:
         _check_good(server, route, "before")
         answer: Answer = beside(server, partial(server.send, request), 4 * SECONDS)
-        server.check(answer, name)
+        server.check(answer, name, _deadline(route))
         _check_good(server, route, "afterwards")
         server.check_memory()
         server.end()
@@ -100,7 +116,7 @@ def _bomb(setup: Setup, route: ApiRoute, name: str) -> str:
 
 def _check_good(server: Server, route: ApiRoute, when: str) -> None:
     """A good request is answered, as soon as what the model has begun is done."""
-    last = time.monotonic() + SECONDS + BUSY_SECONDS
+    last = time.monotonic() + _deadline(route) + BUSY_SECONDS
     while (answer := server.send(_good(route))).status in (429, *MEANT) and time.monotonic() < last:
         time.sleep(0.1)
     expect(answer.status == 200, "wrong answer", f"a good request {when}: {answer.status}: {answer.body[:300]!r}")
@@ -111,7 +127,7 @@ def _crowd(setup: Setup, route: ApiRoute) -> None:
     request = _worst(route)
     with tiny_server(setup) as server:
         for answer in beside(server, lambda: _at_once(server, [request] * CROWD), 5 * SECONDS):
-            server.check(answer, f"one of {CROWD}")
+            server.check(answer, f"one of {CROWD}", _deadline(route))
         _check_good(server, route, "afterwards")
         server.check_memory()
         server.end()
@@ -134,7 +150,7 @@ def _signalled(setup: Setup, route: ApiRoute, number: signal.Signals) -> None:
         else:
             os.kill(server.pid, number)
         answer = asked.result()
-        server.check(answer, f"under {number.name}")
+        server.check(answer, f"under {number.name}", _deadline(route))
         if number != signal.SIGTERM:
             expect(answer.status != GONE, "wrong answer", f"under {number.name} the connection was closed")
             server.check_health()
