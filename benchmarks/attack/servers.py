@@ -27,9 +27,9 @@ from likewise.search.texts.text_index import TextIndex, identity_of_embedder
 from likewise.serve.web.endpoint import ApiRoute
 from tests.serve.requests_by_route import GOOD, path_of
 
-from ..serve_fuzz import sent, spoilt
 from .attempt import Attempt, Setup, expect
 from .bombs import QUERIES, ROUTES, requests_of
+from .fuzz import sent, spoilt
 from .served import (
     BUSY_SECONDS,
     GONE,
@@ -372,7 +372,7 @@ def _scores(answer: Answer) -> dict[str, float]:
 
 
 def _fuzz(setup: Setup, seed: str) -> None:
-    """Malformed requests (`benchmarks.serve_fuzz`): none is answered by an error of the server."""
+    """Malformed requests (`fuzz`): none is answered by an error of the server."""
     draw = random.Random(seed)
     with tiny_server(setup) as server:
         for _ in range(60):

@@ -1,26 +1,15 @@
-"""Malformed requests against a running server: none may be answered by a 5xx, and memory has to stay.
+"""Malformed requests: each begins as a good one of some route and is spoilt in one or more ways.
 
-python -m benchmarks.serve_fuzz [--count 10000] [--seed 0]
-
-Each begins as a good request of some route and is spoilt in one or more ways: bytes flipped or cut, JSON of wrong types
-or depths, invalid Unicode and base64, lengths that lie, headers repeated or huge, methods and paths that are none. Some
-callers go away in the middle.
+Bytes flipped or cut, JSON of wrong types or depths, invalid Unicode and base64, lengths that lie, headers repeated or
+huge, methods and paths that are none. Some callers go away in the middle.
 """
 
-import argparse
 import json
-import os
 import random
 import socket
 import string
-import sys
-from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-from .record import save
-from .serve_load import served
 
 ROUTES: dict[str, Any] = {
     "/v1/embeddings": {"input": ["A cat sleeps.", "x"], "dimensions": 4, "encoding_format": "base64"},
@@ -40,29 +29,9 @@ ROUTES: dict[str, Any] = {
 }
 VALUES: list[Any] = [
     *(None, True, -1, 0, 1e308, -1e-320, 2**63, 10**40, "", " ", "\0", "\ud800", "𝕏" * 50, "a" * 20_000),
-    *(
-        [],
-        {},
-        [[]],
-        [[[]]],
-        [None],
-        [1, "a"],
-        ["a", 1],
-        [[1], ["a"]],
-        {"a": {"b": []}},
-        "../../etc/passwd",
-        "file:///etc/passwd",
-    ),
-    *(
-        "'; DROP TABLE records; --",
-        "year = 1 or 1 = 1",
-        "((((",
-        "%00%ff",
-        "<script>alert(1)</script>",
-        [10**9],
-        [[-1]],
-        "AAAA==",
-    ),
+    *([], {}, [[]], [[[]]], [None], [1, "a"], ["a", 1], [[1], ["a"]], {"a": {"b": []}}, [10**9], [[-1]], "AAAA=="),
+    *("../../etc/passwd", "file:///etc/passwd", "'; DROP TABLE records; --", "year = 1 or 1 = 1", "((((", "%00%ff"),
+    "<script>alert(1)</script>",
 ]
 HEADERS = [
     *(b"Content-Length: 0", b"Content-Length: 999999999999", b"Content-Length: x", b"Transfer-Encoding: chunked"),
@@ -71,44 +40,10 @@ HEADERS = [
     *(b"X-Request-Id: a\tb", b"X-Request-Id: " + b"a" * 5000, b"Cookie: " + b"c" * 70_000, b": no name", b"Host:"),
     *(b"Content-Type: text/plain; charset=utf-7", b"Accept: */*;q=x", b"Range: bytes=0-9999999999", b"X-\x00: a"),
 ]
+METHODS = ["POST"] * 20 + ["GET", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "P\x00ST", "post"]
 PATIENCE = 0.2
 """Seconds to wait for an answer; a request that lacks a part gets none for a while."""
 Spoil = Callable[[random.Random, bytes], bytes]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    random_ = random.Random(args.seed)
-    statuses: Counter[str] = Counter()
-    bad: list[dict[str, str]] = []
-    with served("likewise-mini") as (port, process):
-        warm = 0
-        for number in range(args.count):
-            request = spoilt(random_)
-            status = sent(port, request, random_)
-            statuses[status] += 1
-            if status.startswith("5"):
-                bad.append({"status": status, "request": repr(request[:300])})
-            if number == args.count // 4:
-                warm = resident(process.pid)
-        end, alive = resident(process.pid), process.poll() is None
-        good = sent(port, request_bytes("POST", "/embed", json.dumps(ROUTES["/embed"]).encode()), None)
-    result = {
-        "count": args.count,
-        "seed": args.seed,
-        "statuses": dict(sorted(statuses.items())),
-        "unexpected_5xx": bad[:20],
-        "resident_mb_at_a_quarter": round(warm / 1e6, 1),
-        "resident_mb_at_the_end": round(end / 1e6, 1),
-        "alive": alive,
-        "a_good_request_after_it": good,
-    }
-    print(json.dumps(result, indent=2))
-    save("serve_fuzz", result)
-    sys.exit(bool(bad) or not alive or good != "200")
 
 
 def spoilt(random_: random.Random) -> bytes:
@@ -118,19 +53,16 @@ def spoilt(random_: random.Random) -> bytes:
     body = body or json.dumps(ROUTES[path]).encode()
     if random_.random() < 0.25:
         body = random_.choice(BODY_SPOILS)(random_, body)
-    method = random_.choice(
-        ["POST"] * 20 + ["GET", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "P\x00ST", "post"]
-    )
+    method = random_.choice(METHODS)
     if random_.random() < 0.1:
         path = random_.choice(PATHS)
     headers = [random_.choice(HEADERS) for _ in range(random_.choice([0, 0, 0, 1, 2]))]
-    request = request_bytes(method, path, body, headers)
+    request = _request_bytes(method, path, body, headers)
     return random_.choice(BYTE_SPOILS)(random_, request) if random_.random() < 0.1 else request
 
 
-def request_bytes(method: str, path: str, body: bytes, headers: list[bytes] | None = None) -> bytes:
+def _request_bytes(method: str, path: str, body: bytes, given: list[bytes]) -> bytes:
     """The bytes of a request."""
-    given = headers or []
     length = [] if any(line.startswith(b"Content-Length") for line in given) else [b"Content-Length: %d" % len(body)]
     host = [] if any(line.startswith(b"Host") for line in given) else [b"Host: 127.0.0.1"]
     first = f"{method} {path} HTTP/1.1".encode("utf-8", "surrogatepass")
@@ -182,31 +114,17 @@ def _invalid_text(random_: random.Random, data: bytes) -> bytes:
 
 BODY_SPOILS: list[Spoil] = [_cut, _flip, _deep, _junk, _invalid_text]
 BYTE_SPOILS: list[Spoil] = [_cut, _flip, _junk]
-PATHS = [
-    "/",
-    "//embed",
-    "/embed/",
-    "/v1/models/../../x",
-    "/v1/collections/%2e%2e/map",
-    "/\u00e9",
-    "/embed?x=%ff",
-    "*",
-    "/" + "a" * 9000,
-]
-PATHS += [
-    "/v1/collections/x/map?limit=abc",
-    "/v1/models/" + string.punctuation.replace(" ", ""),
-    "http://evil/embed",
-    "/metrics",
-]
+PATHS = ["/", "//embed", "/embed/", "/v1/models/../../x", "/v1/collections/%2e%2e/map", "/\u00e9", "/embed?x=%ff", "*"]
+PATHS += ["/" + "a" * 9000, "/v1/collections/x/map?limit=abc", "/v1/models/" + string.punctuation.replace(" ", "")]
+PATHS += ["http://evil/embed", "/metrics"]
 
 
-def sent(port: int, request: bytes, random_: random.Random | None) -> str:
+def sent(port: int, request: bytes, random_: random.Random) -> str:
     """The status of the answer; `none` where the connection was closed, `waits` where none came in time."""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         connection.settimeout(PATIENCE)
         try:
-            if random_ is not None and random_.random() < 0.03:
+            if random_.random() < 0.03:
                 connection.sendall(_cut(random_, request))
                 return "gone"
             connection.sendall(request)
@@ -216,12 +134,3 @@ def sent(port: int, request: bytes, random_: random.Random | None) -> str:
         except OSError:
             return "none"
     return reply[9:12].decode("latin-1") if reply else "none"
-
-
-def resident(process: int) -> int:
-    """Bytes of memory of a process."""
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-if __name__ == "__main__":
-    main()
