@@ -5,7 +5,6 @@ turn; scipy's own way from vectors, through pdist, is timed once. The trees are 
 order, and heights to a relative 1e-9 where distances were computed twice.
 """
 
-import argparse
 import os
 import time
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from likewise.arrays.similarity import unit
 from likewise.cluster import linkage
 from likewise.cluster.hierarchical import LINKAGES, linkage_in_place
 
+from .options import options
 from .record import data, in_turn, ratio, save
 
 COUNT = 10_000
@@ -85,12 +85,7 @@ def measure(vectors: np.ndarray, method: str, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("method", choices=tuple(LINKAGES))
-    parser.add_argument("--model", default="likewise-mini")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--count", type=int, default=COUNT)
-    args = parser.parse_args()
+    args = options(__doc__, given={"method": tuple(LINKAGES)}, model="likewise-mini", rounds=3, count=COUNT)
     texts = sentences(args.count)
     vectors = Embedder.load(args.model).encode(texts, show_progress_bar=False)
     found = measure(vectors, args.method, args.rounds)

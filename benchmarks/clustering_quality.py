@@ -4,7 +4,6 @@ Sentences of the first Wikipedia articles of wiki_sections; V-measure and adjust
 methods that are asked for k get the true number, the others their defaults.
 """
 
-import argparse
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from likewise.cluster import CLUSTERINGS, cluster_vectors
 from likewise.cluster.maps.layout import principal_components
 from likewise.evaluate.metrics.cluster_agreement import cluster_agreement
 
+from .options import options
 from .record import data, save
 
 WIDTHS = (5, 10, 20)  # principal components before HDBSCAN
@@ -36,10 +36,7 @@ def row(labels: np.ndarray, articles: np.ndarray) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default="likewise-mini")
-    parser.add_argument("--count", type=int, default=3000)
-    args = parser.parse_args()
+    args = options(__doc__, model="likewise-mini", count=3000)
     texts, articles = labelled(args.count)
     vectors = unit(Embedder.load(args.model).encode(texts, show_progress_bar=False))
     found, k = {}, int(articles.max()) + 1

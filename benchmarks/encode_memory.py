@@ -6,7 +6,6 @@ Each count runs in its own process, whose memory is read every 50 ms. The peaks 
 curves to docs/figures/encode_memory.png.
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ import matplotlib.pyplot as plt
 
 from likewise.runtime.plot_style import BLUE, ORANGE, STYLE
 
+from .options import options
 from .record import save
 
 EVERY = 0.05  # seconds
@@ -70,11 +70,7 @@ def plot(curves: dict[int, list[tuple[float, float]]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--counts", type=int, nargs=2, default=[200_000, 2_000_000])
-    parser.add_argument("--model", default="likewise-static")
-    parser.add_argument("--id", action="store_true", help="with a column of ids, which are checked to be distinct")
-    args = parser.parse_args()
+    args = options(__doc__, counts=[200_000, 2_000_000], model="likewise-static", id=False)
     curves = {}
     for count in args.counts:
         with tempfile.TemporaryDirectory() as folder:

@@ -31,6 +31,7 @@ from likewise.files.vector_origin import VectorOrigin
 from likewise.runtime.progress import Advance, Meter
 
 from .index_add import short_texts
+from .options import options
 from .record import in_turn, ratio, save
 
 MODEL = "likewise-mini"
@@ -64,13 +65,7 @@ def seconds_of_workers(path: Path, embedder: Embedder, workers: int, shard_rows:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=20_000)
-    parser.add_argument("--shard-rows", type=int, default=EncodeSettings.shard_rows)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--workers", action="store_true")
-    parser.add_argument("--ray", action="store_true")
-    args = parser.parse_args()
+    args = options(__doc__, count=20_000, shard_rows=EncodeSettings.shard_rows, rounds=3, workers=False, ray=False)
     texts, embedder = short_texts(args.count), Embedder.load(MODEL)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "texts.jsonl")

@@ -7,7 +7,6 @@ with STS-B train). Trained on 10,000 NLI triplets, measured on all. Figures are 
 set ("all"), with 95 % intervals of a paired bootstrap. Data: the folder LIKEWISE_DATA.
 """
 
-import argparse
 import json
 import os
 import platform
@@ -37,6 +36,8 @@ from likewise.train.layers.fusion_training import (
     layer_vectors,
     train_fusion,
 )
+
+from .options import options
 
 DATA = Path(os.environ["LIKEWISE_DATA"])
 OUT = Path(__file__).parent / "results" / "fusion.json"
@@ -94,9 +95,7 @@ def texts(frames: list[pd.DataFrame], columns: tuple[str, ...] = ("sentence1", "
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "likewise-fusion")
-    cache = parser.parse_args().cache
+    cache = options(__doc__, cache=Path(tempfile.gettempdir()) / "likewise-fusion").cache
     cache.mkdir(parents=True, exist_ok=True)
     embedder = Embedder.load("all-MiniLM-L6-v2", engine="torch")
     read = lambda name: pd.read_parquet(DATA / f"{name}.parquet")  # noqa: E731

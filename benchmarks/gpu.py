@@ -4,7 +4,6 @@ Every family is compared with itself on the CPU in fp32, on random weights; atte
 in half precision and the padded way in fp32.
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from likewise.encoders.layers import initialize_weights
 from likewise.model_files import locate
 from likewise.model_files.names import RECOMMENDED_MODEL
 
+from .options import options
 from .record import data, in_turn, ratio, save
 
 SMALL = {
@@ -42,10 +42,7 @@ SMALL = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default=RECOMMENDED_MODEL)
-    parser.add_argument("--rounds", type=int, default=5)
-    args = parser.parse_args()
+    args = options(__doc__, model=RECOMMENDED_MODEL, rounds=5)
     assert torch.cuda.is_available(), "a CUDA device is wanted"
     result: dict[str, Any] = {"families": families()}
     print_rows(result["families"])

@@ -8,7 +8,6 @@ python -m benchmarks.index_add --open DIR   how long it takes to open it, and to
 text and vectors, synced to the disk.
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from likewise.files.documents import read_documents
 from likewise.search.indexes import create_index
 from likewise.search.records import Records
 
+from .options import options
 from .record import data, in_turn, save
 
 MODEL = "likewise-static"
@@ -105,12 +105,7 @@ def measure_opening(folder: Path, rounds: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=COUNT)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--make", metavar="DIR", type=Path)
-    parser.add_argument("--open", metavar="DIR", type=Path)
-    args = parser.parse_args()
+    args = options(__doc__, count=COUNT, rounds=3, make=Path, open=Path)
     if args.make:
         make(args.make)
     elif args.open:

@@ -7,7 +7,6 @@ Servers are started for it on this machine, and have one connection. All indexes
 after round; each is compared with the first in the same round.
 """
 
-import argparse
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from likewise.search.index import Index
 from likewise.search.indexes import INDEXES
 from likewise.search.records import Records
 
+from .options import options
 from .pages import PageTables, draw
 from .record import RESULTS, in_turn, save
 
@@ -131,10 +131,7 @@ TABLES: PageTables = {"docs/indexes.md": {"indexes": table}}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draw", action="store_true", help="draw the table from the figures that there are")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds that count (default: 3)")
-    args = parser.parse_args()
+    args = options(__doc__, draw=False, rounds=3)
     if not args.draw:
         save("indexes", measure(args.rounds))
     draw(TABLES)

@@ -10,7 +10,6 @@ All chunks of all articles are searched. Three ways: each chunk alone; late (`en
 article's title, which is the cheap way to give it context.
 """
 
-import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.search import search
 from likewise.text.chunking import ChunkSettings, split_document
 
+from .options import options
 from .record import data, save
 
 SIZES = (64, 128)
@@ -147,10 +147,7 @@ def _words(cell: dict, metric: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", default=["likewise-mini", RECOMMENDED_MODEL])
-    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
-    args = parser.parse_args()
+    args = options(__doc__, models=["likewise-mini", RECOMMENDED_MODEL], sizes=[*SIZES])
     found = list(articles())
     results = {name: {str(size): measured(name, size, found) for size in args.sizes} for name in args.models}
     save("late_chunking", {"articles": len(found), "models": results})

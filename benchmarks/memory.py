@@ -4,7 +4,6 @@ Beyond the model and one window of texts and vectors, nothing should grow with t
 is noted on the way, whenever another twentieth of them is done.
 """
 
-import argparse
 import resource
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from likewise import Embedder
 from likewise.files import writer
 from likewise.model_files.names import RECOMMENDED_MODEL
 
+from .options import options
 from .record import save
 
 STEPS = 20
@@ -38,10 +38,7 @@ def peak() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1_000_000)
-    parser.add_argument("--precision", default="bf16")
-    args = parser.parse_args()
+    args = options(__doc__, count=1_000_000, precision="bf16")
     embedder = Embedder.load(RECOMMENDED_MODEL, engine="torch", precision=args.precision)
     embedder.encode(["one text, so that everything is in place"])
     before, rows = resident(), 0

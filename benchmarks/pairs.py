@@ -5,7 +5,6 @@ with likewise. Its `paraphrase_mining_embeddings` returns the best 500,000 pairs
 likewise returns every pair above the threshold.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .options import options
 from .real_sentences import MODEL, real_vectors
 from .record import save
 
@@ -95,13 +95,7 @@ def agreement(x: Any, threshold: float) -> dict[str, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peer", default=sys.executable, metavar="PYTHON", help="one that has sentence-transformers")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--threshold", type=float, default=0.8)
-    parser.add_argument("--count", type=int, default=20_000, help="sentences, where contenders take turns")
-    parser.add_argument("--rounds", type=int, default=3)
-    args = parser.parse_args()
+    args = options(__doc__, peer=sys.executable, threads=2, threshold=0.8, count=20_000, rounds=3)
     vectors = real_vectors(101_000, MODEL)[1000:]
     taken: dict[str, list[dict[str, Any]]] = {name: [] for name in WORK}
     with tempfile.TemporaryDirectory() as folder:

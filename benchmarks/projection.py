@@ -8,7 +8,6 @@ What is projected: everything else. Hours fall in proportion to cores, since sha
 grow in proportion to vectors, since they are bound by memory; both are assumptions. No GPU has been measured.
 """
 
-import argparse
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 from likewise import Embedder
 from likewise.native.threads import thread_count
 
+from .options import options
 from .pages import PageTables, draw
 from .record import RESULTS, data, in_turn, save
 
@@ -134,9 +134,7 @@ def drawn() -> str:
 
 def main() -> None:
     """Measure, or write the tables into the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--measure", action="store_true", help="measure texts a second first")
-    if parser.parse_args().measure:
+    if options(__doc__, measure=False).measure:
         measure()
     draw(TABLES)
 

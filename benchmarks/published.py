@@ -9,7 +9,6 @@ mean of the seven English sets that SBERT's paper has, by Spearman × 100; SciFa
 models.json.
 """
 
-import argparse
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .models import BUNDLED, read
+from .options import options
 from .pages import PageTables, draw
 from .record import RESULTS
 
@@ -39,9 +39,7 @@ NAMES = (
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Reads, keeps and draws."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path, help="a clone of mteb's results, bare or not")
-    folder = parser.parse_args(argv).results
+    folder = options(__doc__, argv, {"results": Path}).results
     commit, date = git(folder, "log", "-1", "--format=%H %cs").split()
     rows = {name: published(folder, name) for name in NAMES}
     FILE.write_text(json.dumps({"commit": commit, "date": date, "results": rows}, indent=2) + "\n", "utf-8")

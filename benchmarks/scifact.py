@@ -8,7 +8,6 @@ their best 100 each by reciprocal rank fusion (k = 60). Re-ranked: the best 100 
 model, and by a cross-encoder where one is named; none is bundled.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -26,6 +25,7 @@ from likewise.search.bm25 import BM25Index
 from likewise.search.texts.reranking import rerank
 from likewise.search.texts.text_index import reciprocal_rank_fusion
 
+from .options import options
 from .record import save
 
 METRICS = ("ndcg@10", "recall@10", "recall@100")
@@ -85,10 +85,7 @@ def measured(collection: RetrievalCollection, models: Sequence[str], reranker: s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", default=["likewise-mini", RECOMMENDED_MODEL])
-    parser.add_argument("--reranker")
-    args = parser.parse_args()
+    args = options(__doc__, models=["likewise-mini", RECOMMENDED_MODEL], reranker=str)
     scores = measured(read_collection(read_dataset), args.models, args.reranker)
     table = {}
     for name, (ndcg, *others) in scores.items():

@@ -6,7 +6,6 @@ faiss 1.15 computes few queries without BLAS; "faiss, BLAS" is faiss with `dista
 earlier versions had it.
 """
 
-import argparse
 import json
 import os
 import resource
@@ -26,6 +25,7 @@ from jaxtyping import Float
 from likewise.arrays.quantization import quantize_bits, quantize_int8
 from likewise.search import search, search_quantized
 
+from .options import options
 from .real_sentences import MODEL, real_vectors
 from .record import save
 
@@ -161,14 +161,9 @@ def million(rows: int, model: str) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--faiss", default=sys.executable, metavar="PYTHON", help="a Python that has faiss-cpu")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--model", default=MODEL)
-    parser.add_argument("--only", choices=("files", "recall"), help="make the vectors' files, or measure recall")
-    args = parser.parse_args()
+    args = options(
+        __doc__, faiss=sys.executable, threads=2, rounds=3, rows=1_000_000, model=MODEL, only=(None, "files", "recall")
+    )
     path = million(args.rows, args.model)
     if args.only == "files":
         return

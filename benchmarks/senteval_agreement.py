@@ -6,7 +6,6 @@ Accuracies × 100. Texts are encoded once and before the clock starts; `--vector
 `--fast-only` the faithful mode, which takes an hour or more for the large tasks, is left out.
 """
 
-import argparse
 import json
 import os
 import time
@@ -18,10 +17,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 
-from benchmarks.record import RESULTS, data, machine, save
 from likewise import Embedder
 from likewise.evaluate.task import Encode, EvaluationSettings, Mode, Result, Task
 from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES, SENTEVAL_TASKS, senteval_average
+
+from .options import options
+from .record import RESULTS, data, machine, save
 
 BY_NAME = {task.name: task for task in SENTEVAL_TASKS}
 SUITE = (*SENTEVAL_NAMES, "sick-e")
@@ -74,30 +75,25 @@ def measure(task: Task, encode: Encode, modes: Sequence[Mode]) -> tuple[dict[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tasks", nargs="*", default=SUITE)
-    parser.add_argument("--model", default="all-MiniLM-L6-v2")
-    parser.add_argument("--vectors", type=Path, help="an .npz file of vectors, kept between runs; one for a model")
-    parser.add_argument("--fast-only", action="store_true")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    options = parser.parse_args()
-    if unknown := set(options.tasks) - set(BY_NAME):
-        parser.error(f"no such task: {', '.join(sorted(unknown))}; there are {', '.join(BY_NAME)}")
-    torch.set_num_threads(options.threads)
-    modes: tuple[Mode, ...] = ("fast",) if options.fast_only else ("fast", "faithful")
-    remembered, rows, results = Remembered(options.model, options.vectors), {}, []
-    for name in options.tasks:
+    given, threads = {"tasks": [*SUITE]}, os.cpu_count()
+    args = options(__doc__, None, given, model="all-MiniLM-L6-v2", vectors=Path, fast_only=False, threads=threads)
+    if unknown := set(args.tasks) - set(BY_NAME):
+        raise SystemExit(f"no such task: {', '.join(sorted(unknown))}; there are {', '.join(BY_NAME)}")
+    torch.set_num_threads(args.threads)
+    modes: tuple[Mode, ...] = ("fast",) if args.fast_only else ("fast", "faithful")
+    remembered, rows, results = Remembered(args.model, args.vectors), {}, []
+    for name in args.tasks:
         task = BY_NAME[name]
         encode_ahead(task, remembered)
         row, result = measure(task, remembered, modes)
-        rows[name] = {**row, "threads": options.threads, "commit": machine()["commit"], "date": machine()["date"]}
+        rows[name] = {**row, "threads": args.threads, "commit": machine()["commit"], "date": machine()["date"]}
         results.append(result)
         print(row, flush=True)
-        if not options.fast_only:  # an hour's work is kept task by task, and joined with what other runs found
-            save("senteval_agreement", {"model": options.model, "tasks": {**known(options.model), name: rows[name]}})
-    if options.fast_only:
-        computed: dict[str, Any] = {"model": options.model, "tasks": rows}
-        if set(SENTEVAL_NAMES) <= set(options.tasks):
+        if not args.fast_only:  # an hour's work is kept task by task, and joined with what other runs found
+            save("senteval_agreement", {"model": args.model, "tasks": {**known(args.model), name: rows[name]}})
+    if args.fast_only:
+        computed: dict[str, Any] = {"model": args.model, "tasks": rows}
+        if set(SENTEVAL_NAMES) <= set(args.tasks):
             computed["average_of_seven"] = round(100 * senteval_average(results), 2)
         computed["fast_seconds"] = round(sum(row["fast_seconds"] for row in rows.values()), 1)
         print({key: value for key, value in computed.items() if key != "tasks"})

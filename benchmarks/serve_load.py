@@ -28,6 +28,7 @@ from likewise import Embedder
 from likewise.native.threads import thread_count
 
 from .http_load import closed_loop, open_loop, post
+from .options import options
 from .record import save
 
 MODELS = ["likewise-mini", "all-MiniLM-L6-v2"]
@@ -39,12 +40,7 @@ PART_SECONDS = 60.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=tuple(WHAT))
-    parser.add_argument("models", nargs="*")
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement (overload: of all)")
-    parser.add_argument("--rounds", type=int, default=5)
-    args = parser.parse_args()
+    args = options(__doc__, given={"what": tuple(WHAT), "models": []}, seconds=2.0, rounds=5)
     results = {}
     for model in args.models or (MODELS if args.what in ("throughput", "latency") else MODELS[:1]):
         results[model] = WHAT[args.what](model, args)

@@ -35,6 +35,7 @@ from .attack.attempt import Failed
 from .attack.bombs import QUERIES, ROUTES, requests_of
 from .attack.served import GONE, Answer, Server, memory_of, request_bytes, stated_bytes
 from .attack.servers import SLOW, make
+from .options import options
 from .record import machine
 
 DEADLINE = 10.0
@@ -75,13 +76,7 @@ class Seen:
 
 def main() -> int:
     """Attack, print, and say by the exit status whether all was well."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=50_000)
-    parser.add_argument("--minutes", type=float, default=6.0, help="the soak ends after so many, finished or not")
-    parser.add_argument("--workers", type=int, default=1, help="processes of the server")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the summary to this file")
-    args = parser.parse_args()
+    args = options(__doc__, requests=50_000, minutes=6.0, workers=1, seed=0, json=Path)
     with tempfile.TemporaryDirectory(prefix="likewise-soak-") as place:
         in_child = FORK.Process(target=_make, args=(Path(place),))
         in_child.start()

@@ -7,7 +7,6 @@ python -m benchmarks.straightness --check     exit 1 where a limit is exceeded
 Everything is warm but the load. Calls are counted in every thread by sys.setprofile.
 """
 
-import argparse
 import asyncio
 import json
 import sys
@@ -22,6 +21,8 @@ from typing import Any
 import likewise
 from likewise import Embedder, TextIndex
 from likewise.serve import ServeSettings, create_app
+
+from .options import options
 
 PACKAGE = str(Path(likewise.__file__).parent)
 MODEL, TEXT = "likewise-mini", "How long do cats sleep?"
@@ -115,19 +116,16 @@ async def _request(counter: CallCounter, embedder: Embedder) -> Counter[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; with --check, 1 where a limit is exceeded."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", action="store_true", help="also the calls of each file")
-    parser.add_argument("--check", action="store_true", help="exit 1 where a limit is exceeded")
-    options = parser.parse_args(argv)
+    args = options(__doc__, argv, files=False, check=False)
     exceeded = False
     print("| work | calls | limit | files | limit |\n|---|---|---|---|---|")
     for name, files in measure().items():
         calls, limits = sum(files.values()), LIMITS[name]
         print(f"| {name} | {calls:,} | {limits[0]} | {len(files)} | {limits[1]} |")
         exceeded |= calls > limits[0] or len(files) > limits[1]
-        if options.files:
+        if args.files:
             print("\n".join(f"    {count:5} {file}" for file, count in files.most_common()))
-    return 1 if options.check and exceeded else 0
+    return 1 if args.check and exceeded else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ favourite; Spearman × 100 of that one's cosines on STS-B's development split is
 correlation of the criterion with that Spearman over all candidates. Goes to benchmarks/results/layer_criteria.json.
 """
 
-import argparse
 import random
 from collections.abc import Callable
 from itertools import combinations
@@ -22,6 +21,7 @@ from likewise.arrays.similarity import unit
 from likewise.data.datasets import read_dataset
 from likewise.train.layers.layer_selection import layer_vectors_of, separation
 
+from ..options import options
 from ..record import save
 from .contenders import SEED, selection_texts
 from .measure import MODELS
@@ -33,9 +33,7 @@ Ids = list[int]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=MODELS, help="(%(default)s)")
-    results = {name: compared(name) for name in parser.parse_args().models}
+    results = {name: compared(name) for name in options(__doc__, given={"models": [*MODELS]}).models}
     for name, row in results.items():
         best = f"best of {row['candidates']} {row['best']:.2f} ({row['best layers']})"
         print(f"{name}: last layer {row['last']:.2f}, all layers {row['all layers']:.2f}, {best}")

@@ -9,7 +9,6 @@ them, and how the contenders were chosen, go to benchmarks/results/layers.json. 
 the page.
 """
 
-import argparse
 import json
 import tempfile
 import time
@@ -25,6 +24,7 @@ from likewise.evaluate.tasks.sts import SBERT_WK_NAMES, STS_NAMES
 from likewise.runtime.atomic_files import atomic_file
 from likewise.runtime.progress import StatusLine
 
+from ..options import options
 from ..record import RESULTS, machine
 from .contenders import CONTENDERS, FUSED_STSB, MEAN, field_of
 from .one_pass import OnePass
@@ -39,11 +39,8 @@ Cell = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=MODELS, help="(%(default)s)")
-    parser.add_argument("--tasks", default=",".join(TASKS), help="names or suites, separated by commas")
-    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "likewise-layers")
-    args = parser.parse_args()
+    work = Path(tempfile.gettempdir()) / "likewise-layers"
+    args = options(__doc__, given={"models": [*MODELS]}, tasks=",".join(TASKS), work=work)
     args.work.mkdir(parents=True, exist_ok=True)
     for name in args.models:
         measure(name, select_tasks(args.tasks), args.work)

@@ -8,7 +8,6 @@ averaged, and of what attention returns (values weighted by attention and mapped
 STS-B's development split; goes to benchmarks/results/value_vectors.json.
 """
 
-import argparse
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from likewise.engines.description import read_description
 from likewise.engines.numpy.encoders import NumpyEncoder, Packed
 from likewise.inference import plan_batches
 
+from ..options import options
 from ..record import save
 from .measure import MODELS
 from .one_pass import TOKENS, token_ids
@@ -34,9 +34,7 @@ KINDS = ("hidden states", "values", "attention's output")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=MODELS, help="(%(default)s)")
-    results = {name: compared(name) for name in parser.parse_args().models}
+    results = {name: compared(name) for name in options(__doc__, given={"models": [*MODELS]}).models}
     for name, row in results.items():
         for kind, found in row.items():
             blocks = " ".join(f"{value:.2f}" for value in found["by layer"])

@@ -9,7 +9,6 @@ with the drop-in in its place. Needs the packages of the group `parity`. Results
 docs/drop-in.md is drawn from them by python -m benchmarks.drop_in_page.
 """
 
-import argparse
 import json
 import os
 import platform
@@ -24,6 +23,7 @@ from pathlib import Path
 from likewise.integrations import sentence_transformers as ours
 from likewise.model_files import locate
 
+from ..options import options
 from .local_models import make_cache
 from .reasons import REASONS
 
@@ -109,20 +109,14 @@ def not_served() -> dict[str, list[str]]:
 
 def main() -> None:
     """Runs both and writes the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tests", type=Path, help="the folder tests of a checkout of sentence-transformers")
-    parser.add_argument("--commit", default="unknown", help="the checkout's commit, for the record")
-    parser.add_argument(
-        "--theirs", type=Path, help="a file for the outcomes with sentence-transformers itself: read if it is there"
-    )
-    options = parser.parse_args()
+    args = options(__doc__, given={"tests": Path}, commit="unknown", theirs=Path)
     with tempfile.TemporaryDirectory() as folder:
         make_cache(Path(folder), locate(SOURCE_MODEL))
-        theirs, drop_in = both(options.tests.resolve(), Path(folder), options.theirs)
+        theirs, drop_in = both(args.tests.resolve(), Path(folder), args.theirs)
     rows = compared(theirs, drop_in)
     counts = Counter(row["result"] for row in rows)
     result = {
-        "tests of": options.commit,
+        "tests of": args.commit,
         "signatures of": ours.__version__,
         "date": date.today().isoformat(),
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",

@@ -1,0 +1,38 @@
+"""The command line of a benchmark, from the names and defaults of its options."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+
+def options(
+    doc: str | None, argv: Sequence[str] | None = None, given: Mapping[str, Any] = MappingProxyType({}), **flags: Any
+) -> argparse.Namespace:
+    """The values of `given`, which have no dashes, and of flags, by their defaults, which say what they may be.
+
+    False: a switch; a list: one value or more; a tuple: one of these, by default the first; a type: a value of it, by
+    default None. Values in `given` whose default is no list have to be given.
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in given.items():
+        if isinstance(default, list):
+            parser.add_argument(name, nargs="*", default=default)
+        elif isinstance(default, tuple):
+            parser.add_argument(name, choices=default)
+        else:
+            parser.add_argument(name, type=default)
+    for name, default in flags.items():
+        flag = f"--{name.replace('_', '-')}"
+        match default:
+            case False:
+                parser.add_argument(flag, action="store_true")
+            case type():
+                parser.add_argument(flag, type=default)
+            case [first, *_]:
+                many = isinstance(default, list)
+                how = {"nargs": "+", "type": type(first)} if many else {"choices": default}
+                parser.add_argument(flag, default=default if many else first, **how)
+            case _:
+                parser.add_argument(flag, type=type(default), default=default)
+    return parser.parse_args(argv)
