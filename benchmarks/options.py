@@ -11,8 +11,8 @@ def options(
 ) -> argparse.Namespace:
     """The values of `given`, which have no dashes, and of flags, by their defaults, which say what they may be.
 
-    False: a switch; a list: one value or more; a tuple: one of these, by default the first; a type: a value of it, by
-    default None. Values in `given` whose default is no list have to be given.
+    False: a switch; a list: one value or more (texts, if it is empty); a tuple: one of these, by default the first; a
+    type: a value of it, by default None. Values in `given` whose default is no list have to be given.
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in given.items():
@@ -29,10 +29,10 @@ def options(
                 parser.add_argument(flag, action="store_true")
             case type():
                 parser.add_argument(flag, type=default)
-            case [first, *_]:
-                many = isinstance(default, list)
-                how = {"nargs": "+", "type": type(first)} if many else {"choices": default}
-                parser.add_argument(flag, default=default if many else first, **how)
+            case list():
+                parser.add_argument(flag, nargs="+", type=type(default[0]) if default else str, default=default)
+            case tuple():
+                parser.add_argument(flag, choices=default, default=default[0])
             case _:
                 parser.add_argument(flag, type=type(default), default=default)
     return parser.parse_args(argv)

@@ -22,6 +22,7 @@ MODULES = (
     "peers.__main__",
     "projection",
     "published",
+    "serve_table",
     "table",
 )
 

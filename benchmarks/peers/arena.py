@@ -1,18 +1,27 @@
 """The measurements: cold starts in turn, then rounds in which every contender encodes every corpus, then quality."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .contenders import Contender
-from .failures import FailureNote, available_mb
 from .limit import Probe
-from .process import ContenderFailed, Process, cold_start, processors
-from .progress import Progress
-from .spec import Spec
+from .process import (
+    ContenderFailed,
+    Process,
+    Progress,
+    Spec,
+    available_mb,
+    cold_start,
+    in_lanes,
+    noting_failure,
+    processors,
+    rotated,
+    slug,
+)
 from .texts import CORPORA, TITLES, Sizes
-from .turns import in_lanes, rotated, slug
 
 TRIAL = 8
 """Texts that show how fast a contender is, before the rounds."""
@@ -184,6 +193,6 @@ class Arena:
         seconds = [next(iter(g.values())) for n, g in guesses.items() if only in (None, n)]
         return sum(seconds) * texts / self.counts["sentences"] / 2
 
-    def _noting_failure(self, name: str, where: str, threads: int | None = None) -> FailureNote:
+    def _noting_failure(self, name: str, where: str, threads: int | None = None) -> AbstractContextManager[None]:
         place = where if threads is None else f"{where}, {threads} thread(s)"
-        return FailureNote(self.records[name], name, place, self.progress)
+        return noting_failure(self.records[name], name, place, self.progress)

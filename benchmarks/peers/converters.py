@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .spec import Spec
+from .process import Spec
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from .spec import Spec
+from .process import Spec
 
 HERE = Path(__file__).parent
 REQUIREMENTS = {"peers": HERE / "requirements-peers.txt", "peers-onnx": HERE / "requirements-peers-onnx.txt"}

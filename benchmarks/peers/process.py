@@ -1,20 +1,75 @@
-"""The other end of the pipe: starts a contender's process, asks it, and notices when it dies or takes too long."""
+"""What the arena needs around a contender's process: its specification, turns and progress, a pipe, and failures."""
 
 import json
 import os
 import select
 import subprocess
+import sys
 import time
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
-
-from .spec import Spec
+from typing import Any, TypeVar
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 600.0
 """Seconds that one request may take."""
+Job = TypeVar("Job")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One contender with one number of threads, as plain values that travel on a command line."""
+
+    name: str
+    backend: str
+    """A module of benchmarks/peers/backends."""
+    precision: str
+    model: str
+    folder: str
+    """The model's folder; nothing is downloaded."""
+    exports: str
+    """The folder of the model in other libraries' formats."""
+    threads: int = 1
+    cpus: tuple[int, ...] = ()
+    """The processors that the process may run on; empty: all."""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> "Spec":
+        """The inverse of `text`."""
+        values = json.loads(text)
+        return cls(**{**values, "cpus": tuple(values["cpus"])})
+
+
+@dataclass
+class Progress:
+    """Counts seconds of work; `left` is known once the speed of every contender is."""
+
+    began: float = field(default_factory=time.monotonic)
+    left: float | None = None
+
+    def say(self, text: str) -> None:
+        """Prints a step."""
+        passed = time.monotonic() - self.began
+        left = "" if self.left is None else f", about {clock(self.left)} left"
+        print(f"[{clock(passed)}{left}] {text}", file=sys.stderr, flush=True)
+
+    def done(self, seconds: float) -> None:
+        """So many seconds of what was estimated are over."""
+        if self.left is not None:
+            self.left = max(0.0, self.left - seconds)
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 class ContenderFailed(Exception):
@@ -124,3 +179,46 @@ def cold_start(python: str, spec: Spec, log: Path) -> Start:
         lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
         raise ContenderFailed(f"ended with {started.returncode}" + (f": {lines[-1].strip()}" if lines else ""))
     return Start(wall, used.ru_utime + used.ru_stime)
+
+
+def in_lanes(jobs: Sequence[Job], work: Callable[[Job, tuple[int, ...]], None]) -> None:
+    """Two jobs at a time; `work` is given the processor to use, or none where processors are not known."""
+    cpus = processors(2)
+
+    def lane(number: int) -> None:
+        for job in jobs[number::2]:
+            work(job, cpus[number : number + 1])
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lane, range(2)))
+
+
+def rotated(names: list[str], by: int) -> list[str]:
+    """The same names, beginning elsewhere."""
+    by %= max(1, len(names))
+    return names[by:] + names[:by]
+
+
+def slug(name: str) -> str:
+    """A name as part of a file's name."""
+    return "".join(c if c.isalnum() else "-" for c in name).lower()
+
+
+@contextmanager
+def noting_failure(record: dict[str, Any], name: str, where: str, progress: Progress) -> Iterator[None]:
+    """A contender that fails is a row with its error, and the others go on."""
+    try:
+        yield
+    except ContenderFailed as error:
+        if "error" not in record:  # the first one counts
+            record.update(error=str(error), failed=where)
+        progress.say(f"{name} failed {where}: {str(error)[:300]}")
+
+
+def available_mb() -> float:
+    """Free memory in MB; without bound where it is not known."""
+    info = Path("/proc/meminfo")
+    if not info.exists():
+        return float("inf")
+    line = next(line for line in info.read_text().splitlines() if line.startswith("MemAvailable:"))
+    return int(line.split()[1]) * 1024 / 1e6

@@ -20,9 +20,7 @@ from .contenders import NOT_TRIED, REFERENCE, Contender, chosen, contenders
 from .exports import exports_folder
 from .installed import folder_megabytes
 from .limit import Probe, Work, work_of
-from .process import ROOT, environment, processors
-from .progress import Progress
-from .spec import Spec
+from .process import ROOT, Progress, Spec, environment, processors
 from .texts import CORPORA, Material, Sizes, material, token_counts
 
 PARTS = ("size", "cold", "speed", "quality")

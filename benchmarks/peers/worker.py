@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
-from .spec import Spec
+from .process import Spec
 
 FIRST_TEXT = "A first text."
 WAKE = 8

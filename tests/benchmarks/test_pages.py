@@ -6,7 +6,7 @@ from statistics import mean, stdev
 
 import pytest
 
-from benchmarks import objectives_page, training_table
+from benchmarks import objectives_page, serve_table, training_table
 from benchmarks.pages import ROOT, all_tables, filled
 from papers.reporting.run_lines import read_runs
 
@@ -27,6 +27,13 @@ def test_every_place_for_a_table_has_one():
 
 def marks(page: Path) -> list[str]:
     return re.findall(r"<!-- table: (.*?) -->", page.read_text("utf-8"))
+
+
+def test_every_measurement_of_the_server_has_a_row_and_no_rate_is_typed_beside_them():
+    assert all([*rows()] for rows in serve_table.SECTIONS.values())
+    text = (ROOT / "docs/serve.md").read_text("utf-8")
+    rest = re.sub(r"<!-- table: load -->.*?<!-- end -->", "", text, flags=re.DOTALL)
+    assert len(rest) < len(text) and not re.findall(r"\d+(?:\.\d+)? ?(?:texts/s|requests/s|%)", rest)
 
 
 def test_a_place_that_is_missing_or_there_twice_is_refused():

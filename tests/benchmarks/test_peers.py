@@ -10,14 +10,10 @@ import pytest
 from benchmarks.peers import installed, report, summary
 from benchmarks.peers.__main__ import with_figure
 from benchmarks.peers.contenders import PRECISIONS, REFERENCE, chosen, contenders
-from benchmarks.peers.failures import FailureNote
 from benchmarks.peers.limit import Probe, Work, work_of
-from benchmarks.peers.process import ContenderFailed, Process
-from benchmarks.peers.progress import Progress
+from benchmarks.peers.process import ContenderFailed, Process, Progress, Spec, in_lanes, noting_failure, rotated
 from benchmarks.peers.quality import KeptReference, agreement, correlations
-from benchmarks.peers.spec import Spec
 from benchmarks.peers.texts import ODD, Pairs, RunningText, mixed_lengths, odd_texts
-from benchmarks.peers.turns import in_lanes, rotated
 from likewise import Embedder
 from likewise.engine_registry import ENGINES
 
@@ -161,7 +157,7 @@ def test_what_a_contender_raises_is_an_error_of_its_row(tmp_path):
     process = Process(sys.executable, spec("no_such_backend"), tmp_path / "log.txt")
     record = {}
     (tmp_path / "texts.json").write_text("{}")
-    with FailureNote(record, "a name", "when it was loaded", Progress()):
+    with noting_failure(record, "a name", "when it was loaded", Progress()):
         process.ask("load", texts=str(tmp_path / "texts.json"))
     assert record["failed"] == "when it was loaded"
     assert "ModuleNotFoundError" in record["error"] and "no_such_backend" in record["error"]
@@ -172,7 +168,7 @@ def test_what_a_contender_raises_is_an_error_of_its_row(tmp_path):
 
 
 def test_errors_of_the_arena_itself_are_not_swallowed():
-    with pytest.raises(KeyError), FailureNote({}, "a name", "somewhere", Progress()):
+    with pytest.raises(KeyError), noting_failure({}, "a name", "somewhere", Progress()):
         raise KeyError("a bug")
 
 

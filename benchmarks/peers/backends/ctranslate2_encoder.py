@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..exports import ctranslate2_folder
-from ..spec import Spec
+from ..process import Spec
 from .padded import ByHand
 
 TYPES = {"fp32": "float32", "int8": "int8_float32"}

