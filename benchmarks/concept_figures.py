@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from likewise.runtime.plot_style import BLUE, GREEN, ORANGE, RED, STYLE
 
-from .record import RESULTS
+from .record import RESULTS, read
 
 PLACE = Path(__file__).parent.parent / "docs" / "figures"
 PAGE = PLACE.parent / "concepts" / "intervals.md"
@@ -31,10 +31,9 @@ KINDS = {"chance": ("0.5", "drawn by chance"), "related": (ORANGE, "2 to 3 of 5"
 Line = Mapping[str, Any]
 
 
-def read(name: str) -> Any:
-    """A file of benchmarks/results."""
-    text = (RESULTS / name).read_text("utf-8")
-    return [json.loads(line) for line in text.splitlines() if line.strip()] if name.endswith("l") else json.loads(text)
+def training_runs() -> list[Line]:
+    """The lines of training.jsonl."""
+    return [json.loads(line) for line in (RESULTS / "training.jsonl").read_text("utf-8").splitlines()]
 
 
 def pooled_scores(record: Mapping[str, Any]) -> dict[str, dict[str, float]]:
@@ -64,7 +63,7 @@ def protocols(record: Mapping[str, Any]) -> dict[str, float]:
 
 def draw_poolings(axes: Axes) -> None:
     """One dot for each pooling of each model."""
-    models = pooled_scores(read("dissection_quality.json"))
+    models = pooled_scores(read("dissection_quality"))
     for row, scores in enumerate(models.values()):
         axes.hlines(row, min(scores.values()), max(scores.values()), color="0.85", zorder=0)
     for pooling, colour in POOLINGS.items():
@@ -76,7 +75,7 @@ def draw_poolings(axes: Axes) -> None:
 
 def draw_training(axes: Axes) -> None:
     """A dot for each way to train; the line is the standard deviation over seeds."""
-    ways = trained_scores(read("training.jsonl"))
+    ways = trained_scores(training_runs())
     spreads = [stdev(values) if len(values) > 1 else 0 for values in ways.values()]
     means = [mean(values) for values in ways.values()]
     axes.errorbar(means, list(ways), xerr=spreads, fmt="o", color=BLUE, markersize=6)
@@ -88,7 +87,7 @@ def draw_training(axes: Axes) -> None:
 
 def draw_protocols(axes: Axes) -> None:
     """One dot for each protocol."""
-    scores = protocols(read("evaluation.json"))
+    scores = protocols(read("evaluation"))
     axes.scatter(list(scores.values()), list(scores), color=BLUE, s=36)
     for name, value in scores.items():
         axes.annotate(f"{value:.1f}", (value, name), xytext=(6, -3), textcoords="offset points")
@@ -98,7 +97,7 @@ def draw_protocols(axes: Axes) -> None:
 
 def draw_intervals(axes: Axes) -> None:
     """The first intervals of samples beside the true score; those that miss it stand out."""
-    record = read("interval_coverage.json")["results"]["score"]
+    record = read("interval_coverage")["results"]["score"]
     for row, (value, low, high) in enumerate(record["first"]):
         colour = BLUE if low <= record["truth"] <= high else ORANGE
         axes.plot([100 * low, 100 * high], [row, row], color=colour)
@@ -109,7 +108,7 @@ def draw_intervals(axes: Axes) -> None:
 
 def draw_chance(axes: Axes) -> None:
     """For each model the middle 90 % and 50 % of the cosines of chance pairs, related ones and equal ones."""
-    record = read("chance_cosines.json")["results"]
+    record = read("chance_cosines")["results"]
     low, quarter, middle, three, high = (record["at"].index(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
     for row, kinds in enumerate(record["models"].values()):
         for shift, (kind, (colour, label)) in zip((-0.22, 0, 0.22), KINDS.items(), strict=True):
@@ -136,7 +135,7 @@ FIGURES: dict[str, tuple[Callable[[Axes], None], str, tuple[float, float]]] = {
 
 def coverage() -> str:
     """What the intervals of samples gave, in words."""
-    record = read("interval_coverage.json")
+    record = read("interval_coverage")
     found, where = record["results"], record["machine"]
     held = {kind: f"{100 * found[kind]['covered']:.1f} %" for kind in ("score", "difference")}
     half = {kind: f"{100 * found[kind]['mean half width']:.1f}" for kind in held}

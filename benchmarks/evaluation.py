@@ -21,6 +21,7 @@ from likewise.evaluate.tasks.sts import STS_NAMES
 
 from .pages import PageTables, draw
 from .record import RESULTS, machine
+from .record import read as read_results
 
 FEW = EvaluationSettings(resamples=100)
 
@@ -112,7 +113,7 @@ PARTS: dict[str, Callable[[], Any]] = {
 
 def agreement_table() -> list[str]:
     """Both modes' accuracies, and how long each took, of the processor."""
-    record = json.loads((RESULTS / "senteval_agreement.json").read_text("utf-8"))
+    record = read_results("senteval_agreement")
     lines = ["| task | fast | faithful | items that differ | CPU time, fast | faithful |", "|---|---|---|---|---|---|"]
     for name, row in record["results"]["tasks"].items():
         if "faithful" in row:

@@ -7,7 +7,6 @@ Servers are started for it on this machine, and have one connection. All indexes
 after round; each is compared with the first in the same round.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,7 +24,7 @@ from likewise.search.records import Records
 
 from .options import options
 from .pages import PageTables, draw
-from .record import RESULTS, in_turn, save
+from .record import in_turn, read, save
 
 ROWS, QUERIES, BLOCK = 10_000, 20, 1000
 FILTER = "place < 1000"  # a tenth
@@ -108,7 +107,7 @@ def ids_found(index: Index, queries: Any) -> list[set[str]]:
 
 def table() -> list[str]:
     """The results in Markdown."""
-    record = json.loads((RESULTS / "indexes.json").read_text("utf-8"))
+    record = read("indexes")
     found, machine = record["results"], record["machine"]
     return [
         "| index | add all | a query | with a filter | recall of the exact ten |",

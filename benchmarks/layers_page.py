@@ -6,12 +6,11 @@ Without --figures only the tables are drawn anew.
 """
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 from .pages import PageTables, draw
-from .record import RESULTS
+from .record import read
 
 FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "mean of seven")
@@ -42,10 +41,6 @@ def figures(name: str) -> None:
         target.parent.mkdir(exist_ok=True)
         figure.savefig(target, dpi=110, bbox_inches="tight")
         plt.close(figure)
-
-
-def read(name: str) -> Any:
-    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 def quality() -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .pages import PageTables, draw
-from .table import read
+from .record import read
 
 MODELS = ("likewise-mini", "all-MiniLM-L6-v2")
 CLUSTERINGS = {

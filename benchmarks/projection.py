@@ -8,7 +8,6 @@ What is projected: everything else. Hours fall in proportion to cores, since sha
 grow in proportion to vectors, since they are bound by memory; both are assumptions. No GPU has been measured.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,7 +18,7 @@ from likewise.native.threads import thread_count
 
 from .options import options
 from .pages import PageTables, draw
-from .record import RESULTS, data, in_turn, save
+from .record import data, in_turn, read, save
 
 CONTENDERS = {
     "likewise-static": ("likewise-static", "fp32"),
@@ -101,8 +100,8 @@ def human_seconds(seconds: float) -> str:
 
 def drawn() -> str:
     """All that stands between the marks."""
-    rates = json.loads((RESULTS / "encoding_rates.json").read_text("utf-8"))
-    scans = json.loads((RESULTS / "search-2-threads.json").read_text("utf-8"))
+    rates = read("encoding_rates")
+    scans = read("search-2-threads")
     where, found = rates["machine"], scans["results"]
     head = " | ".join(f"{texts:,} texts" for texts in SIZES)
     rule = "|---" * (len(SIZES) + 2) + "|"

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -12,7 +13,7 @@ from typing import Any
 from likewise.source_commit import source_commit
 from papers.measuring.sentence_rates import in_turn, ratio
 
-__all__ = ["RESULTS", "data", "in_turn", "machine", "ratio", "save"]
+__all__ = ["RESULTS", "data", "in_turn", "machine", "place", "ratio", "read", "save"]
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -41,6 +42,16 @@ def save(name: str, results: Any, device: str = "cpu") -> Path:
     path.write_text(json.dumps({"machine": machine(device), "results": results}, indent=2) + "\n", "utf-8")
     print(f"written: benchmarks/results/{path.name}")
     return path
+
+
+def read(name: str) -> Any:
+    """What is in benchmarks/results/NAME.json."""
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+
+
+def place(machine: Mapping[str, Any]) -> str:
+    """Where and when a figure was measured, as it stands below a table."""
+    return f"{machine['cpu']}, {machine['date']}, commit {machine['commit']}"
 
 
 def data(*parts: str) -> Path:

@@ -8,7 +8,8 @@ from typing import Any
 
 from .http_load import MOST_CONNECTIONS
 from .pages import PageTables, draw
-from .table import machine, read
+from .record import read
+from .table import machine
 
 ASKED_SHARE, ASKED_ADDED_MS, ASKED_FAIRNESS, ASKED_START_S, ASKED_GROWTH = 0.85, 1.0, 3.0, 0.6, 0.05
 """What was asked for before anything was measured."""

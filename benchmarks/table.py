@@ -1,20 +1,13 @@
 """Draws README's table of numbers from benchmarks/results, so that no figure is typed by hand."""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from .pages import PageTables, draw
-from .record import RESULTS
+from .record import read
 
 OURS, OURS_FP32, PEER = "likewise native int8", "likewise native fp32", "sentence-transformers fp32"
 CORPORA = {"sentences": "sentences", "paragraphs": "paragraphs of 230 tokens", "mix": "texts of mixed lengths"}
-
-
-def read(name: str) -> dict[str, Any]:
-    """The figures of one benchmark."""
-    result: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
-    return result
 
 
 def encoding(contenders: Mapping[str, Any]) -> list[str]:

@@ -23,10 +23,8 @@ NAME = 1_000
 ROUTES = [route for route in api_routes(ServeSettings()) if not route.answers_only_errors]
 UNITS: Mapping[str, str] = {
     "words": "cat dog ",
-    "one-word": "a",
     "marks": "e\u0301\u0327",
     "wide": "\ufdfa",  # 18 characters by NFKC
-    "emoji": "\U0001f469\u200d\U0001f467",
     "ideographs": "漢",
 }
 """What the longest text repeats."""

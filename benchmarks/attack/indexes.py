@@ -26,7 +26,7 @@ from .attempt import Attempt, Setup, expect
 from .bombs import QUERIES
 
 WIDTH, COUNT, SEGMENT_ROWS = 8, 40, 16
-RANGES = 100
+RANGES = 60
 """Of each file; every range has a bit of its own flipped, in each of a few copies."""
 FLIPS = 3
 SECONDS = 3.0

@@ -3,7 +3,6 @@
 python -m benchmarks.layers.page
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from likewise.evaluate.statistics.hypothesis_tests import holm
 from likewise.evaluate.tasks.sts import SBERT_WK_NAMES, STS_NAMES
 
-from ..record import RESULTS
+from ..record import place, read
 from .contenders import CONTENDERS, FUSED_NLI, FUSED_STSB, MEAN, SELECTED, TRIPLETS, WK
 from .measure import SENTEVAL
 
@@ -50,7 +49,7 @@ of the triplets' sentences also occur in the tests, as single sentences without 
 
 def page() -> str:
     """The whole page."""
-    record = _read("layers")
+    record = read("layers")
     cells = {(c["model"], c["task"], c["pooling"]): c for c in record["cells"]}
     parts = [TOP, "## In short\n", *summary(record["models"], cells), *findings(record["models"], cells)]
     parts += ["", "## Choosing layers without labels", "", SELECTION, *criteria_table()]
@@ -146,7 +145,7 @@ def _finding(model: str, pooling: str, cells: Mapping[Any, Any]) -> str:
 
 def criteria_table() -> Iterator[str]:
     """What each criterion picks, on development data."""
-    record = _read("layer_criteria")
+    record = read("layer_criteria")
     models = record["results"]
     yield f"| criterion | {' | '.join(models)} |"
     yield "|---|" + "---|" * len(models)
@@ -159,19 +158,19 @@ def criteria_table() -> Iterator[str]:
         picks = [row["criteria"][criterion] for row in models.values()]
         mark = "**" if criterion == CHOSEN else ""
         yield f"| {mark}{criterion}{mark} | " + " | ".join(f"{p['dev']:.2f}: {p['layers']}" for p in picks) + " |"
-    yield from ("", _place(record["machine"]))
+    yield from ("", place(record["machine"]) + ".")
 
 
 def value_table() -> Iterator[str]:
     """Hidden states, values and attention's output, on development data."""
-    record = _read("value_vectors")
+    record = read("value_vectors")
     yield "| model | vectors | last layer | best layer | mean of all | side by side |"
     yield "|---|---|---|---|---|---|"
     for model, kinds in record["results"].items():
         for kind, row in kinds.items():
             figures = (row["by layer"][-1], max(row["by layer"]), row["mean of all"], row["side by side"])
             yield f"| {model} | {kind} | {' | '.join(f'{figure:.2f}' for figure in figures)} |"
-    yield from ("", _place(record["machine"]))
+    yield from ("", place(record["machine"]) + ".")
 
 
 def model_tables(model: str, about: Mapping[str, Any], cells: Mapping[Any, Any]) -> Iterator[str]:
@@ -191,7 +190,7 @@ def model_tables(model: str, about: Mapping[str, Any], cells: Mapping[Any, Any])
     left = [task for tasks in PROTOCOLS.values() for task in tasks if (model, task, MEAN) not in cells]
     if left:
         yield f"Not measured yet: {', '.join(left)}.\n"
-    yield _place(about["machine"])
+    yield place(about["machine"]) + "."
 
 
 def _figure(cell: Mapping[str, Any] | None, found: str | None) -> str:
@@ -199,14 +198,6 @@ def _figure(cell: Mapping[str, Any] | None, found: str | None) -> str:
         return "–"
     value, low, high = (100 * x for x in cell["difference"])
     return f"{100 * cell['value']:.2f}{MARKS[found]} ({value:+.2f} [{low:+.2f}, {high:+.2f}])"
-
-
-def _place(machine: Mapping[str, Any]) -> str:
-    return f"{machine['cpu']}, {machine['date']}, commit {machine['commit']}."
-
-
-def _read(name: str) -> Any:
-    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 def main() -> None:

@@ -5,7 +5,15 @@ import re
 import pytest
 from matplotlib import pyplot as plt
 
-from benchmarks.concept_figures import FIGURES, PAGE, pooled_scores, protocols, read, trained_scores, with_coverage
+from benchmarks.concept_figures import (
+    FIGURES,
+    PAGE,
+    pooled_scores,
+    protocols,
+    trained_scores,
+    training_runs,
+    with_coverage,
+)
 from benchmarks.record import RESULTS
 
 CONCEPTS = sorted(PAGE.parent.glob("*.md"))
@@ -49,4 +57,4 @@ def test_a_repeated_run_counts_once_and_other_backbones_not_at_all():
     runs = [{**line, "seed": 0, "stsb": 60.0}, {**line, "seed": 0, "stsb": 61.0}, {**line, "seed": 1, "stsb": 62.0}]
     runs.append({**line, "seed": 2, "stsb": 99.0, "backbone": "another"})
     assert trained_scores(runs) == {"NLI, softmax\n1,000 rows": [61.0, 62.0]}
-    assert len(trained_scores(read("training.jsonl"))["STS-B, regression\n5,749 rows"]) == 3
+    assert len(trained_scores(training_runs())["STS-B, regression\n5,749 rows"]) == 3
