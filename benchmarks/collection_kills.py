@@ -1,6 +1,6 @@
 """Does a collection lose what it has acknowledged when its process is killed, or when the disk is full?
 
-    python benchmarks/collection_kills.py [--kills 200] [--seed 0] [--full-disk tmpfs|limit|none] [--step 1]
+    python -m benchmarks.collection_kills [--kills 200] [--seed 0] [--full-disk tmpfs|limit|none] [--step 1]
 
 Kills: processes add, replace, delete and compact at random, and report each call before it begins and after it has
 returned, until SIGKILL ends them at a random moment. Then what the collection holds must be what the calls that
@@ -13,7 +13,6 @@ see all, and the same call must succeed once there is room. `tmpfs` mounts a sma
 to); `limit` bounds the size of files instead. The exit status is 1 where anything was lost.
 """
 
-import argparse
 import os
 import random
 import resource
@@ -34,6 +33,8 @@ from likewise.errors import BadInput
 from likewise.search.collection import Collection
 from likewise.search.records import Records
 
+from .options import options
+
 WIDTH, BATCH, PAGE = 16, 20, 4096
 DISK = 8 << 20  # bytes of the small disk
 ENOUGH = 3  # successes in a row that show that there is room enough
@@ -42,24 +43,19 @@ State = dict[str, int]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0, help="of the calls and the moments")
-    parser.add_argument("--longest", type=float, default=0.4, help="seconds of a life, at most")
-    parser.add_argument("--full-disk", choices=("tmpfs", "limit", "none"), default="tmpfs")
-    parser.add_argument("--step", type=int, default=1, help="pages of room more at each attempt")
-    parser.add_argument("--segment-rows", type=int, default=128, help="few, so that there are many segments")
-    options = parser.parse_args()
-    use_segments_of(options.segment_rows)
+    args = options(
+        __doc__, kills=200, seed=0, longest=0.4, full_disk=("tmpfs", "limit", "none"), step=1, segment_rows=128
+    )
+    use_segments_of(args.segment_rows)
     with tempfile.TemporaryDirectory() as place:
         good = True
-        if options.kills:
-            good = killed_again_and_again(Path(place), options.kills, options.longest, random.Random(options.seed))
-        if options.full_disk == "tmpfs":
+        if args.kills:
+            good = killed_again_and_again(Path(place), args.kills, args.longest, random.Random(args.seed))
+        if args.full_disk == "tmpfs":
             with small_disk(Path(place) / "disk") as disk:
-                good &= full_disk(disk, options.step, ballast)
-        elif options.full_disk == "limit":
-            good &= full_disk(Path(place) / "limited", options.step, size_limit)
+                good &= full_disk(disk, args.step, ballast)
+        elif args.full_disk == "limit":
+            good &= full_disk(Path(place) / "limited", args.step, size_limit)
     return 0 if good else 1
 
 

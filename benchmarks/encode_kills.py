@@ -1,6 +1,6 @@
 """Is an output the same, byte for byte, when its process is killed again and again and run again each time?
 
-    python benchmarks/encode_kills.py [--kills 200] [--workers 1] [--seed 0] [--save]
+    python -m benchmarks.encode_kills [--kills 200] [--workers 1] [--seed 0] [--save]
 
 `likewise encode` into a folder of shards, from a CSV, a JSONL, a compressed JSONL and a Parquet file, is ended by
 SIGKILL at random moments and run again, until it is complete; then it is compared with an uninterrupted run, removed,
@@ -33,35 +33,28 @@ from likewise.distribute.sources.source_files import ChosenColumns
 from likewise.files.vector_origin import VectorOrigin
 from likewise.model_names import load_named_embedder
 
+from .collection_kills import summary
+from .options import options
+from .record import save
+
 MODEL = "likewise-mini"
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "sea", "tree", "house", "river", "stone", "bread"]
 ORPHANS_END = 5.0  # seconds within which workers end whose command was killed
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--rows", type=int, default=1200, help="of all sources together")
-    parser.add_argument("--shard-rows", type=int, default=50)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--longest", type=float, default=0.5, help="seconds of a life, at most")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments")
-    parser.add_argument("--save", action="store_true", help="write benchmarks/results/encode_kills-N-workers.json")
-    options = parser.parse_args()
+    args = options(__doc__, kills=200, rows=1200, shard_rows=50, workers=1, longest=0.5, seed=0, save=False)
     with tempfile.TemporaryDirectory() as place:
-        run = Run(Path(place), options)
+        run = Run(Path(place), args)
         began = time.perf_counter()
         counts = run.killed_again_and_again()
         seconds = time.perf_counter() - began
-    print(f"{counts['kills']} kills in {seconds:.0f} s, {options.workers} workers")
-    for name, count in sorted(counts.items()):
-        print(f"  {count:6,} {name}")
-    if options.save:
-        from benchmarks.record import save
-
-        figures = {"rows": options.rows, "shard_rows": options.shard_rows, "workers": options.workers, **counts}
-        save(f"encode_kills-{options.workers}-workers", figures)
-    return int(any(count for name, count in counts.items() if name.isupper()))
+    print(f"{counts['kills']} kills in {seconds:.0f} s, {args.workers} workers")
+    good = summary(counts)
+    if args.save:
+        figures = {"rows": args.rows, "shard_rows": args.shard_rows, "workers": args.workers, **counts}
+        save(f"encode_kills-{args.workers}-workers", figures)
+    return 0 if good else 1
 
 
 def sources(place: Path, rows: int) -> list[Path]:

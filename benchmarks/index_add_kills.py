@@ -12,7 +12,6 @@ uninterrupted run has it, before or after the change, none is there twice, and `
 run the content is that of an uninterrupted one. The exit status is 1 where anything differs.
 """
 
-import argparse
 import io
 import os
 import random
@@ -35,6 +34,7 @@ from likewise.search.collection import Collection
 from likewise.search.texts import adding
 
 from .collection_kills import summary, use_segments_of
+from .options import options
 
 MODEL = "likewise-static"
 WORDS = ["cat", "dog", "rain", "falls", "sleeps", "barks", "the", "a", "on", "mat", "and", "night"]
@@ -67,16 +67,12 @@ class Reporter(progress.StatusLine):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=0, help="of the moments")
-    parser.add_argument("--small", action="store_true", help="few files")
-    options = parser.parse_args()
-    share = 6 if options.small else 1
+    args = options(__doc__, kills=60, seed=0, small=False)
+    share = 6 if args.small else 1
     adding.FIRST_BLOCK, adding.LARGEST_BLOCK = BLOCKS
     use_segments_of(256)
     with tempfile.TemporaryDirectory() as place:
-        return 0 if tortured(Path(place), options.kills, random.Random(options.seed), share) else 1
+        return 0 if tortured(Path(place), args.kills, random.Random(args.seed), share) else 1
 
 
 def tortured(place: Path, kills: int, moments: random.Random, share: int) -> bool:

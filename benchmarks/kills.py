@@ -1,6 +1,6 @@
 """Is a run that was killed, again and again, at any moment, the run that never was? Its weights and log say so.
 
-    python benchmarks/kills.py [--kills 50] [--seed 0] [--steps 40]
+    python -m benchmarks.kills [--kills 50] [--seed 0] [--steps 40]
 
 A tiny model is trained whole once, then again in processes that SIGKILL ends at random moments, loading and the
 writing of checkpoints among them, each going on from what the one before left. Printed are the digests of the final
@@ -11,7 +11,6 @@ Each life is forked from this process, which has imported everything and trained
 survive a fork), so that a life costs milliseconds.
 """
 
-import argparse
 import hashlib
 import json
 import os
@@ -24,51 +23,36 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import tokenizers
 import torch
 
 from likewise import Embedder
-from likewise.encoders.architectures.bert import Bert
-from likewise.encoders.checkpoint import save_encoder
-from likewise.encoders.layers import initialize_weights
-from likewise.encoders.shapes import BertShape
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import OBJECTIVES
 from likewise.train.output.callbacks import TIMING_FIELDS, Log, read_log
 from likewise.train.settings import TrainSettings
 from likewise.train.trainer import Trainer
+from tests.tiny import model_folder
+
+from .options import options
 
 WORDS = ["cat", "dog", "rain", "falls", "sleeps", "barks", "the", "a", "on", "mat", "and", "night"]
-BERT = {
-    "model_type": "bert",
-    "vocab_size": 20,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 48,
-    "max_position_embeddings": 32,
-}
 
 
 def main() -> int:
     """Kills, compares, prints."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=0, help="of the moments")
-    options = parser.parse_args()
+    args = options(__doc__, kills=50, steps=40, seed=0)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
-        model_folder(root / "model")
+        model_folder(root / "model", plain=True)
         began = time.perf_counter()
-        finish(lambda: live(root, root / "whole", options.steps))
-        finish(lambda: live(root, root / "warm", options.steps))
+        finish(lambda: live(root, root / "whole", args.steps))
+        finish(lambda: live(root, root / "warm", args.steps))
         whole = (time.perf_counter() - began) / 2
         expected = digests(root / "whole")
         print(f"never killed: weights {expected[0]}, log {expected[1]}")
-        same = torture(root, options.kills, options.steps, whole, random.Random(options.seed), expected)
+        same = torture(root, args.kills, args.steps, whole, random.Random(args.seed), expected)
     return 0 if same else 1
 
 
@@ -155,23 +139,6 @@ def digests(folder: Path) -> tuple[str, str]:
         hashlib.sha256(data).hexdigest()[:16]
         for data in ((folder / "model/model.safetensors").read_bytes(), json.dumps(lines).encode())
     )
-
-
-def model_folder(folder: Path) -> None:
-    """A BERT of two blocks that knows a dozen words."""
-    folder.mkdir()
-    torch.manual_seed(0)
-    shape = BertShape(20, 32, 2, 2, 48, 32, 1e-12)
-    encoder = Bert(shape)
-    encoder.config = BERT
-    save_encoder(initialize_weights(encoder, 0.1), folder)
-    known = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS])}
-    built = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="[UNK]"))
-    built.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    built.post_processor = tokenizers.processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    built.save(str(folder / "tokenizer.json"))
 
 
 if __name__ == "__main__":

@@ -180,13 +180,13 @@ def shards() -> list[str]:
     body = (
         (
             f"{alone['kills']} SIGKILLs at random moments, one process",
-            "`python benchmarks/encode_kills.py`",
+            "`python -m benchmarks.encode_kills`",
             f"{alone['outputs completed']} outputs completed, all identical to the uninterrupted one; every shard "
             "complete after each kill",
         ),
         (
             f"{workers['kills']} kills of commands with two workers, or of a worker",
-            f"`python benchmarks/encode_kills.py --workers 2 --kills {workers['kills']}`",
+            f"`python -m benchmarks.encode_kills --workers 2 --kills {workers['kills']}`",
             "the same, and no worker outlives its command",
         ),
         (

@@ -136,12 +136,13 @@ def test_threads_are_divided_among_workers(static, tmp_path, monkeypatch):
 
 
 def test_a_small_run_of_the_kills_is_clean():
-    """benchmarks/encode_kills.py, its short form."""
-    command = [sys.executable, str(ROOT / "benchmarks/encode_kills.py"), "--kills", "6", "--rows", "200"]
+    """benchmarks.encode_kills, its short form."""
+    command = [sys.executable, "-m", "benchmarks.encode_kills", "--kills", "6", "--rows", "200"]
     reported = subprocess.run(
         [*command, "--longest", "0.2"],
         capture_output=True,
         text=True,
+        cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
     )
     assert reported.returncode == 0, reported.stdout + reported.stderr

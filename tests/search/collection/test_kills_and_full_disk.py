@@ -1,4 +1,4 @@
-"""What a collection has acknowledged survives kills and a full disk: a small run of benchmarks/collection_kills.py."""
+"""What a collection has acknowledged survives kills and a full disk: a small run of benchmarks.collection_kills."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-COMMAND = [sys.executable, str(ROOT / "benchmarks/collection_kills.py")]
+COMMAND = [sys.executable, "-m", "benchmarks.collection_kills"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
@@ -22,6 +22,7 @@ def test_nothing_is_lost_or_there_twice(options):
         [*COMMAND, *options, "--longest", "0.15"],
         capture_output=True,
         text=True,
+        cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")},
     )
     assert reported.returncode == 0, reported.stdout + reported.stderr
