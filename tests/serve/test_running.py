@@ -200,7 +200,7 @@ def test_no_request_is_lost_when_workers_are_ended_under_load(keeps):
 
 STUCK = """
 import ctypes, signal, sys, threading, time
-from likewise.serve.batching.model_thread import ModelThread
+from likewise.serve.batching import ModelThread
 from likewise.serve.run_server import bound_socket, run_on, address_of
 from likewise.serve import ServeSettings
 
