@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <string>
 
 #include "failure.h"
 
@@ -12,10 +11,6 @@ namespace likewise {
 namespace {
 
 constexpr int GROUP = 64;  // rows at most that go from attention to the end of a block together
-
-void scale_row(const float* x, const float* scales, int count, float* out) {
-    for (int i = 0; i < count; i++) out[i] = x[i] * scales[i];
-}
 
 void add_row(float* x, const float* more, int count) {
     for (int i = 0; i < count; i++) x[i] += more[i];
@@ -30,11 +25,55 @@ void rotate_head(float* x, const float* cosines, const float* sines, int half) {
     }
 }
 
+void largest_rows(const float* rows, long stride, int tokens, int width, float* out) {
+    std::copy_n(rows, width, out);
+    for (int token = 1; token < tokens; token++) {
+        const float* row = rows + token * stride;
+        for (int i = 0; i < width; i++) out[i] = std::max(out[i], row[i]);
+    }
+}
+
+// Each row `first + slope * its number` times, divided by `total`.
+void weighted_rows(const float* rows, long stride, int tokens, int width, float first, float slope, float total,
+                   float* out) {
+    std::fill_n(out, width, 0.0F);
+    for (int token = 0; token < tokens; token++) {
+        const float* row = rows + token * stride;
+        const float weight = first + slope * static_cast<float>(token);
+        for (int i = 0; i < width; i++) out[i] += weight * row[i];
+    }
+    for (int i = 0; i < width; i++) out[i] /= total;
+}
+
+float sum_of_places(int first, int count) { return static_cast<float>((2.0 * first + count - 1.0) * count / 2.0); }
+
+// One sentence's reductions, side by side in the order of lw_reduction.
+void reduce(const float* rows, long stride, int tokens, int skip, int width, int reductions, float* out) {
+    rows += skip * stride;
+    const int kept = tokens - skip;
+    const float count = static_cast<float>(kept);
+    for (int bit = LW_CLS; bit <= LW_LAST; bit *= 2) {
+        if ((reductions & bit) == 0) continue;
+        switch (bit) {
+            case LW_CLS: std::copy_n(rows, width, out); break;
+            case LW_MAX: largest_rows(rows, stride, kept, width, out); break;
+            case LW_MEAN: weighted_rows(rows, stride, kept, width, 1.0F, 0.0F, count, out); break;
+            case LW_MEAN_SQRT_LEN: weighted_rows(rows, stride, kept, width, 1.0F, 0.0F, std::sqrt(count), out); break;
+            case LW_WEIGHTED_MEAN:  // a token keeps the place that it has in the whole sentence
+                weighted_rows(rows, stride, kept, width, static_cast<float>(skip + 1), 1.0F,
+                              sum_of_places(skip + 1, kept), out);
+                break;
+            case LW_LAST: std::copy_n(rows + (kept - 1) * stride, width, out); break;
+            default: break;
+        }
+        out += width;
+    }
+}
+
 }  // namespace
 
-Chunk::Chunk(const Model& model, const lw_request& request, const Span& span, int64_t all_tokens, Workspace& work,
-             Stopwatch& watch)
-    : model_(model), request_(request), span_(span), all_tokens_(all_tokens), work_(work), watch_(watch) {
+Chunk::Chunk(const Model& model, const lw_request& request, const Span& span, Workspace& work, Stopwatch& watch)
+    : model_(model), request_(request), span_(span), work_(work), watch_(watch) {
     const size_t tokens = span.tokens;
     const int stride = model.stride;
     x_ = work.states.of(tokens * stride);
@@ -63,8 +102,8 @@ void Chunk::read_words(int token, float* row) {
     read_row(model_.words, id, row);
     std::fill(row + model_.word_width, row + model_.word_stride, 0.0F);
     if (!all_finite(row, model_.word_width)) {
-        throw Failure(BAD_WEIGHTS, "the vector of word " + std::to_string(id) +
-                                       " holds NaN or infinity; the file is damaged, or training diverged");
+        fail(LW_BAD_WEIGHTS, "the vector of word ", id,
+             " holds NaN or infinity; the file is damaged, or training diverged");
     }
     if (!model_.segments.empty()) {
         const int kind = request_.segments ? request_.segments[span_.token + token] : 0;
@@ -138,7 +177,7 @@ void Chunk::round(const Rows& rows, int row, const float* x, float largest) {
     uint8_t* to = rows.rounded + static_cast<size_t>(row) * inputs * model_.scheme.row_bytes;
     if (rows.factors) {
         float* scaled = work_.scaled.of(inputs);
-        scale_row(x, rows.factors, inputs, scaled);
+        for (int i = 0; i < inputs; i++) scaled[i] = x[i] * rows.factors[i];
         x = scaled;
         largest = model_.kernels.largest(scaled, inputs);
     }
@@ -262,7 +301,7 @@ float Chunk::activate(float* row) {
 void Chunk::write_layer(int layer) {
     if (request_.layers == nullptr || layer < request_.first_layer) return;
     const int64_t width = model_.width;
-    float* to = request_.layers + ((layer - request_.first_layer) * all_tokens_ + span_.token) * width;
+    float* to = request_.layers + ((layer - request_.first_layer) * request_.tokens + span_.token) * width;
     for (int row = 0; row < span_.tokens; row++) {
         std::memcpy(to + row * width, x_ + static_cast<size_t>(row) * model_.stride, width * sizeof(float));
     }

@@ -15,7 +15,7 @@ struct Span {
 
 class Chunk {
 public:
-    Chunk(const Model&, const lw_request&, const Span&, int64_t all_tokens, Workspace&, Stopwatch&);
+    Chunk(const Model&, const lw_request&, const Span&, Workspace&, Stopwatch&);
     // Through the layers; writes what the request asks for.
     void run();
 
@@ -52,14 +52,10 @@ private:
     const Model& model_;
     const lw_request& request_;
     const Span span_;
-    const int64_t all_tokens_;
     Workspace& work_;
     Stopwatch& watch_;
     float *x_, *joined_, *context_;
     Rows rows_, context_rows_;  // what queries, keys and values come from; attention's result
 };
-
-// One sentence's reductions, side by side in the order of lw_reduction.
-void reduce(const float* rows, long stride, int tokens, int skip, int width, int reductions, float* out);
 
 }  // namespace likewise

@@ -15,32 +15,26 @@
 namespace likewise {
 namespace {
 
-Kernels with_int8(Kernels base, const char* name, const Scheme& int8, const ScanKernel& scan_int8) {
+[[maybe_unused]] Kernels with_int8(Kernels base, const char* name, const Scheme& int8, const ScanKernel& scan_int8) {
     base.name = name;
     base.int8 = int8;
     base.scan.int8 = scan_int8;
     return base;
 }
 
-[[maybe_unused]] Kernels with_bf16(Kernels base, const char* name, const Scheme& bf16) {
-    base.name = name;
-    base.bf16 = bf16;
-    return base;
-}
-
 #if defined(__x86_64__)
-// A register of CPUID. Asked for here rather than by __builtin_cpu_supports, which knows fewer names in old compilers
-// and answers "no" to everything where a compiler's own library lacks its table (zig's).
-enum class Register { eax, ebx, ecx, edx };
-bool has(unsigned leaf, unsigned part, Register which, int bit) {
+// A bit of CPUID. Asked for here rather than by __builtin_cpu_supports, which knows fewer names in old compilers and
+// answers "no" to everything if a compiler's own library lacks its table (zig's).
+constexpr int EAX = 0, EBX = 1, ECX = 2;
+bool has(unsigned leaf, unsigned part, int which, int bit) {
     unsigned values[4] = {0, 0, 0, 0};
     if (__get_cpuid_count(leaf, part, &values[0], &values[1], &values[2], &values[3]) == 0) return false;
-    return ((values[static_cast<int>(which)] >> bit) & 1U) != 0;
+    return ((values[which] >> bit) & 1U) != 0;
 }
 
 // Which registers the operating system saves when it changes processes (XCR0); without it wide ones must not be used.
 bool saves(unsigned mask) {
-    if (!has(1, 0, Register::ecx, 27)) return false;  // OSXSAVE
+    if (!has(1, 0, ECX, 27)) return false;  // OSXSAVE
     unsigned low = 0, high = 0;
     asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (low & mask) == mask;
@@ -49,30 +43,30 @@ bool saves(unsigned mask) {
 // The best first.
 std::vector<Kernels> usable() {
     constexpr unsigned YMM = 0x06, ZMM = 0xE6;
-    const auto seven = [](Register which, int bit) { return has(7, 0, which, bit); };
-    const auto seven_one = [](int bit) { return has(7, 1, Register::eax, bit); };
-    const bool avx2 = saves(YMM) && seven(Register::ebx, 5) && has(1, 0, Register::ecx, 12) &&
-                      has(1, 0, Register::ecx, 29);  // and FMA, F16C
-    const bool avx512 = avx2 && saves(ZMM) && seven(Register::ebx, 16) && seven(Register::ebx, 30) &&
-                        seven(Register::ebx, 17) && seven(Register::ebx, 31);  // F, BW, DQ, VL
-    const bool vnni = avx512 && seven(Register::ecx, 11);
-    Kernels wide = avx512::table;
-    wide.scan.bits = seven(Register::ecx, 14) ? avx512popcnt::bits : avx2::table.scan.bits;
-    Kernels full = with_int8(wide, "vnni", vnni::int8, vnni::scan_int8);
-    full.attend_rounded = vnni::attend;
-    std::vector<Kernels> found;
+    const bool avx2 = saves(YMM) && has(7, 0, EBX, 5) && has(1, 0, ECX, 12) && has(1, 0, ECX, 29);  // and FMA, F16C
+    const bool avx512 = avx2 && saves(ZMM) && has(7, 0, EBX, 16) && has(7, 0, EBX, 30) && has(7, 0, EBX, 17) &&
+                        has(7, 0, EBX, 31);  // F, BW, DQ, VL
+    const bool vnni = avx512 && has(7, 0, ECX, 11);
+    Kernels wide = avx512_kernels;
+    wide.scan.bits = has(7, 0, ECX, 14) ? popcnt_scan : avx2_kernels.scan.bits;
+    Kernels full = with_int8(wide, "vnni", vnni_int8, vnni_scan);
+    full.attend_rounded = vnni_attend;
+    Kernels best = full;
+    best.name = "avx512bf16";
+    best.bf16 = avx512bf16_products;
 #if defined(LIKEWISE_EMULATE_BF16)
     const bool bf16 = true;
 #else
-    const bool bf16 = seven_one(5);
+    const bool bf16 = has(7, 1, EAX, 5);
 #endif
-    if (vnni && bf16) found.push_back(with_bf16(full, "avx512bf16", avx512bf16::bf16));
+    std::vector<Kernels> found;
+    if (vnni && bf16) found.push_back(best);
     if (vnni) found.push_back(full);
     if (avx512) found.push_back(wide);
-    if (avx2 && seven_one(4)) found.push_back(with_int8(avx2::table, "avxvnni", avxvnni::int8, avxvnni::scan_int8));
-    if (avx2) found.push_back(avx2::table);
-    if (vnni) found.push_back(with_int8(avx2::table, "vnni256", vnni::int8_half, vnni::scan_int8_half));
-    found.push_back(portable::table);
+    if (avx2 && has(7, 1, EAX, 4)) found.push_back(with_int8(avx2_kernels, "avxvnni", avxvnni_int8, avxvnni_scan));
+    if (avx2) found.push_back(avx2_kernels);
+    if (vnni) found.push_back(with_int8(avx2_kernels, "vnni256", vnni256_int8, vnni256_scan));
+    found.push_back(portable_kernels);
     return found;
 }
 #elif defined(__aarch64__)
@@ -89,13 +83,13 @@ bool has_dot_product() {
 
 std::vector<Kernels> usable() {
     std::vector<Kernels> found;
-    if (has_dot_product()) found.push_back(with_int8(neon::table, "dotprod", dotprod::int8, dotprod::scan_int8));
-    found.push_back(neon::table);
-    found.push_back(portable::table);
+    if (has_dot_product()) found.push_back(with_int8(neon_kernels, "dotprod", dotprod_int8, dotprod_scan));
+    found.push_back(neon_kernels);
+    found.push_back(portable_kernels);
     return found;
 }
 #else
-std::vector<Kernels> usable() { return {portable::table}; }
+std::vector<Kernels> usable() { return {portable_kernels}; }
 #endif
 
 const std::vector<Kernels>& all() {
@@ -120,8 +114,7 @@ const Kernels& kernels_named(const char* name) {
     for (const Kernels& kernels : all()) {
         if (std::strcmp(kernels.name, name) == 0) return kernels;
     }
-    throw Failure(BAD_DESCRIPTION, "there are no kernels named '" + std::string(name) +
-                                       "' for this processor; there are " + kernels_here());
+    fail(LW_BAD_DESCRIPTION, "there are no kernels named '", name, "' for this processor; there are ", kernels_here());
 }
 
 }  // namespace likewise

@@ -1,17 +1,24 @@
 // What is thrown inside and becomes an error code and a message at the C interface.
 #pragma once
 
+#include <sstream>
 #include <stdexcept>
-#include <string>
+
+#include "likewise_native.h"
 
 namespace likewise {
 
-enum Code { OK = 0, BAD_DESCRIPTION = 1, BAD_WEIGHTS = 2, BAD_INPUT = 3, NO_MEMORY = 4, INTERNAL = 5 };
-
-class Failure : public std::runtime_error {
-public:
-    Failure(Code code, const std::string& message) : std::runtime_error(message), code(code) {}
-    const Code code;
+struct Failure : std::runtime_error {
+    Failure(lw_code code, const std::string& message) : std::runtime_error(message), code(code) {}
+    const lw_code code;
 };
+
+// Throws a Failure whose message is these parts, one behind the other.
+template <class... Part>
+[[noreturn]] void fail(lw_code code, const Part&... parts) {
+    std::ostringstream message;
+    (message << ... << parts);
+    throw Failure(code, message.str());
+}
 
 }  // namespace likewise

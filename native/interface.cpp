@@ -7,7 +7,6 @@
 #include "failure.h"
 #include "likewise_native.h"
 #include "model.h"
-#include "run.h"
 #include "scan.h"
 
 struct lw_model {
@@ -27,19 +26,14 @@ int32_t guarded(char* message, size_t size, Function function) {
     try {
         write_message(message, size, "");
         function();
-        return OK;
+        return LW_OK;
     } catch (const Failure& failure) {
         write_message(message, size, failure.what());
         return failure.code;
-    } catch (const std::bad_alloc&) {
-        write_message(message, size, "there is not enough memory");
-        return NO_MEMORY;
-    } catch (const std::length_error&) {
-        write_message(message, size, "there is not enough memory");
-        return NO_MEMORY;
     } catch (const std::exception& error) {
-        write_message(message, size, error.what());
-        return INTERNAL;
+        const bool full = dynamic_cast<const std::bad_alloc*>(&error) || dynamic_cast<const std::length_error*>(&error);
+        write_message(message, size, full ? "there is not enough memory" : error.what());
+        return full ? LW_NO_MEMORY : LW_INTERNAL;
     }
 }
 
@@ -49,37 +43,33 @@ const Kernels& chosen(const char* instructions) {
 
 // a, b and out as lw_product has them, through packing and rounding as a model's products go.
 void product(const Kernels& kernels, int32_t precision, const float* a, const float* b, const float* bias,
-             const float* residual, int m, int n, int k, float* out) {
-    const Scheme& scheme = precision == LW_AS_BF16   ? kernels.bf16
-                           : precision == LW_AS_INT8 ? kernels.int8
-                                                     : kernels.fp32;
+             const float* residual, size_t m, size_t n, size_t k, float* out) {
+    const Scheme& scheme = scheme_of(kernels, precision);
     const bool int8 = precision == LW_AS_INT8;
-    std::vector<int8_t> bytes(static_cast<size_t>(n) * k);
+    const std::vector<int8_t> bytes(b, b + (int8 ? n * k : 0));
     const std::vector<float> ones(n, 1.0F);
-    for (size_t i = 0; int8 && i < bytes.size(); i++) bytes[i] = static_cast<int8_t>(b[i]);
     lw_linear linear{};
-    linear.weight = {int8 ? static_cast<const void*>(bytes.data()) : b, ones.data(), n, k, int8 ? LW_INT8 : LW_FP32};
-    if (bias) linear.bias = {bias, nullptr, 1, n, LW_FP32};
+    linear.weight = {int8 ? static_cast<const void*>(bytes.data()) : b, ones.data(), static_cast<int64_t>(n),
+                     static_cast<int64_t>(k), int8 ? LW_INT8 : LW_FP32};
+    if (bias) linear.bias = {bias, nullptr, 1, static_cast<int64_t>(n), LW_FP32};
     Arena arena;
-    const Weights weights({{&linear, 0, n}}, k, scheme, int8, "b", arena);
-    const int inputs = padded(k), outputs = padded(n);
-    std::vector<float> x(static_cast<size_t>(m) * inputs), y(static_cast<size_t>(m) * outputs), scales(m);
-    std::vector<uint8_t> rows(x.size() * scheme.row_bytes);
-    for (int i = 0; i < m; i++) {
-        float* row = x.data() + static_cast<size_t>(i) * inputs;
-        std::copy(a + static_cast<size_t>(i) * k, a + static_cast<size_t>(i + 1) * k, row);
-        uint8_t* to = rows.data() + static_cast<size_t>(i) * inputs * scheme.row_bytes;
-        if (scheme.prepare) scheme.prepare(row, inputs, 127.0F, to, scales.data() + i);
-        for (int j = 0; residual && j < n; j++)
-            y[static_cast<size_t>(i) * outputs + j] = residual[static_cast<size_t>(i) * n + j];
+    const int columns = static_cast<int>(n), rows = static_cast<int>(m);
+    const Weights weights({{&linear, 0, columns}}, static_cast<int>(k), scheme, int8, "b", arena);
+    const int inputs = padded(static_cast<int>(k)), outputs = padded(columns);
+    std::vector<float> x(m * inputs), y(m * outputs), scales(m);
+    std::vector<uint8_t> rounded(x.size() * scheme.row_bytes);
+    for (size_t i = 0; i < m; i++) {
+        float* row = x.data() + i * inputs;
+        std::copy_n(a + i * k, k, row);
+        if (scheme.prepare) {
+            scheme.prepare(row, inputs, 127.0F, rounded.data() + i * inputs * scheme.row_bytes, scales.data() + i);
+        }
+        if (residual) std::copy_n(residual + i * n, n, y.data() + i * outputs);
     }
-    const void* data = scheme.prepare ? static_cast<const void*>(rows.data()) : x.data();
+    const void* data = scheme.prepare ? static_cast<const void*>(rounded.data()) : x.data();
     scheme.multiply(
-        {data, inputs, scales.data(), m, &weights.packed(), residual ? y.data() : nullptr, y.data(), outputs});
-    for (int i = 0; i < m; i++) {
-        const float* row = y.data() + static_cast<size_t>(i) * outputs;
-        std::copy(row, row + n, out + static_cast<size_t>(i) * n);
-    }
+        {data, inputs, scales.data(), rows, &weights.packed(), residual ? y.data() : nullptr, y.data(), outputs});
+    for (size_t i = 0; i < m; i++) std::copy_n(y.data() + i * outputs, n, out + i * n);
 }
 
 }  // namespace
@@ -92,7 +82,7 @@ lw_model* lw_create(const lw_description* description, const char* instructions,
                     size_t size) {
     lw_model* made = nullptr;
     const int32_t found = guarded(message, size, [&] {
-        if (description == nullptr) throw Failure(BAD_DESCRIPTION, "there is no description");
+        if (description == nullptr) fail(LW_BAD_DESCRIPTION, "there is no description");
         made = new lw_model{{*description, chosen(instructions)}};
     });
     if (code) *code = found;
@@ -107,7 +97,7 @@ int64_t lw_model_bytes(const lw_model* model) { return static_cast<int64_t>(mode
 
 int32_t lw_run(const lw_model* model, const lw_request* request, char* message, size_t size) {
     return guarded(message, size, [&] {
-        if (model == nullptr || request == nullptr) throw Failure(BAD_INPUT, "there is no model, or no request");
+        if (model == nullptr || request == nullptr) fail(LW_BAD_INPUT, "there is no model, or no request");
         run(model->model, *request);
     });
 }
@@ -124,7 +114,7 @@ int32_t lw_product(const char* instructions, int32_t precision, const float* a, 
                    const float* residual, int32_t m, int32_t n, int32_t k, float* out, char* message, size_t size) {
     return guarded(message, size, [&] {
         if (m < 0 || n < 1 || k < 1 || precision < LW_AS_FP32 || precision > LW_AS_INT8) {
-            throw Failure(BAD_INPUT, "there is no such product");
+            fail(LW_BAD_INPUT, "there is no such product");
         }
         product(chosen(instructions), precision, a, b, bias, residual, m, n, k, out);
     });

@@ -1,43 +1,20 @@
-// The tables of kernels, one an instruction set; those of other processors are absent.
+// The kernels of instruction sets, those for other processors absent; a part of a set is used on top of another set.
 #pragma once
 
 #include "kernels.h"
 
 namespace likewise {
-namespace portable {
-extern const Kernels table;
-}
+extern const Kernels portable_kernels;
 #if defined(__x86_64__)
-namespace avx2 {
-extern const Kernels table;
-}
-namespace avxvnni {
-extern const Scheme int8;  // on top of avx2
-extern const ScanKernel scan_int8;
-}  // namespace avxvnni
-namespace avx512 {
-extern const Kernels table;
-}
-namespace vnni {
-extern const Scheme int8;  // on top of avx512
-extern const ScanKernel scan_int8;
-extern void (*const attend)(const Attention&);
-extern const Scheme int8_half;  // the same in vectors of avxvnni's width, to test its kernel where only AVX-512 is
-extern const ScanKernel scan_int8_half;
-}  // namespace vnni
-namespace avx512bf16 {
-extern const Scheme bf16;  // on top of vnni
-}
-namespace avx512popcnt {
-extern const ScanKernel bits;  // on top of avx512
-}
+extern const Kernels avx2_kernels, avx512_kernels;
+extern const Scheme avxvnni_int8, vnni_int8, avx512bf16_products;
+extern const ScanKernel avxvnni_scan, vnni_scan, popcnt_scan;
+extern void (*const vnni_attend)(const Attention&);
+extern const Scheme vnni256_int8;  // in vectors of avxvnni's width, to test its kernel where only AVX-512 is
+extern const ScanKernel vnni256_scan;
 #elif defined(__aarch64__)
-namespace neon {
-extern const Kernels table;
-}
-namespace dotprod {
-extern const Scheme int8;  // on top of neon
-extern const ScanKernel scan_int8;
-}  // namespace dotprod
+extern const Kernels neon_kernels;
+extern const Scheme dotprod_int8;
+extern const ScanKernel dotprod_scan;
 #endif
 }  // namespace likewise

@@ -7,10 +7,10 @@
 #include "simd/begin.h"
 
 namespace likewise {
-namespace avx512popcnt {
 namespace {
 #include "simd/avx512.h"
 #include "kernels/product.h"
+#include "kernels/schemes.h"
 
 struct Words {
     __m512i v;
@@ -37,8 +37,7 @@ inline unsigned within(Words x, Words farthest) { return _mm512_cmple_epi64_mask
 #include "kernels/scan_bits.h"
 }  // namespace
 
-const ScanKernel bits = bits_kernel;
-}  // namespace avx512popcnt
+const ScanKernel popcnt_scan = bits_kernel;
 }  // namespace likewise
 
 #include "simd/end.h"

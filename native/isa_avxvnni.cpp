@@ -7,20 +7,19 @@
 #include "simd/begin.h"
 
 namespace likewise {
-namespace avxvnni {
 namespace {
 #include "simd/avx2.h"
 #include "kernels/product.h"
-#include "kernels/schemes_avx2.h"
+#include "kernels/schemes.h"
 #include "kernels/rounding.h"
-inline __m256i dot(__m256i sum, __m256i x, __m256i w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
-#include "kernels/bytes_avx2.h"
 #include "kernels/scan.h"
+
+inline Bits dot(Bits sum, Bits x, Bits w) { return {_mm256_dpbusd_avx_epi32(sum.v, x.v, w.v)}; }
+using Int8 = Int8Dot<uint8_t, dot>;
 }  // namespace
 
-const Scheme int8 = {PANEL, 4, 1, 1, 128, multiply<Int8>, quantise<uint8_t>};
-const ScanKernel scan_int8 = scan_kernel<Int8>(widen<uint8_t>);
-}  // namespace avxvnni
+const Scheme avxvnni_int8 = {PANEL, 4, 1, 1, 128, multiply<Int8>, quantise<uint8_t>};
+const ScanKernel avxvnni_scan = scan_kernel<Int8>(widen<uint8_t>);
 }  // namespace likewise
 
 #include "simd/end.h"

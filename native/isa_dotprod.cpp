@@ -8,28 +8,21 @@
 #include "simd/begin.h"
 
 namespace likewise {
-namespace dotprod {
 namespace {
 #include "simd/neon.h"
 #include "kernels/product.h"
-#include "kernels/schemes_neon.h"
+#include "kernels/schemes.h"
 #include "kernels/rounding.h"
-
-struct Int8 : Whole {
-    using Row = int8_t;
-    static constexpr int GROUP = 4;
-    static Bits spread(const Row* p) { return {vdupq_n_s32(four_bytes(p))}; }
-    static Bits weights(const Weight* p) { return {vreinterpretq_s32_s8(vld1q_s8(p))}; }
-    static Sum step(Sum sum, Bits x, Bits w) {
-        return {vdotq_s32(sum.v, vreinterpretq_s8_s32(x.v), vreinterpretq_s8_s32(w.v))};
-    }
-};
 #include "kernels/scan.h"
+
+inline Bits dot(Bits sum, Bits x, Bits w) {
+    return {vdotq_s32(sum.v, vreinterpretq_s8_s32(x.v), vreinterpretq_s8_s32(w.v))};
+}
+using Int8 = Int8Dot<int8_t, dot>;
 }  // namespace
 
-const Scheme int8 = {PANEL, 4, 1, 1, 0, multiply<Int8>, quantise<int8_t>};
-const ScanKernel scan_int8 = scan_kernel<Int8>(widen<int8_t>);
-}  // namespace dotprod
+const Scheme dotprod_int8 = {PANEL, 4, 1, 1, 0, multiply<Int8>, quantise<int8_t>};
+const ScanKernel dotprod_scan = scan_kernel<Int8>(widen<int8_t>);
 }  // namespace likewise
 
 #include "simd/end.h"

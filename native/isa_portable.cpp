@@ -3,23 +3,16 @@
 #include <cmath>
 #include <cstring>
 
+#include "halves.h"
 #include "isa.h"
 
 namespace likewise {
-namespace portable {
 namespace {
 
 constexpr int PANEL = 16;
 
-float from_bf16(uint16_t half) {
-    const uint32_t bits = static_cast<uint32_t>(half) << 16;
-    float x;
-    std::memcpy(&x, &bits, 4);
-    return x;
-}
-
 float widened(float x) { return x; }
-float widened(uint16_t x) { return from_bf16(x); }
+float widened(uint16_t x) { return from_bfloat16(x); }
 int32_t widened(int8_t x) { return x; }
 
 float scaled(float sum, const Product&, int, int) { return sum; }
@@ -60,11 +53,7 @@ void quantise(const float* x, int count, float largest, void* out, float* scale)
 
 void to_bf16(const float* x, int count, float, void* out, float*) {
     auto to = static_cast<uint16_t*>(out);
-    for (int i = 0; i < count; i++) {
-        uint32_t bits;
-        std::memcpy(&bits, x + i, 4);
-        to[i] = static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
-    }
+    for (int i = 0; i < count; i++) to[i] = bfloat16_of(x[i]);
 }
 
 float largest(const float* x, int count) {
@@ -181,36 +170,21 @@ float squares(const float* x, int count) {
     return sum;
 }
 
-float from_half(uint16_t half) {
-    const uint32_t exponent = (half >> 10) & 31U, fraction = half & 1023U;
-    float size = std::ldexp(static_cast<float>(fraction + (exponent ? 1024U : 0U)),
-                            static_cast<int>(exponent ? exponent : 1U) - 25);
-    if (exponent == 31) size = fraction ? NAN : INFINITY;
-    return half & 0x8000U ? -size : size;
-}
-
 void from_fp16(const void* stored, int count, float* out) {
-    for (int i = 0; i < count; i++) out[i] = from_half(static_cast<const uint16_t*>(stored)[i]);
+    for (int i = 0; i < count; i++) out[i] = from_float16(static_cast<const uint16_t*>(stored)[i]);
 }
 
 }  // namespace
 
-const Kernels table = {
+const Kernels portable_kernels = {
     "portable",
     {PANEL, 1, 4, 4, 0, multiply<float>, nullptr},
     {PANEL, 1, 2, 2, 0, multiply<uint16_t>, to_bf16},
     {PANEL, 1, 1, 1, 0, multiply<int8_t>, quantise},
-    layer_norm,
-    activate,
-    gate,
-    largest,
-    attend,
-    attend,
+    layer_norm, activate, gate, largest, attend, attend,
     {{1, 1, 1, 1, 4, 4, 0, scan<float>, nullptr},
      {1, 1, 1, 1, 1, 1, 0, scan<int8_t>, copy_bytes},
      {1, 1, 1, 1, 8, 8, 0, scan_bits, nullptr},
-     squares,
-     from_fp16},
+     squares, from_fp16},
 };
-}  // namespace portable
 }  // namespace likewise

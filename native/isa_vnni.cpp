@@ -7,21 +7,14 @@
 #include "simd/begin.h"
 
 namespace likewise {
-namespace vnni {
 namespace {
 #include "simd/avx512.h"
 #include "kernels/product.h"
+#include "kernels/schemes.h"
 #include "kernels/rounding.h"
-#include "kernels/schemes_avx512.h"
 
-// Activations are unsigned here: 128 above their value. What that adds to a sum is a constant of the column.
-struct Int8 : Whole {
-    using Row = uint8_t;
-    static constexpr int GROUP = 4;
-    static Bits spread(const Row* p) { return {spread_four_bytes(p)}; }
-    static Bits weights(const Weight* p) { return {_mm512_loadu_si512(p)}; }
-    static Sum step(Sum sum, Bits x, Bits w) { return {_mm512_dpbusd_epi32(sum.v, x.v, w.v)}; }
-};
+inline Bits dot(Bits sum, Bits x, Bits w) { return {_mm512_dpbusd_epi32(sum.v, x.v, w.v)}; }
+using Int8 = Int8Dot<uint8_t, dot>;
 
 // The same for scans. GCC 12 keeps copies of the sums in memory, one store a step, where what is behind the loop reads
 // the intrinsic's result as another type; so it is told the instruction.
@@ -36,29 +29,32 @@ struct ScanInt8 : Int8 {
 
 // Two numbers of 16 bits by the two at p, which every lane is multiplied by.
 inline Bits dot_pairs(Bits sum, Bits x, const void* p) {
-    return {_mm512_dpwssd_epi32(sum.v, x.v, spread_four_bytes(p))};
+    return {_mm512_dpwssd_epi32(sum.v, x.v, spread_bits(p).v)};
+}
+// a and b rounded to 16 bits: a's in the low half of each lane, b's in the high one.
+inline void store_pairs(int32_t* p, Floats a, Floats b) {
+    const __m512i high = _mm512_slli_epi32(_mm512_cvtps_epi32(b.v), 16);
+    _mm512_storeu_si512(p, _mm512_mask_blend_epi16(0xAAAAAAAAU, _mm512_cvtps_epi32(a.v), high));
 }
 
 #include "kernels/scan.h"
 #include "kernels/scan_few.h"
-#include "kernels/exponential.h"
-#include "kernels/placing.h"
+#include "kernels/softmax.h"
 #include "kernels/attention_pairs.h"
 
 void attend_whole(const Attention& a) {
-    if (a.tokens <= SHORT || a.width % WIDTH != 0) return avx512::table.attend(a);
+    if (a.tokens <= SHORT || a.width % WIDTH != 0) return avx512_kernels.attend(a);
     attend_pairs(a);
 }
 }  // namespace
 
-extern void (*const attend)(const Attention&) = attend_whole;
-const Scheme int8 = {PANEL, 4, 1, 1, 128, multiply<Int8>, quantise<uint8_t>};
-const ScanKernel scan_int8 = [] {
+extern void (*const vnni_attend)(const Attention&) = attend_whole;
+const Scheme vnni_int8 = {PANEL, 4, 1, 1, 128, multiply<Int8>, quantise<uint8_t>};
+const ScanKernel vnni_scan = [] {
     ScanKernel kernel = scan_kernel<ScanInt8>(widen<uint8_t>);
     kernel.scan = scan_bytes;
     return kernel;
 }();
-}  // namespace vnni
 }  // namespace likewise
 
 #include "simd/end.h"

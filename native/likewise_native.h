@@ -79,9 +79,8 @@ typedef struct {
     int64_t tokens, sentences;
     int32_t threads;
     int32_t chunk_tokens; /* sentences that go through the layers together; 0: what is usually best */
-    int32_t first_layer,
-        last_layer;     /* written to layers: 0 is the embeddings, depth the last; none beyond is computed */
-    int32_t reductions; /* of last_layer, a sum of lw_reduction */
+    int32_t first_layer, last_layer; /* written to layers: 0 is the embeddings, depth the last; no other is computed */
+    int32_t reductions;              /* of last_layer, a sum of lw_reduction */
     float* layers;      /* [last - first + 1][tokens][width], or null */
     float* pooled;      /* [sentences][reductions * width], or null */
     double* seconds;    /* LW_KINDS numbers to which time is added, or null */
@@ -103,11 +102,8 @@ LW_PUBLIC const char* lw_model_instructions(const lw_model*);
 LW_PUBLIC int64_t lw_model_bytes(const lw_model*); /* of packed weights */
 LW_PUBLIC int32_t lw_run(const lw_model*, const lw_request*, char* message, size_t size);
 
-/* Queries against every row of a corpus. A score is the same bits whatever else is in the call, on one thread or many.
- */
-enum lw_vectors {
-    LW_BITS = 4
-}; /* beside lw_type: the first number in the lowest bit of the first byte, 0 behind the last */
+/* Queries against every row of a corpus. A score has the same bits whatever else is in the call, on any threads. */
+enum lw_vectors { LW_BITS = 4 }; /* beside lw_type: the first in the lowest bit of the first byte, 0 behind the last */
 
 typedef struct {
     const void* corpus;
@@ -125,8 +121,7 @@ typedef struct {
 
 /* The scores of bits are how many are equal, minus how many differ. */
 typedef struct {
-    const int64_t* listed; /* [queries][listed_count] rows, ascending, the only ones that a query is compared with; or
-                              null */
+    const int64_t* listed; /* [queries][listed_count] rows, ascending: a query is compared with these alone; or null */
     int64_t listed_count;
     int64_t k;
     int64_t* counts; /* of each query: how many rows there are, k if there are so many */

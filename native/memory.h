@@ -1,11 +1,17 @@
 // Memory of packed weights: side by side in large pages, where the system gives them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <vector>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 namespace likewise {
 
@@ -13,9 +19,27 @@ namespace likewise {
 class Arena {
 public:
     // Zeroed memory at a multiple of 64, which lives as long as this does.
-    uint8_t* of(size_t bytes);
+    uint8_t* of(size_t bytes) {
+        bytes = (bytes + LINE - 1) / LINE * LINE;
+        if (bytes > left_) {
+            const size_t page = static_cast<size_t>(PAGE), size = std::max(BLOCK, (bytes + page - 1) / page * page);
+            blocks_.emplace_back(static_cast<uint8_t*>(::operator new(size, PAGE)));
+            next_ = blocks_.back().get();
+            left_ = size;
+#if defined(__linux__)
+            madvise(next_, size, MADV_HUGEPAGE);  // refused, it is memory all the same
+#endif
+        }
+        uint8_t* found = next_;
+        next_ += bytes;
+        left_ -= bytes;
+        std::memset(found, 0, bytes);
+        return found;
+    }
 
 private:
+    static constexpr size_t BLOCK = 8U << 20U;  // the least that is asked of the system: a few large pages
+    static constexpr size_t LINE = 64;
     static constexpr std::align_val_t PAGE{2U << 20U};
     struct Free {
         void operator()(uint8_t* block) const { ::operator delete(block, PAGE); }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <string>
 #include <utility>
 
 #include "failure.h"
@@ -17,10 +16,8 @@ constexpr int LARGEST_SIZE = 65536;  // of a layer: whole numbers' sums fit into
 constexpr int LARGEST_TABLE = 1 << 24;
 
 void check_between(const char* name, int64_t value, int64_t least, int64_t most) {
-    if (value < least || value > most) {
-        throw Failure(BAD_DESCRIPTION, std::string(name) + " is " + std::to_string(value) + "; wanted " +
-                                           std::to_string(least) + " to " + std::to_string(most));
-    }
+    if (value >= least && value <= most) return;
+    fail(LW_BAD_DESCRIPTION, name, " is ", value, "; wanted ", least, " to ", most);
 }
 
 const lw_description& checked(const lw_description& d) {
@@ -37,10 +34,10 @@ const lw_description& checked(const lw_description& d) {
     check_between("activation", d.activation, LW_GELU, LW_MISH);
     check_between("number of blocks", d.block_count, d.depth ? 1 : 0, 1024);
     check_between("width beside heads", d.width % d.heads, 0, 0);
-    if (!(d.eps >= 0.0F) || !std::isfinite(d.eps)) throw Failure(BAD_DESCRIPTION, "eps is no number of 0 or more");
-    if (d.depth && d.blocks == nullptr) throw Failure(BAD_DESCRIPTION, "there are no blocks");
+    if (!(d.eps >= 0.0F) || !std::isfinite(d.eps)) fail(LW_BAD_DESCRIPTION, "eps is no number of 0 or more");
+    if (d.depth && d.blocks == nullptr) fail(LW_BAD_DESCRIPTION, "there are no blocks");
     if (d.words.data == nullptr || (d.words.type == LW_INT8 && d.words.scales == nullptr)) {
-        throw Failure(BAD_DESCRIPTION, "there is no table of words");
+        fail(LW_BAD_DESCRIPTION, "there is no table of words");
     }
     check_between("type of words", d.words.type, LW_FP32, LW_INT8);
     check_between("rows of words", d.words.rows, d.vocabulary, LARGEST_TABLE);
@@ -61,11 +58,6 @@ Norm read_norm(const lw_linear& norm, int width, const char* what) {
     return {read_all(norm.weight, 1, width, padded(width), what), read_all(norm.bias, 1, width, padded(width), what)};
 }
 
-const Scheme& scheme_of(const Kernels& kernels, int precision) {
-    if (precision == LW_AS_BF16) return kernels.bf16;
-    return precision == LW_AS_INT8 ? kernels.int8 : kernels.fp32;
-}
-
 // Half of the buckets for each direction; near distances have one each, far ones share by logarithm (as T5's).
 int bucket(int offset, int buckets) {
     const int half = buckets / 2, near = half / 2, distance = std::abs(offset);
@@ -77,6 +69,11 @@ int bucket(int offset, int buckets) {
 }
 
 }  // namespace
+
+const Scheme& scheme_of(const Kernels& kernels, int precision) {
+    if (precision == LW_AS_BF16) return kernels.bf16;
+    return precision == LW_AS_INT8 ? kernels.int8 : kernels.fp32;
+}
 
 Model::Model(const lw_description& d, const Kernels& kernels)
     : kernels(kernels),
@@ -165,7 +162,7 @@ Block Model::read_block(const lw_block& b) {
     made.reach = b.reach < 0 ? -1 : b.reach;
     if (made.theta != 0.0F) {
         if (!(made.theta > 0.0F) || !std::isfinite(made.theta))
-            throw Failure(BAD_DESCRIPTION, "a rotary base is not above 0");
+            fail(LW_BAD_DESCRIPTION, "a rotary base is not above 0");
         check_between("a rotary head's width beside 2", head_width() % 2, 0, 0);
         made.rotation = std::find(thetas.begin(), thetas.end(), made.theta) - thetas.begin();
         if (made.rotation == thetas.size()) thetas.push_back(made.theta);

@@ -68,4 +68,9 @@ private:
     mutable std::atomic<Pool*> pool_{nullptr};
 };
 
+// How products are computed in an lw_precision.
+const Scheme& scheme_of(const Kernels&, int precision);
+// Throws Failure if the request is wrong; the results are then undefined.
+void run(const Model&, const lw_request&);
+
 }  // namespace likewise

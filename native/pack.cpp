@@ -1,4 +1,4 @@
-// Stored weights to packed ones: any stored type to floats, halves or bytes, in the order in which products read them.
+// Any stored type to floats, halves or bytes, in the order in which products read them.
 #include "pack.h"
 
 #include <algorithm>
@@ -6,29 +6,10 @@
 #include <cstring>
 
 #include "failure.h"
+#include "halves.h"
 
 namespace likewise {
 namespace {
-
-float from_bits(uint32_t bits) {
-    float x;
-    std::memcpy(&x, &bits, 4);
-    return x;
-}
-
-float from_fp16(uint16_t half) {
-    const uint32_t sign = static_cast<uint32_t>(half & 0x8000U) << 16, exponent = (half >> 10) & 31U;
-    const uint32_t fraction = half & 1023U;
-    if (exponent == 31) return from_bits(sign | 0x7F800000U | fraction << 13);
-    if (exponent == 0) return std::copysign(std::ldexp(static_cast<float>(fraction), -24), from_bits(sign));
-    return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
-uint16_t to_bf16(float x) {
-    uint32_t bits;
-    std::memcpy(&bits, &x, 4);
-    return static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
-}
 
 template <class T>
 T read(const lw_tensor& tensor, int64_t at) {
@@ -38,42 +19,34 @@ T read(const lw_tensor& tensor, int64_t at) {
 }
 
 void check_finite(const float* row, int count, const char* what) {
-    if (!all_finite(row, count)) {
-        throw Failure(BAD_WEIGHTS, std::string("the weights of ") + what +
-                                       " hold NaN or infinity; the file is damaged, or training diverged");
-    }
+    if (all_finite(row, count)) return;
+    fail(LW_BAD_WEIGHTS, "the weights of ", what, " hold NaN or infinity; the file is damaged, or training diverged");
 }
 
 }  // namespace
 
 bool all_finite(const float* row, int count) {
     uint32_t bad = 0;
-    for (int i = 0; i < count; i++) {
-        uint32_t bits;
-        std::memcpy(&bits, row + i, 4);
-        bad |= static_cast<uint32_t>((bits & 0x7F800000U) == 0x7F800000U);
-    }
+    for (int i = 0; i < count; i++) bad |= static_cast<uint32_t>((bits_of(row[i]) & 0x7F800000U) == 0x7F800000U);
     return bad == 0;
 }
 
 void read_row(const lw_tensor& tensor, int64_t row, float* out) {
-    const int64_t at = row * tensor.columns;
+    const int64_t at = row * tensor.columns, count = tensor.columns;
     switch (tensor.type) {
-        case LW_FP32: std::memcpy(out, static_cast<const float*>(tensor.data) + at, tensor.columns * 4); return;
+        case LW_FP32: std::memcpy(out, static_cast<const float*>(tensor.data) + at, count * 4); return;
         case LW_FP16:
-            for (int64_t i = 0; i < tensor.columns; i++) out[i] = from_fp16(read<uint16_t>(tensor, at + i));
+            for (int64_t i = 0; i < count; i++) out[i] = from_float16(read<uint16_t>(tensor, at + i));
             return;
         case LW_BF16:
-            for (int64_t i = 0; i < tensor.columns; i++) {
-                out[i] = from_bits(static_cast<uint32_t>(read<uint16_t>(tensor, at + i)) << 16);
-            }
+            for (int64_t i = 0; i < count; i++) out[i] = from_bfloat16(read<uint16_t>(tensor, at + i));
             return;
         case LW_INT8:
-            for (int64_t i = 0; i < tensor.columns; i++) {
+            for (int64_t i = 0; i < count; i++) {
                 out[i] = static_cast<float>(read<int8_t>(tensor, at + i)) * tensor.scales[row];
             }
             return;
-        default: throw Failure(BAD_DESCRIPTION, "weights are stored as type " + std::to_string(tensor.type));
+        default: fail(LW_BAD_DESCRIPTION, "weights are stored as type ", tensor.type);
     }
 }
 
@@ -81,9 +54,7 @@ std::vector<float> read_all(const lw_tensor& tensor, int rows, int columns, int 
     std::vector<float> found(static_cast<size_t>(rows) * stride, 0.0F);
     if (tensor.data == nullptr) return found;
     if (tensor.rows != rows || tensor.columns != columns || (tensor.type == LW_INT8 && tensor.scales == nullptr)) {
-        throw Failure(BAD_DESCRIPTION, std::string(what) + " is " + std::to_string(tensor.rows) + " by " +
-                                           std::to_string(tensor.columns) + "; wanted " + std::to_string(rows) +
-                                           " by " + std::to_string(columns));
+        fail(LW_BAD_DESCRIPTION, what, " is ", tensor.rows, " by ", tensor.columns, "; wanted ", rows, " by ", columns);
     }
     for (int row = 0; row < rows; row++) {
         float* to = found.data() + static_cast<size_t>(row) * stride;
@@ -97,9 +68,8 @@ void Weights::check_size(const Part& part, int inputs, const char* what) const {
     const lw_tensor& weight = part.linear->weight;
     const bool scaled = weight.type != LW_INT8 || weight.scales != nullptr;
     if (weight.data == nullptr || !scaled || weight.columns != inputs || weight.rows < part.first + part.rows) {
-        throw Failure(BAD_DESCRIPTION, std::string(what) + " is " + std::to_string(weight.rows) + " by " +
-                                           std::to_string(weight.columns) + "; wanted " +
-                                           std::to_string(part.first + part.rows) + " by " + std::to_string(inputs));
+        fail(LW_BAD_DESCRIPTION, what, " is ", weight.rows, " by ", weight.columns, "; wanted ", part.first + part.rows,
+             " by ", inputs);
     }
 }
 
@@ -153,10 +123,8 @@ void Weights::read_input_scales(const std::vector<Part>& parts, int inputs, bool
         const bool same = (other == nullptr) == (scales == nullptr) &&
                           (scales == nullptr || std::memcmp(scales, other, inputs * sizeof(float)) == 0);
         const bool bytes = other == nullptr || (int8 && part.linear->weight.type == LW_INT8);
-        if (!same || !bytes) {
-            throw Failure(BAD_DESCRIPTION, std::string(what) + (same ? " have scales of inputs, which int8 alone has"
-                                                                     : " have different scales of inputs"));
-        }
+        if (!same) fail(LW_BAD_DESCRIPTION, what, " have different scales of inputs");
+        if (!bytes) fail(LW_BAD_DESCRIPTION, what, " have scales of inputs, which int8 alone has");
     }
     if (scales == nullptr) return;
     check_finite(scales, inputs, what);
@@ -169,10 +137,7 @@ void Weights::place_row(const Scheme& scheme, int output, const float* row, int 
     if (scheme.weight_bytes == 4) return place_groups(scheme, output, reinterpret_cast<const uint8_t*>(row), inputs);
     packed.resize(static_cast<size_t>(inputs) * scheme.weight_bytes);
     if (scheme.weight_bytes == 2) {
-        for (int i = 0; i < inputs; i++) {
-            const uint16_t half = to_bf16(row[i]);
-            std::memcpy(packed.data() + 2 * static_cast<size_t>(i), &half, 2);
-        }
+        for (int i = 0; i < inputs; i++) reinterpret_cast<uint16_t*>(packed.data())[i] = bfloat16_of(row[i]);
         return place_groups(scheme, output, packed.data(), inputs);
     }
     float most = 0.0F;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <functional>
 #include <list>
 #include <mutex>
@@ -43,6 +45,25 @@ private:
     std::vector<std::thread> threads_;
     size_t demand_ = 0;  // helpers of all calls
     bool ends_ = false;
+};
+
+// What the threads of a call share: the next piece of work, and the first failure.
+struct SharedWork {
+    std::atomic<int64_t> next{0};
+    std::mutex guard{};
+    std::exception_ptr failure{};
+    // Keeps what was thrown for the caller, and ends the work of `end` pieces.
+    void fail(int64_t end) {
+        next = end;
+        const std::lock_guard<std::mutex> lock(guard);
+        if (!failure) failure = std::current_exception();
+    }
+    // Runs the work in this thread and as many others of the pool as make `threads`; throws what was kept.
+    template <class Owner>
+    void run(Owner pool, int64_t threads, const std::function<void()>& work) {
+        threads > 1 ? pool().run(threads - 1, work) : work();
+        if (failure) std::rethrow_exception(failure);
+    }
 };
 
 // The pool that an owner keeps, made at the first call, and again in a process that was forked.

@@ -4,15 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <exception>
-#include <functional>
-#include <mutex>
-#include <string>
 #include <vector>
 
 #include "failure.h"
 #include "pool.h"
-#include "scan_queries.h"
 #include "selection.h"
 
 namespace likewise {
@@ -25,18 +20,15 @@ constexpr int64_t CHUNKS_PER_THREAD = 8;
 
 void check(const lw_scan& s) {
     if (s.type != LW_FP32 && s.type != LW_FP16 && s.type != LW_INT8 && s.type != LW_BITS) {
-        throw Failure(BAD_INPUT, "vectors of type " + std::to_string(s.type) + " are not scanned");
+        fail(LW_BAD_INPUT, "vectors of type ", s.type, " are not scanned");
     }
     if (s.rows < 0 || s.queries < 0 || s.queries > MOST_QUERIES || s.width < 1 || s.width > MOST_WIDTH) {
-        throw Failure(BAD_INPUT, "there is no such scan: " + std::to_string(s.rows) + " rows, " +
-                                     std::to_string(s.queries) + " queries, width " + std::to_string(s.width));
+        fail(LW_BAD_INPUT, "there is no such scan: ", s.rows, " rows, ", s.queries, " queries, width ", s.width);
     }
     if ((s.rows > 0 && s.corpus == nullptr) || (s.queries > 0 && s.query_vectors == nullptr)) {
-        throw Failure(BAD_INPUT, "there are no vectors");
+        fail(LW_BAD_INPUT, "there are no vectors");
     }
-    if (s.threads < 1 || s.threads > MOST_THREADS) {
-        throw Failure(BAD_INPUT, "threads are " + std::to_string(s.threads) + "; wanted 1 to 1024");
-    }
+    if (s.threads < 1 || s.threads > MOST_THREADS) fail(LW_BAD_INPUT, "threads are ", s.threads, "; wanted 1 to 1024");
 }
 
 // What the threads of a scan share.
@@ -45,25 +37,8 @@ struct ScanShared {
     const ScanKernel& kernel;
     const lw_scan& scan;
     const PackedQueries queries;
-    std::atomic<int64_t> next{0};
-    std::mutex guard{};
-    std::exception_ptr failure{};
-
-    // Keeps what was thrown for the caller, and ends the work.
-    void fail() {
-        next = std::max(scan.rows, scan.queries);
-        const std::lock_guard<std::mutex> lock(guard);
-        if (!failure) failure = std::current_exception();
-    }
+    SharedWork work{};
 };
-
-void on_threads(int64_t threads, const std::function<void()>& work) {
-    if (threads > 1) {
-        process_pool().run(threads - 1, work);
-    } else {
-        work();
-    }
-}
 
 // One thread's part: rows gathered, compared, and what passes given to the selection.
 template <class Selection>
@@ -117,7 +92,7 @@ private:
         float score = scan_.type == LW_BITS ? static_cast<float>(scan_.width) + 2.0F * hit.score : hit.score;
         if (scan_.cosine && score > scan_.near) score = rows_.near_one(hit.row, hit.query);
         if (scan_.cosine) score = std::max(score, -1.0F);
-        if (std::isnan(score)) throw Failure(BAD_INPUT, "a score is not a number");
+        if (std::isnan(score)) fail(LW_BAD_INPUT, "a score is not a number");
         if (selection_.take(hit.query, rows_.numbers[hit.row], score)) lift(hit.query);
     }
 
@@ -142,12 +117,12 @@ template <class Selection>
 void take_rows(ScanShared& shared, Selection& selection, int64_t chunk) noexcept {
     try {
         ScanWork<Selection> work(shared, selection);
-        for (int64_t first = shared.next.fetch_add(chunk); first < shared.scan.rows;
-             first = shared.next.fetch_add(chunk)) {
+        for (int64_t first = shared.work.next.fetch_add(chunk); first < shared.scan.rows;
+             first = shared.work.next.fetch_add(chunk)) {
             work.run(first, std::min(shared.scan.rows, first + chunk));
         }
     } catch (...) {
-        shared.fail();
+        shared.work.fail(std::max(shared.scan.rows, shared.scan.queries));
     }
 }
 
@@ -165,8 +140,7 @@ Selection selected(const Kernels& kernels, const lw_scan& s, const Selection& em
         const size_t number = arrived++;
         if (number < selections.size()) take_rows(shared, selections[number], chunk);
     };
-    on_threads(threads, work);
-    if (shared.failure) std::rethrow_exception(shared.failure);
+    shared.work.run(process_pool, threads, work);
     for (size_t i = 1; i < selections.size(); i++) selections[0].join(selections[i]);
     return std::move(selections[0]);
 }
@@ -175,7 +149,7 @@ Selection selected(const Kernels& kernels, const lw_scan& s, const Selection& em
 void take_queries(ScanShared& shared, const lw_best& out) noexcept {
     const int64_t bytes = query_bytes(shared.scan);
     try {
-        for (int64_t query = shared.next++; query < shared.scan.queries; query = shared.next++) {
+        for (int64_t query = shared.work.next++; query < shared.scan.queries; query = shared.work.next++) {
             lw_scan one = shared.scan;
             one.query_vectors = static_cast<const uint8_t*>(one.query_vectors) + query * bytes;
             if (one.query_scales) one.query_scales += query;
@@ -186,7 +160,7 @@ void take_queries(ScanShared& shared, const lw_best& out) noexcept {
             best.write({nullptr, 0, out.k, out.counts + query, out.rows + query * out.k, out.scores + query * out.k});
         }
     } catch (...) {
-        shared.fail();
+        shared.work.fail(std::max(shared.scan.rows, shared.scan.queries));
     }
 }
 
@@ -194,8 +168,7 @@ void check_listed(const lw_scan& s, const lw_best& out) {
     for (int64_t i = 0; i < s.queries * out.listed_count; i++) {
         if (out.listed[i] < 0 || out.listed[i] >= s.rows ||
             (i % out.listed_count && out.listed[i] < out.listed[i - 1])) {
-            throw Failure(BAD_INPUT, "row " + std::to_string(out.listed[i]) +
-                                         " is listed; wanted ascending ones below " + std::to_string(s.rows));
+            fail(LW_BAD_INPUT, "row ", out.listed[i], " is listed; wanted ascending ones below ", s.rows);
         }
     }
 }
@@ -204,15 +177,14 @@ void check_listed(const lw_scan& s, const lw_best& out) {
 
 void scan_best(const Kernels& kernels, const lw_scan& s, const lw_best& out) {
     check(s);
-    if (out.k < 1) throw Failure(BAD_INPUT, "k is " + std::to_string(out.k) + "; wanted 1 or more");
+    if (out.k < 1) fail(LW_BAD_INPUT, "k is ", out.k, "; wanted 1 or more");
     if (out.listed == nullptr) return selected(kernels, s, Best(s.queries, out.k)).write(out);
     check_listed(s, out);
     lw_scan none = s;
     none.queries = 0;
     const ScanKernel& kernel = kernel_of(kernels, s);
     ScanShared shared{kernels, kernel, s, PackedQueries(kernel, none)};
-    on_threads(std::min<int64_t>(s.threads, s.queries), [&] { take_queries(shared, out); });
-    if (shared.failure) std::rethrow_exception(shared.failure);
+    shared.work.run(process_pool, std::min<int64_t>(s.threads, s.queries), [&] { take_queries(shared, out); });
 }
 
 int64_t scan_above(const Kernels& kernels, const lw_scan& s, const lw_above& out) {

@@ -1,11 +1,10 @@
 // Queries packed into panels, and rows gathered into blocks.
-#include "scan_queries.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "failure.h"
+#include "scan.h"
 
 namespace likewise {
 namespace {
@@ -97,10 +96,8 @@ void ScanRows::add_floats(int64_t row, const float* x) {
 void ScanRows::add_far(int64_t row, const float* x) {
     double squares = 0.0;
     for (int i = 0; i < scan_.width; i++) squares += static_cast<double>(x[i]) * x[i];
-    if (!std::isfinite(squares)) throw Failure(BAD_INPUT, "row " + std::to_string(row) + " is not finite");
-    if (!scan_.cosine && squares > LARGEST) {
-        throw Failure(BAD_INPUT, "row " + std::to_string(row) + " is so long that its scores may overflow");
-    }
+    if (!std::isfinite(squares)) fail(LW_BAD_INPUT, "row ", row, " is not finite");
+    if (!scan_.cosine && squares > LARGEST) fail(LW_BAD_INPUT, "row ", row, " is so long that its scores may overflow");
     if (scan_.cosine && squares > 0.0) {
         const double length = std::sqrt(squares);
         float* scaled = reinterpret_cast<float*>(place());

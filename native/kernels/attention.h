@@ -2,7 +2,7 @@
 // Each lane is a query: maximum, exponentials and sums of the softmax are then plain vector operations, key by key.
 #pragma once
 
-#include "placing.h"
+#include "softmax.h"
 
 // One head of one sentence while it is computed.
 struct Head {
@@ -16,32 +16,25 @@ struct Head {
     float* turned;  // [width][WIDTH]: the queries, one a lane
     float* scores;  // [keys][WIDTH]
     float* result;  // [WIDTH][padded]
-};
 
-// Scores of `COUNT` keys against the queries; stored, and the larger of them and `most` returned.
-template <int COUNT>
-Floats score(const Head& h, int query, int key, Floats most) {
-    Floats sums[COUNT];
-    each<COUNT>([&](auto j) { sums[j] = splat(0.0F); });
-    const float* keys = h.keys + key * h.key_stride;
-    for (int d = 0; d < h.width; d++) {
-        const Floats q = load(h.turned + d * WIDTH);
-        each<COUNT>([&](auto j) { sums[j] = fma(q, splat(keys[j * h.key_stride + d]), sums[j]); });
+    // Scores of `COUNT` keys against the queries; stored, and the larger of them and `most` returned.
+    template <int COUNT>
+    Floats score(int query, int key, Floats most) const {
+        Floats sums[COUNT];
+        each<COUNT>([&](auto j) { sums[j] = splat(0.0F); });
+        const float* from = keys + key * key_stride;
+        for (int d = 0; d < width; d++) {
+            const Floats q = load(turned + d * WIDTH);
+            each<COUNT>([&](auto j) { sums[j] = fma(q, splat(from[j * key_stride + d]), sums[j]); });
+        }
+        each<COUNT>([&](auto j) {
+            sums[j] = placed(sums[j], relative, reach, query - (key + j));
+            store(scores + (key + j) * WIDTH, sums[j]);
+            most = max(most, sums[j]);
+        });
+        return most;
     }
-    each<COUNT>([&](auto j) {
-        sums[j] = placed(sums[j], h.relative, h.reach, query - (key + j));
-        store(h.scores + (key + j) * WIDTH, sums[j]);
-        most = max(most, sums[j]);
-    });
-    return most;
-}
-
-template <int COUNT>
-Floats score_some(const Head& h, int query, int key, int count, Floats most) {
-    if (count == COUNT) return score<COUNT>(h, query, key, most);
-    if constexpr (COUNT > 1) return score_some<COUNT - 1>(h, query, key, count, most);
-    return most;
-}
+};
 
 // The values weighted by the scores of `ROWS` queries, `VECTORS` vectors of them.
 template <int ROWS, int VECTORS>
@@ -64,10 +57,7 @@ void weigh(const Head& h, int row, int column, int from, int to) {
 }
 
 template <int ROWS>
-void weigh_rows(const Head& h, int row, int rows, int from, int to) {
-    if constexpr (ROWS > 1) {
-        if (rows < ROWS) return weigh_rows<ROWS - 1>(h, row, rows, from, to);
-    }
+void weigh_rows(const Head& h, int row, int from, int to) {
     int column = 0;
     for (; column + 2 * WIDTH <= h.padded; column += 2 * WIDTH) weigh<ROWS, 2>(h, row, column, from, to);
     if (column < h.padded) weigh<ROWS, 1>(h, row, column, from, to);
@@ -91,16 +81,13 @@ inline void attend_some(const Attention& a, const Head& h, const float* from, in
     for (int d = 0; d < h.width; d += WIDTH) transpose(from + d, a.stride, factor, h.turned + d * WIDTH);
     const int begin = h.reach < 0 ? 0 : std::max(0, query - h.reach);
     const int end = h.reach < 0 ? a.tokens : std::min(a.tokens, query + rows + h.reach);
-    Floats most = splat(-3e38F);
-    for (int key = begin, parts = (end - begin + KEYS - 1) / KEYS; parts > 0; parts--) {
-        const int count = (end - key + parts - 1) / parts;
-        most = score_some<KEYS>(h, query, key, count, most);
-        key += count;
-    }
+    const Floats most = score_keys(h, query, begin, end);
     float totals[WIDTH];
     store(totals, divide(splat(1.0F), soften(h.scores, begin, end, most)));
-    for (int row = 0; row < rows; row += QUERIES)
-        weigh_rows<QUERIES>(h, row, std::min(QUERIES, rows - row), begin, end);
+    for (int row = 0; row < rows; row += QUERIES) {
+        const int some = std::min(QUERIES, rows - row);
+        with_constant<QUERIES>(some, [&](auto count) { weigh_rows<count>(h, row, begin, end); });
+    }
     write_rows(h.result, h.padded, h.width, rows, totals, out, a.out_stride);
 }
 

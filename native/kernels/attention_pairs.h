@@ -19,31 +19,24 @@ struct PairedHead {
     int32_t* turned;  // [pairs of numbers][WIDTH]: the queries, one a lane
     float* scores;    // [keys][WIDTH]; then, in pairs, the weights
     float* result;    // [WIDTH][width]
-};
 
-template <int COUNT>
-Floats score_pairs(const PairedHead& h, int query, int key, Floats most) {
-    Bits sums[COUNT];
-    each<COUNT>([&](auto j) { sums[j] = no_bits(); });
-    const int16_t* keys = h.keys + static_cast<long>(key) * h.width;
-    for (int d = 0; d < h.width; d += 2) {
-        const Bits q = load_bits(h.turned + d / 2 * WIDTH);
-        each<COUNT>([&](auto j) { sums[j] = dot_pairs(sums[j], q, keys + j * h.width + d); });
+    template <int COUNT>
+    Floats score(int query, int key, Floats most) const {
+        Bits sums[COUNT];
+        each<COUNT>([&](auto j) { sums[j] = Bits{_mm512_setzero_si512()}; });
+        const int16_t* from = keys + static_cast<long>(key) * width;
+        for (int d = 0; d < width; d += 2) {
+            const Bits q = load_bits(turned + d / 2 * WIDTH);
+            each<COUNT>([&](auto j) { sums[j] = dot_pairs(sums[j], q, from + j * width + d); });
+        }
+        each<COUNT>([&](auto j) {
+            const Floats score = placed(mul(floats(sums[j]), splat(score_step)), relative, reach, query - (key + j));
+            store(scores + (key + j) * WIDTH, score);
+            most = max(most, score);
+        });
+        return most;
     }
-    each<COUNT>([&](auto j) {
-        const Floats score = placed(mul(floats(sums[j]), splat(h.score_step)), h.relative, h.reach, query - (key + j));
-        store(h.scores + (key + j) * WIDTH, score);
-        most = max(most, score);
-    });
-    return most;
-}
-
-template <int COUNT>
-Floats score_some_pairs(const PairedHead& h, int query, int key, int count, Floats most) {
-    if (count == COUNT) return score_pairs<COUNT>(h, query, key, most);
-    if constexpr (COUNT > 1) return score_some_pairs<COUNT - 1>(h, query, key, count, most);
-    return most;
-}
+};
 
 // Scores to weights in pairs, 2^12 for the largest; their sums, one a lane. `from` is even.
 inline Floats soften_pairs(float* scores, int from, int to, Floats most) {
@@ -62,7 +55,7 @@ inline Floats soften_pairs(float* scores, int from, int to, Floats most) {
 template <int ROWS, int VECTORS>
 void weigh_pairs(const PairedHead& h, int row, int column, int from, int to, bool more) {
     Bits sums[ROWS][VECTORS];
-    each<ROWS>([&](auto r) { each<VECTORS>([&](auto c) { sums[r][c] = no_bits(); }); });
+    each<ROWS>([&](auto r) { each<VECTORS>([&](auto c) { sums[r][c] = Bits{_mm512_setzero_si512()}; }); });
     for (int pair = from; pair < to; pair++) {
         const int32_t* value = h.values + static_cast<long>(pair) * h.width + column;
         const auto weight = reinterpret_cast<const int32_t*>(h.scores) + pair * WIDTH + row;
@@ -100,12 +93,7 @@ inline void attend_some_pairs(const Attention& a, const PairedHead& h, const flo
     }
     const int begin = h.reach < 0 ? 0 : std::max(0, query - h.reach) / 2 * 2;
     const int end = h.reach < 0 ? a.tokens : std::min(a.tokens, query + rows + h.reach);
-    Floats most = splat(-3e38F);
-    for (int key = begin, parts = (end - begin + KEYS - 1) / KEYS; parts > 0; parts--) {
-        const int count = (end - key + parts - 1) / parts;
-        most = score_some_pairs<KEYS>(h, query, key, count, most);
-        key += count;
-    }
+    const Floats most = score_keys(h, query, begin, end);
     float shares[WIDTH];
     store(shares, divide(splat(h.value_step), soften_pairs(h.scores, begin, end, most)));
     int d = 0;

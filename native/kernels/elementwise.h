@@ -2,7 +2,7 @@
 // a row's result never depends on another row. Counts are multiples of 16, and rows are padded with zeros.
 #pragma once
 
-#include "exponential.h"
+#include "softmax.h"
 
 inline Floats exponential(Floats x) {
     return power_of_two(mul(max(min(x, splat(88.0F)), splat(-1e4F)), splat(1.44269504F)));
@@ -11,6 +11,10 @@ inline Floats exponential(Floats x) {
 inline Floats logistic(Floats x) {
     return divide(splat(1.0F), add(splat(1.0F), exponential(sub(splat(0.0F), max(x, splat(-80.0F))))));
 }
+
+inline Floats relu(Floats x) { return max(x, splat(0.0F)); }
+inline Floats silu(Floats x) { return mul(x, logistic(x)); }
+inline Floats quick_gelu(Floats x) { return mul(x, logistic(mul(x, splat(1.702F)))); }
 
 // tanh x = 2 logistic(2 x) - 1
 inline Floats tanh_of(Floats x) { return fma(splat(2.0F), logistic(add(x, x)), splat(-1.0F)); }
@@ -46,20 +50,11 @@ inline Floats mish(Floats x) {
     return mul(x, divide(n, add(n, splat(2.0F))));
 }
 
-struct Identity {
-    Floats operator()(Floats x, const float*) const { return x; }
-};
-struct Times {
-    const float* base;
-    const float* gate;
-    Floats operator()(Floats x, const float* at) const { return mul(x, load(gate + (at - base))); }
-};
-
-template <class Function, class After>
-inline float each_of(float* x, int count, Function function, After after) {
+template <Floats (*FUNCTION)(Floats), class After>
+inline float each_of(float* x, int count, After after) {
     Floats most = splat(0.0F);
     for (int i = 0; i < count; i += WIDTH) {
-        const Floats y = after(function(load(x + i)), x + i);
+        const Floats y = after(FUNCTION(load(x + i)), x + i);
         store(x + i, y);
         most = max(magnitude(y), most);
     }
@@ -69,38 +64,24 @@ inline float each_of(float* x, int count, Function function, After after) {
 template <class After>
 inline float activate_then(float* x, int count, Activation kind, After after) {
     switch (kind) {
-        case Activation::gelu:
-            return each_of(
-                x, count, [](Floats v) { return gelu(v); }, after);
-        case Activation::gelu_tanh:
-            return each_of(
-                x, count, [](Floats v) { return gelu_tanh(v); }, after);
-        case Activation::relu:
-            return each_of(
-                x, count, [](Floats v) { return max(v, splat(0.0F)); }, after);
-        case Activation::silu:
-            return each_of(
-                x, count, [](Floats v) { return mul(v, logistic(v)); }, after);
-        case Activation::tanh:
-            return each_of(
-                x, count, [](Floats v) { return tanh_of(v); }, after);
-        case Activation::quick_gelu:
-            return each_of(
-                x, count, [](Floats v) { return mul(v, logistic(mul(v, splat(1.702F)))); }, after);
-        case Activation::mish:
-            return each_of(
-                x, count, [](Floats v) { return mish(v); }, after);
-        case Activation::rough_gelu:
-            return each_of(
-                x, count, [](Floats v) { return rough_gelu(v); }, after);
+        case Activation::gelu: return each_of<gelu>(x, count, after);
+        case Activation::gelu_tanh: return each_of<gelu_tanh>(x, count, after);
+        case Activation::relu: return each_of<relu>(x, count, after);
+        case Activation::silu: return each_of<silu>(x, count, after);
+        case Activation::tanh: return each_of<tanh_of>(x, count, after);
+        case Activation::quick_gelu: return each_of<quick_gelu>(x, count, after);
+        case Activation::mish: return each_of<mish>(x, count, after);
+        case Activation::rough_gelu: return each_of<rough_gelu>(x, count, after);
     }
     return 0.0F;
 }
 
-float activate(float* x, int count, Activation kind) { return activate_then(x, count, kind, Identity{}); }
+float activate(float* x, int count, Activation kind) {
+    return activate_then(x, count, kind, [](Floats y, const float*) { return y; });
+}
 
 float gate(float* x, const float* gate, int count, Activation kind) {
-    return activate_then(x, count, kind, Times{x, gate});
+    return activate_then(x, count, kind, [=](Floats y, const float* at) { return mul(y, load(gate + (at - x))); });
 }
 
 float largest_of(const float* x, int count) {

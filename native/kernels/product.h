@@ -13,15 +13,18 @@ template <int COUNT, class Body>
     each(body, std::make_integer_sequence<int, COUNT>{});
 }
 
+// Calls the body with `count`, from 1 to MOST, as a constant.
+template <int MOST, class Body>
+inline void with_constant(int count, Body body) {
+    if constexpr (MOST > 1) {
+        if (count < MOST) return with_constant<MOST - 1>(count, body);
+    }
+    body(std::integral_constant<int, MOST>{});
+}
+
 constexpr int PANEL = TILE_VECTORS * WIDTH;  // columns whose weights lie together
 constexpr long LINE = 64;                    // bytes that a cache takes at once
 constexpr int STEPS = 8;                     // between requests for what is ahead
-
-// Sums that started from the column's bias are results.
-struct FloatColumn {
-    FloatColumn(const Packed&, int) {}
-    Floats operator()(Floats sum, const Product&, int) const { return sum; }
-};
 
 // Memory to ask for while a tile is computed, a line every few steps: asked for at once, it would keep others waiting.
 struct Ahead {
@@ -72,12 +75,6 @@ void tile(const Product& p, int row, int column, Ahead ahead) {
     });
 }
 
-template <class Scheme, int ROWS>
-void tile_of(int rows, const Product& p, int row, int column, Ahead ahead) {
-    if (rows == ROWS) return tile<Scheme, ROWS>(p, row, column, ahead);
-    if constexpr (ROWS > 1) tile_of<Scheme, ROWS - 1>(rows, p, row, column, ahead);
-}
-
 // The share of the next panel, of these weights or the next, that is asked for while these rows pass this one.
 template <class Scheme>
 Ahead ahead_of(const Product& p, int column, int row, int rows) {
@@ -99,7 +96,8 @@ void multiply(const Product& p) {
     for (int column = 0; column < p.weights->outputs; column += PANEL) {
         for (int row = 0, tiles = (p.count + TILE_ROWS - 1) / TILE_ROWS; tiles > 0; tiles--) {
             const int rows = (p.count - row + tiles - 1) / tiles;
-            tile_of<Scheme, TILE_ROWS>(rows, p, row, column, ahead_of<Scheme>(p, column, row, rows));
+            const Ahead ahead = ahead_of<Scheme>(p, column, row, rows);
+            with_constant<TILE_ROWS>(rows, [&](auto count) { tile<Scheme, count>(p, row, column, ahead); });
             row += rows;
         }
     }

@@ -2,90 +2,89 @@
 // the inputs in one order, whatever the block, so that a score depends on its row and query alone.
 #pragma once
 
-inline Floats floats(Floats x) { return x; }
-
-template <class Scheme>
-typename Scheme::Sum first_sum(const ScanBlock& b, int column) {
-    if constexpr (Scheme::GROUP == 1)
-        return splat(0.0F);
-    else {
-        Packed packed;
-        packed.starts = b.starts;
-        return Scheme::start(packed, column);
-    }
-}
-
-// Scores of a tile above their floors, as hits. It is apart from the sums, which with these branches behind them would
-// be kept in memory all along (GCC 12).
-template <int VECTORS>
-Hit* write_hits(const float* scores, const ScanBlock& b, int row, int column, Hit* hits) {
-    for (int r = 0; r < SCAN_ROWS && row + r < b.count; r++) {
-        for (int c = 0; c < VECTORS * WIDTH; c += WIDTH, scores += WIDTH) {
-            unsigned passed = above(load(scores), load(b.floors + column + c));
-            for (; passed != 0; passed &= passed - 1) {
+// Numbers of a tile that pass, as hits. Apart from the sums, since these branches behind them would keep the sums in
+// memory all along (GCC 12).
+template <class Tile, int VECTORS>
+Hit* write_hits(const typename Tile::Number* numbers, const ScanBlock& b, int row, int column, Hit* hits) {
+    for (int r = 0; r < Tile::ROWS && row + r < b.count; r++) {
+        for (int c = 0; c < VECTORS * Tile::LANES; c += Tile::LANES, numbers += Tile::LANES) {
+            for (unsigned passed = Tile::passing(numbers, b, column + c); passed != 0; passed &= passed - 1) {
                 const int lane = __builtin_ctz(passed);
-                *hits++ = {row + r, column + c + lane, scores[lane]};
+                *hits++ = {row + r, column + c + lane, Tile::score(numbers[lane])};
             }
         }
     }
     return hits;
 }
 
-template <class Scheme, int VECTORS>
-Hit* scan_tile(const ScanBlock& b, int row, int column, const typename Scheme::Weight* queries, Hit* hits) {
-    using Row = typename Scheme::Row;
-    typename Scheme::Sum sums[SCAN_ROWS][VECTORS];
-    each<VECTORS>([&](auto c) {
-        const auto start = first_sum<Scheme>(b, column + c * WIDTH);
-        each<SCAN_ROWS>([&](auto r) { sums[r][c] = start; });
-    });
-    const Row* rows[SCAN_ROWS];
-    each<SCAN_ROWS>([&](auto r) { rows[r] = static_cast<const Row*>(b.rows[row + r]); });
-    for (long k = 0; k < b.inputs; k += Scheme::GROUP, queries += VECTORS * WIDTH * Scheme::GROUP) {
-        decltype(Scheme::weights(queries)) w[VECTORS];
-        each<VECTORS>([&](auto c) { w[c] = Scheme::weights(queries + c * WIDTH * Scheme::GROUP); });
-        each<SCAN_ROWS>([&](auto r) {
-            const auto x = Scheme::spread(rows[r] + k);
-            each<VECTORS>([&](auto c) { sums[r][c] = Scheme::step(sums[r][c], x, w[c]); });
-        });
-    }
-    float scores[SCAN_ROWS * VECTORS * WIDTH];
-    each<VECTORS>([&](auto c) {
-        const Floats factors = load(b.query_factors + column + c * WIDTH);
-        each<SCAN_ROWS>([&](auto r) {
-            const Floats score = mul(mul(floats(sums[r][c]), splat(b.factors[row + r])), factors);
-            store(scores + (r * VECTORS + c) * WIDTH, score);
-        });
-    });
-    return write_hits<VECTORS>(scores, b, row, column, hits);
-}
-
-template <class Scheme, int VECTORS>
-Hit* scan_panel(int vectors, const ScanBlock& b, int column, Hit* hits) {
-    if (vectors == VECTORS) {
-        auto queries = static_cast<const typename Scheme::Weight*>(b.queries) + static_cast<long>(column) * b.inputs;
-        for (int row = 0; row < b.count; row += SCAN_ROWS) {
-            hits = scan_tile<Scheme, VECTORS>(b, row, column, queries, hits);
-        }
-        return hits;
-    }
-    if constexpr (VECTORS > 1)
-        return scan_panel<Scheme, VECTORS - 1>(vectors, b, column, hits);
-    else
-        return hits;
-}
-
 // Panels outside, rows inside: a panel stays in the nearest caches while the rows pass.
-template <class Scheme>
+template <class Tile>
 size_t scan(const ScanBlock& b) {
     Hit* hits = b.hits;
-    const int vectors = b.columns / WIDTH, panels = panels_of(vectors, SCAN_VECTORS);
+    const int vectors = b.columns / Tile::LANES, panels = panels_of(vectors, Tile::VECTORS);
     for (int panel = 0; panel < panels; panel++) {
         const int first = panel_start(vectors, panels, panel), next = panel_start(vectors, panels, panel + 1);
-        hits = scan_panel<Scheme, SCAN_VECTORS>(next - first, b, first * WIDTH, hits);
+        const int column = first * Tile::LANES;
+        const auto queries = static_cast<const typename Tile::Query*>(b.queries) + static_cast<long>(column) * b.inputs;
+        with_constant<Tile::VECTORS>(next - first, [&](auto count) {
+            for (int row = 0; row < b.count; row += Tile::ROWS) {
+                hits = Tile::template compare<count>(b, row, column, queries, hits);
+            }
+        });
     }
     return static_cast<size_t>(hits - b.hits);
 }
+
+inline Floats floats(Floats x) { return x; }
+
+template <class Scheme>
+typename Scheme::Sum first_sum(const ScanBlock& b, int column) {
+    if constexpr (Scheme::GROUP == 1) return splat(0.0F);
+    Packed packed;
+    packed.starts = b.starts;
+    return Scheme::start(packed, column);
+}
+
+template <class Scheme>
+struct ScanTile {
+    using Query = typename Scheme::Weight;
+    using Number = float;
+    static constexpr int LANES = WIDTH, ROWS = SCAN_ROWS, VECTORS = SCAN_VECTORS;
+
+    static unsigned passing(const float* scores, const ScanBlock& b, int column) {
+        return above(load(scores), load(b.floors + column));
+    }
+    static float score(float number) { return number; }
+
+    template <int COUNT>
+    static Hit* compare(const ScanBlock& b, int row, int column, const Query* queries, Hit* hits) {
+        using Row = typename Scheme::Row;
+        typename Scheme::Sum sums[ROWS][COUNT];
+        each<COUNT>([&](auto c) {
+            const auto start = first_sum<Scheme>(b, column + c * WIDTH);
+            each<ROWS>([&](auto r) { sums[r][c] = start; });
+        });
+        const Row* rows[ROWS];
+        each<ROWS>([&](auto r) { rows[r] = static_cast<const Row*>(b.rows[row + r]); });
+        for (long k = 0; k < b.inputs; k += Scheme::GROUP, queries += COUNT * WIDTH * Scheme::GROUP) {
+            decltype(Scheme::weights(queries)) w[COUNT];
+            each<COUNT>([&](auto c) { w[c] = Scheme::weights(queries + c * WIDTH * Scheme::GROUP); });
+            each<ROWS>([&](auto r) {
+                const auto x = Scheme::spread(rows[r] + k);
+                each<COUNT>([&](auto c) { sums[r][c] = Scheme::step(sums[r][c], x, w[c]); });
+            });
+        }
+        float scores[ROWS * COUNT * WIDTH];
+        each<COUNT>([&](auto c) {
+            const Floats factors = load(b.query_factors + column + c * WIDTH);
+            each<ROWS>([&](auto r) {
+                const Floats score = mul(mul(floats(sums[r][c]), splat(b.factors[row + r])), factors);
+                store(scores + (r * COUNT + c) * WIDTH, score);
+            });
+        });
+        return write_hits<ScanTile, COUNT>(scores, b, row, column, hits);
+    }
+};
 
 // Bytes as a scheme's rows have them.
 template <class Row>
@@ -99,15 +98,9 @@ void widen(const void* stored, int count, void* out) {
 template <class Scheme>
 constexpr ScanKernel scan_kernel(void (*widen)(const void*, int, void*)) {
     using Row = typename Scheme::Row;
-    return {WIDTH,
-            SCAN_VECTORS,
-            SCAN_ROWS,
-            Scheme::GROUP,
-            sizeof(typename Scheme::Weight),
-            sizeof(Row),
-            std::is_unsigned<Row>::value ? 128 : 0,
-            scan<Scheme>,
-            widen};
+    constexpr int OFFSET = std::is_unsigned<Row>::value ? 128 : 0;
+    return {WIDTH, SCAN_VECTORS, SCAN_ROWS, Scheme::GROUP, sizeof(typename Scheme::Weight), sizeof(Row), OFFSET,
+            scan<ScanTile<Scheme>>, widen};
 }
 
 inline float squares(const float* x, int count) {

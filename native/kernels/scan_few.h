@@ -29,7 +29,8 @@ inline Hit* scan_query(const ScanBlock& b, int column, Hit* hits) {
     const int vectors = unpack_query(b, column, query);
     const auto start = static_cast<uint32_t>(b.starts[column]);
     for (int row = 0; row < b.count; row++) {
-        const auto sum = static_cast<int32_t>(start + dot_bytes(static_cast<const uint8_t*>(b.rows[row]), query, vectors));
+        const auto bytes = static_cast<const uint8_t*>(b.rows[row]);
+        const auto sum = static_cast<int32_t>(start + dot_bytes(bytes, query, vectors));
         const float score = static_cast<float>(sum) * b.factors[row] * b.query_factors[column];
         if (!(score <= b.floors[column])) *hits++ = {row, column, score};
     }
@@ -38,11 +39,11 @@ inline Hit* scan_query(const ScanBlock& b, int column, Hit* hits) {
 
 // A column whose floor is infinite is padding, or lets nothing pass.
 inline size_t scan_bytes(const ScanBlock& b) {
-    if (b.columns != WIDTH || b.inputs > LONGEST) return scan<ScanInt8>(b);
+    if (b.columns != WIDTH || b.inputs > LONGEST) return scan<ScanTile<ScanInt8>>(b);
     int few[FEW], count = 0;
     for (int column = 0; column < WIDTH; column++) {
         if (b.floors[column] == INFINITY) continue;
-        if (count == FEW) return scan<ScanInt8>(b);
+        if (count == FEW) return scan<ScanTile<ScanInt8>>(b);
         few[count++] = column;
     }
     Hit* hits = b.hits;

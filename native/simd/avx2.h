@@ -121,3 +121,22 @@ inline void store_bf16(uint16_t* p, Floats x) {
     const __m256i up = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF)), odd);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), narrowed(_mm256_srli_epi32(up, 16)));
 }
+
+// Eight whole numbers of 32 bits, or what else lies in as many.
+struct Bits {
+    __m256i v;
+};
+inline Bits load_bits(const void* p) { return {_mm256_loadu_si256(static_cast<const __m256i*>(p))}; }
+inline Bits spread_bits(const void* p) {
+    int32_t word;
+    std::memcpy(&word, p, 4);
+    return {_mm256_set1_epi32(word)};
+}
+inline Floats floats(Bits x) { return {_mm256_cvtepi32_ps(x.v)}; }
+inline Bits widen_bytes(const void* p) {
+    return {_mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(p)))};
+}
+inline Bits add_pairs(Bits sum, Bits x, Bits w) { return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(x.v, w.v))}; }
+// bfloat16s in even places, and in odd ones, as floats.
+inline Floats even(Bits x) { return {_mm256_castsi256_ps(_mm256_slli_epi32(x.v, 16))}; }
+inline Floats odd(Bits x) { return {_mm256_castsi256_ps(_mm256_and_si256(x.v, _mm256_set1_epi32(-65536)))}; }

@@ -107,3 +107,22 @@ inline void store_bf16(uint16_t* p, Floats x) {
     const __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_srli_epi32(up, 16)));
 }
+
+// Sixteen whole numbers of 32 bits, or what else lies in as many.
+struct Bits {
+    __m512i v;
+};
+inline Bits load_bits(const void* p) { return {_mm512_loadu_si512(p)}; }
+inline Bits spread_bits(const void* p) {
+    int32_t word;
+    std::memcpy(&word, p, 4);
+    return {_mm512_set1_epi32(word)};
+}
+inline Floats floats(Bits x) { return {_mm512_cvtepi32_ps(x.v)}; }
+inline Bits widen_bytes(const void* p) {
+    return {_mm512_cvtepi8_epi16(_mm256_loadu_si256(static_cast<const __m256i*>(p)))};
+}
+inline Bits add_pairs(Bits sum, Bits x, Bits w) { return {_mm512_add_epi32(sum.v, _mm512_madd_epi16(x.v, w.v))}; }
+// bfloat16s in even places, and in odd ones, as floats.
+inline Floats even(Bits x) { return {_mm512_castsi512_ps(_mm512_slli_epi32(x.v, 16))}; }
+inline Floats odd(Bits x) { return {_mm512_castsi512_ps(_mm512_and_si512(x.v, _mm512_set1_epi32(-65536)))}; }

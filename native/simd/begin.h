@@ -1,5 +1,5 @@
-// Opens the code of one instruction set: what follows, up to simd/end.h, is compiled for TARGET, however the rest is.
-// TARGET_GCC may differ, where the compilers name the same thing differently.
+// Opens the code of one instruction set: what follows, up to simd/end.h, is compiled for TARGET, if there is one.
+// TARGET_GCC may differ, if the compilers name the same thing differently.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -15,9 +15,9 @@
 
 #define LIKEWISE_PRAGMA(text) _Pragma(#text)
 #define LIKEWISE_EXPANDED_PRAGMA(text) LIKEWISE_PRAGMA(text)
-#if defined(__clang__)
+#if defined(TARGET) && defined(__clang__)
 LIKEWISE_EXPANDED_PRAGMA(clang attribute push(__attribute__((target(TARGET))), apply_to = function))
-#else
+#elif defined(TARGET)
 #if !defined(TARGET_GCC)
 #define TARGET_GCC TARGET
 #endif

@@ -1,6 +1,6 @@
 // Closes what simd/begin.h opened.
-#if defined(__clang__)
+#if defined(TARGET) && defined(__clang__)
 #pragma clang attribute pop
-#else
+#elif defined(TARGET)
 #pragma GCC pop_options
 #endif

@@ -96,3 +96,24 @@ inline void store_bf16(uint16_t* p, Floats x) {
     const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
     vst1_u16(p, vshrn_n_u32(vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7FFF)), odd), 16));
 }
+
+// Four whole numbers of 32 bits, or what else lies in as many.
+struct Bits {
+    int32x4_t v;
+};
+inline Bits load_bits(const void* p) { return {vreinterpretq_s32_u8(vld1q_u8(static_cast<const uint8_t*>(p)))}; }
+inline Bits spread_bits(const void* p) {
+    int32_t word;
+    std::memcpy(&word, p, 4);
+    return {vdupq_n_s32(word)};
+}
+inline Floats floats(Bits x) { return {vcvtq_f32_s32(x.v)}; }
+inline Bits widen_bytes(const int8_t* p) { return {vreinterpretq_s32_s16(vmovl_s8(vld1_s8(p)))}; }
+inline Bits add_pairs(Bits sum, Bits x, Bits w) {
+    const int16x8_t a = vreinterpretq_s16_s32(x.v), b = vreinterpretq_s16_s32(w.v);
+    const int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(b)), high = vmull_high_s16(a, b);
+    return {vaddq_s32(sum.v, vpaddq_s32(low, high))};
+}
+// bfloat16s in even places, and in odd ones, as floats.
+inline Floats even(Bits x) { return {vreinterpretq_f32_s32(vshlq_n_s32(x.v, 16))}; }
+inline Floats odd(Bits x) { return {vreinterpretq_f32_s32(vandq_s32(x.v, vdupq_n_s32(-65536)))}; }

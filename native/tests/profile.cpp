@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <utility>
 #include <vector>
 
 #include "../failure.h"
@@ -39,36 +40,28 @@ constexpr int SUMS = 12;
                                        "xmm10", "xmm11", "xmm12");                                                     \
     }
 
-double peak_fp32() {
+double peak(bool int8) {
     asm volatile("vpxorq %%zmm0,%%zmm0,%%zmm0" ::: "xmm0");
     const double begin = now();
-    LOOP_OF("vfmadd231ps")
-    return 2.0 * 16 * SUMS * STEPS / (now() - begin);
+    if (int8) {
+        LOOP_OF("vpdpbusd")
+    } else {
+        LOOP_OF("vfmadd231ps")
+    }
+    return 2.0 * (int8 ? 64 : 16) * SUMS * STEPS / (now() - begin);
 }
-
-double peak_int8() {
-    asm volatile("vpxorq %%zmm0,%%zmm0,%%zmm0" ::: "xmm0");
-    const double begin = now();
-    LOOP_OF("vpdpbusd")
-    return 2.0 * 64 * SUMS * STEPS / (now() - begin);
-}
-
-struct Case {
-    int inputs, outputs;
-};
 
 // One layer's products for a number of rows, weights of six layers passing by as they do in a model.
 class Layer {
 public:
     Layer(const Scheme& scheme, bool int8, int rows) : scheme_(scheme), rows_(rows) {
-        const Case cases[] = {{384, 1152}, {384, 384}, {384, 1536}, {1536, 384}};
         for (int layer = 0; layer < 6; layer++) {
-            for (const Case& c : cases) {
-                const std::vector<float> w(static_cast<size_t>(c.inputs) * c.outputs, 0.01F);
+            for (const auto& [inputs, outputs] : {std::pair{384, 1152}, {384, 384}, {384, 1536}, {1536, 384}}) {
+                const std::vector<float> w(static_cast<size_t>(inputs) * outputs, 0.01F);
                 lw_linear linear{};
-                linear.weight = {w.data(), nullptr, c.outputs, c.inputs, LW_FP32};
-                weights_.emplace_back(std::vector<Part>{{&linear, 0, c.outputs}}, c.inputs, scheme, int8, "w", arena_);
-                work_ += 2.0 * c.inputs * c.outputs * rows;
+                linear.weight = {w.data(), nullptr, outputs, inputs, LW_FP32};
+                weights_.emplace_back(std::vector<Part>{{&linear, 0, outputs}}, inputs, scheme, int8, "w", arena_);
+                work_ += 2.0 * inputs * outputs * rows;
             }
         }
         const std::vector<float> x(static_cast<size_t>(rows) * 1536, 1.0F);
@@ -100,12 +93,12 @@ private:
     std::vector<float> scales_, y_;
 };
 
-void compare(const char* name, const Scheme& scheme, bool int8, int rows, double (*peak)()) {
+void compare(const char* name, const Scheme& scheme, bool int8, int rows) {
     Layer layer(scheme, int8, rows);
     double most = 0, best = 0;
     std::vector<double> shares;
     for (int i = 0; i < 30; i++) {
-        const double before = peak(), rate = layer.rate(), after = peak();
+        const double before = peak(int8), rate = layer.rate(), after = peak(int8);
         most = std::max({most, before, after});
         best = std::max(best, rate);
         shares.push_back(rate / std::max(before, after));
@@ -122,7 +115,7 @@ int main(int count, char** arguments) {
     std::printf("kernels: %s of %s\n", kernels.name, kernels_here());
     for (const int rows : {1, 10, 48, 96, 240}) {
         if (count > 1 && std::atoi(arguments[1]) != rows) continue;
-        compare("fp32", kernels.fp32, false, rows, peak_fp32);
-        compare("int8", kernels.int8, true, rows, peak_int8);
+        compare("fp32", kernels.fp32, false, rows);
+        compare("int8", kernels.int8, true, rows);
     }
 }

@@ -1,0 +1,72 @@
+// What one step of a product multiplies, and how its sums become floats; written once over the vectors of simd/*.h.
+#pragma once
+
+// Sums that started from the column's bias are results.
+struct FloatColumn {
+    FloatColumn(const Packed&, int) {}
+    Floats operator()(Floats sum, const Product&, int) const { return sum; }
+};
+
+struct FloatSums {
+    using Sum = Floats;
+    using Column = FloatColumn;
+    static Sum start(const Packed& w, int column) { return load(w.bias + column); }
+};
+
+struct Fp32 : FloatSums {
+    using Row = float;
+    using Weight = float;
+    static constexpr int GROUP = 1;
+    static Floats spread(const Row* p) { return splat(*p); }
+    static Floats weights(const Weight* p) { return load(p); }
+    static Sum step(Sum sum, Floats x, Floats w) { return fma(x, w, sum); }
+};
+
+// bfloat16 in pairs, where there is no instruction for it: each half becomes a float.
+struct Bf16Wide : FloatSums {
+    using Row = uint16_t;
+    using Weight = uint16_t;
+    struct Pair {
+        Floats even, odd;
+    };
+    static constexpr int GROUP = 2;
+    static Pair spread(const Row* p) { return {even(spread_bits(p)), odd(spread_bits(p))}; }
+    static Pair weights(const Weight* p) { return {even(load_bits(p)), odd(load_bits(p))}; }
+    static Sum step(Sum sum, Pair x, Pair w) { return fma(x.odd, w.odd, fma(x.even, w.even, sum)); }
+};
+
+// The sum * scale of the row * scale of the column + bias.
+struct WholeColumn {
+    Floats scale, bias;
+    WholeColumn(const Packed& w, int column) : scale(load(w.scales + column)), bias(load(w.bias + column)) {}
+    Floats operator()(Bits sum, const Product& p, int row) const {
+        return fma(mul(floats(sum), splat(p.row_scales[row])), scale, bias);
+    }
+};
+
+struct Whole {
+    using Weight = int8_t;
+    using Sum = Bits;
+    using Column = WholeColumn;
+    static Sum start(const Packed& w, int column) { return load_bits(w.starts + column); }
+};
+
+// 16 bits by 16 bits in pairs, which cannot overflow 32 bits. (Bytes in pairs, vpmaddubsw, overflow 16 and saturate.)
+struct Int8Wide : Whole {
+    using Row = int16_t;
+    static constexpr int GROUP = 2;
+    static Bits spread(const Row* p) { return spread_bits(p); }
+    static Bits weights(const Weight* p) { return widen_bytes(p); }
+    static Sum step(Sum sum, Bits x, Bits w) { return add_pairs(sum, x, w); }
+};
+
+// Four bytes by four bytes a lane in one instruction. If it takes unsigned activations, they are 128 above their value;
+// what that adds to a sum is a constant of the column.
+template <class Element, Bits (*DOT)(Bits, Bits, Bits)>
+struct Int8Dot : Whole {
+    using Row = Element;
+    static constexpr int GROUP = 4;
+    static Bits spread(const Row* p) { return spread_bits(p); }
+    static Bits weights(const Weight* p) { return load_bits(p); }
+    static Sum step(Sum sum, Bits x, Bits w) { return DOT(sum, x, w); }
+};

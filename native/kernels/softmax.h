@@ -1,0 +1,52 @@
+// Powers of two, for softmax and activations; and what attention in floats and attention in whole numbers share.
+#pragma once
+
+// Polynomials by Horner's rule, highest power first.
+template <class... More>
+inline Floats polynomial(Floats, Floats sum) {
+    return sum;
+}
+template <class... More>
+inline Floats polynomial(Floats x, Floats sum, float next, More... more) {
+    return polynomial(x, fma(sum, x, splat(next)), more...);
+}
+
+// 2^x to 1e-7 of itself; 0 below -126, where AVX-512 goes on to smaller numbers. x is at most 127. Fitted on [0, 1).
+inline Floats power_of_two(Floats x) {
+    const Floats y = polynomial(fraction(x), splat(2.16906091e-04F), 1.24430815e-03F, 9.67847255e-03F, 5.54835247e-02F,
+                                2.40229796e-01F, 6.93146987e-01F, 1.0F);
+    return times_power(y, x);
+}
+
+constexpr int SHORT = 32;  // longer sentences copy a head's keys and values side by side, for the cache's sake
+
+// A score with what the distance from the first lane's query to the key adds to it; none where that is too far.
+inline Floats placed(Floats score, const float* relative, int reach, int distance) {
+    if (relative) score = add(score, load(relative + distance));
+    if (reach < 0 || (std::abs(distance) <= reach && std::abs(distance + WIDTH - 1) <= reach)) return score;
+    const Floats far = magnitude(add(counting(), splat(static_cast<float>(distance))));
+    return where_less(splat(static_cast<float>(reach) + 0.5F), far, splat(-1e30F), score);
+}
+
+// Rows of the result, each multiplied by its share.
+inline void write_rows(const float* result, int padded, int width, int rows, const float* shares, float* out,
+                       long out_stride) {
+    for (int row = 0; row < rows; row++, result += padded, out += out_stride) {
+        const Floats share = splat(shares[row]);
+        int d = 0;
+        for (; d + WIDTH <= width; d += WIDTH) store(out + d, mul(load(result + d), share));
+        for (; d < width; d++) out[d] = result[d] * shares[row];
+    }
+}
+
+// The head's scores of the keys from `begin` to `end`; the largest of each lane is returned.
+template <class Head>
+Floats score_keys(const Head& h, int query, int begin, int end) {
+    Floats most = splat(-3e38F);
+    for (int key = begin, parts = (end - begin + KEYS - 1) / KEYS; parts > 0; parts--) {
+        const int count = (end - key + parts - 1) / parts;
+        with_constant<KEYS>(count, [&](auto keys) { most = h.template score<keys>(query, key, most); });
+        key += count;
+    }
+    return most;
+}
