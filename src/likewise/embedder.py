@@ -9,7 +9,7 @@ from functools import cache, partial
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -47,28 +47,6 @@ PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage", "corpus
 """By the role of a text, the names of prompts meant for it; a model's first one is used (as sentence-transformers)."""
 
 
-class TokenEncoder(Protocol):
-    """What an embedder knows of its encoder, whatever computes it."""
-
-    width: int
-    """D, the width of a token's vector."""
-    depth: int
-    """Blocks; there is one layer more."""
-    vocabulary: int
-    """Rows of the table of words: ids are below."""
-    longest: int
-    """The most tokens that one sequence may have."""
-
-
-class NamedPooling(Protocol):
-    """What an embedder knows of its pooling, whatever computes it."""
-
-    @property
-    def spec(self) -> str:
-        """Its name."""
-        ...
-
-
 class HeadWeights(NamedTuple):
     """A head, as arrays: its kind (a row of `module_registry.HEADS`), its activation, its weights by their names."""
 
@@ -91,8 +69,10 @@ class Embedder(ABC):
     """What training and teaching go by (a row of TRAINING_STRATEGIES)."""
     tokenizer: Tokenizer
     manifest: Manifest
-    encoder: TokenEncoder
-    pooling: NamedPooling
+    encoder: Any
+    """Has width, depth (of blocks; there is one layer more), vocabulary, and longest, the most tokens of a sequence."""
+    pooling: Any
+    """Has spec, its name."""
 
     def __new__(cls, *arguments: Any, **options: Any) -> "Embedder":  # noqa: ARG004, constructors of engines read them
         if cls is Embedder:
@@ -201,11 +181,7 @@ class Embedder(ABC):
 
     @abstractmethod
     def with_pooling(self, pooling: str) -> "Embedder":
-        """The same encoder and heads under another pooling, by its name; weights are shared.
-
-        Raises:
-            BadModel: the pooling is unknown, or does not fit the encoder or the heads.
-        """
+        """The same encoder and heads under another pooling, by its name; weights are shared."""
 
     @abstractmethod
     def pooling_weights(self) -> Mapping[str, np.ndarray]:
@@ -326,9 +302,7 @@ class Embedder(ABC):
         if similarity not in PAIRWISE:
             raise BadInput(f"there is no similarity {similarity!r}; there are {', '.join(PAIRWISE)}")
         if len(first) != len(second):
-            raise BadInput(
-                f"there are {len(first):,} first texts and {len(second):,} second ones; expected as many of both"
-            )
+            raise BadInput(f"{len(first):,} first texts and {len(second):,} second ones; expected as many of both")
         vectors = self.encode([*first, *second], **options)
         return PAIRWISE[similarity](vectors[: len(first)], vectors[len(first) :])
 
@@ -341,11 +315,7 @@ class Embedder(ABC):
         return self._encode_as("document", texts, options)
 
     def encode_tensor(self, texts: Iterable[str], **options: Any) -> Any:
-        """As `encode`, a torch tensor on the embedder's device; it takes no part in gradients.
-
-        Raises:
-            MissingExtra: torch is not installed.
-        """
+        """As `encode`, a torch tensor on the embedder's device; it takes no part in gradients."""
         require_torch("encode_tensor")
         return import_module("torch").from_numpy(self.encode(texts, **options)).to(self.device)
 
@@ -408,7 +378,7 @@ class Embedder(ABC):
         """
         if chunks is not None and (chunking is not None or len(chunks) != len(documents)):
             raise BadInput(
-                f"expected chunks for each of {len(documents):,} documents, and no chunking; got {len(chunks)}"
+                f"expected chunks for each of {len(documents):,} documents and no chunking; got {len(chunks)}"
             )
         names, texts = late_reductions(self.pooling.spec), [text for part in text_chunks(documents) for text in part]
         prompt_name = self._prompt_for("document") if prompt is None and prompt_name is None else prompt_name
@@ -510,19 +480,16 @@ class Embedder(ABC):
         return self._prompt(None, None)
 
     def _encode_as(self, role: str, texts: Iterable[str], options: dict[str, Any]) -> Float[np.ndarray, "N E"]:
-        """Under the model's prompt for texts of this role, unless the options name another."""
         if options.get("prompt") is None and options.get("prompt_name") is None:
             options = {**options, "prompt_name": self._prompt_for(role)}
         return self.encode(texts, **options)
 
     def _prompt_for(self, role: str) -> str | None:
-        """The name of the model's own prompt for texts of this role; None where it has none."""
         return next((name for name in PROMPT_NAMES[role] if name in self.manifest.prompts), None)
 
     def _tokenized(
         self, text_prompt: str, text: str, chunks: Sequence[Chunk], counter: TruncationCounter
     ) -> TokenizedDocument:
-        """A document's tokens, counted and checked."""
         hides_prompt = bool(text_prompt) and not self.manifest.include_prompt
         document = TokenizedDocument.of(self.tokenizer, text, chunks, text_prompt, hides_prompt)
         prompted = text_prompt + text
@@ -534,7 +501,6 @@ class Embedder(ABC):
     def _encode_layers(
         self, texts: Iterable[str], text_prompt: str, run: AbstractContextManager[InferenceRun], only_last: bool
     ) -> Iterator[Float[np.ndarray, "L t D"]]:
-        """Every layer of each text's tokens, or the last one alone."""
 
         def layers_of(windows: list[TextWindow], batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
             return self._layers([window.ids for window in windows], only_last, batches)
@@ -568,7 +534,6 @@ class Embedder(ABC):
     def _token_run(
         self, texts: Iterable[str], overflow: Overflow, show_progress_bar: Progress, batch_tokens: int | None
     ) -> AbstractContextManager[InferenceRun]:
-        """A run for vectors of tokens, which windows do not have."""
         if overflow == "mean":
             raise BadInput(
                 'overflow="mean" averages windows into one vector; for tokens and layers it can be "error", "warn" or '

@@ -21,8 +21,7 @@ ModelKind = Literal["embedder", "reranker"]
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """Device files of a GPU that torch may use: NVIDIA's, AMD's, and that of Linux on Windows."""
 
-PRECISIONS = ("fp32", "bf16", "fp16", "int8")
-"""Of any engine; which of them an engine has is its own."""
+PRECISIONS = ("fp32", "bf16", "fp16", "int8")  # of any engine; which of them an engine has is its own
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,7 @@ ENGINES: dict[str, Engine] = {
         requires="torch",
     ),
     "numpy": Engine(
-        "likewise.engines.numpy.numpy_embedder:NumpyEmbedder",
-        "likewise.engines.array_cross_encoder:NumpyCrossEncoder",
+        "likewise.engines.numpy.numpy_embedder:NumpyEmbedder", "likewise.engines.array_cross_encoder:NumpyCrossEncoder"
     ),
 }
 """In order of preference: without `engine=`, the first row that is installed and supports what was asked for.
@@ -102,10 +100,7 @@ def engine_of(model: Any) -> str:
 def load_with_engine(
     kind: ModelKind, name: str | None, options: LoadOptions, manifest: Callable[[], Any], only: Any = None
 ) -> Any:
-    """The model of a manifest, by the engine of this name, by this class of models, or by the best that supports it.
-
-    An engine is imported, and the manifest read, when it is its turn.
-    """
+    """The model of a manifest, by the engine of this name, by this class of models, or by the best that supports it."""
     if options.precision is not None:
         known_name("precision", options.precision, PRECISIONS)
     refusals: dict[str, LikewiseError] = {}
@@ -120,7 +115,6 @@ def load_with_engine(
 
 
 def _refusal(check: Callable[[], None]) -> LikewiseError | None:
-    """Why an engine does not support what was asked for; None: it does."""
     try:
         check()
     except (BadInput, BadModel, NativeUnavailable) as error:
@@ -129,7 +123,6 @@ def _refusal(check: Callable[[], None]) -> LikewiseError | None:
 
 
 def _candidates(kind: ModelKind, name: str | None, options: LoadOptions, only: Any) -> Iterator[tuple[str, Any]]:
-    """The engines in question and their classes, best first, imported one by one."""
     if name is not None:
         known_name("engine", name, ENGINES)
         found = ENGINES[name].model_class(kind)

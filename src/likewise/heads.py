@@ -23,7 +23,7 @@ class Dense(nn.Module):
         super().__init__()
         if activation not in HEAD_ACTIVATIONS:
             raise BadModel(
-                f"a dense head has the unknown activation {activation!r}; there are {', '.join(HEAD_ACTIVATIONS)}"
+                f"unknown activation {activation!r} of a dense head; there are {', '.join(HEAD_ACTIVATIONS)}"
             )
         self.linear = nn.Linear(inputs, outputs, bias=bias)
         self.activation = getattr(nn, activation)()
@@ -90,10 +90,7 @@ def with_truncation(heads: Sequence[nn.Module], width: int, available: int) -> l
 
 
 def head_settings(heads: nn.Module, width: int) -> list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]:
-    """Kind, settings and weights of each head, in sentence-transformers' words.
-
-    It has no truncation head, which is therefore written as a Dense that keeps the first dimensions.
-    """
+    """Kind, settings and weights of each head, in sentence-transformers' words."""
     settings_of_heads: list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]] = []
     for head in heads_in_order(heads):
         written = _keeping(width, head.width) if type(head) is Truncate else head
@@ -112,7 +109,6 @@ def heads_in_order(heads: nn.Module) -> list[nn.Module]:
 
 
 def _kind_and_settings(head: nn.Module) -> tuple[str, Mapping[str, Any]]:
-    """The kind and settings from which the same architecture of a head is built again."""
     kind = next((name for name, row in KINDS.items() if type(head) is row.module), None)
     if kind is None:
         raise BadModel(
@@ -171,5 +167,4 @@ KINDS: dict[str, Kind] = {
         Norm, lambda head: {"dimension": head.norm.normalized_shape[0]}, lambda shapes, _: Norm(*shapes["norm.weight"])
     ),
     "Normalize": Kind(Normalize, lambda _: {}, lambda *_: Normalize()),
-}
-"""In torch, by the names of `likewise.module_registry.HEADS`."""
+}  # in torch, by the names of `likewise.module_registry.HEADS`

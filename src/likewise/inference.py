@@ -52,10 +52,7 @@ def inference_run(
     batch_tokens: int | None = None,
     threads: int = 1,
 ) -> Iterator[InferenceRun]:
-    """A run over `total` items on this kind of device; at its end, or where it stops early, warns of what was cut.
-
-    `threads` share the texts of a batch; it is 1 where they share single products instead.
-    """
+    """A run over `total` items on this kind of device; at its end, or where it stops early, warns of what was cut."""
     max_tokens = batch_token_budget(batch_tokens, device, threads)
     try:
         with show_progress(show_progress_bar, total) as advance:
@@ -65,10 +62,7 @@ def inference_run(
 
 
 def batch_token_budget(asked: int | None, device: str, threads: int = 1) -> int:
-    """Tokens per batch: the number given, or the default for that kind of device and these threads that share a batch.
-
-    Threads wait for each other at the end of a batch, so a batch grows with their number.
-    """
+    """Tokens per batch: the number given, or the default for the kind of device and the threads that share a batch."""
     if asked is None:
         return TOKENS_PER_BATCH.get(device, TOKENS_PER_BATCH["cpu"]) * threads
     if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 1:
@@ -115,7 +109,6 @@ def distinct_items(items: Sequence[Item]) -> tuple[list[Item], Rows]:
 
 
 def _repeated(results: Results, rows: Rows) -> Results:
-    """A result for every item from those of the distinct items."""
     if isinstance(results, np.ndarray):
         return np.asarray(results[rows])
     return [results[row].copy() for row in rows]  # copies, so that changing one changes no other

@@ -18,8 +18,7 @@ from .text.chunking import Chunk, ChunkSettings, split_document
 from .text.tokenizer import Tokenizer, window_starts
 
 SHARED = 4  # neighbouring windows share a 4th of a window
-WINDOWS_AT_ONCE = 64
-"""Windows whose token vectors are in memory at the same time."""
+WINDOWS_AT_ONCE = 64  # windows whose token vectors are in memory at the same time
 
 POOLED = ("max", "mean", "mean-sqrt-len")
 """Poolings that any set of tokens has; the others depend on a token's place in the whole text."""
@@ -40,8 +39,7 @@ class DocumentWindow:
     """One input of the encoder, and the tokens that are taken from it, counted from the first of the document."""
 
     ids: list[int]
-    start: int
-    """The token of the document that stands first in it; special tokens and the prompt stand before it."""
+    start: int  # the token of the document that stands first in it; special tokens and the prompt stand before it
     first: int
     last: int
 
@@ -58,8 +56,7 @@ class TokenizedDocument:
     chunks: Sequence[Chunk]
     ids: list[int]
     windows: list[DocumentWindow]
-    lead: int
-    """Special tokens and the prompt's that stand before each window."""
+    lead: int  # special tokens and the prompt's that stand before each window
     ranges: Int[np.ndarray, "C 2"]
 
     @property
@@ -84,7 +81,6 @@ class TokenizedDocument:
 
 
 def _windows(tokenizer: Tokenizer, prompt: list[int], body: list[int]) -> list[DocumentWindow]:
-    """The inputs that a document is read in, each behind the prompt; every token is taken from one of them."""
     width = tokenizer.max_content_length - len(prompt)
     if width < 1:
         raise BadInput(
@@ -180,7 +176,6 @@ def pooled_chunks(
 
 
 def _grouped(documents: Iterable[TokenizedDocument]) -> Iterator[list[TokenizedDocument]]:
-    """Neighbouring documents of some dozens of windows together."""
     group: list[TokenizedDocument] = []
     for document in documents:
         group.append(document)

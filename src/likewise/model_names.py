@@ -33,19 +33,13 @@ BASELINES = {
     "bert-avg(NAME)": "any encoder under mean pooling",
     "bert-cls(NAME)": "any encoder under its first token",
     "random(NAME)": "any architecture with random weights",
-}
-"""Forms that are models without a folder of their own, and what they are."""
+}  # forms that are models without a folder of their own, and what they are
 _WITH_OPTIONS = re.compile(rf"(?s)(.+)\(((?:{'|'.join(OPTIONS)})=[^()]*)\)")
 _WRAPPED = re.compile(rf"(?s)(random|{'|'.join(POOLED)})\((.+)\)(?::(\d+))?")
 
 
 def load_model(name: str | Path, **options: Any) -> Embedder | TfIdf:
-    """The model of this name; `options` are those of `Embedder.load`, and options in the name may not contradict them.
-
-    Raises:
-        BadInput: the form of the name is unknown, or an option in it contradicts an option given.
-        ModelNotFound, BadModel: as `Embedder.load`.
-    """
+    """The model of this name; `options` are those of `Embedder.load`, which options in the name may not contradict."""
     text = str(name)
     if text == "tf-idf" or text.startswith("tf-idf:"):
         return _tf_idf(text, options)
@@ -67,11 +61,7 @@ def load_named_embedder(name: str | Path, **options: Any) -> Embedder:
 
 
 def load_torch_embedder(name: str | Path, **options: Any) -> "TorchEmbedder":
-    """As `load_named_embedder`, computed by torch: for what reads or changes the parts of a model.
-
-    Raises:
-        MissingExtra: torch is not installed.
-    """
+    """As `load_named_embedder`, computed by torch: for what reads or changes the parts of a model."""
     require_torch(str(name))
     from .engines.torch.torch_embedder import require_torch_engine
 
@@ -79,7 +69,6 @@ def load_torch_embedder(name: str | Path, **options: Any) -> "TorchEmbedder":
 
 
 def _wrapped(name: str, form: str, inner: str, seed: str | None, options: dict[str, Any]) -> Embedder:
-    """`bert-avg`, `bert-cls` or `random` of the model inside."""
     if form in POOLED:
         if seed is not None:
             raise BadInput(f"{name}: only random(NAME) takes a seed after it")

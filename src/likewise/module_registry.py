@@ -104,7 +104,6 @@ def _dense(config: Mapping[str, Any], folder: Path) -> HeadShapes:
 
 
 def _activation(config: Mapping[str, Any], folder: Path) -> str:
-    """The short name of a dense head's activation, which is one of torch's own."""
     from .arrays.activations import HEAD_ACTIVATIONS  # here, so that --help loads no NumPy
 
     named = config.get("activation_function", "torch.nn.modules.activation.Tanh")
@@ -134,16 +133,11 @@ def _norm(config: Mapping[str, Any], folder: Path) -> HeadShapes:
     return {"norm.weight": (width,), "norm.bias": (width,)}, "Identity"
 
 
-def _unit(config: Mapping[str, Any], folder: Path) -> HeadShapes:  # noqa: ARG001
-    return {}, "Identity"
-
-
 HEADS: dict[str, Callable[[Mapping[str, Any], Path], HeadShapes]] = {
     "Dense": _dense,
     "LayerNorm": _norm,
-    "Normalize": _unit,
-}
-"""How the config of each kind of head is read, by the names of the kinds in model folders."""
+    "Normalize": lambda *_: ({}, "Identity"),
+}  # how the config of each kind of head is read, by the names of the kinds in model folders
 
 
 def _size(config: Mapping[str, Any], key: str, folder: Path) -> int:

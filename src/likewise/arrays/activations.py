@@ -53,12 +53,9 @@ class Activation(NamedTuple):
     """One activation: its NumPy function, and what it is called elsewhere."""
 
     compute: Callable[[Array], Array]
-    configs: tuple[str, ...] = ()
-    """Its names in the config.json of encoders."""
-    head: str = ""
-    """The name of torch's class, by which heads and rerankers name it; empty: they have it not."""
-    number: int | None = None
-    """In `lw_activation` of native/likewise_native.h; None: no encoder has it."""
+    configs: tuple[str, ...] = ()  # its names in the config.json of encoders
+    head: str = ""  # the name of torch's class, by which heads and rerankers name it; empty: they have it not
+    number: int | None = None  # in `lw_activation` of native/likewise_native.h; None: no encoder has it
 
 
 ACTIVATIONS = {

@@ -72,7 +72,7 @@ class DissectionSettings:
         known = [field.name for field in fields(cls)]
         if name != NAME or len(options) < len(parts) or not set(options) <= set(known):
             raise BadModel(
-                f"the pooling {spec!r} is unknown; expected {NAME}:key=value,… with keys of {', '.join(known)}"
+                f"the pooling {spec!r} is unknown; expected {NAME}:key=value,… with the keys {', '.join(known)}"
             )
         built = cls(**options)
         if "start" not in options:
@@ -99,11 +99,12 @@ class DissectionSettings:
     @property
     def spec(self) -> str:
         """The name that `parse` reads. It always includes the start."""
-        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name == "start" or self._differs(f.name)}
+        settings = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name == "start" or getattr(self, f.name) != f.default
+        }
         return f"{NAME}:{','.join(f'{name}={str(value).lower()}' for name, value in settings.items())}"
-
-    def _differs(self, name: str) -> bool:
-        return bool(getattr(self, name) != getattr(type(self), name))
 
     def width(self, encoder_width: int) -> int:
         """Dimensions of a pooled vector."""
@@ -249,18 +250,15 @@ def _layer_weights(novelty: Float[Array, "L T"], alignment: Float[Array, "L T"],
 
 
 def _shares(x: Float[Array, "L T"], lowest: float, otherwise: Any) -> Float[Array, "L T"]:
-    """Each layer's share of the sum over layers; `otherwise` where that sum is about zero."""
     sums = x.sum(0)
     return np.asarray(np.where(sums > lowest, x / sums.clip(min=lowest), otherwise))
 
 
 def _root(x: Float[Array, "L T"]) -> Float[Array, "L T"]:
-    """√x, and 0 where rounding left x below 0."""
     return np.asarray(np.sqrt(x.clip(min=0)))
 
 
 def _value(text: str) -> Any:
-    """`"4"` → 4, `"false"` → False; any other text is itself."""
     if text.isdecimal():
         return int(text)
     return {"true": True, "false": False}.get(text, text)

@@ -56,7 +56,6 @@ def _seeds(x: Float[np.ndarray, "N D"], k: int, random: np.random.Generator) -> 
 def _nearest(
     x: Float[np.ndarray, "N D"], centres: Float[np.ndarray, "k D"]
 ) -> tuple[Int[np.ndarray, " N"], Float[np.ndarray, " N"], Float[np.ndarray, "k D"]]:
-    """The nearest centre of each row, its cosine, and the sum of the rows of each group."""
     groups, near, sums = np.empty(len(x), np.int64), np.empty(len(x), x.dtype), np.zeros_like(centres)
     for start in range(0, len(x), BLOCK):
         rows = np.s_[start : start + BLOCK]
@@ -66,12 +65,7 @@ def _nearest(
     return groups, near, sums
 
 
-def _filled(
-    sums: Float[np.ndarray, "k D"],
-    groups: Int[np.ndarray, " N"],
-    near: Float[np.ndarray, " N"],
-    x: Float[np.ndarray, "N D"],
-) -> Float[np.ndarray, "k D"]:
+def _filled(sums: np.ndarray, groups: np.ndarray, near: np.ndarray, x: np.ndarray) -> Float[np.ndarray, "k D"]:
     """The sums, with those of empty groups replaced by the rows that are farthest from their centres."""
     empty = np.flatnonzero(np.bincount(groups, minlength=len(sums)) == 0)
     sums[empty] = x[np.argsort(near, kind="stable")[: len(empty)]]

@@ -84,7 +84,7 @@ class LayerMeanSettings:
         """Refuses an encoder that yields too few layers."""
         if self.layers[-1] > depth:
             raise BadModel(
-                f"the pooling {self.spec} reads layer {self.layers[-1]}, and the last of this encoder is {depth}"
+                f"the pooling {self.spec} reads layer {self.layers[-1]}; the last of this encoder is {depth}"
             )
 
 

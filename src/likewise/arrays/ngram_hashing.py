@@ -10,10 +10,7 @@ _OFFSET, _PRIME, _MASK = 2_166_136_261, 16_777_619, 0xFFFFFFFF
 
 
 def fnv1a(data: bytes, start: int = _OFFSET) -> int:
-    """32-bit FNV-1a; as in fastText, a byte of 128 or more is treated as negative and sign-extended to 32 bits.
-
-    `start` is the hash of the preceding bytes.
-    """
+    """32-bit FNV-1a; as in fastText, a byte of 128 or more is treated as negative and sign-extended to 32 bits."""
     found = start
     for byte in data:
         found = ((found ^ (byte if byte < 128 else byte | 0xFFFFFF00)) * _PRIME) & _MASK
@@ -21,10 +18,7 @@ def fnv1a(data: bytes, start: int = _OFFSET) -> int:
 
 
 def subword_buckets(word: str, least: int, most: int, buckets: int) -> list[int]:
-    """The bucket of each n-gram of `least` to `most` letters of `<word>`; a bracket alone does not count as an n-gram.
-
-    A letter is a code point. An n-gram's hash is computed from that of the n-gram that is one letter shorter.
-    """
+    """The bucket of each n-gram of `least` to `most` letters of `<word>`; a bracket alone is not an n-gram."""
     return [found % buckets for found in _hashes(word, least, most)] if buckets else []
 
 

@@ -26,15 +26,12 @@ class Int8Vectors:
 
     @property
     def dimension(self) -> int:
-        """Numbers of a vector."""
         return int(self.codes.shape[1])
 
     def __len__(self) -> int:
-        """How many vectors there are."""
         return len(self.codes)
 
     def __getitem__(self, rows: Rows) -> "Int8Vectors":
-        """Some of them, by a slice or row numbers."""
         return Int8Vectors(self.codes[rows], self.scales[rows])
 
     def encode(self, queries: Shaped[np.ndarray, "Q D"]) -> "Int8Vectors":
@@ -50,11 +47,9 @@ class BitVectors:
     dimension: int
 
     def __len__(self) -> int:
-        """How many vectors there are."""
         return len(self.codes)
 
     def __getitem__(self, rows: Rows) -> "BitVectors":
-        """Some of them, by a slice or row numbers."""
         return BitVectors(self.codes[rows], self.dimension)
 
     def encode(self, queries: Shaped[np.ndarray, "Q D"]) -> "BitVectors":
@@ -63,11 +58,7 @@ class BitVectors:
 
 
 def quantize_int8(vectors: Shaped[np.ndarray, "N D"]) -> Int8Vectors:
-    """The directions of these vectors in int8, a block of rows at a time, with a scale for each.
-
-    Raises:
-        BadInput: a row holds a number that is NaN or infinite.
-    """
+    """The directions of these vectors in int8, a block of rows at a time, with a scale for each."""
     vectors = _table(vectors)
     codes, scales = np.empty(vectors.shape, np.int8), np.empty(len(vectors), np.float32)
     for start in range(0, len(vectors), BLOCK):
@@ -80,11 +71,7 @@ def quantize_int8(vectors: Shaped[np.ndarray, "N D"]) -> Int8Vectors:
 
 
 def quantize_bits(vectors: Shaped[np.ndarray, "N D"]) -> BitVectors:
-    """The signs of these vectors, a block of rows at a time.
-
-    Raises:
-        BadInput: a row holds a number that is NaN or infinite.
-    """
+    """The signs of these vectors, a block of rows at a time."""
     vectors = _table(vectors)
     codes = np.empty((len(vectors), (vectors.shape[1] + 7) // 8), np.uint8)
     for start in range(0, len(vectors), BLOCK):

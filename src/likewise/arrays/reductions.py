@@ -19,12 +19,10 @@ class Reduction(NamedTuple):
     """One way to pool: its function of `(x, lengths, position)`, to (N, D), and its names elsewhere."""
 
     compute: Callable[[Array, Array, Array], Array]
-    flag: str
-    """The key that is true in a folder's 1_Pooling/config.json, in the older format, which is the one written."""
+    flag: str  # the key that is true in a folder's 1_Pooling/config.json, in the older format, which is the one written
     newer: str | None = None
     """Its name in sentence-transformers' newer format; None if sentence-transformers does not have it."""
-    bit: int = 0
-    """In `lw_reduction` of native/likewise_native.h; 0: the compiled library leaves it to NumPy."""
+    bit: int = 0  # in `lw_reduction` of native/likewise_native.h; 0: the compiled library leaves it to NumPy
 
 
 def numpy_cls(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
@@ -94,8 +92,7 @@ REDUCTIONS = {
     "mean-sqrt-len": Reduction(numpy_mean_sqrt_len, "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", 8),
     "weighted-mean": Reduction(numpy_weighted_mean, "pooling_mode_weightedmean_tokens", "weightedmean", 16),
     "last-token": Reduction(numpy_last_token, "pooling_mode_lasttoken", "lasttoken", 32),
-}
-"""In the order in which reductions are concatenated (`"cls+mean"`)."""
+}  # in the order in which reductions are concatenated (`"cls+mean"`)
 
 
 POOLING_FLAGS = {reduction.flag: name for name, reduction in REDUCTIONS.items()}

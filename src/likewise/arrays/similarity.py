@@ -24,7 +24,8 @@ def unit(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
         norms = np.linalg.norm(x, axis=1, keepdims=True)
     lost = np.flatnonzero(~((norms > _smallest(x.dtype)) & (norms < np.inf)))
     if len(lost):
-        scaled = _scaled(x[lost])
+        largest = np.abs(x[lost]).max(axis=1, keepdims=True, initial=0)
+        scaled = np.ldexp(x[lost], -np.frexp(largest)[1])  # by powers of two, without rounding: now ½ to 1
         x, norms = x.copy(), norms.copy()
         x[lost], norms[lost] = scaled, np.linalg.norm(scaled, axis=1, keepdims=True)
     return np.asarray(x / np.where(norms == 0, 1, norms))
@@ -54,9 +55,7 @@ def check_finite_rows(vectors: Shaped[np.ndarray, "N D"], what: str) -> None:
     for start in range(0, len(vectors), _ROWS):
         bad = np.flatnonzero(~np.isfinite(vectors[start : start + _ROWS]).all(axis=1))
         if len(bad):
-            raise BadInput(
-                f"{what}[{start + int(bad[0])}] holds a number that is NaN or infinite; expected finite ones"
-            )
+            raise BadInput(f"{what}[{start + int(bad[0])}] holds a number that is NaN or infinite; expected finite")
 
 
 def dot(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
@@ -87,27 +86,15 @@ def manhattan(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Flo
 
 
 def _smallest(dtype: np.dtype) -> float:
-    """The length of rows below which their squares lose precision in this data type."""
     limits = np.finfo(dtype)
     return float(np.sqrt(limits.tiny) / limits.eps)
 
 
-def _scaled(x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-    """Rows divided by a power of two, without rounding, so that the largest number is between ½ and 1."""
-    return np.asarray(np.ldexp(x, -np.frexp(np.abs(x).max(axis=1, keepdims=True, initial=0))[1]))
-
-
 def _near(dtype: np.dtype, width: int) -> float:
-    """The threshold above which a product of unit rows may be that of equal rows."""
     return float(1 - max(_DOUBT, width) * np.finfo(dtype).eps)
 
 
-def _squares(
-    a: Float[np.ndarray, "M D"],
-    b: Float[np.ndarray, "N D"],
-    rows: Int[np.ndarray, " P"],
-    columns: Int[np.ndarray, " P"],
-) -> Float[np.ndarray, " P"]:
+def _squares(a: np.ndarray, b: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Float[np.ndarray, " P"]:
     """|a − b|² of these rows of a and b, a block at a time; identical rows, which may be many, are skipped."""
     found = np.zeros(len(rows), a.dtype)
     labels: dict[bytes, int] = {}
@@ -120,10 +107,7 @@ def _squares(
     return found
 
 
-def _labels(
-    x: Float[np.ndarray, "N D"], rows: Int[np.ndarray, " P"], labels: dict[bytes, int]
-) -> Int[np.ndarray, " N"]:
-    """A label for each of these rows; two rows have the same label exactly if their bytes are equal."""
+def _labels(x: np.ndarray, rows: np.ndarray, labels: dict[bytes, int]) -> Int[np.ndarray, " N"]:
     found = np.full(len(x), -1, np.int64)
     used = np.zeros(len(x), bool)
     used[rows] = True
@@ -133,11 +117,7 @@ def _labels(
 
 
 def number_table(x: object, what: str) -> Shaped[np.ndarray, "..."]:
-    """The numbers of an array, a data frame, a tensor or nested lists as an array; an array is not copied.
-
-    Raises:
-        BadInput: there are values that are not numbers, or are masked, or have an imaginary part.
-    """
+    """The numbers of an array, a data frame, a tensor or nested lists as an array; an array is not copied."""
     try:
         table = np.asarray(x)
         table = table.astype(np.float32) if table.dtype.kind == "O" else table
@@ -181,25 +161,12 @@ def _pair_cosine(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Fl
     return np.asarray(np.maximum(scores, -1, out=scores))
 
 
-def _pair_dot(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
-    return np.asarray((a * b).sum(1))
-
-
-def _pair_euclidean(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
-    return np.asarray(-np.linalg.norm(a - b, axis=1))
-
-
-def _pair_manhattan(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
-    return np.asarray(-np.abs(a - b).sum(1))
-
-
 def _rowwise(compare: Callable[..., Float[np.ndarray, " N"]]) -> Callable[..., Float[np.ndarray, " N"]]:
     def rowwise(a: Shaped[np.ndarray, "N D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
-        """The similarity of row i of `a` and row i of `b`; a single row is not broadcast."""
         a, b = _floats(a), _floats(b)
         if a.shape != b.shape or a.ndim != 2:
             raise BadInput(
-                f"to compare row with row, two tables of one shape are expected; found {a.shape} and {b.shape}"
+                f"to compare row with row, two tables of one shape are wanted; found {a.shape} and {b.shape}"
             )
         return compare(a, b)
 
@@ -208,7 +175,7 @@ def _rowwise(compare: Callable[..., Float[np.ndarray, " N"]]) -> Callable[..., F
 
 PAIRWISE: dict[str, Callable[..., Float[np.ndarray, " N"]]] = {
     "cosine": _rowwise(_pair_cosine),
-    "dot": _rowwise(_pair_dot),
-    "euclidean": _rowwise(_pair_euclidean),
-    "manhattan": _rowwise(_pair_manhattan),
+    "dot": _rowwise(lambda a, b: np.asarray((a * b).sum(1))),
+    "euclidean": _rowwise(lambda a, b: np.asarray(-np.linalg.norm(a - b, axis=1))),
+    "manhattan": _rowwise(lambda a, b: np.asarray(-np.abs(a - b).sum(1))),
 }

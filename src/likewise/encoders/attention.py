@@ -85,7 +85,6 @@ def _parts(tokens: Ragged, short: Callable[[int], bool]) -> list[EqualLengthRun]
 
 
 def _products(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention of (n, H, t, K) blocks by two matrix products, with all scores in memory."""
     a, b, c = (x.reshape(-1, *x.shape[2:]) for x in (q, k, v))
     return torch.bmm(_scores(a, b).softmax(-1), c).view(q.shape)
 
@@ -139,7 +138,6 @@ def _padded(
 
 
 def _mask(length: int, like: Tensor, bias: Bias | None, window: int | None) -> Tensor | None:
-    """The mask that is added to the scores of sentences of one length: the bias, and −∞ outside the window."""
     mask = None if bias is None else bias(length).to(like.dtype)
     if window is not None and window < length - 1:
         at = torch.arange(length, device=like.device)

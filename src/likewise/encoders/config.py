@@ -1,12 +1,13 @@
 """Reading config.json: each value is checked to be plausible for an encoder; an error names the key."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..arrays.activations import ENCODER_ACTIVATIONS
 from ..errors import BadModel
-from ..runtime.untrusted_files import require_object
+from ..runtime.untrusted_files import boolean_setting, require_object
 
 Config = Mapping[str, Any]
 
@@ -58,19 +59,13 @@ def number(config: Config, key: str, default: float, most: float = 10**12) -> fl
     return float(value)
 
 
-def fraction(config: Config, key: str, default: float) -> float:
-    """A number in the config from 0 to 1, such as a dropout rate or an epsilon."""
-    return number(config, key, default, most=1)
+fraction = partial(number, most=1)
+"""As `number`, from 0 to 1: a dropout rate, say, or an epsilon."""
 
 
 def boolean(config: Config, key: str, default: bool) -> bool:
     """A boolean in the config; `default` if it is missing or null."""
-    value = config.get(key)
-    if value is None:
-        return default
-    if not isinstance(value, bool):
-        raise BadModel(f"config.json says {key} = {value!r:.100}; expected true or false")
-    return value
+    return boolean_setting(config, key, default, Path("config.json"))
 
 
 def activation(config: Config, key: str, default: str) -> str:

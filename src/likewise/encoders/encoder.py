@@ -14,27 +14,20 @@ from torch.utils.checkpoint import checkpoint
 
 from ..arrays.ragged import Ragged
 
-UNBOUNDED = 1 << 20
-"""`longest` of encoders without position embeddings, or with relative ones: practically unlimited."""
+UNBOUNDED = 1 << 20  # `longest` of encoders without position embeddings, or with relative ones: practically unlimited
 
 
 class Encoder(nn.Module):
     """From tokens to layers: the embeddings, then the output of each block, computed lazily."""
 
-    config: dict[str, Any]
-    """The content of the config.json that the encoder was built from."""
-    width: int
-    """D, the width of a hidden state."""
-    depth: int
-    """The number of blocks; an encoder yields one layer more than it has blocks."""
+    config: dict[str, Any]  # the content of the config.json that the encoder was built from
+    width: int  # D, the width of a hidden state
+    depth: int  # the number of blocks; an encoder yields one layer more than it has blocks
     nested: bool = True
     """Whether an encoder pruned to its first k blocks (`prune_layers`) yields exactly the first k + 1 layers."""
-    vocabulary: int
-    """Rows of the word embedding table: token ids must be below this."""
-    longest: int
-    """The maximum number of tokens in one sentence."""
-    can_recompute: bool = False
-    """Whether the encoder calls its blocks by `through`, and so supports `recomputes`."""
+    vocabulary: int  # rows of the word embedding table: token ids must be below this
+    longest: int  # the maximum number of tokens in one sentence
+    can_recompute: bool = False  # whether the encoder calls its blocks by `through`, and so supports `recomputes`
     recomputes: bool = False
     """Gradient checkpointing: keep only the inputs of blocks, and recompute their activations in the backward pass."""
 

@@ -26,8 +26,7 @@ class Family:
 
     shape: Callable[[Config], Shape]
     names: Names
-    architecture: str
-    """The torch module that computes it, as `file:Class` in `likewise.encoders.architectures`."""
+    architecture: str  # the torch module that computes it, as `file:Class` in `likewise.encoders.architectures`
     depth_key: str = "num_hidden_layers"  # "": the encoder has no blocks
 
     @property
@@ -61,14 +60,17 @@ def file_names(ours: str, names: Names) -> tuple[str, ...]:
     return tuple([f"{part.replace('{i}', number)}.{parameter}" for part in template])
 
 
-_BERT_BLOCK: Names = {
-    "qkv": tuple(f"attention.self.{part}" for part in ("query", "key", "value")),
-    "out": "attention.output.dense",
-    "norm1": "attention.output.LayerNorm",
-    "up": "intermediate.dense",
-    "down": "output.dense",
-    "norm2": "output.LayerNorm",
-}
+def _block(names: str) -> Names:
+    """The names of a block's parts, in the order of `PARTS`; query, key and value have one each."""
+    *qkv, out, norm1, up, down, norm2 = names.split()
+    return dict(zip(PARTS, (tuple(qkv), out, norm1, up, down, norm2), strict=True))
+
+
+PARTS = ("qkv", "out", "norm1", "up", "down", "norm2")
+_BERT_BLOCK = _block(
+    "attention.self.query attention.self.key attention.self.value attention.output.dense attention.output.LayerNorm "
+    "intermediate.dense output.dense output.LayerNorm"
+)
 _EMBEDDINGS = {
     "embeddings.words": "embeddings.word_embeddings",
     "embeddings.positions": "embeddings.position_embeddings",
@@ -78,7 +80,6 @@ _EMBEDDINGS = {
 
 
 def _blocks(at: str, block: Names) -> Names:
-    """The names of a block's parts, prefixed with the name of the block."""
     put: Callable[[str | tuple[str, ...]], str | tuple[str, ...]] = lambda n: (  # noqa: E731
         f"{at}.{n}" if isinstance(n, str) else tuple(f"{at}.{part}" for part in n)
     )
@@ -86,36 +87,21 @@ def _blocks(at: str, block: Names) -> Names:
 
 
 _BERT = {**_EMBEDDINGS, **_blocks("encoder.layer.{i}", _BERT_BLOCK)}
-_MPNET_BLOCK: Names = {
-    **_BERT_BLOCK,
-    "qkv": tuple(f"attention.attn.{part}" for part in "qkv"),
-    "out": "attention.attn.o",
-    "norm1": "attention.LayerNorm",
-}
-_DISTILBERT_BLOCK: Names = {
-    "qkv": tuple(f"attention.{part}_lin" for part in "qkv"),
-    "out": "attention.out_lin",
-    "norm1": "sa_layer_norm",
-    "up": "ffn.lin1",
-    "down": "ffn.lin2",
-    "norm2": "output_layer_norm",
-}
-_ALBERT_BLOCK: Names = {
-    "qkv": tuple(f"attention.{part}" for part in ("query", "key", "value")),
-    "out": "attention.dense",
-    "norm1": "attention.LayerNorm",
-    "up": "ffn",
-    "down": "ffn_output",
-    "norm2": "full_layer_layer_norm",
-}
-_MODERN_BLOCK: Names = {
-    "norm1": "attn_norm",
-    "qkv": "attn.Wqkv",
-    "out": "attn.Wo",
-    "norm2": "mlp_norm",
-    "up": "mlp.Wi",
-    "down": "mlp.Wo",
-}
+_MPNET_BLOCK = _block(
+    "attention.attn.q attention.attn.k attention.attn.v attention.attn.o attention.LayerNorm "
+    "intermediate.dense output.dense output.LayerNorm"
+)
+_DISTILBERT_BLOCK = _block(
+    "attention.q_lin attention.k_lin attention.v_lin attention.out_lin sa_layer_norm "
+    "ffn.lin1 ffn.lin2 output_layer_norm"
+)
+_ALBERT_BLOCK = _block(
+    "attention.query attention.key attention.value attention.dense attention.LayerNorm "
+    "ffn ffn_output full_layer_layer_norm"
+)
+_MODERN_BLOCK: Names = dict(
+    zip(PARTS, ("attn.Wqkv", "attn.Wo", "attn_norm", "mlp.Wi", "mlp.Wo", "mlp_norm"), strict=True)
+)
 
 _BERT_CLASS = "bert:Bert"
 

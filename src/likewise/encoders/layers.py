@@ -25,10 +25,7 @@ from .torch_internals import (
 
 
 def gelu_low_memory(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """The Gaussian error linear unit, x Φ(x).
-
-    Without gradients it works in place: allocating memory for the result can take longer than computing it.
-    """
+    """The Gaussian error linear unit, x Φ(x)."""
     return F.gelu(x) if torch.is_grad_enabled() else gelu_in_place(x)
 
 
@@ -40,8 +37,7 @@ _OWN_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     name: _OWN_FUNCTIONS.get(name) or getattr(F, name) for name, row in ACTIVATIONS.items() if row.configs
-}
-"""In torch, those of `arrays.activations.ACTIVATIONS` that encoders have."""
+}  # in torch, those of `arrays.activations.ACTIVATIONS` that encoders have
 
 
 class _OptimizerSteps:
@@ -60,7 +56,6 @@ class _OptimizerSteps:
 
     @classmethod
     def watch(cls) -> None:
-        """Register the hook, once."""
         if not cls.watched:
             cls.watched = True
             register_optimizer_step_post_hook(cls._add_one)

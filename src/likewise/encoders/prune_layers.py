@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -40,7 +41,8 @@ def _built(encoder: Encoder, family: Family, homes: list[int], kept: Sequence[in
     with torch.device("meta"):
         smaller: Encoder = family.build(config)
     whole = encoder.state_dict()
-    state = {name: whole[_renumbered(name, homes)] for name in smaller.state_dict()}
+    renumbered = partial(re.sub, r"(?<=^blocks\.)\d+", lambda found: str(homes[int(found[0])]))
+    state = {name: whole[renumbered(name)] for name in smaller.state_dict()}
     smaller.load_state_dict(state, assign=True)
     smaller.config = config
     return smaller.train(encoder.training)
@@ -74,7 +76,3 @@ def _config(config: Mapping[str, Any], depth_key: str, kept: Sequence[int], bloc
     if config.get("layer_types"):
         smaller["layer_types"] = [config["layer_types"][i] for i in kept]
     return smaller
-
-
-def _renumbered(name: str, homes: list[int]) -> str:
-    return re.sub(r"(?<=^blocks\.)\d+", lambda found: str(homes[int(found[0])]), name)

@@ -4,6 +4,7 @@ A shape is all that is needed to build an encoder with torch (`FAMILIES`) or to 
 without (`description`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,8 @@ from .config import Config, activation, boolean, fraction, number, require_suppo
 
 
 @dataclass(frozen=True)
-class BertShape:
-    """The sizes of a post-norm transformer."""
+class TransformerShape:
+    """The sizes that every transformer here has."""
 
     vocabulary: int
     width: int
@@ -22,6 +23,12 @@ class BertShape:
     inner: int
     positions: int
     eps: float
+
+
+@dataclass(frozen=True)
+class BertShape(TransformerShape):
+    """The sizes of a post-norm transformer."""
+
     activation: str = "gelu"
     first_position: int = 0  # RoBERTa counts from 2
     segments: int = 2  # 0: the model has none
@@ -38,16 +45,9 @@ class BertShape:
 
 
 @dataclass(frozen=True)
-class ModernBertShape:
+class ModernBertShape(TransformerShape):
     """The sizes of a ModernBERT."""
 
-    vocabulary: int
-    width: int
-    depth: int
-    heads: int
-    inner: int
-    positions: int
-    eps: float
     reach: int  # a local block attends to this many tokens on either side
     thetas: tuple[float, ...]  # the rotary base of each block
     local: tuple[bool, ...]  # which blocks have local attention
@@ -96,16 +96,21 @@ class DeepAveragingShape:
 Shape = BertShape | ModernBertShape | WordShape | BiLSTMShape | DeepAveragingShape
 
 
+KEYS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+
+
+def _sizes(config: Config, positions: int, keys: Sequence[str] = KEYS) -> dict[str, int]:
+    """What all transformers have; `keys` are those of width, depth, heads and inner width."""
+    sizes = {name: size(config, key) for name, key in zip(("width", "depth", "heads", "inner"), keys, strict=True)}
+    limits = {"positions": size(config, "max_position_embeddings", positions)}
+    return {"vocabulary": size(config, "vocab_size"), **sizes, **limits}
+
+
 def bert_shape(config: Config, **more: Any) -> BertShape:
     """BERT; `more` overrides fields in which a variant differs."""
     require_supported(config, position_embedding_type="absolute", is_decoder=False)
     shape = BertShape(
-        vocabulary=size(config, "vocab_size"),
-        width=size(config, "hidden_size"),
-        depth=size(config, "num_hidden_layers"),
-        heads=size(config, "num_attention_heads"),
-        inner=size(config, "intermediate_size"),
-        positions=size(config, "max_position_embeddings", 512),
+        **_sizes(config, 512),
         eps=fraction(config, "layer_norm_eps", 1e-12),
         activation=activation(config, "hidden_act", "gelu"),
         dropout=fraction(config, "hidden_dropout_prob", 0.1),
@@ -157,12 +162,7 @@ def mpnet_shape(config: Config) -> BertShape:
 def distilbert_shape(config: Config) -> BertShape:
     """DistilBERT: no segments, and other names of the sizes."""
     shape = BertShape(
-        vocabulary=size(config, "vocab_size"),
-        width=size(config, "dim"),
-        depth=size(config, "n_layers"),
-        heads=size(config, "n_heads"),
-        inner=size(config, "hidden_dim"),
-        positions=size(config, "max_position_embeddings", 512),
+        **_sizes(config, 512, ("dim", "n_layers", "n_heads", "hidden_dim")),
         eps=1e-12,
         activation=activation(config, "activation", "gelu"),
         segments=0,
@@ -183,12 +183,7 @@ def modernbert_shape(config: Config) -> ModernBertShape:
         raise BadModel(f"config.json says layer_types = {kinds!r}; expected {depth} times sliding_ or full_attention")
     local = tuple(kind == "sliding_attention" for kind in kinds)
     shape = ModernBertShape(
-        vocabulary=size(config, "vocab_size"),
-        width=size(config, "hidden_size"),
-        depth=depth,
-        heads=size(config, "num_attention_heads"),
-        inner=size(config, "intermediate_size"),
-        positions=size(config, "max_position_embeddings", 8192),
+        **_sizes(config, 8192),
         eps=fraction(config, "norm_eps", 1e-5),
         reach=size(config, "local_attention", 128) // 2,
         thetas=tuple(_theta(config, is_local) for is_local in local),
@@ -228,7 +223,6 @@ def deep_averaging_shape(config: Config) -> DeepAveragingShape:
 
 
 def _theta(config: Config, is_local: bool) -> float:
-    """The rotary base: under a separate key in older configs, in `rope_parameters` in newer ones."""
     kind, key = ("sliding_attention", "local_rope_theta") if is_local else ("full_attention", "global_rope_theta")
     ropes = _given(config, "rope_parameters", {})
     newer = _given(ropes, kind, {}) if isinstance(ropes, dict) else ropes
@@ -243,6 +237,5 @@ def _theta(config: Config, is_local: bool) -> float:
 
 
 def _given(settings: Config, key: str, default: Any) -> Any:
-    """The setting, or the default if it is missing or null."""
     value = settings.get(key)
     return default if value is None else value

@@ -15,8 +15,7 @@ _HAS_ONEDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-unty
 _REORDER = getattr(torch.ops.mkldnn, "_reorder_linear_weight", None) if _HAS_ONEDNN else None
 _LINEAR = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if _REORDER else None
 
-HAS_PACKED_LINEAR = _LINEAR is not None
-"""Whether this build of torch has oneDNN's linear layer with prepacked weights."""
+HAS_PACKED_LINEAR = _LINEAR is not None  # whether this build of torch has oneDNN's linear layer with prepacked weights
 
 HAS_BF16_PRODUCTS: bool = _HAS_ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 """Whether oneDNN multiplies in bf16 on this processor (AVX-512 or newer); else torch's own products take 8 times fp32's

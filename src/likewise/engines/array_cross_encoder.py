@@ -46,8 +46,7 @@ Array = np.ndarray
 class ArrayCrossEncoder(JointReranker):
     """A cross-encoder without torch: it scores and does not train."""
 
-    ENGINE: ClassVar[type[ArrayEmbedder]]
-    """The embedders of the same engine, which know its options and its encoder."""
+    ENGINE: ClassVar[type[ArrayEmbedder]]  # the embedders of the same engine, which know its options and its encoder
     encoder: ArrayEncoder
     device = "cpu"
 
@@ -58,12 +57,10 @@ class ArrayCrossEncoder(JointReranker):
 
     @classmethod
     def check_options(cls, options: LoadOptions) -> None:
-        """Refuses what the engine's embedders refuse."""
         cls.ENGINE.check_options(options)
 
     @classmethod
     def check_model(cls, manifest: PairManifest, options: LoadOptions) -> None:  # noqa: ARG003
-        """Refuses poly-encoders, and encoders that only torch computes."""
         folder = manifest.encoder
         if manifest.late is not None:
             kind = manifest.late.kind.rpartition(".")[2]
@@ -74,7 +71,6 @@ class ArrayCrossEncoder(JointReranker):
 
     @classmethod
     def from_manifest(cls, manifest: PairManifest, options: LoadOptions) -> "ArrayCrossEncoder":
-        """The cross-encoder that a folder describes."""
         folder, config = manifest.encoder, read_config(manifest.encoder)
         row = head_of(model_type(config, folder), f"{folder} holds")
         check_head(folder, config, row)
@@ -91,15 +87,11 @@ class ArrayCrossEncoder(JointReranker):
 
     @property
     def precision(self) -> str:
-        """The precision of the encoder's matrix products: `"fp32"`, `"bf16"` or `"int8"`."""
         return self.encoder.precision
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes scores; not those of another engine.
-
-        The weights are read again from the folder.
-        """
+        """32 hexadecimal digits that change with anything that changes scores; not those of another engine."""
         t, m = self.tokenizer, self.manifest
         words: list[object] = [
             type(self).__name__,
@@ -131,7 +123,6 @@ class ArrayCrossEncoder(JointReranker):
             check_same(read_pair_manifest(partial), manifest)
 
     def _stored_tensors(self, config: Config) -> dict[str, StoredTensor]:
-        """The weights as they are stored, read again, by the names that transformers' classifiers have for them."""
         folder = self.manifest.encoder
         row = head_of(model_type(config, folder), f"{folder} holds")
         found = {row.prefix + tensor.name: tensor for tensor in tensors(read_description(folder))}
@@ -140,7 +131,6 @@ class ArrayCrossEncoder(JointReranker):
         return found
 
     def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[Array, "n C"]:
-        """The logits of some pairs of ids."""
 
         def logits(batch: list[int]) -> Float[Array, "b C"]:
             ids, segments = self._sequences([contents[i] for i in batch])
@@ -154,16 +144,12 @@ class ArrayCrossEncoder(JointReranker):
 
 
 class NativeCrossEncoder(ArrayCrossEncoder):
-    """A cross-encoder whose encoder the compiled library computes, in fp32 (the default), bf16 or int8.
-
-    A pair's score has the same bits whatever pairs it is scored with, in whatever order, batches and number of threads.
-    """
+    """A cross-encoder whose encoder the compiled library computes, in fp32 (the default), bf16 or int8."""
 
     ENGINE = NativeEmbedder
 
     @property
     def batch_threads(self) -> int:
-        """Threads that share the pairs of a batch."""
         return thread_count()
 
 

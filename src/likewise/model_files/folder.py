@@ -23,21 +23,17 @@ from .saving import LENGTH_FILES, check_saved
 
 POOLING_FOLDER = "1_Pooling"
 MAX_MODULES = 100
-UNLIMITED = 1 << 30
-"""Limits above this mean no limit: transformers writes 10^30 for none."""
-SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
-"""The similarity functions of sentence-transformers."""
+UNLIMITED = 1 << 30  # limits above this mean no limit: transformers writes 10^30 for none
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # the similarity functions of sentence-transformers
 OWN = "likewise."  # prefix of module types that sentence-transformers does not have, and so rejects
 OWN_POOLING = f"{OWN}pooling."
-CROSS_ENCODER = "CrossEncoder"
-"""The `model_type` in config_sentence_transformers.json of rerankers."""
+CROSS_ENCODER = "CrossEncoder"  # the `model_type` in config_sentence_transformers.json of rerankers
 WAYS_OUT = {
     "StaticEmbedding": ". Static models of sentence-transformers are not read; likewise-static, which comes with the "
     "package, is of that kind",
     "Router": ". A Router has a model for queries and one for documents: save each as a model of its own, "
     'SentenceTransformer(modules=list(model[0].sub_modules["query"])).save(folder), and load these folders',
-}
-"""What to do instead, by the first module of a folder that is not read."""
+}  # what to do instead, by the first module of a folder that is not read
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,6 @@ def check_same(found: Any, expected: Any) -> None:
 
 
 def _plain_values(manifest: Any) -> dict[str, Any]:
-    """A manifest's values without the folders of its parts, and without the notice shown when it is loaded."""
     values = {name: value for name, value in vars(manifest).items() if name not in ("encoder", "notice")}
     return {name: json.loads(json.dumps(value, default=_plain_part)) for name, value in values.items()}
 
@@ -185,10 +180,7 @@ def module_rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
 
 
 def module_part(folder: Path, module: Mapping[str, Any]) -> ModulePart:
-    """The module described by a row of modules.json; its settings are not read yet (see `with_config`).
-
-    The kind is the last component of the type, or the whole type if it is one that only likewise has.
-    """
+    """The module described by a row of modules.json; its settings are not read yet (see `with_config`)."""
     path = PurePosixPath(module["path"].replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in str(path):
         raise BadModel(f"modules.json in {folder} points to {module['path']!r}, which lies outside the folder")
@@ -220,7 +212,6 @@ def _pooling(part: ModulePart) -> str | ModulePart:
 
 
 def _newer_pooling(mode: object, path: Path) -> str:
-    """The pooling in the newer format: one name, or a list of names."""
     from ..arrays.reductions import NEWER_NAMES, reduction_names  # here, so that --help loads no NumPy
 
     names: list[Any] = mode if isinstance(mode, list) else [mode]
@@ -289,7 +280,6 @@ def input_limits(folder: Path) -> dict[str, Any]:
 
 
 def _limit(settings: Mapping[str, Any], key: str, path: Path) -> int | None:
-    """A limit in tokens; None if there is none."""
     value = settings.get(key)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is None or (number and UNLIMITED <= value < float("inf")):

@@ -47,9 +47,7 @@ def snapshot(repository: str, tried: list[str], *, asking: bool = True, **how: A
 
 def _has_address() -> bool:
     """Whether the hub's host name can be resolved; its client would try six times, for half a minute."""
-    from urllib.request import (
-        getproxies,  # here, since it imports an HTTP client, which `likewise --help` does not need
-    )
+    from urllib.request import getproxies  # an HTTP client, which `likewise --help` does not need
 
     if _offline():
         return False

@@ -18,13 +18,10 @@ from ..runtime.installation import install_command
 if TYPE_CHECKING:
     from .word_vectors.word_tables import WordVectors
 
-DEFAULT_MODEL = "likewise-mini"
-"""Bundled with the package: needs neither a download nor torch."""
-RECOMMENDED_MODEL = "all-MiniLM-L6-v2"
-"""For better quality than the default: 91 MB, downloaded once, computed by torch."""
+DEFAULT_MODEL = "likewise-mini"  # bundled with the package: needs neither a download nor torch
+RECOMMENDED_MODEL = "all-MiniLM-L6-v2"  # for better quality than the default: 91 MB, downloaded once, computed by torch
 MODELS_VARIABLE = "LIKEWISE_MODELS"
-MIN_NAME_PART = 4
-"""Letters from which on a part of a model's name suggests the model."""
+MIN_NAME_PART = 4  # letters from which on a part of a model's name suggests the model
 DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
@@ -56,7 +53,6 @@ class PackagedModel:
 
 
 def _bundled(name: str, sha256: str) -> PackagedModel:
-    """A model bundled with this package (by recipes/bundle.py)."""
     return PackagedModel("likewise", __package__.partition(".")[0], f"bundled/{name}", sha256)
 
 
@@ -84,11 +80,7 @@ PACKAGED_MODELS: dict[str, PackagedModel] = {
 
 
 def locate(name: str | Path) -> Path:
-    """The folder of the model of this name.
-
-    Raises:
-        ModelNotFound: no such model was found; the message lists every place that was tried.
-    """
+    """The folder of the model of this name."""
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
         raise ModelNotFound(f"expected a model's name or folder, not {name!r}")
     tried: list[str] = []
@@ -105,18 +97,13 @@ def locate(name: str | Path) -> Path:
 
 
 def _hint(name: str) -> str:
-    """How to get the model, or the one that was probably meant; empty where no name is near."""
     nearest = nearest_model(name)
     if nearest is None:
         return " "
     meant = "" if nearest == short_name(name) else f" Did you mean {nearest}?"
-    missing = nearest in PACKAGED_MODELS and not _is_here(nearest)
+    packaged = PACKAGED_MODELS.get(nearest)
+    missing = packaged and _inside(packaged) is None and not _is_model(downloads_folder() / nearest)
     return meant + (f" To get the model: {how_to_install(nearest)}\n" if missing else " ")
-
-
-def _is_here(name: str) -> bool:
-    """Whether a packaged model needs no download."""
-    return _inside(PACKAGED_MODELS[name]) is not None or _is_model(downloads_folder() / name)
 
 
 def nearest_model(name: str) -> str | None:
@@ -246,7 +233,6 @@ def _packaged(name: str, tried: list[str]) -> Path | None:
 
 
 def _table(name: str, folder: Path, model: PackagedModel, words: str) -> Path:
-    """The model folder that a packaged table of word vectors is converted into."""
     from .word_vectors.text_files import read_array_vectors
     from .word_vectors.word_tables import converted_folder
 
@@ -264,11 +250,7 @@ def _inside(model: PackagedModel) -> Path | None:
 
 
 def check_weights(weights: Path, model: PackagedModel) -> None:
-    """Check that weights are the published ones.
-
-    Raises:
-        BadModel: they are missing, or have another sha256.
-    """
+    """Check that weights are the published ones."""
     import hashlib  # imported here, as most calls check no weights
 
     if not weights.is_file():

@@ -32,9 +32,7 @@ class Provenance:
 
 
 UNKNOWN_PROVENANCE = Provenance()
-CARDS: dict[str, Provenance] = {
-    "all-MiniLM-L6-v2": Provenance(("flickr30k_captions", "nli", "qqp_subset")),
-}
+CARDS: dict[str, Provenance] = {"all-MiniLM-L6-v2": Provenance(("flickr30k_captions", "nli", "qqp_subset"))}
 """By the name of a model: the data sets known to likewise that its published card lists as training data. The card of
 all-MiniLM-L6-v2 lists 1.17 billion pairs, with Flickr30k, SNLI and MultiNLI, and Quora's question triplets."""
 

@@ -30,8 +30,7 @@ TASK = {
     "transformer_task": "sequence-classification",
     "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}},
     "module_output_name": "scores",
-}
-"""Settings of a classifier that sentence-transformers 6 requires."""
+}  # settings of a classifier that sentence-transformers 6 requires
 STARTED = "Reranker.start(folder) makes an untrained one of it"
 MODULAR = (
     "Modules after the encoder of a reranker are not read: take one that transformers loads as a sequence classifier, "

@@ -15,29 +15,13 @@ WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")  # one
 LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlnet", "xlm-roberta")
-)
-"""Files in which versions of sentence-transformers wrote the maximum input length, by the kind of encoder."""
+)  # files in which versions of sentence-transformers wrote the maximum input length, by the kind of encoder
 ENTRY_FILES = ("modules.json", "config.json")
 """No library loads a folder without these files, so they are removed first and written last, in this order."""
-NAMES = frozenset(
-    {
-        *ENTRY_FILES,
-        *LENGTH_FILES,
-        "config_sentence_transformers.json",
-        "likewise.json",
-        "unknown_words.json",
-        "tokenizer.json",
-        "tokenizer_config.json",
-        "special_tokens_map.json",
-        "added_tokens.json",
-        "vocab.txt",
-        "vocab.json",
-        "merges.txt",
-        "spiece.model",
-        "sentencepiece.bpe.model",
-        "tokenizer.model",
-    }
-)
+_OTHERS = """config_sentence_transformers.json likewise.json unknown_words.json tokenizer.json tokenizer_config.json
+    special_tokens_map.json added_tokens.json vocab.txt vocab.json merges.txt spiece.model sentencepiece.bpe.model
+    tokenizer.model"""
+NAMES = frozenset((*ENTRY_FILES, *LENGTH_FILES, *_OTHERS.split()))
 """Files that likewise, or a library that defines their format, reads a model from, except weights."""
 MODULE_FOLDER = re.compile(r"\d+_(Transformer|Pooling|Dense|LayerNorm|Normalize|Dropout|PolyEncoder)")
 """Names of the sub-folders of a model's modules."""

@@ -105,14 +105,12 @@ class Scan:
 
     queries: Shaped[Array, "Q D"]
     corpus: Shaped[Array, "N D"]
-    width: int
-    """Numbers of a vector; of signs, eight lie in a byte."""
+    width: int  # numbers of a vector; of signs, eight lie in a byte
     cosine: bool = False
     """Whether scores are divided by the lengths of rows, which are floats; queries must have length 1."""
     scales: Float[Array, " N"] | None = None
     query_scales: Float[Array, " Q"] | None = None
-    mask: Bool[Array, " N"] | None = None
-    """The rows that are compared; None: all."""
+    mask: Bool[Array, " N"] | None = None  # the rows that are compared; None: all
     threads: int = 1
 
     def best(
@@ -123,10 +121,7 @@ class Scan:
         library: CompiledLibrary | None = None,
         instructions: str | None = None,
     ) -> BestRows:
-        """The k rows of greatest score for each query, best first; of equal scores the earlier.
-
-        A query is compared only with the rows listed for it, if any are.
-        """
+        """The k rows of greatest score for each query, best first; of equal scores the earlier."""
         listed = None if listed is None else np.sort(listed, axis=1).astype(np.int64, copy=False)
         size = (len(self.queries), min(k, len(self.corpus) if listed is None else listed.shape[1]))
         found = BestRows(np.zeros(size[0], np.int64), np.empty(size, np.int64), np.empty(size, np.float32))
@@ -242,10 +237,7 @@ def best_listed(scan: Scan, listed: Int[np.ndarray, "Q C"], k: int) -> Hits:
 def later_rows_above(
     rows: Float[np.ndarray, "n D"], corpus: Shaped[np.ndarray, "N D"], start: int, threshold: float, threads: int
 ) -> RowsAbove:
-    """Pairs of these rows of length 1, which begin at row `start` of the corpus, with all later rows that near.
-
-    Both are numbered as in the corpus, and come by row.
-    """
+    """Pairs of these rows of length 1, which begin at row `start` of the corpus, with all later rows that near."""
     found: list[RowsAbove] = []
     whole = Scan(rows, corpus[start:], corpus.shape[1], cosine=True, threads=threads)
     for block in row_blocks(whole):

@@ -6,8 +6,7 @@ from functools import cache
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
-THREADS_VARIABLE = "OMP_NUM_THREADS"
-"""The environment variable by which people limit threads, whatever the library."""
+THREADS_VARIABLE = "OMP_NUM_THREADS"  # the environment variable by which people limit threads, whatever the library
 
 
 def allowed_cpus(cgroup: Path = CGROUP) -> int:
@@ -28,6 +27,9 @@ def cpu_quota(cgroup: Path = CGROUP) -> float | None:
     return None
 
 
+_cpus_of_process = cache(allowed_cpus)  # an engine needs it for every batch, and it reads files
+
+
 def thread_count(environment: Mapping[str, str] = os.environ) -> int:
     """Threads to compute with: OMP_NUM_THREADS if set, else the allowed CPUs, shared among torchrun's processes."""
     given = environment.get(THREADS_VARIABLE, "").partition(",")[0].strip()
@@ -35,9 +37,3 @@ def thread_count(environment: Mapping[str, str] = os.environ) -> int:
         return int(given)
     processes = environment.get("LOCAL_WORLD_SIZE", "1")
     return max(1, _cpus_of_process() // (int(processes) if processes.isdecimal() and int(processes) else 1))
-
-
-@cache
-def _cpus_of_process() -> int:
-    """`allowed_cpus`, asked once: an engine needs it for every batch, and it reads files."""
-    return allowed_cpus()

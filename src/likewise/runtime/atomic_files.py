@@ -110,9 +110,7 @@ def check_not_input(output: Path, inputs: Iterable[Path]) -> None:
     """Check that an output is not also an input, even under another name such as a link's."""
     for path in inputs:
         if output.exists() and path.exists() and output.samefile(path):
-            raise BadInput(
-                f"the output {output} is the input {path}, which would be lost; give the output another name"
-            )
+            raise BadInput(f"the output {output} is the input {path}, which would be lost; give it another name")
 
 
 def _check_place(path: Path, folder: Path) -> None:

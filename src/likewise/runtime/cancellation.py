@@ -7,8 +7,7 @@ from contextvars import ContextVar
 
 from ..errors import LikewiseError
 
-STEPS = 1_000
-"""Steps of SQLite's virtual machine between two questions: about a tenth of a millisecond."""
+STEPS = 1_000  # steps of SQLite's virtual machine between two questions: about a tenth of a millisecond
 is_cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("is_cancelled", default=None)
 
 
@@ -34,11 +33,7 @@ def cancellable(ask: Callable[[], bool]) -> Iterator[None]:
 
 
 def check_cancelled() -> None:
-    """Stop here if the computation was cancelled.
-
-    Raises:
-        Cancelled: it was.
-    """
+    """Stop here if the computation was cancelled."""
     ask = is_cancelled.get()
     if ask is not None and ask():
         raise Cancelled("the computation was cancelled")
@@ -46,11 +41,7 @@ def check_cancelled() -> None:
 
 @contextmanager
 def cancellable_sql(db: sqlite3.Connection) -> Iterator[None]:
-    """Let SQLite's work in this block be cancelled too, in the middle of a statement.
-
-    Raises:
-        Cancelled: it was.
-    """
+    """Let SQLite's work in this block be cancelled too, in the middle of a statement."""
     ask = is_cancelled.get()
     if ask is None:
         yield

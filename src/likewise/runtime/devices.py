@@ -19,11 +19,9 @@ PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float
 
 
 def device_and_dtype(device: str | torch.device | None, precision: str | None) -> tuple[torch.device, torch.dtype]:
-    """The device and data type to compute with; default: the first GPU, if any, with bf16 on CUDA and fp32 elsewhere.
-
-    Under torchrun, each process gets its own GPU.
-    """
-    place = _device(device) if device is not None else _best_device()
+    """The device and data type to compute with; by default the first GPU, if any, with bf16 on CUDA, else fp32."""
+    best = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    place = _device(best if device is None else device)
     if place.type == "cuda" and place.index is None and "LOCAL_RANK" in os.environ:
         place = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % max(1, torch.cuda.device_count()))
     if device is not None:
@@ -72,8 +70,7 @@ OUT_OF_MEMORY = re.compile(
         )
     ),
     re.IGNORECASE,
-)
-"""Matches the messages of plain RuntimeErrors that are raised when memory runs out."""
+)  # matches the messages of plain RuntimeErrors that are raised when memory runs out
 
 
 def is_out_of_memory_error(error: BaseException) -> bool:
@@ -111,9 +108,3 @@ def _try(place: torch.device) -> None:
 def _unusable(place: str, error: BaseException) -> BadInput:
     why = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
     return BadInput(f"the device {place!r} cannot be used here: {why}")
-
-
-def _best_device() -> torch.device:
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

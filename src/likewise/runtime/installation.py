@@ -40,8 +40,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "duckdb": ("duckdb>=1.1", "pyarrow>=16"),
     "logs": ("tensorboard>=2.17",),
     "completion": ("argcomplete>=3.5",),
-}
-"""The optional packages by the name of the extra, as in pyproject.toml."""
+}  # the optional packages by the name of the extra, as in pyproject.toml
 TORCH_FOR_CPUS = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 
 

@@ -9,10 +9,7 @@ from .installation import install_hint, missing_extra
 
 
 def lazy_names(
-    package: str,
-    homes: Mapping[str, Sequence[str]],
-    more: Sequence[str] = (),
-    needs_torch: Sequence[str] = (),
+    package: str, homes: Mapping[str, Sequence[str]], more: Sequence[str] = (), needs_torch: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package with lazily imported names.
 

@@ -26,10 +26,7 @@ DIGITS = 8  # of each of the three parts after the name
 
 @contextmanager
 def temporary_folder(target: Path, parent: Path | None = None) -> Iterator[Path]:
-    """A hidden folder in `parent` (default: beside `target`), removed when the block ends unless it was renamed.
-
-    First, temporary folders for this target that ended processes left behind are removed.
-    """
+    """A hidden folder in `parent` (default: beside `target`), removed when the block ends unless it was renamed."""
     parent = target.parent if parent is None else parent
     parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(parent, re.escape(_label(target.name)))
@@ -95,7 +92,6 @@ def _locked(folder: Path) -> int | None:
 
 
 def _label(name: str) -> str:
-    """The name, or its digest if the temporary folder's name would get too long."""
     whole = os.fsencode(name)
     return name if len(whole) <= MAX_NAME_BYTES else hashlib.sha256(whole).hexdigest()
 
@@ -105,7 +101,6 @@ def _host() -> str:
 
 
 def _boot() -> str:
-    """An identifier of the current boot of the machine, where available (Linux)."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text()[:DIGITS]
     return "0" * DIGITS

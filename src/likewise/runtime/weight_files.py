@@ -10,16 +10,14 @@ from safetensors import SafetensorError, safe_open
 from ..errors import BadModel
 from .untrusted_files import read_object, regular_file_exists
 
-FLOAT_TYPES = ("F64", "F32", "F16", "BF16")
-"""The types in which weights may be stored, as safetensors names them."""
+FLOAT_TYPES = ("F64", "F32", "F16", "BF16")  # the types in which weights may be stored, as safetensors names them
 
 ROW_STEP_SUFFIX = ".step"
 """The suffix that turns the name of an int8 matrix into that of its quantization steps, one for each row."""
 COLUMN_SCALE_SUFFIX = ".column_scale"
 """The suffix of its column scales, which only smoothed matrices have: weight = whole number × step × column scale."""
 
-WeightFormat = Literal["int8"]
-"""How weights may be written instead of as they are."""
+WeightFormat = Literal["int8"]  # how weights may be written instead of as they are
 LARGEST_INT8 = 127
 
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
@@ -28,8 +26,7 @@ PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.inde
 class StoredKind(NamedTuple):
     """What the header of a file says of a tensor."""
 
-    type: str
-    """As safetensors names it."""
+    type: str  # as safetensors names it
     shape: tuple[int, ...]
 
 
@@ -55,10 +52,7 @@ class WeightReader:
                 ending = ending.partition(".")[2]
 
     def find(self, name: str) -> str:
-        """The full name of the tensor in the file, with whatever prefix (`bert.`, `model.`) the file adds.
-
-        Norms may have the names of the earliest checkpoints, gamma and beta.
-        """
+        """The full name of the tensor in the file, with whatever prefix (`bert.`, `model.`) the file adds."""
         found = self._full_names.get(name) or self._full_names.get(
             name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
         )
@@ -88,7 +82,6 @@ class WeightReader:
         return BadModel(f"the tensor {name} in {self.folder} is not finite; the file is damaged or training diverged")
 
     def _is_int8_matrix(self, name: str, kind: StoredKind) -> bool:
-        """Whether it is stored in int8, with its quantization steps as floats beside it, and so its column scales."""
         rows, columns = self.kinds.get(name + ROW_STEP_SUFFIX), self.kinds.get(name + COLUMN_SCALE_SUFFIX)
         if kind.type != "I8" or len(kind.shape) != 2 or rows is None:
             return False
@@ -122,7 +115,6 @@ def weight_files(folder: Path, with_index: bool = False) -> list[Path]:
 
 
 def _shards(index: Path) -> list[str]:
-    """The shard files listed in an index, after checking that all of them exist."""
     homes = read_object(index).get("weight_map")
     if not isinstance(homes, dict) or not homes:
         raise BadModel(f"{index} names no shards: weight_map is {homes!r:.100}; expected the file of each tensor")
@@ -139,10 +131,7 @@ def _shards(index: Path) -> list[str]:
 
 
 def read_tensors(folder: Path, what: str, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The weights of a small part of a model as torch tensors in fp32, checked to be exactly those expected and finite.
-
-    The header is compared with the expected shapes before any memory is allocated.
-    """
+    """The weights of a small part of a model as torch tensors in fp32, checked to be those expected and finite."""
     path = folder / "model.safetensors"
     if not regular_file_exists(path):
         raise BadModel(f"{folder} holds no model.safetensors, so {what} has no weights (only safetensors are read)")

@@ -11,18 +11,14 @@ from ..errors import BadInput
 from ..runtime.arguments import whole_number
 from .sentences import sentence_spans, trim
 
-CountTokens = Callable[[list[str]], Sequence[int]]
-"""Texts to their numbers of tokens."""
-Span = tuple[int, int]
-"""Start and stop of a part of a text, in characters."""
+CountTokens = Callable[[list[str]], Sequence[int]]  # texts to their numbers of tokens
+Span = tuple[int, int]  # start and stop of a part of a text, in characters
 HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 CLOSING_MARKS = re.compile(r"(^|\s)#+$")
 FENCE = re.compile(r" {0,3}(```++|~~~++)")
 UNDERLINE = re.compile(r" {0,3}(?:(=++)|-++)\s*+$")
-FILLED = 0.9
-"""How full the parts of a sentence that is too long are meant to be, so that few have to be cut again."""
-FRONT_MATTER = "---"
-"""The line before and after settings at the very start of a Markdown file."""
+FILLED = 0.9  # how full the parts of a sentence that is too long are meant to be, so that few have to be cut again
+FRONT_MATTER = "---"  # the line before and after settings at the very start of a Markdown file
 
 
 @dataclass(frozen=True)
@@ -42,9 +38,7 @@ class ChunkSettings:
     def __post_init__(self) -> None:
         whole_number("size", self.size)
         if whole_number("overlap", self.overlap, 0) >= self.size:
-            raise BadInput(
-                f"overlap is {self.overlap} tokens, and size {self.size}; expected an overlap below the size"
-            )
+            raise BadInput(f"overlap is {self.overlap} tokens, and size {self.size}; expected it below the size")
 
 
 class Chunk(NamedTuple):
@@ -62,8 +56,7 @@ class Section:
     start: int
     stop: int
     headings: tuple[str, ...]
-    body: int
-    """Where the text behind the heading starts."""
+    body: int  # where the text behind the heading starts
 
 
 def split_document(text: str, count_tokens: CountTokens, settings: ChunkSettings | None = None) -> list[Chunk]:
@@ -134,7 +127,6 @@ def _open_fence(fence: str, line: str, start: int) -> str:
 
 
 def _section_spans(text: str, section: Section) -> list[Span]:
-    """The headings of a section as one span, and its sentences."""
     title = trim(text, section.start, section.body)
     sentences = [(section.body + a, section.body + b) for a, b in sentence_spans(text[section.body : section.stop])]
     return [title, *sentences] if title[0] < title[1] else sentences
@@ -152,7 +144,6 @@ def _fitting(text: str, span: Span, tokens: int, count_tokens: CountTokens, size
 
 
 def _parts(text: str, span: Span, number: int) -> list[Span]:
-    """About equal parts of a span, cut at the white space nearest to where each should end; empty ones left out."""
     start, stop = span
     places = [start + (stop - start) * i // number for i in range(1, number)]
     cuts = [_nearest_space(text, place, (stop - start) // number) for place in places]
@@ -161,7 +152,6 @@ def _parts(text: str, span: Span, number: int) -> list[Span]:
 
 
 def _nearest_space(text: str, place: int, reach: int) -> int:
-    """The place of the nearest white space that is less than `reach` away; where there is none, this place."""
     for distance in range(reach):
         for near in (place - distance, place + distance):
             if text[near].isspace():

@@ -56,19 +56,14 @@ def _iterable(texts: Any) -> Iterable[Any]:
             "write encode([str(text)])"
         )
     if dimensions != 1:
-        raise BadInput(
-            f"encode expects one column of texts, but got a table of {dimensions} dimensions: select the column"
-        )
+        raise BadInput(f"encode expects one column of texts, got a table of {dimensions} dimensions: select the column")
     if not isinstance(texts, Iterable):
         raise BadInput(f"encode expects a list, a column or an iterator of texts, but got {describe_value(texts)}")
     return texts
 
 
 def is_list_of_rows(given: object, dimensions: int = 1) -> bool:
-    """Whether something holds rows in an order: a list, a column or an iterator; no text, mapping, set or frame.
-
-    An array has between one and this many dimensions.
-    """
+    """Whether something holds rows in an order: a list, a column or an iterator; no text, mapping, set or frame."""
     unordered = isinstance(given, Mapping | Set) and not isinstance(given, KeysView)
     if isinstance(given, str | bytes | bytearray | type) or unordered or not isinstance(given, Iterable):
         return False
@@ -96,9 +91,7 @@ def resolve_prompt(text: str | None, name: str | None, prompts: Mapping[str, str
     if text is None:
         return prompts.get(default or "", "")
     if not isinstance(text, str):
-        raise BadInput(
-            f"prompt is {text!r}; expected a text (for one of the model's own prompts: prompt_name=…, {known})"
-        )
+        raise BadInput(f"prompt is {text!r}; expected a text (for the model's own prompts: prompt_name=…, {known})")
     same_name = next((own for own in prompts if own.lower() == text.lower()), None)
     if same_name is not None:
         warnings.warn(
@@ -109,10 +102,8 @@ def resolve_prompt(text: str | None, name: str | None, prompts: Mapping[str, str
     return text
 
 
-TextOrIds = str | Sequence[int]
-"""A text, or the token ids of one."""
-TextName = Callable[[int], str]
-"""What a text is called in messages, by its index."""
+TextOrIds = str | Sequence[int]  # A text, or the token ids of one
+TextName = Callable[[int], str]  # what a text is called in messages, by its index
 TEXTS: TextName = "texts[{}]".format
 
 

@@ -18,8 +18,6 @@ def normalized(text: str, *, punctuation: bool = True) -> str:
 
 
 class _Letters(dict[int, int | None]):
-    """A table for str.translate that keeps letters, marks and digits; each character is looked up once."""
-
     def __missing__(self, code: int) -> int | None:
         self[code] = code if unicodedata.category(chr(code))[0] in "LMN" else None
         return self[code]

@@ -16,15 +16,13 @@ CANDIDATE = re.compile(
     r"""|[।॥؟۔]+"""
     r"""|(?P<gap>\n[^\S\n]*+\n\s*+)"""
     r"""|(?P<item>\n)(?=[^\S\n]*+(?:[-*+•]|\d{1,3}[.)])[^\S\n])"""
-)
-"""What may end a sentence: punctuation, an empty line, the line break before an item of a list."""
+)  # what may end a sentence: punctuation, an empty line, the line break before an item of a list
 LAST_WORD = re.compile(r"[\w.]+$")
 ABBREVIATIONS = frozenset(
     """al approx art ca cf ch co corp dept dr ed eds e.g eq eqs etc ex fig figs gen gov i.e inc jr lt ltd messrs mr mrs
     ms mt no nos op p pp prof ref refs rep resp rev sec sen sr st univ viz vol vols vs""".split()  # noqa: SIM905
 )
-LONGEST_WORD = 12
-"""Characters before a full stop that are looked at."""
+LONGEST_WORD = 12  # characters before a full stop that are looked at
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -53,7 +51,6 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
 
 
 def _abbreviated(before: str) -> bool:
-    """Whether the word that ends here is an abbreviation or an initial (J. R. R. Tolkien)."""
     found = LAST_WORD.search(before)
     if found is None:
         return False

@@ -19,11 +19,9 @@ from .tokenizer_checks import check_steps, library_errors, raise_library_error
 from .unknown_words import FILE, UnknownWords
 
 SETTINGS = "tokenizer_config.json"
-Spans = Int[np.ndarray, "T 2"]
-"""Start and stop of every token, in characters of the text."""
+Spans = Int[np.ndarray, "T 2"]  # start and stop of every token, in characters of the text
 OVERLAP = 8  # neighbouring windows of a long text share an 8th of a window
-MAX_FILE_SIZE = 1 << 28
-"""Maximum bytes of a tokenizer's own files; the largest in use have an eighth of that."""
+MAX_FILE_SIZE = 1 << 28  # maximum bytes of a tokenizer's own files; the largest in use have an eighth of that
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class Tokenizer:
         prefix, suffix = probe.ids[: inside[0]], probe.ids[inside[-1] + 1 :]
         if probe.ids[inside[0] : inside[-1] + 1] != bare.ids:
             raise BadModel(
-                f"the tokenizer in {folder} inserts special tokens into a text; expected them only around it"
+                f"the tokenizer in {folder} inserts special tokens into a text; expected them around it only"
             )
         specials = len(prefix) + len(suffix)
         if max_seq_length <= specials:
@@ -157,7 +155,6 @@ class Tokenizer:
         return found
 
     def _long_words(self, text: str, unknown: int | None, limit: int) -> list[tuple[int, int]]:
-        """Position and length of each word with more than `limit` characters, as the tokenizer splits words."""
         cleaned = self._clean(text)
         run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # necessary for such a word, before or after normalization
         if not run.search(cleaned) and not run.search(self._normalized(cleaned)):
@@ -169,12 +166,10 @@ class Tokenizer:
         return [(position, length) for position, length in lengths if length > limit]
 
     def _clean(self, text: str) -> str:
-        """The text as it is passed to the tokenizers library: lower-cased if need be, and valid Unicode."""
         text = text.lower() if self.lowercase else text
         return text if text.isascii() else _valid_unicode(text)
 
     def _normalized(self, text: str) -> str:
-        """The text after the tokenizer's own normalizer."""
         normalizer = self.backend.normalizer
         return str(normalizer.normalize_str(text)) if normalizer else text
 
@@ -234,7 +229,6 @@ class Tokenizer:
         return [cleaned[begin:end].strip() for begin, end in spans.values()], [numbers[key] for key in keys]
 
     def _with_ngrams(self, text: str, encoded: tokenizers.Encoding, unknown: UnknownWords) -> list[int]:
-        """The ids of one text, with those of n-grams in place of out-of-vocabulary words."""
         ids: list[int] = []
         for i, (begin, end) in zip(encoded.ids, encoded.offsets, strict=True):
             if i != unknown.id:
@@ -331,7 +325,6 @@ def truncate_longest_first(first: int, second: int, limit: int) -> tuple[int, in
 
 
 def _companions(folder: Path) -> dict[str, str]:
-    """The folder's own small files."""
     read_object(folder / SETTINGS)  # raises if it is not a JSON object, which other libraries expect
     names = (SETTINGS, "special_tokens_map.json", FILE)
     return {name: text for name in names if (text := read_text(folder / name)) is not None}
@@ -380,7 +373,6 @@ def _wordpiece(folder: Path, vocabulary: Path) -> tokenizers.Tokenizer:
 
 
 def _add_tokens(backend: tokenizers.Tokenizer, path: Path) -> None:
-    """Add the tokens that an older folder has in added_tokens.json, with their ids."""
     added = read_object(path)
     for token, i in added.items():
         if isinstance(i, bool) or not isinstance(i, int):

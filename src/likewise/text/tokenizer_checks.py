@@ -20,8 +20,7 @@ import tokenizers
 
 from ..errors import BadModel
 
-MAX_STEPS = 100
-"""Maximum number of normalizers and pre-tokenizers in a row; the longest chain in use has about a dozen."""
+MAX_STEPS = 100  # maximum number of normalizers and pre-tokenizers in a row; the longest chain in use has about a dozen
 MAX_GROWTH = 10_000
 """Maximum length of a normalized text in multiples of the text; replacements in use give at most three for one."""
 MAX_PATTERN_LENGTH = 10_000
@@ -61,12 +60,10 @@ def check_steps(backend: tokenizers.Tokenizer, what: str) -> None:
 
 
 def _described(part: Any) -> Any:
-    """A normalizer or pre-tokenizer as tokenizer.json describes it."""
     return {} if part is None else json.loads(part.__getstate__())
 
 
 def _steps(described: Any) -> Iterator[Mapping[str, Any]]:
-    """The single steps of a chain, nested sequences flattened."""
     inner = next((described[key] for key in ("normalizers", "pretokenizers") if key in described), None)
     if inner is None:
         if described:
@@ -77,7 +74,6 @@ def _steps(described: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _pattern(step: Mapping[str, Any]) -> str | None:
-    """The regular expression that a step searches for, if it has one."""
     pattern = step.get("pattern")
     return pattern.get("Regex") if isinstance(pattern, dict) else None
 

@@ -68,10 +68,7 @@ class TruncationCounter:
     def add(
         self, lengths: Sequence[int] | Int[np.ndarray, " n"], long_words: Mapping[int, int] = MappingProxyType({})
     ) -> None:
-        """Count texts with these numbers of tokens.
-
-        `long_words` is the length of the longest over-long word of a text, by its index among these texts.
-        """
+        """Count texts with these numbers of tokens."""
         counted = np.asarray(lengths, dtype=np.int64)
         over = np.flatnonzero(counted > self.limit)
         if self.overflow == "error" and (len(over) or long_words):
@@ -93,7 +90,6 @@ class TruncationCounter:
     def _raise_too_long(
         self, counted: Int[np.ndarray, " n"], over: Int[np.ndarray, " o"], long_words: Mapping[int, int]
     ) -> NoReturn:
-        """Raise the error that names the first text that loses tokens."""
         first = min(*over[:1].tolist(), *long_words, len(counted))
         which = f"{self.what}[{self.texts + first}]"
         if first not in over:

@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from unicodedata import category, combining, normalize
 
-WORD = re.compile(r"[0-9a-z_\x80-\U0010ffff]+")
-"""A word in a folded text, as FTS5's tokenizer `ascii` finds it."""
+WORD = re.compile(r"[0-9a-z_\x80-\U0010ffff]+")  # A word in a folded text, as FTS5's tokenizer `ascii` finds it
 RUN = re.compile(r"\S+")
 ZERO_WIDTH_SPACE = 0x200B  # stands between words of Thai and Khmer
 IGNORED = frozenset((0x034F, 0x0640, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
@@ -51,8 +50,6 @@ def _folded(run: str) -> str:
 
 
 class _Folded(dict[int, int | str | None]):
-    """A table for str.translate, by the rule above; each character is looked up once."""
-
     def __missing__(self, code: int) -> int | str | None:
         self[code] = value = code if code < 128 else _folded_character(chr(code))
         return value

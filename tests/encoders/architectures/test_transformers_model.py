@@ -146,7 +146,7 @@ def test_a_small_folder_takes_little_memory_and_time(saved):
 
 def test_tables_that_are_computed_are_bounded_too(saved, monkeypatch):
     monkeypatch.setattr(transformers_model, "MOST_BUFFERS", 10)
-    with pytest.raises(BadModel, match="bytes of tables; expected at most 10"):
+    with pytest.raises(BadModel, match="bytes of tables; the most is 10"):
         load_encoder(saved("gpt_neo"))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likewise.engines.int8.fidelity import Bar, fidelity
+from likewise.engines.int8.quantize import Bar, fidelity
 from likewise.errors import BadInput
 
 ROWS = np.random.default_rng(0).normal(size=(6, 8)).astype(np.float32)

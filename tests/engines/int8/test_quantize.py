@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from likewise import Embedder
-from likewise.engines.int8.fidelity import Bar
-from likewise.engines.int8.quantize import OVERALL, quantize
+from likewise.engines.int8.quantize import OVERALL, Bar, quantize
 from likewise.engines.native.native_embedder import NativeEmbedder
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.stored_weights import StoredTensor

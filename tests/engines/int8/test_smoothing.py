@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from likewise.engines.description import read_description, tensors
-from likewise.engines.int8.calibration import record_inputs
-from likewise.engines.int8.smoothing import LAYERS, Smoothing, choose_smoothings, smoothed
+from likewise.engines.int8.smoothing import LAYERS, Smoothing, choose_smoothings, record_inputs, smoothed
 from likewise.engines.native.library import load
 from likewise.engines.native.native_embedder import NativeEmbedder, NativeEncoder
 from likewise.engines.numpy.encoders import NumpyEncoder

@@ -185,9 +185,9 @@ HEAD = 8 + 12 * 4 + 8  # bytes before the counts of the dictionary
         (HEAD, "<iii", [2, 3, -1], "its dictionary has 2 entries, 3 words and -1 labels"),
         (HEAD, "<iii", [2, 1, 1], "its dictionary holds 2 words, and says 1"),
         (HEAD + 12, "<qq", [99, 0], "its n-grams were pruned"),
-        (-56, "<qq", [10, 1], "its matrix is 10 × 1; expected 2 [+] 3 rows of 2"),
-        (-56, "<qq", [4, 2], "its matrix is 4 × 2; expected 2 [+] 3 rows of 2"),
-        (-56, "<qq", [5, 3], "its matrix is 5 × 3; expected 2 [+] 3 rows of 2"),
+        (-56, "<qq", [10, 1], "its matrix is 10 × 1; wanted 2 [+] 3 rows of 2"),
+        (-56, "<qq", [4, 2], "its matrix is 4 × 2; wanted 2 [+] 3 rows of 2"),
+        (-56, "<qq", [5, 3], "its matrix is 5 × 3; wanted 2 [+] 3 rows of 2"),
         (0, "<i", [793712315], "it is no fastText model of version 11 or 12"),
         (4, "<i", [10], "it is no fastText model of version 11 or 12"),
         (4, "<i", [13], "it is no fastText model of version 11 or 12"),
@@ -207,7 +207,7 @@ def test_a_file_cut_within_its_matrix_says_what_is_missing(tmp_path):
     path = tmp_path / "m.bin"
     path.write_bytes(data[:-1])
     at = len(data) - 40
-    with pytest.raises(BadModel, match=f"40 bytes are expected at {at}, and it has {len(data) - 1}: cut short"):
+    with pytest.raises(BadModel, match=f"40 bytes are expected at {at}; it has {len(data) - 1}: cut short"):
         read_fasttext(path)
     path.write_bytes(data[: HEAD + 28 + 2])
     with pytest.raises(BadModel, match="its dictionary does not end"):

@@ -57,8 +57,7 @@ def bar_of(text: str) -> tuple[float, float]:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ...engines.int8.fidelity import Bar
-    from ...engines.int8.quantize import quantize
+    from ...engines.int8.quantize import Bar, quantize
     from ...model_names import load_named_embedder
     from ...runtime.progress import StatusLine
 

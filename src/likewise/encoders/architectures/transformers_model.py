@@ -45,10 +45,7 @@ MOST_BUFFERS = 1 << 29
 
 
 class AutoEncoder(Encoder):
-    """A transformers model with likewise's interface: packed tokens in, layers out.
-
-    `shapes` are the shapes of the tensors in the folder's weight files, by name.
-    """
+    """A transformers model with likewise's interface: packed tokens in, layers out."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any], shapes: Shapes, dtype: torch.dtype) -> None:
         super().__init__()
@@ -65,7 +62,6 @@ class AutoEncoder(Encoder):
             self._try(folder)
 
     def _take(self, model: Any) -> None:
-        """Keep the encoder part of the model, and set the attributes that `Encoder` requires."""
         config = model.config
         self.without_decoder = _both_halves(config) and hasattr(model, "decoder")
         self.model = (model.get_encoder() if self.without_decoder else model).eval()
@@ -112,7 +108,6 @@ def _check_files(folder: Path) -> None:
 
 
 def _check_code(folder: Path, config: Mapping[str, Any]) -> None:
-    """Reject a model whose architecture is Python code in its folder."""
     if config.get("auto_map") and config.get("model_type") not in transformers.CONFIG_MAPPING:
         raise BadModel(
             f"{folder} needs Python code of its own (auto_map in config.json), and likewise runs no code of a folder; "
@@ -122,7 +117,6 @@ def _check_code(folder: Path, config: Mapping[str, Any]) -> None:
 
 
 def _check_setting(key: str, value: object) -> None:
-    """Reject implausible sizes, before transformers allocates lists of that length."""
     if isinstance(value, dict):
         for name, inner in value.items():
             _check_setting(name, inner)
@@ -142,7 +136,6 @@ def _most(key: str) -> int:
 
 @contextmanager
 def _as_bad_model(folder: Path) -> Iterator[None]:
-    """Convert whatever transformers raises to a BadModel that names the folder."""
     try:
         yield
     except (BadModel, MemoryError):
@@ -173,13 +166,10 @@ def _check_memory(model_class: Any, settings: Any, shapes: Shapes, folder: Path)
         empty = _built(model_class, settings)
     computed = sum(table.numel() * table.element_size() for table in empty.buffers())
     if computed > MOST_BUFFERS:
-        raise BadModel(
-            f"config.json in {folder} asks for {computed:,} bytes of tables; expected at most {MOST_BUFFERS:,}"
-        )
+        raise BadModel(f"config.json in {folder} asks for {computed:,} bytes of tables; the most is {MOST_BUFFERS:,}")
 
 
 def _built(model_class: Any, settings: Any) -> Any:
-    """A model of these settings, its weights not read."""
     if model_class is transformers.AutoModel:
         return model_class.from_config(settings, trust_remote_code=False)
     return model_class(settings)
@@ -187,7 +177,6 @@ def _built(model_class: Any, settings: Any) -> Any:
 
 @contextmanager
 def _counted(shapes: Shapes, folder: Path) -> Iterator[None]:
-    """While a model is built, raise an error once it has more numbers or modules than its weight files account for."""
     have = sum(prod(shape) for shape in shapes.values())
     numbers, parts = 4 * have + SPARE_NUMBERS, 8 * len(shapes) + SPARE_PARTS
     thread, count = threading.get_ident(), {"numbers": 0, "parts": 0}
@@ -215,7 +204,6 @@ REGISTERS = (register_module_parameter_registration_hook, register_module_module
 
 
 def _loaded(model_class: Any, folder: Path, settings: Any, dtype: torch.dtype) -> Any:
-    """The transformers model with the folder's weights, after checking that none that is used is missing."""
     model, report = model_class.from_pretrained(
         folder,
         config=settings,

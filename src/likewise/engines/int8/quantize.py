@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays.similarity import PAIRWISE
+from ...arrays.correlation import spearman
+from ...arrays.similarity import PAIRWISE, unit, unit_cosine
 from ...embedder import Embedder
 from ...errors import BadInput, BelowBar
 from ...model_files import atomic_folder
@@ -16,17 +17,57 @@ from ...runtime.weight_files import weight_files
 from ..description import Description, read_description, tensors
 from ..native.native_embedder import NativeEmbedder, NativeEncoder
 from ..stored_weights import in_int8
-from .calibration import record_inputs
-from .fidelity import Bar, Fidelity, fidelity
-from .smoothing import Smoothing, choose_smoothings, smoothed
+from .smoothing import Smoothing, choose_smoothings, record_inputs, smoothed
 from .texts import calibration_texts, held_out_texts, odd_texts
 
 Array = np.ndarray
-DEFAULT_BAR = Bar()
 CALIBRATION_SEED, HELD_OUT_SEED = 1, 2
 CALIBRATION_ODD_TEXTS = 50
 SENTENCES, ODD, OVERALL = "held-out sentences", "odd texts", "overall"
 """What a quantized model is measured on; the bar is for all of them together."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The least fidelity with which a quantized model is kept, over all texts that it is measured on."""
+
+    mean_cosine: float = 0.997
+    least_cosine: float = 0.97
+
+    def __post_init__(self) -> None:
+        if not all(-1 <= value <= 1 for value in (self.mean_cosine, self.least_cosine)):
+            raise BadInput(f"the bar is {self.mean_cosine}, {self.least_cosine}; expected two cosines, −1 to 1")
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Cosines between each text's vector before and after, and Spearman's correlation of all pairs' similarities."""
+
+    texts: int
+    mean_cosine: float
+    least_cosine: float
+    rank_correlation: float  # naN where all similarities are equal
+
+    def reaches(self, bar: Bar) -> bool:
+        """Whether both cosines are at least the bar's."""
+        return self.mean_cosine >= bar.mean_cosine and self.least_cosine >= bar.least_cosine
+
+
+def fidelity(before: Float[Array, "N E"], after: Float[Array, "N E"]) -> Fidelity:
+    """The fidelity of vectors `after` to those `before`, of two texts or more."""
+    cosines = PAIRWISE["cosine"](before, after)
+    cosines[~(before.any(1) | after.any(1))] = 1  # no text's token was known, before and after
+    return Fidelity(
+        len(before), float(cosines.mean()), float(cosines.min()), spearman(_of_pairs(before), _of_pairs(after))
+    )
+
+
+def _of_pairs(vectors: Float[Array, "N E"]) -> Float[Array, " P"]:
+    rows = unit(vectors)
+    return np.asarray(unit_cosine(rows, rows)[np.triu_indices(len(rows), 1)])
+
+
+DEFAULT_BAR = Bar()
 
 
 @dataclass(frozen=True)
@@ -36,11 +77,9 @@ class QuantizationResult:
     folder: Path
     written: bool
     bar: Bar
-    fidelity: Mapping[str, Fidelity]
-    """By `SENTENCES`, `ODD` and `OVERALL`, which is compared with the bar."""
+    fidelity: Mapping[str, Fidelity]  # by `SENTENCES`, `ODD` and `OVERALL`, which is compared with the bar
     bytes_before: int
-    bytes_after: int
-    """Of the encoder's weight files."""
+    bytes_after: int  # of the encoder's weight files
     smoothings: tuple[Smoothing, ...]
     """Of the products whose inputs are smoothed; empty where that brought calibration text no closer."""
 
@@ -93,7 +132,6 @@ def quantize(
 
 
 def _checked(model: Embedder, target: Path) -> NativeEmbedder:
-    """The model, if it can be quantized into this folder."""
     if not isinstance(model, NativeEmbedder) or model.precision != "fp32":
         found = f"a {type(model).__name__} in {model.precision}" if isinstance(model, Embedder) else f"{model!r:.100}"
         raise BadInput(f'the model is {found}; expected Embedder.load(name, engine="native", precision="fp32")')
@@ -112,14 +150,13 @@ def _smoothings(model: NativeEmbedder, description: Description, callback: Calla
     found = choose_smoothings(description, record_inputs(model, description, texts))
     exact = _vectors(model, texts)
     before, after = (
-        _mean_cosine(exact, _vectors(_int8_model(model, one), texts))
+        PAIRWISE["cosine"](exact, _vectors(_int8_model(model, one), texts)).mean()
         for one in (description, smoothed(description, found))
     )
     return found if after > before else []
 
 
 def _int8_model(model: NativeEmbedder, description: Description) -> NativeEmbedder:
-    """The model with another encoder, in int8."""
     encoder = NativeEncoder(description, "int8")
     return NativeEmbedder(model.tokenizer, encoder, model.pooling, model.heads, model.manifest)
 
@@ -134,10 +171,6 @@ def _measured(before: Embedder, after: Embedder, callback: Callable[[str], None]
 
 def _vectors(model: Embedder, texts: Sequence[str]) -> Float[Array, "N E"]:
     return model.encode(texts, overflow="truncate", show_progress_bar=False)
-
-
-def _mean_cosine(a: Float[Array, "N E"], b: Float[Array, "N E"]) -> float:
-    return float(PAIRWISE["cosine"](a, b).mean())
 
 
 def _weight_bytes(folder: Path) -> int:

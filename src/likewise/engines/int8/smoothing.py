@@ -16,24 +16,72 @@ to round. What is exact, apart from rounding:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
+from ..array_embedder import ArrayEmbedder
 from ..description import BlockWeights, Description, LinearWeights
+from ..numpy.encoders import NumpyEncoder, Packed
+from ..numpy.numpy_embedder import NumpyEmbedder
 from ..stored_weights import StoredTensor, int8_rows
-from .calibration import Inputs, Site
 
 Array = np.ndarray
-STRENGTHS = (0.25, 0.5, 0.75)
-"""The values of α that are tried for each product."""
+Site = Literal["query", "up"]
+"""A product that reads a norm's output, named by `BlockWeights`: queries, keys and values, or the network's first."""
+ROWS = 256  # kept of each batch
+BATCH_TOKENS = 2048
+STRENGTHS = (0.25, 0.5, 0.75)  # the values of α that are tried for each product
 WORTHWHILE = 0.95  # times the error without smoothing: a product that does not get below it stays as it is
 SMALLEST = 0.01  # of the largest channel: what is smaller counts as this much, so that no scale is extreme
 LAYERS: dict[Site, tuple[str, ...]] = {"query": ("query", "key", "value"), "up": ("up",)}
 NORMS: dict[Site, str] = {"query": "norm1", "up": "norm2"}
 """Where norms come before, the norm whose output the product reads."""
+
+
+@dataclass
+class Inputs:
+    """What went into a product."""
+
+    largest: Float[Array, " D"]  # of each channel, over all tokens
+    rows: list[Float[Array, "R D"]] = field(default_factory=list)
+
+    def add(self, x: Float[Array, "T D"]) -> None:
+        """Take note of a batch."""
+        self.largest = np.maximum(self.largest, np.abs(x).max(0, initial=0))
+        self.rows.append(x[np.linspace(0, len(x) - 1, min(ROWS, len(x))).astype(int)])
+
+
+class RecordingEncoder(NumpyEncoder):
+    """NumPy's encoder, which records what its products read; blocks that layers share have one record."""
+
+    def __init__(self, description: Description) -> None:
+        super().__init__(description)
+        self.inputs: dict[tuple[int, Site], Inputs] = {}
+
+    def _attention(self, x: Array, block: object, packed: Packed) -> Array:
+        self._record(block, "query", x)
+        return super()._attention(x, block, packed)  # type: ignore[arg-type]
+
+    def _network(self, x: Array, block: object) -> Array:
+        self._record(block, "up", x)
+        return super()._network(x, block)  # type: ignore[arg-type]
+
+    def _record(self, block: object, site: Site, x: Array) -> None:
+        key = next(i for i, one in enumerate(self.blocks) if one is block), site
+        self.inputs.setdefault(key, Inputs(np.zeros(self.width, np.float32))).add(x)
+
+
+def record_inputs(
+    model: ArrayEmbedder, description: Description, texts: Sequence[str]
+) -> dict[tuple[int, Site], Inputs]:
+    """What goes into each product on these texts, by the block's index and the product, in fp32."""
+    encoder = RecordingEncoder(description)
+    embedder = NumpyEmbedder(model.tokenizer, encoder, model.pooling, model.heads, model.manifest)
+    embedder.encode(texts, overflow="truncate", batch_tokens=BATCH_TOKENS, show_progress_bar=False)
+    return encoder.inputs
 
 
 @dataclass(frozen=True)
@@ -87,13 +135,11 @@ def _scales(inputs: Float[Array, " D"], weights: Float[Array, " D"], strength: f
 
 
 def _error(x: Float[Array, "T D"], weights: Float[Array, "O D"], exact: Float[Array, "T O"]) -> float:
-    """The squared error of the int8 product, relative to the squares of the exact one."""
     rounded = int8_rows(StoredTensor(x)).fp32() @ int8_rows(StoredTensor(weights)).fp32().T
     return float(np.square(rounded - exact).sum(dtype=np.float64) / np.square(exact).sum(dtype=np.float64))
 
 
 def _layers(block: BlockWeights, site: Site) -> list[tuple[str, LinearWeights]]:
-    """The layers that read a product's inputs, by name."""
     return [(name, getattr(block, name)) for name in LAYERS[site] if getattr(block, name) is not None]
 
 
@@ -117,7 +163,6 @@ def _with_column_scales(block: BlockWeights, smoothing: Smoothing) -> BlockWeigh
 
 
 def _divided(norm: LinearWeights, scales: Float[Array, " D"]) -> LinearWeights:
-    """A norm whose output is divided by the scales."""
     weight, bias = (
         None if part is None else StoredTensor(part.fp32() / scales, name=part.name)
         for part in (norm.weight, norm.bias)

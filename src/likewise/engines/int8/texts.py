@@ -2,27 +2,11 @@
 
 import random
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-ODD_TEXTS = 200
-"""The odd texts on which a quantized model is measured."""
-_WORDS = (
-    "a",
-    "the",
-    "of",
-    "no",
-    "cat",
-    "stone",
-    "seven",
-    "quickly",
-    "Berlin",
-    "e-mail",
-    "naïve",
-    "GDP",
-    "3.5",
-    "(sic)",
-)
+ODD_TEXTS = 200  # on which a quantized model is measured
+_WORDS = "a the of no cat stone seven quickly Berlin e-mail naïve GDP 3.5 (sic)".split()  # noqa: SIM905
 _EMOJI = "😀😂🔥❤👍🏽🐈🌧✈️🇩🇪"
 _RANGES = ((0x20, 0x7F), (0xA0, 0x250), (0x370, 0x530), (0x5D0, 0x700), (0x900, 0xE00), (0x3040, 0xA000))
 
@@ -58,49 +42,24 @@ def _mixed_scripts(draw: random.Random) -> str:
     return "".join(chr(draw.randrange(*draw.choice(_RANGES))) for _ in range(draw.randrange(1, 120)))
 
 
-def _repeated(draw: random.Random) -> str:
-    return " ".join([draw.choice(_WORDS)] * draw.randrange(2, 250))
-
-
-def _shuffled(draw: random.Random) -> str:
-    return " ".join(draw.choice(_WORDS) for _ in range(draw.randrange(1, 200)))
-
-
-def _digits(draw: random.Random) -> str:
-    return "".join(draw.choice(string.digits + " ,.-/:") for _ in range(draw.randrange(1, 100)))
-
-
-def _printable(draw: random.Random) -> str:
-    return "".join(draw.choice(string.printable) for _ in range(draw.randrange(1, 200)))
-
-
-def _emoji(draw: random.Random) -> str:
-    return "".join(draw.choice(_EMOJI) for _ in range(draw.randrange(1, 40)))
-
-
-def _single(draw: random.Random) -> str:
-    return draw.choice(string.printable + "éßλж漢あ€–…")
-
-
-def _long_word(draw: random.Random) -> str:
-    return "".join(draw.choice(string.ascii_letters) for _ in range(draw.randrange(20, 150)))
-
-
 def _code(draw: random.Random) -> str:
     names = [draw.choice(string.ascii_lowercase) + str(draw.randrange(99)) for _ in range(draw.randrange(1, 30))]
     return "".join(f"{name} = {draw.choice('([{')}{draw.randrange(1 << 20):#x}, '{name}'); " for name in names)
 
 
+def _chosen(parts: Sequence[str], least: int, end: int, between: str = "") -> Callable[[random.Random], str]:
+    return lambda draw: between.join(draw.choice(parts) for _ in range(draw.randrange(least, end)))
+
+
 KINDS: tuple[Callable[[random.Random], str], ...] = (
     _any_script,
     _mixed_scripts,
-    _repeated,
-    _shuffled,
-    _digits,
-    _printable,
-    _emoji,
-    _single,
-    _long_word,
+    lambda draw: " ".join([draw.choice(_WORDS)] * draw.randrange(2, 250)),
+    _chosen(_WORDS, 1, 200, " "),
+    _chosen(string.digits + " ,.-/:", 1, 100),
+    _chosen(string.printable, 1, 200),
+    _chosen(_EMOJI, 1, 40),
+    lambda draw: draw.choice(string.printable + "éßλж漢あ€–…"),
+    _chosen(string.ascii_letters, 20, 150),
     _code,
-)
-"""Each draws one text."""
+)  # each draws one text

@@ -24,8 +24,7 @@ from ..stored_weights import StoredTensor
 Array = np.ndarray
 
 PRECISIONS = {"fp32": 0, "bf16": 1, "int8": 2}
-BITS = {name: row.bit for name, row in REDUCTIONS.items() if row.bit}
-"""Of the reductions that the library computes."""
+BITS = {name: row.bit for name, row in REDUCTIONS.items() if row.bit}  # of the reductions that the library computes
 KINDS = ("embeddings", "products", "attention", "activations", "norms", "rounding", "rest")
 """The kinds of work whose seconds `Model.run` measures."""
 
@@ -197,9 +196,7 @@ class Model:
         tokens, sentences = len(ids), len(lengths)
         expected = len(ids if segments is None else segments), len(lengths if skips is None else skips)
         if expected != (tokens, sentences):
-            raise BadInput(
-                f"{tokens} ids in {sentences} sentences want a segment for each id and a skip for each sentence"
-            )
+            raise BadInput(f"{tokens} ids in {sentences} sentences want a segment per id and a skip per sentence")
         first, last = layers or (self.depth, self.depth)
         if not 0 <= first <= last <= self.depth:
             raise BadInput(f"layers {first} to {last} were asked for; this model has 0 to {self.depth}")

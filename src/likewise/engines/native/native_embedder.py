@@ -34,10 +34,6 @@ class NativeEncoder:
     def pooled(
         self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None, segments: Ids | None = None
     ) -> Float[Array, "N W"]:
-        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens.
-
-        `segments` says which text each token of a pair is from; without it all are of the first.
-        """
         lengths = np.fromiter(map(len, ids), np.int32, len(ids))
         if not {*names} <= {*BITS}:  # one that is new in Python
             (x,) = self.layers(ids, self.depth, self.depth, segments)
@@ -54,7 +50,6 @@ class NativeEncoder:
         return found
 
     def layers(self, ids: Ids, first: int, last: int, segments: Ids | None = None) -> Float[Array, "L T D"]:
-        """The layers `first` to `last` of these sentences; none above is computed."""
         found = self.model.run(
             np.fromiter(chain.from_iterable(ids), np.int32),
             np.fromiter(map(len, ids), np.int32, len(ids)),
@@ -80,7 +75,6 @@ class NativeEmbedder(ArrayEmbedder):
 
     @classmethod
     def check_options(cls, options: LoadOptions) -> None:
-        """Refuses other devices and precisions, and loads the library."""
         if options.device not in (None, "cpu"):
             raise BadInput(f"device is {options.device!r}; the native engine computes on the CPU only. {torch_hint()}")
         if options.precision not in (None, *PRECISIONS):
@@ -90,12 +84,10 @@ class NativeEmbedder(ArrayEmbedder):
 
     @classmethod
     def encoder_of(cls, description: Description, precision: str | None) -> NativeEncoder:
-        """The compiled library's encoder."""
         return NativeEncoder(description, precision or "fp32")
 
     @property
     def batch_threads(self) -> int:
-        """Threads that share the texts of a batch."""
         return thread_count()
 
     @property

@@ -18,8 +18,7 @@ from ..array_encoder import Ids, token_counts
 from ..description import BlockWeights, Description, LinearWeights, parameter_count
 
 Array = np.ndarray
-Linear = tuple[Array, Array | float]
-"""The weights of a linear layer (inputs by outputs) or of a norm, and the bias."""
+Linear = tuple[Array, Array | float]  # the weights of a linear layer (inputs by outputs) or of a norm, and the bias
 FAR = 128  # distances from here on share the last bucket of relative positions
 
 
@@ -58,15 +57,10 @@ class NumpyEncoder:
     def pooled(
         self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None, segments: Ids | None = None
     ) -> Float[Array, "N W"]:
-        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens.
-
-        `segments` says which text each token of a pair is from; without it all are of the first.
-        """
         (x,) = islice(self.states(ids, segments), self.depth, None)
         return reduce_sentences(x, token_counts(ids), names, skips)
 
     def layers(self, ids: Ids, first: int, last: int) -> Float[Array, "L T D"]:
-        """The layers `first` to `last` of these sentences; none above is computed."""
         return np.stack(list(islice(self.states(ids), first, last + 1)))
 
     def states(self, ids: Ids, segments: Ids | None = None) -> Iterator[Float[Array, "T D"]]:
@@ -89,7 +83,6 @@ class NumpyEncoder:
         return x if self.widen is None else _product(x, self.widen)
 
     def _output(self, x: Float[Array, "T D"], block: "_Block", packed: Packed) -> Float[Array, "T D"]:
-        """Attention, then a two-layer network, each added to its input; norms before or after."""
         if block.pre_norm:
             x = x + self._attention(self._normed(x, block.norm1), block, packed)
             return np.asarray(x + self._network(self._normed(x, block.norm2), block))
@@ -114,7 +107,6 @@ class NumpyEncoder:
         return _product(attended.reshape(x.shape), block.out)
 
     def _bias(self, length: int, reach: int) -> Array | float:
-        """What is added to the scores of a sentence's tokens: of relative positions, or −∞ beyond the reach."""
         offset = np.arange(length)[None] - np.arange(length)[:, None]
         if self.relative is not None:
             return np.asarray(self.relative[relative_bucket(offset, len(self.relative))].transpose(2, 0, 1))
@@ -122,8 +114,6 @@ class NumpyEncoder:
 
 
 class _Block:
-    """The weights of one block as NumPy multiplies by them."""
-
     def __init__(self, block: BlockWeights, pre_norm: bool) -> None:
         parts = [_linear(part) for part in (block.query, block.key, block.value)]
         layers = [part for part in parts if part is not None]
@@ -185,7 +175,6 @@ def _required(layer: LinearWeights) -> Linear:
 
 
 def _joined(biases: Sequence[Array | float]) -> Array | float:
-    """The biases of layers that are computed as one."""
     arrays = [bias for bias in biases if isinstance(bias, np.ndarray)]
     return np.concatenate(arrays) if arrays else 0.0
 

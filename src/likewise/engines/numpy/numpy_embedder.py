@@ -22,15 +22,10 @@ class NumpyEmbedder(ArrayEmbedder):
 
     @classmethod
     def check_options(cls, options: LoadOptions) -> None:
-        """Refuses precisions and devices that only other engines have."""
-        for option, value, supported in (
-            ("precision", options.precision, "fp32"),
-            ("device", options.device, "cpu"),
-        ):
+        for option, value, supported in (("precision", options.precision, "fp32"), ("device", options.device, "cpu")):
             if value not in (supported, None):
                 raise BadInput(f"{option} is {value!r}; the NumPy engine supports {supported!r} only. {torch_hint()}")
 
     @classmethod
     def encoder_of(cls, description: Description, precision: str | None) -> NumpyEncoder:  # noqa: ARG003, fp32 only
-        """NumPy's encoder."""
         return NumpyEncoder(description)

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -22,8 +22,7 @@ from ..stored_weights import StoredWeights
 from .encoders import layer_norm
 
 Array = np.ndarray
-Skips = Sequence[int] | None
-"""How many first tokens of each sentence a pooling leaves out, those of a prompt."""
+Skips = Sequence[int] | None  # how many first tokens of each sentence a pooling leaves out, those of a prompt
 
 
 @runtime_checkable
@@ -72,9 +71,7 @@ class ArrayReduce:
 class ArrayDissection(DissectionSettings):
     """SBERT-WK."""
 
-    @property
-    def arrays(self) -> Mapping[str, Array]:
-        return {}
+    arrays: ClassVar[Mapping[str, Array]] = {}
 
     @property
     def described(self) -> ModulePart:
@@ -92,9 +89,7 @@ class ArrayDissection(DissectionSettings):
 class ArrayLayerMean(LayerMeanSettings):
     """The mean of some layers, then a reduction of its tokens."""
 
-    @property
-    def arrays(self) -> Mapping[str, Array]:
-        return {}
+    arrays: ClassVar[Mapping[str, Array]] = {}
 
     @property
     def described(self) -> ModulePart:
@@ -156,22 +151,16 @@ OWN_POOLINGS: dict[str, Callable[[Mapping[str, Any], Path, int], ArrayPooling]] 
     "Dissection": ArrayDissection.read,
     "Fusion": ArrayFusion.read,
     "LayerMean": ArrayLayerMean.read,
-}
-"""In NumPy, by the names of `likewise.pooling.OWN_POOLINGS`: from settings, folder and depth to the pooling."""
+}  # in NumPy, by the names of `likewise.pooling.OWN_POOLINGS`: from settings, folder and depth to the pooling
 
 
 @dataclass(frozen=True)
 class NumpyHead:
-    """A step after pooling: what it computes of its weights, and how a model folder describes it.
-
-    `kind` is a row of `module_registry.HEADS`, and `config` its settings there; `arrays` are the weights, by the names
-    that they have in files.
-    """
+    """A step after pooling: what it computes of its weights, and how a model folder describes it."""
 
     kind: str
     config: Mapping[str, Any]
-    width: int
-    """Dimensions of what comes out."""
+    width: int  # dimensions of what comes out
     compute: Callable[..., Array]
     arrays: Mapping[str, Array] = field(default_factory=dict)
     activation: str = "Identity"
@@ -213,8 +202,7 @@ HEADS: dict[str, Callable[[str], Callable[..., Array]]] = {
     "Dense": lambda activation: partial(_dense, HEAD_ACTIVATIONS[activation]),
     "LayerNorm": lambda _: _norm,
     "Normalize": lambda _: _normalised,
-}
-"""In NumPy, by the names of `likewise.module_registry.HEADS`: from the activation to the function."""
+}  # in NumPy, by the names of `likewise.module_registry.HEADS`: from the activation to the function
 
 
 def _dense(activation: Callable[[Array], Array], x: Array, weight: Array, bias: Array | float = 0.0) -> Array:
@@ -235,10 +223,7 @@ def _normalised(x: Array) -> Array:
 
 
 def truncated(heads: Sequence[NumpyHead], width: int, available: int) -> list[NumpyHead]:
-    """The heads with a truncation of their output after them, normalised again if they normalise.
-
-    Model folders have no truncation: it is written as a Dense that keeps the first dimensions.
-    """
+    """The heads with a truncation of their output after them, normalised again if they normalise."""
     check_truncation(width, available)
     activation = "torch.nn.modules.linear.Identity"
     config = {"in_features": available, "out_features": width, "bias": False, "activation_function": activation}

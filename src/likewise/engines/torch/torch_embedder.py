@@ -19,14 +19,7 @@ from ...engine_registry import LoadOptions
 from ...errors import BadInput, BadModel
 from ...heads import Normalize, head_settings, heads_in_order, out_width, read_head, with_truncation
 from ...inference import WindowBatches
-from ...model_files import (
-    POOLING_FOLDER,
-    Manifest,
-    ModulePart,
-    atomic_folder,
-    read_manifest,
-    write_manifest,
-)
+from ...model_files import POOLING_FOLDER, Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
 from ...model_files.folder import check_same
 from ...model_files.provenance import readable_provenance, write_provenance
 from ...module_registry import head_shapes
@@ -66,7 +59,6 @@ class TorchEmbedder(MovableModule, Embedder):
 
     @classmethod
     def check_options(cls, options: LoadOptions) -> None:
-        """Refuses a device that is not here or cannot be used, and a precision that there is not."""
         device_and_dtype(options.device, options.precision)
 
     @classmethod
@@ -75,7 +67,6 @@ class TorchEmbedder(MovableModule, Embedder):
 
     @classmethod
     def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> "TorchEmbedder":
-        """The model that a folder describes, on its device."""
         device, dtype = device_and_dtype(options.device, options.precision)
         encoder = load_encoder(manifest.encoder, dtype)
         limit = max_input_length(options.max_seq_length, manifest.max_seq_length, encoder.longest)
@@ -98,18 +89,11 @@ class TorchEmbedder(MovableModule, Embedder):
     def forward(self, tokens: Ragged) -> Float[Tensor, "N E"]:
         """Packed tokens to vectors, with gradients if they are on."""
         if not isinstance(tokens, Ragged):
-            raise BadInput(
-                "an embedder is called with packed tokens (Ragged); texts are encoded by embedder.encode(texts)"
-            )
+            raise BadInput("an embedder is called with packed tokens (Ragged); for texts: embedder.encode(texts)")
         vectors: Tensor = self.heads(self.pool(tokens))
         return vectors
 
     def head_weights(self) -> list[HeadWeights]:
-        """The heads in their order, as arrays; a truncation is a Dense that keeps the first dimensions.
-
-        Raises:
-            BadModel: a head is of a kind that a model folder cannot name.
-        """
         found = head_settings(self.heads, self.pooling.width(self.encoder.width))
         return [HeadWeights(kind, head_shapes(kind, config, Path(kind))[1], _arrays(w)) for kind, config, w in found]
 
@@ -118,7 +102,6 @@ class TorchEmbedder(MovableModule, Embedder):
         return TorchEmbedder(self.tokenizer, self.encoder, chosen, self.heads, self.manifest).eval()
 
     def pooling_weights(self) -> Mapping[str, np.ndarray]:
-        """The weights of the pooling, by their names in files; most poolings have none."""
         return _arrays(self.pooling.state_dict()) if isinstance(self.pooling, nn.Module) else {}
 
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
@@ -166,7 +149,6 @@ class TorchEmbedder(MovableModule, Embedder):
     def _weights_of_parts(
         self, heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]
     ) -> dict[str, dict[str, Tensor]]:
-        """The weights behind the encoder, by the sub-folders that they go to."""
         weights_by_folder = {f"{i}_{kind}": dict(weights) for i, (kind, _, weights) in enumerate(heads, 2)}
         if isinstance(self.pooling, nn.Module):
             state = self.pooling.state_dict()
@@ -177,7 +159,6 @@ class TorchEmbedder(MovableModule, Embedder):
 
     @property
     def dimension(self) -> int:
-        """Numbers in a vector: E."""
         return out_width(self.heads, self.pooling.width(self.encoder.width))
 
     @property
@@ -185,7 +166,6 @@ class TorchEmbedder(MovableModule, Embedder):
         return any(isinstance(head, Normalize) for head in heads_in_order(self.heads)[-1:])
 
     def describe(self) -> dict[str, Any]:
-        """Its encoder's kind, layers, width and numbers of weights, its pooling and its heads, as plain values."""
         return {
             "encoder": self.encoder.config.get("model_type"),
             "layers": self.encoder.depth,
@@ -251,11 +231,7 @@ class TorchEmbedder(MovableModule, Embedder):
 
 
 def require_torch_engine(embedder: Embedder, purpose: str) -> TorchEmbedder:
-    """The embedder itself, where torch computes it.
-
-    Raises:
-        BadInput: another engine does.
-    """
+    """The embedder itself, where torch computes it."""
     if not isinstance(embedder, TorchEmbedder):
         raise BadInput(f"{purpose} needs a model loaded with engine='torch', and this is a {type(embedder).__name__}")
     return embedder
@@ -272,13 +248,11 @@ def _pooling(described: str | ModulePart, depth: int) -> Pooling:
 
 
 def _store_layers(results: list[np.ndarray], batch: list[int], block: tuple[Float[Tensor, "L T D"], list[int]]) -> None:
-    """Each sequence's part of the layers of a batch."""
     for i, layers in zip(batch, torch.split(block[0], block[1], dim=1), strict=True):
         results[i] = layers.numpy().copy()
 
 
 def _check_fit(embedder: TorchEmbedder) -> None:
-    """The tokenizer's ids, the encoder's table and the heads must suit each other."""
     embedder.tokenizer.check(embedder.encoder.vocabulary)
     unknown = embedder.tokenizer.unknown
     if unknown is not None and unknown.buckets and not embedder.manifest.include_prompt:

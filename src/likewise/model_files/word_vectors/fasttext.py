@@ -47,8 +47,6 @@ class _Settings:
 
 
 class _Reader:
-    """A position in a file that advances as values are read."""
-
     def __init__(self, whole: mmap.mmap, path: Path) -> None:
         self.whole, self.path, self.at = whole, path, 0
 
@@ -77,9 +75,7 @@ class _Reader:
 
     def _want(self, count: int) -> None:
         if count > len(self.whole) - self.at:
-            raise self.broken(
-                f"{count:,} bytes are expected at {self.at:,}, and it has {len(self.whole):,}: cut short?"
-            )
+            raise self.broken(f"{count:,} bytes are expected at {self.at:,}; it has {len(self.whole):,}: cut short?")
 
 
 def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D"]]:
@@ -100,14 +96,11 @@ def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D
         )
     rows, columns = reader.take("qq")
     if columns != width or rows != len(words) + buckets:
-        raise reader.broken(
-            f"its matrix is {rows:,} × {columns}; expected {len(words):,} + {buckets:,} rows of {width}"
-        )
+        raise reader.broken(f"its matrix is {rows:,} × {columns}; wanted {len(words):,} + {buckets:,} rows of {width}")
     return _Settings(width, buckets if most > 0 else 0, least, most), words, reader.matrix(rows, columns)
 
 
 def _dictionary(reader: _Reader) -> list[str]:
-    """The words of the dictionary, which precede the labels of a classifier."""
     size, count, labels = reader.take("iii")
     _, pruned = reader.take("qq")
     if size != count + labels or min(size, count, labels) < 0:
@@ -131,11 +124,9 @@ def _finished(reader: _Reader, settings: _Settings, words: list[str], rows: Floa
     table = np.zeros((1 + len(words) + settings.buckets, settings.width), np.float32)
     table[1 + len(words) :] = rows[len(words) : len(words) + settings.buckets]
     for i, word in enumerate(words):
-        spelled = [] if word == END_OF_SENTENCE else _buckets(word, settings)
+        spelled = (
+            [] if word == END_OF_SENTENCE else subword_buckets(word, settings.least, settings.most, settings.buckets)
+        )
         table[1 + i] = rows[[i, *(len(words) + bucket for bucket in spelled)]].mean(0)
     least, most = (settings.least, settings.most) if settings.buckets else (0, 0)
     return WordVectors(words, table, least, most)
-
-
-def _buckets(word: str, settings: _Settings) -> list[int]:
-    return subword_buckets(word, settings.least, settings.most, settings.buckets)

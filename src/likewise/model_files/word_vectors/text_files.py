@@ -58,7 +58,6 @@ def read_array_vectors(folder: Path, words: str, vectors: str) -> WordVectors:
 
 
 def _table(path: Path, lines: Iterable[tuple[int, bytes]], width: int) -> tuple[dict[str, None], np.ndarray, int]:
-    """Distinct words in their order, their rows after a row of zeros, and the number of lines that repeat a word."""
     words: dict[str, None] = {}
     flat, repeated = array("f", bytes(4 * width)), 0
     for number, line in lines:
@@ -79,7 +78,7 @@ def _parsed(line: bytes, width: int, where: str) -> tuple[str, list[float]]:
     parts = line.rsplit(None, width)
     if len(parts) != width + 1 or _is_number(parts[0].rpartition(b" ")[2], parts[0]):
         raise BadModel(
-            f"{where}: {len(line.split()) - 1} numbers follow the word; expected {width}, as in the first line"
+            f"{where}: {len(line.split()) - 1} numbers follow the word; expected {width} as in the first line"
         )
     try:
         vector = [float(part) for part in parts[1:]]
@@ -105,7 +104,6 @@ def _is_number(last: bytes, whole: bytes) -> bool:
 
 
 def _header(line: bytes) -> tuple[int, int] | None:
-    """The count of words and the width, if the first line is a header with these."""
     parts = line.split()
     return (int(parts[0]), int(parts[1])) if len(parts) == 2 and all(part.isdigit() for part in parts) else None
 

@@ -4,7 +4,6 @@
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from jaxtyping import Float
 from safetensors.numpy import save_file
 
 from ...runtime.home_folder import expanded
-from ..folder import Manifest, write_manifest
+from ..folder import Manifest, write_json, write_manifest
 from ..saving import atomic_folder
 
 CACHE = "LIKEWISE_CACHE"
@@ -61,8 +60,8 @@ def write_word_vectors(folder: Path, vectors: WordVectors) -> None:
         "buckets": vectors.buckets,
         "first": known if vectors.buckets else 0,
     }
-    _write(folder / "config.json", config)
-    _write(folder / "unknown_words.json", unknown)
+    write_json(folder / "config.json", config)
+    write_json(folder / "unknown_words.json", unknown)
     _tokenizer(vectors.words).save(str(folder / "tokenizer.json"))
     rows = np.ascontiguousarray(vectors.rows)  # safetensors writes memory in storage order
     save_file({"table.weight": rows}, folder / "model.safetensors", {"format": "pt"})
@@ -102,7 +101,3 @@ def _tokenizer(words: Sequence[str]) -> tokenizers.Tokenizer:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-
-
-def _write(path: Path, value: object) -> None:
-    path.write_text(json.dumps(value, indent=2) + "\n", "utf-8")
