@@ -40,7 +40,6 @@ bool saves(unsigned mask) {
     return (low & mask) == mask;
 }
 
-// The best first.
 std::vector<Kernels> usable() {
     constexpr unsigned YMM = 0x06, ZMM = 0xE6;
     const bool avx2 = saves(YMM) && has(7, 0, EBX, 5) && has(1, 0, ECX, 12) && has(1, 0, ECX, 29);  // and FMA, F16C
