@@ -1,8 +1,8 @@
 // What is thrown inside and becomes an error code and a message at the C interface.
 #pragma once
 
-#include <sstream>
 #include <stdexcept>
+#include <string>
 
 #include "likewise_native.h"
 
@@ -13,12 +13,14 @@ struct Failure : std::runtime_error {
     const lw_code code;
 };
 
+// Not by a stream, whose locales a static libstdc++ may not find beside another one.
+using std::to_string;
+inline std::string to_string(const char* text) { return text; }
+
 // Throws a Failure whose message is these parts, one behind the other.
 template <class... Part>
-[[noreturn]] void fail(lw_code code, const Part&... parts) {
-    std::ostringstream message;
-    (message << ... << parts);
-    throw Failure(code, message.str());
+[[noreturn]] void fail(lw_code code, Part... parts) {
+    throw Failure(code, (std::string() + ... + to_string(parts)));
 }
 
 }  // namespace likewise

@@ -14,7 +14,6 @@ constexpr int SCAN_BLOCK = 48;  // rows at a time: a multiple of what every kern
 const ScanKernel& kernel_of(const Kernels&, const lw_scan&);
 // Inputs of a row as the kernel reads it, padded.
 int inputs_of(const ScanKernel&, const lw_scan&);
-
 // Bytes of a query as it is given.
 int64_t query_bytes(const lw_scan&);
 

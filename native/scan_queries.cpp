@@ -47,8 +47,7 @@ PackedQueries::PackedQueries(const ScanKernel& kernel, const lw_scan& s) : input
 
 // A query into the panel of this width that begins with this column.
 void PackedQueries::place(const ScanKernel& kernel, const lw_scan& s, int query, int column, int width) {
-    const size_t size = kernel.weight_bytes, group = size * kernel.group;
-    const size_t stored = query_bytes(s);
+    const size_t size = kernel.weight_bytes, group = size * kernel.group, stored = query_bytes(s);
     std::vector<uint8_t> row(size * inputs_);
     std::memcpy(row.data(), static_cast<const uint8_t*>(s.query_vectors) + stored * query, stored);
     uint8_t* to = packed_.data() + size * inputs_ * column + group * (query - column);

@@ -64,8 +64,8 @@ def test_bad_sentences_are_refused(
         ({"reductions": ["median"]}, "not among cls"),
         ({"segments": np.full(10, 2)}, "segment 2 of sentence 0: this model knows 2"),
         ({"skips": np.asarray([0, -1])}, "skip -1 of sentence 1"),
-        ({"skips": np.asarray([0])}, "a skip for each sentence"),
-        ({"segments": np.zeros(9, int)}, "a segment for each id"),
+        ({"skips": np.asarray([0])}, "a skip per sentence"),
+        ({"segments": np.zeros(9, int)}, "a segment per id"),
     ],
 )
 def test_bad_requests_are_refused(how: dict[str, object], message: str, model: Model, unchecked: None) -> None:
