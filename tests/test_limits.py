@@ -22,9 +22,9 @@ from likewise.native import scanning
 from likewise.pooling import dissection
 from likewise.search import bitext, exact, pairs, quantized
 from likewise.text import inputs, tokenizer, tokenizer_checks
-from likewise.train.data import examples, grouping
+from likewise.train.data import batch, examples
 from likewise.train.layers import fusion_training
-from likewise.train.objectives import distillation, listing
+from likewise.train.objectives import distillation, registry
 from likewise.train.objectives.contrastive import MIN_TEMPERATURE
 from likewise.train.output import console
 from likewise.train.step import processes
@@ -78,7 +78,7 @@ def test_numbers_of_papers_and_file_formats_are_theirs():
     assert (mine_settings.DEFAULT_RATIO, MIN_TEMPERATURE) == (0.95, 0.01)
     assert distillation.DEFAULT_TEMPERATURE == 0.05
     assert bitext.NEIGHBOURS == 4
-    assert (examples.MIN_EXAMPLES, examples.MIN_HELD_OUT, grouping.WINDOW) == (20, 5, 32)
+    assert (examples.MIN_EXAMPLES, examples.MIN_HELD_OUT, batch.WINDOW) == (20, 5, 32)
     assert (examples.NEAREST, fusion_training.RIDGE) == (50, 1e-3)
     assert (ridge_regression._NEGLIGIBLE, sentence_pairs._LARGEST) == (1e-10, 1e100)
     assert (hypothesis_tests._TINY, hypothesis_tests._STEPS) == (1e-300, 500)
@@ -92,5 +92,5 @@ def test_numbers_of_papers_and_file_formats_are_theirs():
 
 
 def test_what_is_shown_is_laid_out_as_designed():
-    assert (plot.SPREAD, text_table.MIN_WRAP_WIDTH, listing._LABEL_WIDTH) == (0.6, 10, 12)
+    assert (plot.SPREAD, text_table.MIN_WRAP_WIDTH, registry._LABEL_WIDTH) == (0.6, 10, 12)
     assert (console.SMOOTHING, console.MIN_SECONDS) == (0.95, 0.1)

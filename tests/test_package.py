@@ -51,7 +51,7 @@ def test_the_command_line_says_it_in_one_line(words):
 @pytest.mark.parametrize("name", ["likewise-mini", "likewise-static"])
 def test_the_command_line_describes_a_bundled_model_without_torch(name):
     done = run(f"from likewise.cli import main; sys.exit(main(['model', 'show', {name!r}]))")
-    assert done.returncode == 0 and "384 numbers" in done.stdout and done.stderr == ""
+    assert done.returncode == 0 and "384 dimensions" in done.stdout and done.stderr == ""
 
 
 def test_vectors_are_compared_searched_and_mined_without_torch():

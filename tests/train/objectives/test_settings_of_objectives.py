@@ -243,7 +243,7 @@ def test_options_are_set_and_take_effect(spec):
 def test_text_and_toml_say_the_same():
     text = parse_objective("contrastive: temperature=0.1, symmetric, learn_temperature=false, dimensions=4+8, layers=2")
     table = tomllib.loads(
-        'name="contrastive"\ntemperature=0.1\nsymmetric=true\nlearn_temperature=false\nwidths=[4, 8]\nlayers=2'
+        'name="contrastive"\ntemperature=0.1\nsymmetric=true\nlearn_temperature=false\ndimensions=[4, 8]\nlayers=2'
     )
     assert text.describe() == parse_objective(table).describe()
     assert isinstance(text, Layerwise) and isinstance(text.objective, Matryoshka)
