@@ -26,7 +26,7 @@ from likewise.train.data import batch, examples
 from likewise.train.layers import fusion_training
 from likewise.train.objectives import distillation, registry
 from likewise.train.objectives.contrastive import MIN_TEMPERATURE
-from likewise.train.output import console
+from likewise.train.output import callbacks
 from likewise.train.step import processes
 
 
@@ -93,4 +93,4 @@ def test_numbers_of_papers_and_file_formats_are_theirs():
 
 def test_what_is_shown_is_laid_out_as_designed():
     assert (plot.SPREAD, text_table.MIN_WRAP_WIDTH, registry._LABEL_WIDTH) == (0.6, 10, 12)
-    assert (console.SMOOTHING, console.MIN_SECONDS) == (0.95, 0.1)
+    assert (callbacks.SMOOTHING, callbacks.MIN_SECONDS) == (0.95, 0.1)
