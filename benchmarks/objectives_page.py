@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from likewise.train.objectives import objectives_markdown
+from likewise.train.objectives.registry import objectives_markdown
 
 PAGE = Path(__file__).parent.parent / "docs" / "objectives.md"
 OPENING = """# Training objectives

@@ -27,10 +27,9 @@ from likewise.cluster.maps.cluster_map import ClusterMap
 from likewise.cluster.maps.layout import map_layout
 from likewise.cluster.maps.page import write_page
 from likewise.cluster.maps.plot import draw_map
-from likewise.mine import ScoredPair, closest_pairs
 from likewise.model_files import DEFAULT_MODEL
 from likewise.runtime.atomic_files import atomic_file
-from likewise.search import search
+from likewise.search import ScoredPair, closest_pairs, search
 
 QUESTIONS = (
     "How do I run a function in the background?",

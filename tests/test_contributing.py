@@ -83,7 +83,8 @@ def test_a_pooling_is_saved_loaded_and_computed_by_every_engine(applied, folders
 OBJECTIVE = """
 import sys
 from likewise.engines.torch.torch_embedder import TorchEmbedder
-from likewise.train import DataSource, TrainSettings, parse_objective, read_rows, train
+from likewise.train import DataSource, TrainSettings, read_rows, train
+from likewise.train.objectives import parse_objective
 from likewise.train.objectives.registry import objectives_text
 embedder = TorchEmbedder.load(sys.argv[1], device="cpu")
 objective = parse_objective("alignment")

@@ -54,12 +54,11 @@ def test_the_command_line_describes_a_bundled_model_without_torch(name):
     assert done.returncode == 0 and "384 dimensions" in done.stdout and done.stderr == ""
 
 
-def test_vectors_are_compared_searched_and_mined_without_torch():
+def test_vectors_are_compared_and_searched_without_torch():
     done = run(
         "import numpy as np\n"
         "from likewise import similarity\n"
-        "from likewise.mine import closest_pairs\n"
-        "from likewise.search import search\n"
+        "from likewise.search import closest_pairs, search\n"
         "x = np.eye(3, dtype=np.float32)\n"
         "print(similarity.cosine(x, x).trace(), search(x, x, k=1).indices.ravel().tolist(), len(closest_pairs(x, 9)))"
     )

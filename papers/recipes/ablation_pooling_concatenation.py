@@ -8,7 +8,8 @@ from typing import Any
 
 from likewise.errors import BadInput
 from likewise.train.data.schedule import DataSource
-from likewise.train.objectives import CONCATENATIONS, Classification
+from likewise.train.objectives import Classification
+from likewise.train.objectives.labelled_pairs import CONCATENATIONS
 
 from .flags import flags, paper_settings
 from .recipe import Recipe, backbone, data_by_name, folder_of, start

@@ -12,7 +12,7 @@ from likewise.data.datasets import read_dataset
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.reranker import PolyEncoder, Reranker
 from likewise.train.evaluators import predict_scores
-from likewise.train.objectives import PairRegression
+from likewise.train.objectives.reranking import PairRegression
 
 from .flags import flags, paper_settings
 from .recipe import Recipe, backbone, data_by_name, start

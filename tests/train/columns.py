@@ -8,7 +8,6 @@ import numpy as np
 from likewise import Embedder
 from likewise.train.data.batch import Batch, TrainingRows
 from likewise.train.objectives import (
-    CONCATENATIONS,
     OBJECTIVES,
     Classification,
     CoSENT,
@@ -20,6 +19,7 @@ from likewise.train.objectives import (
     Weighted,
     parse_objective,
 )
+from likewise.train.objectives.labelled_pairs import CONCATENATIONS
 from likewise.train.step.embedder_step import multi_layer_embedder
 
 TEXTS = [

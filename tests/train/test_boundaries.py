@@ -17,7 +17,8 @@ from likewise.train.data.batch import Batch, Stream, TrainingRows
 from likewise.train.data.examples import MIN_EXAMPLES, Examples, split_without_overlap
 from likewise.train.data.schedule import BatchSchedule, DataSource
 from likewise.train.evaluators import AccuracyEvaluator, SpearmanEvaluator, final_scores, gold_labels, gold_scores
-from likewise.train.objectives import Contrastive, Distillation, InputColumns, Layerwise, Regression
+from likewise.train.objectives import Contrastive, Distillation, Layerwise, Regression
+from likewise.train.objectives.objective import InputColumns
 from likewise.train.optimizer import make_optimizer
 from likewise.train.output import checkpoint, run_folder
 from likewise.train.output.interrupt import stop_requested

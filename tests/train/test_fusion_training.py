@@ -34,7 +34,8 @@ from likewise.train.layers.fusion_training import (
     layer_vectors,
     train_fusion,
 )
-from likewise.train.objectives import contrastive, cosent
+from likewise.train.objectives.contrastive import contrastive
+from likewise.train.objectives.labelled_pairs import cosent
 from tests.cli.models.pairs import examples_of
 from tests.train.run_trainer import load
 

@@ -7,7 +7,8 @@ import torch
 from likewise import Reranker
 from likewise.reranker import PolyEncoder
 from likewise.train.data.batch import TrainingRows
-from likewise.train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, ObjectiveEntry, PairRegression, parse_objective
+from likewise.train.objectives.registry import OBJECTIVES, RERANKER_OBJECTIVES, ObjectiveEntry, parse_objective
+from likewise.train.objectives.reranking import PairRegression
 from likewise.train.step.memory import StepOptions, TokenBudget
 from likewise.train.step.processes import process_group
 from likewise.train.step.trainable import backward, check_objective, join_gradients

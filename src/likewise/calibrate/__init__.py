@@ -8,13 +8,12 @@
 
 from .calibration import Calibration, calibrate
 from .false_discovery import CutOff, cut_off, least_cosine
-from .labelled_pairs import IsotonicFit, LabelledFit, fit_labelled_pairs, isotonic_fit
+from .labelled_pairs import LabelledFit, fit_labelled_pairs, isotonic_fit
 from .null_distribution import NullDistribution
 
 __all__ = [
     "Calibration",
     "CutOff",
-    "IsotonicFit",
     "LabelledFit",
     "NullDistribution",
     "calibrate",

@@ -73,7 +73,7 @@ def column_names(name: str) -> list[str]:
 def objectives_hint(data: str, kind: str | None) -> str:
     """Which objectives fit the columns of a file or data set, for a model of this kind; if none, how to rename them."""
     from ..data.column_names import renaming_example
-    from ..train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, fitting_hint, fitting_objectives
+    from ..train.objectives.registry import OBJECTIVES, RERANKER_OBJECTIVES, fitting_hint, fitting_objectives
 
     columns, table = column_names(data), OBJECTIVES if kind in (None, "embedder") else RERANKER_OBJECTIVES
     renamed = f". Columns of other names are renamed: {renaming_example(columns)}"

@@ -15,54 +15,28 @@ from ..runtime.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from .cache import Cache
     from .own_data import data_task
-    from .reports.report import compare_two, format_report
-    from .results import Cell, Results
+    from .reports.report import format_report
+    from .results import Results
     from .runner import evaluate
-    from .statistics.comparison import Comparison, compare, estimate
-    from .statistics.hypothesis_tests import holm, mcnemar, over_seeds, steiger, williams
-    from .statistics.significance import Interval
-    from .task import EvaluationSettings, Evidence, Result, Score, Task, TaskVectors
+    from .statistics.comparison import compare
+    from .task import EvaluationSettings, Evidence, Result
     from .tasks.registry import SUITES, TASKS
 
 __all__ = [
-    "SUITES",
-    "TASKS",
-    "Cache",
-    "Cell",
-    "Comparison",
-    "EvaluationSettings",
-    "Evidence",
-    "Interval",
-    "Result",
-    "Results",
-    "Score",
-    "Task",
-    "TaskVectors",
-    "compare",
-    "compare_two",
-    "data_task",
-    "estimate",
-    "evaluate",
-    "format_report",
-    "holm",
-    "mcnemar",
-    "over_seeds",
-    "steiger",
-    "williams",
-]
+    "SUITES", "TASKS", "Cache", "EvaluationSettings", "Evidence", "Result", "Results", "compare", "data_task",
+    "evaluate", "format_report",
+]  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "cache": ("Cache",),
-        "statistics.comparison": ("Comparison", "compare", "estimate"),
-        "statistics.hypothesis_tests": ("holm", "mcnemar", "over_seeds", "steiger", "williams"),
-        "reports.report": ("compare_two", "format_report"),
-        "results": ("Cell", "Results"),
-        "runner": ("evaluate",),
-        "statistics.significance": ("Interval",),
-        "task": ("Evidence", "Result", "Score", "EvaluationSettings", "Task", "TaskVectors"),
-        "own_data": ("data_task",),
-        "tasks.registry": ("SUITES", "TASKS"),
+        "cache": ["Cache"],
+        "own_data": ["data_task"],
+        "reports.report": ["format_report"],
+        "results": ["Results"],
+        "runner": ["evaluate"],
+        "statistics.comparison": ["compare"],
+        "task": ["EvaluationSettings", "Evidence", "Result"],
+        "tasks.registry": ["SUITES", "TASKS"],
     },
 )

@@ -1,23 +1,13 @@
-"""Mining: the most similar pairs of many vectors, and hard negatives for training."""
+"""Mining: hard negatives for training."""
 
-from ..search import ScoredPair, closest_pairs
 from .candidate_space import Precomputed
 from .hard_negatives import mine_negatives
-from .result import MiningReport, MiningResult, RuleStats
-from .rules import (
-    RULES,
-    BelowPositive,
-    CandidateBlock,
-    ExcludeKnownPositives,
-    RankBetween,
-    RerankerScoreBelow,
-    Rule,
-    ScoreBetween,
-)
+from .result import MiningReport, MiningResult
+from .rules import BelowPositive, ExcludeKnownPositives, RankBetween, RerankerScoreBelow, Rule, ScoreBetween
 from .settings import DEFAULT_RATIO, STRATEGIES, MiningPrompts, MiningSettings
 
 __all__ = [
-    "DEFAULT_RATIO", "RULES", "STRATEGIES", "BelowPositive", "CandidateBlock", "ExcludeKnownPositives",
-    "MiningPrompts", "MiningReport", "MiningResult", "MiningSettings", "Precomputed", "RankBetween",
-    "RerankerScoreBelow", "Rule", "RuleStats", "ScoreBetween", "ScoredPair", "closest_pairs", "mine_negatives",
+    "DEFAULT_RATIO", "STRATEGIES", "BelowPositive", "ExcludeKnownPositives", "MiningPrompts", "MiningReport",
+    "MiningResult", "MiningSettings", "Precomputed", "RankBetween", "RerankerScoreBelow", "Rule", "ScoreBetween",
+    "mine_negatives",
 ]  # fmt: skip

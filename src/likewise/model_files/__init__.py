@@ -9,7 +9,7 @@ from ..runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from .folder import POOLING_FOLDER, Manifest, ModulePart, read_manifest, write_manifest
-    from .names import DEFAULT_MODEL, PACKAGED_MODELS, RECOMMENDED_MODEL, local_models, locate
+    from .names import DEFAULT_MODEL, PACKAGED_MODELS, local_models, locate
     from .reranker_folder import OWN_RERANKER, PairManifest, read_pair_manifest, write_pair_manifest
     from .saving import atomic_folder
 
@@ -18,7 +18,6 @@ __all__ = [
     "OWN_RERANKER",
     "PACKAGED_MODELS",
     "POOLING_FOLDER",
-    "RECOMMENDED_MODEL",
     "Manifest",
     "ModulePart",
     "PairManifest",
@@ -35,7 +34,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "folder": ["POOLING_FOLDER", "Manifest", "ModulePart", "read_manifest", "write_manifest"],
-        "names": ["DEFAULT_MODEL", "PACKAGED_MODELS", "RECOMMENDED_MODEL", "local_models", "locate"],
+        "names": ["DEFAULT_MODEL", "PACKAGED_MODELS", "local_models", "locate"],
         "reranker_folder": ["OWN_RERANKER", "PairManifest", "read_pair_manifest", "write_pair_manifest"],
         "saving": ["atomic_folder"],
     },

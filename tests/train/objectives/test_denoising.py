@@ -8,7 +8,8 @@ from torch.nn.functional import cross_entropy
 
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
-from likewise.train.objectives import TSDAE, denoising, pad_token_ids
+from likewise.train.objectives import TSDAE, denoising
+from likewise.train.objectives.denoising import pad_token_ids
 from likewise.train.step.embedder_step import tokenized_batch
 from tests.train.objectives.test_values import drawn, near
 

@@ -18,24 +18,20 @@ from likewise.train.objectives import (
     Contrastive,
     CoSENT,
     Distillation,
-    InBatch,
     Layerwise,
     MarginMSE,
     MarginPairs,
     Matryoshka,
-    PairClassification,
-    PairMargin,
-    PairRanking,
-    PairRegression,
     Regression,
     ScoreDistillation,
     SimCSE,
     SimilarityDistillation,
     Triplet,
     Weighted,
-    objectives_text,
     parse_objective,
 )
+from likewise.train.objectives.registry import objectives_text
+from likewise.train.objectives.reranking import InBatch, PairClassification, PairMargin, PairRanking, PairRegression
 from likewise.train.step.embedder_step import embedder_backward
 from tests.train.columns import EVERY, columns_for, model_for
 from tests.train.run_trainer import load

@@ -8,17 +8,9 @@ import pytest
 from likewise.cli import main
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
-from likewise.train.objectives import (
-    OBJECTIVES,
-    RERANKER_OBJECTIVES,
-    Contrastive,
-    CoSENT,
-    PairRegression,
-    fitting_hint,
-    fitting_objectives,
-    objectives_markdown,
-    objectives_text,
-)
+from likewise.train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Contrastive, CoSENT
+from likewise.train.objectives.registry import fitting_hint, fitting_objectives, objectives_markdown, objectives_text
+from likewise.train.objectives.reranking import PairRegression
 
 EVERY = [*OBJECTIVES.items(), *RERANKER_OBJECTIVES.items()]
 

@@ -21,11 +21,11 @@ from likewise.train.objectives import (
     Layerwise,
     Matryoshka,
     Weighted,
-    objective_options,
     parse_objective,
 )
 from likewise.train.objectives import Contrastive as Contrast
 from likewise.train.objectives.labelled_pairs import Regression
+from likewise.train.objectives.registry import objective_options
 from likewise.train.settings import TrainSettings
 from likewise.train.step.trainable import backward, check_objective
 from tests.train.columns import OPTIONS, TEXTS, batch_for, columns_for

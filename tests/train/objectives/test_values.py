@@ -8,7 +8,6 @@ import torch
 from torch.nn.functional import normalize
 
 from likewise.train.objectives import (
-    CONCATENATIONS,
     AnglE,
     BatchTriplets,
     Classification,
@@ -21,6 +20,7 @@ from likewise.train.objectives import (
     SimilarityDistillation,
     Triplet,
 )
+from likewise.train.objectives.labelled_pairs import CONCATENATIONS
 
 N, E = 9, 6
 SAME = [0, 1, 0, 2, 1, 0, 3, 2, 2]  # labels; the 3 occurs once

@@ -17,16 +17,8 @@ from likewise.reranker.poly_encoder import score_candidates
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.evaluators import AccuracyEvaluator, SpearmanEvaluator
-from likewise.train.objectives import (
-    RERANKER_OBJECTIVES,
-    Contrastive,
-    InBatch,
-    PairClassification,
-    PairMargin,
-    PairRanking,
-    PairRegression,
-    parse_objective,
-)
+from likewise.train.objectives import RERANKER_OBJECTIVES, Contrastive, parse_objective
+from likewise.train.objectives.reranking import InBatch, PairClassification, PairMargin, PairRanking, PairRegression
 from likewise.train.settings import TrainSettings
 from likewise.train.step import reranker_step
 from likewise.train.step.memory import StepOptions, TokenBudget

@@ -11,7 +11,8 @@ from likewise.cli.train.config import Kind
 from likewise.errors import BadInput
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.train.evaluators import SpearmanEvaluator
-from likewise.train.objectives import Contrastive, PairRegression, Regression
+from likewise.train.objectives import Contrastive, Regression
+from likewise.train.objectives.reranking import PairRegression
 from likewise.train.step.processes import Processes
 from likewise.train.step.trainable import (
     TRAINING_STRATEGIES,

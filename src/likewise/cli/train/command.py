@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     """Train, save and report; 130 if the run was interrupted."""
     require_torch("likewise train")
     if args.list_objectives:
-        from ...train.objectives import objectives_text
+        from ...train.objectives.registry import objectives_text
 
         print(objectives_text(min(100, shutil.get_terminal_size().columns)))
         return 0

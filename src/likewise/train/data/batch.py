@@ -14,7 +14,8 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from ...errors import BadInput
-from ..objectives import InputColumns, Objective, fitting_hint, table_of
+from ..objectives.objective import InputColumns, Objective
+from ..objectives.registry import fitting_hint, table_of
 from ..step.processes import Processes
 
 Column: TypeAlias = Sequence[Any] | np.ndarray

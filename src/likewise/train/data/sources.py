@@ -19,7 +19,8 @@ from ...data.datasets import LoadedDataset, dataset_credit, load_dataset
 from ...errors import BadInput
 from ...files import READABLE, Table
 from ...runtime.home_folder import expanded
-from ..objectives import OBJECTIVES, Objective, ObjectiveTable, parse_objective
+from ..objectives import Objective
+from ..objectives.registry import OBJECTIVES, ObjectiveTable, parse_objective
 from .batch import Stream, TrainingRows
 from .schedule import DataSource
 

@@ -28,7 +28,8 @@ from ...errors import BadInput
 from ...heads import Dense
 from ...pooling import Fusion, Pooling, Reduce, Stack
 from ..data.examples import Examples, split_without_overlap
-from ..objectives import contrastive, cosent
+from ..objectives.contrastive import contrastive
+from ..objectives.labelled_pairs import cosent
 
 Cosines = Float[np.ndarray, " N"]
 Gold = Float[np.ndarray, " N"]

@@ -1,34 +1,18 @@
 """Objectives: what training minimises. A new one is a class in a file here and a row in `OBJECTIVES` (registry.py)."""
 
-from .contrastive import Contrastive, SimCSE, contrastive
-from .denoising import TSDAE, pad_token_ids
+from .contrastive import Contrastive, SimCSE
+from .denoising import TSDAE
 from .distillation import Distillation, MarginMSE, ScoreDistillation, SimilarityDistillation
-from .labelled_pairs import CONCATENATIONS, AnglE, Classification, CoSENT, MarginPairs, Regression, cosent
-from .objective import InputColumns, Labels, Matrix, Numbers, Objective, TextIds, TokenIds, Vectors
-from .registry import (
-    OBJECTIVES,
-    RERANKER_OBJECTIVES,
-    WRAPPERS,
-    ObjectiveEntry,
-    ObjectiveTable,
-    fitting_hint,
-    fitting_objectives,
-    objective_options,
-    objectives_markdown,
-    objectives_text,
-    parse_objective,
-    table_of,
-)
-from .reranking import InBatch, PairClassification, PairMargin, PairRanking, PairRegression, RerankerObjective
-from .triplets import DISTANCES, BatchTriplets, Triplet
+from .labelled_pairs import AnglE, Classification, CoSENT, MarginPairs, Regression
+from .objective import Objective
+from .registry import OBJECTIVES, RERANKER_OBJECTIVES, parse_objective
+from .reranking import RerankerObjective
+from .triplets import BatchTriplets, Triplet
 from .wrappers import Layerwise, Matryoshka, Weighted
 
 __all__ = [
-    "CONCATENATIONS", "DISTANCES", "OBJECTIVES", "RERANKER_OBJECTIVES", "TSDAE", "WRAPPERS", "AnglE", "BatchTriplets",
-    "Classification", "CoSENT", "Contrastive", "Distillation", "InBatch", "InputColumns", "Labels", "Layerwise",
-    "MarginMSE", "MarginPairs", "Matrix", "Matryoshka", "Numbers", "Objective", "ObjectiveEntry", "ObjectiveTable",
-    "PairClassification", "PairMargin", "PairRanking", "PairRegression", "Regression", "RerankerObjective",
-    "ScoreDistillation", "SimCSE", "SimilarityDistillation", "TextIds", "TokenIds", "Triplet", "Vectors", "Weighted",
-    "contrastive", "cosent", "fitting_hint", "fitting_objectives", "objective_options", "objectives_markdown",
-    "objectives_text", "pad_token_ids", "parse_objective", "table_of",
+    "OBJECTIVES", "RERANKER_OBJECTIVES", "TSDAE", "AnglE", "BatchTriplets", "Classification", "CoSENT", "Contrastive",
+    "Distillation", "Layerwise", "MarginMSE", "MarginPairs", "Matryoshka", "Objective", "Regression",
+    "RerankerObjective", "ScoreDistillation", "SimCSE", "SimilarityDistillation", "Triplet", "Weighted",
+    "parse_objective",
 ]  # fmt: skip

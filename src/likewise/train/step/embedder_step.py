@@ -11,7 +11,8 @@ from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...pooling import Reduce, Stack
 from ..data.batch import Batch
-from ..objectives import Objective, RerankerObjective, pad_token_ids
+from ..objectives import Objective, RerankerObjective
+from ..objectives.denoising import pad_token_ids
 from .memory import StepOptions, StepResult, cut_step, retry_smaller
 
 TokenIds = Sequence[Sequence[int]]
