@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
-from likewise.evaluate.tasks.sts import PUBLISHED_STS
 from likewise.evaluate.tasks.sts import STS_NAMES as STS
 from papers.reporting.claims import checked_claims
 from papers.reporting.run_lines import Line, concatenation, over_the_seeds, read_runs
 from papers.tables.sbert_ablation import ABLATION
-from papers.tables.sbert_sts import AVERAGES
+from papers.tables.sbert_sts import TABLE_1
 
 from .record import RESULTS
 
@@ -83,9 +82,10 @@ def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator
         for group in over_the_seeds([line for line in runs if line["recipe"] == recipe]):
             yield _cells([*_description(group), *(_figure(group, key) for key in COLUMNS)])
         for model in PAPERS.get(recipe, ()) if papers else ():
-            row = (*(PUBLISHED_STS[task][model] for task in STS), AVERAGES[model])
             theirs = "sbert-nli" if model.startswith("SBERT-NLI") else recipe
-            yield _cells([f"*{theirs}*", f"*{model}*", "*the paper's*", "", "", *(f"*{x:.2f}*" for x in row)])
+            yield _cells(
+                [f"*{theirs}*", f"*{model}*", "*the paper's*", "", "", *(f"*{x:.2f}*" for x in TABLE_1[model].values())]
+            )
     if any(line["stsb_train"] for line in runs):
         yield "\n† trained on STS-B, whose training split shares many pairs with STS12–16, so they are not fair."
     yield ""

@@ -54,7 +54,8 @@ def test_a_quick_run_says_so_in_every_experiment_and_trains_one_backbone(table):
 def test_the_papers_printed_means_are_those_of_its_columns_but_for_rounding(table):
     for row in table.paper if table.mean else ():
         mean = sum(row.values[column] for column in table.columns) / len(table.columns)
-        assert row.values[MEAN] == pytest.approx(mean, abs=0.05), row.system
+        off = 0.03 if (table.name, row.system) == ("sbert-1", "SBERT-NLI-base") else 0  # 74.89 is not its row's mean
+        assert row.values[MEAN] == pytest.approx(mean + off, abs=0.0051), row.system
 
 
 def test_all_ten_cells_of_the_ablation_are_there_and_those_that_the_paper_prints_twice():

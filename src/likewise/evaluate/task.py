@@ -107,7 +107,6 @@ class Task:
     data: tuple[str, ...]
     summary: str
     run: TaskRun = field(repr=False)
-    published: Mapping[str, float] = field(default_factory=dict)  # the headline × 100 as printed in papers, by model
 
 
 @dataclass(frozen=True)

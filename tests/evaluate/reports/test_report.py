@@ -17,7 +17,6 @@ from likewise.evaluate.reports.report import (
     comparison_lines,
     comparison_method,
     format_csv,
-    format_markdown,
     format_report,
     report_notes,
     winners,
@@ -34,7 +33,7 @@ RESAMPLES_100, RESAMPLES_400 = EvaluationSettings(resamples=100), EvaluationSett
 NAMES = ("all-MiniLM-L6-v2", "bert-avg(minilm-l6-h384-raw)", "avg-glove", "all-mpnet-base-v2", "tf-idf")
 
 
-SURE = task("sure", "pairs/one", published={"somebody": 99.0})
+SURE = task("sure", "pairs/one")
 
 
 def by_hand(shares, tasks=(SURE,)):
@@ -67,8 +66,6 @@ def test_only_what_is_sure_is_marked():
     assert line.count("*") == 1 and line.index("*") < line.index("50.00")
     assert "\x1b[1m" in format_report(two, bold=True)
     assert "\x1b" not in format_report(two)
-    assert "|" in format_markdown(two)
-    assert re.search(r"\*\*.*\\\*.*\*\*", format_markdown(two))
 
 
 def test_two_correlations_are_compared_in_words():
@@ -87,7 +84,7 @@ def test_two_correlations_are_compared_in_words():
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_five_models_fit_the_screen(five, width):
-    text = format_report(five, width=width, published=True)
+    text = format_report(five, width=width)
     assert max(map(len, text.splitlines())) <= width
     for name in NAMES:
         assert all(part in text for part in re.split(r"(?<=[-(])", name))
@@ -99,12 +96,8 @@ def test_a_failed_cell_is_a_dash_with_its_reason_said_once(five):
     assert text.count("its data set is not on this machine") == 1
 
 
-def test_protocol_notes_and_published_figures_stand_below(five):
-    text = format_report(five, published=True)
-    assert "spearman/dot, raw, n = 40" in text
-    assert "As printed in papers, not measured here" in text
-    assert "81.25" in text
-    assert "81.25" not in format_report(five)
+def test_the_protocol_stands_below(five):
+    assert "spearman/dot, raw, n = 40" in format_report(five)
 
 
 def test_a_suite_has_an_average_only_where_all_of_it_is_there(five, monkeypatch):
@@ -237,8 +230,7 @@ def nothing_compared(text):
 def test_where_a_model_failed_no_report_says_that_two_were_compared():
     found = by_hand({"good": [0.9], "bad": [None]})
     assert found.failed
-    for text in (format_report(found), format_markdown(found)):
-        assert nothing_compared(text)
+    assert nothing_compared(format_report(found))
     assert compare_two(found, "good", "bad") == {}
     told = comparison_lines(found, "good", "bad", {})
     assert "compared on any task" in told and "Of 0 tasks" not in told
@@ -274,7 +266,7 @@ def of_numbers(said, gold, statistic="spearman"):
 def test_what_cannot_be_compared_is_not_called_a_tie(ours, theirs):
     cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", ours), ("b", theirs))}
     found = Results(("a", "b"), (SURE,), cells, RESAMPLES_100)
-    assert nothing_compared(format_report(found)) and nothing_compared(format_markdown(found))
+    assert nothing_compared(format_report(found))
     assert compare_two(found, "a", "b") == {}
 
 
@@ -283,19 +275,6 @@ def test_a_figure_that_is_nan_takes_no_part():
     good = of_numbers([1, 2, 3, 4], [1, 2, 3, 4])
     cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", nan), ("b", good))}
     assert nothing_compared(format_report(Results(("a", "b"), (SURE,), cells, RESAMPLES_100)))
-
-
-def test_published_figures_have_an_average_where_a_suite_and_a_model_are_whole(monkeypatch):
-    monkeypatch.setitem(SUITES, "toys", ("sure", "two"))
-    tasks = (SURE, task("two", "pairs/two", published={"somebody": 98.0, "somebody else": 50.0}))
-    text = format_report(of_scores(2, tasks), width=80, published=True)
-    below = text[text.index("As printed in papers") :]
-    assert "99.00" in below and "98.00" in below
-    assert rows(below)["somebody"].split()[1:] == ["99.00", "98.00", "98.50"]
-    assert below.count("–") >= 2 and "98.50" not in format_report(of_scores(2, tasks[:1]), published=True)
-    monkeypatch.setitem(SUITES, "toys", ("sure", "two", "three"))
-    assert "98.50" not in format_report(of_scores(2, tasks), published=True)
-    assert "There are no published scores" in format_report(of_scores(2, (TWO,)), published=True)
 
 
 def test_a_note_is_said_once_with_its_tasks_and_models():
@@ -398,8 +377,6 @@ gamma,two,accuracy,0.2,0.18000000000000002,0.23,200,3601.84,
 
 def test_a_report_looks_like_this(three):
     assert format_report(three).startswith(WIDE) and format_report(three, width=40) == (NARROW + "\n" + BELOW)[:-1]
-    lines = format_markdown(three).splitlines()
-    assert lines[2] == "| one | **90.00 ± 2.50\\*** | 60.00 ± 2.50  | 30.00 ± 2.50  |" and len(lines) == 8
     assert format_csv(three) == LISTED
 
 
@@ -435,12 +412,6 @@ def test_a_report_of_one_model_compares_nothing():
 def test_scores_without_intervals_are_not_said_to_have_any():
     text = format_report(of_scores(1, (SURE,), best="sure"))
     assert "±" not in text and "× 100" in text
-
-
-def test_a_suite_of_one_task_has_no_published_average(monkeypatch):
-    monkeypatch.setitem(SUITES, "toys", ("sure",))
-    text = format_report(of_scores(2, (SURE,)), published=True)
-    assert "99.00" in text and "average" not in text
 
 
 def test_a_huge_difference_is_starred_in_each_of_60_tasks_and_none_between_equals():

@@ -164,14 +164,6 @@ def test_the_real_labels_and_topics_are_known():
     assert result.headline.n == 3595 and "28 topics" in result.protocol
 
 
-def test_published_figures_are_those_of_sentence_berts_table_3():
-    assert {name: dict(task.published) for name, task in TASKS.items() if task.published} == {
-        "afs": {"tf-idf": 42.95, "Avg. GloVe": 34.0, "InferSent": 26.63},
-        "afs-10-fold": {"BERT-base": 74.84, "SBERT-base": 74.13, "BERT-large": 76.38, "SBERT-large": 75.93},
-        "afs-cross-topic": {"BERT-base": 57.23, "SBERT-base": 50.65, "BERT-large": 60.34, "SBERT-large": 53.10},
-    }
-
-
 def test_the_notes_count_leaks_pairs_and_training_sizes():
     columns = arguments(60, 2)
     notes = run("afs-10-fold", columns).notes

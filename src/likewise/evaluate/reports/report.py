@@ -20,7 +20,7 @@ STAR = "*"
 TESTS = {"williams": "Williams", "mcnemar": "McNemar"}
 
 
-def format_report(results: Results, *, width: int = 100, bold: bool = False, published: bool = False) -> str:
+def format_report(results: Results, *, width: int = 100, bold: bool = False) -> str:
     """The results as text of this width: table, legend, protocols and notes.
 
     A star (and bold type) marks a model that is significantly better than the next best one on the same task.
@@ -32,16 +32,7 @@ def format_report(results: Results, *, width: int = 100, bold: bool = False, pub
     table, gap = fit_to_width(layouts, width)
     blocks = [table.text(gap, lambda cell: bold and cell.rstrip().endswith(STAR))]
     blocks.append(paragraph(_legend(results, compared), width))
-    if published:
-        blocks.append(_published(results, width))
     return "\n\n".join([*blocks, *report_notes(results, width)])
-
-
-def format_markdown(results: Results) -> str:
-    """The table as Markdown; the significantly best score of each row in bold."""
-    compared = compare_best_two(results)
-    table = _table(results, _significant_winners(compared), " ± ")
-    return table.markdown(lambda cell: cell.endswith("\\*")) + f"\n\n{_legend(results, compared)}\n"
 
 
 def format_csv(results: Results) -> str:
@@ -220,22 +211,6 @@ def _transposed(table: TextTable) -> TextTable:
     cells = [row if any("±" in cell for cell in row) else [cell.rstrip() for cell in row] for row in rows]
     columns = tuple(row[0] for row in rows)
     return TextTable(columns, tuple((name, *(row[j] for row in cells)) for j, name in enumerate(table.columns, 1)))
-
-
-def _published(results: Results, width: int) -> str:
-    models = tuple(dict.fromkeys(name for task in results.tasks for name in task.published))
-    if not models:
-        return "There are no published scores for these tasks."
-    printed = {task.name: [task.published.get(model, np.nan) for model in models] for task in results.tasks}
-    for suite, members in SUITES.items():
-        if len(members) > 1 and set(members) <= {task.name for task in results.tasks}:
-            means = np.mean([printed[name] for name in members], axis=0)
-            if np.isfinite(means).any():
-                printed[f"average {suite}"] = means.tolist()
-    rows = [(name, *(f"{x:.2f}" if np.isfinite(x) else DASH for x in row)) for name, row in printed.items()]
-    table = TextTable(models, tuple(rows))
-    table, gap = fit_to_width([(_transposed(table), 2), (table, 2), (_transposed(table), 1)], width)
-    return "As printed in papers, not measured here:\n\n" + table.text(gap)
 
 
 def _comparison_table(

@@ -213,11 +213,6 @@ def _uneven_folds(pairs: RatedPairs, schemes: Schemes) -> Iterator[str]:
         )
 
 
-_PUBLISHED: Mapping[str, Mapping[str, float]] = {  # Sentence-BERT's table 3, Spearman × 100
-    "afs": {"tf-idf": 42.95, "Avg. GloVe": 34.00, "InferSent": 26.63},
-    "afs-10-fold": {"BERT-base": 74.84, "SBERT-base": 74.13, "BERT-large": 76.38, "SBERT-large": 75.93},
-    "afs-cross-topic": {"BERT-base": 57.23, "SBERT-base": 50.65, "BERT-large": 60.34, "SBERT-large": 53.10},
-}
 _KINDS: Mapping[str, tuple[Callable[..., Result], str]] = {
     "": (zero_shot, "Spearman correlation of cosine with human ratings of arguments"),
     "-10-fold": (ten_fold, "the same by ridge regression on frozen vectors, ten folds in each topic"),
@@ -227,7 +222,7 @@ _KINDS: Mapping[str, tuple[Callable[..., Result], str]] = {
     ),
 }
 ARGUMENT_TASKS: tuple[Task, ...] = tuple(
-    Task(name + kind, "arguments", (of.data,), summary, partial(run, name=name), _PUBLISHED.get(name + kind, {}))
+    Task(name + kind, "arguments", (of.data,), summary, partial(run, name=name))
     for name, of in ARGUMENT_SETS.items()
     for kind, (run, summary) in _KINDS.items()
 )

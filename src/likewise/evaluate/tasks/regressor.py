@@ -18,7 +18,6 @@ from ...arrays.correlation import Numbers, pearson
 from ..classifiers.batched import linear_weights
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
 from .sentence_pairs import CORRELATIONS, RatedPairs, correlation_score, pair_features, read_pairs, undefined_reason
-from .sts import PUBLISHED_STS
 
 CLASSES = np.arange(1, 6, dtype=np.float32)
 LEARNING_RATE, BATCH_SIZE, EPOCHS_PER_EVALUATION, MAX_EPOCHS, PATIENCE = 1e-3, 64, 50, 1000, 3
@@ -157,6 +156,6 @@ def _with_one(x: Features) -> Float[np.ndarray, "N F+1"]:
 
 _SUMMARY = "Pearson of a regressor trained on frozen vectors: SentEval's and SBERT-WK's protocol"
 REGRESSOR_TASKS: tuple[Task, ...] = tuple(
-    Task(name, "sbert-wk", files, _SUMMARY, partial(regressor_task, name=name), PUBLISHED_STS[name])
+    Task(name, "sbert-wk", files, _SUMMARY, partial(regressor_task, name=name))
     for name, files in REGRESSOR_SPLITS.items()
 )

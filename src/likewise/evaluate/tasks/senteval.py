@@ -161,18 +161,8 @@ def _description(
     )
 
 
-PUBLISHED_SENTEVAL = {
-    "glove": (77.25, 78.30, 91.17, 87.85, 80.18, 83.0, 72.87),
-    "fasttext": (77.96, 79.23, 91.68, 87.81, 82.15, 83.6, 74.49),
-    "bert-base-uncased/mean": (78.66, 86.25, 94.37, 88.66, 84.40, 92.8, 69.45),
-    "bert-base-uncased/cls": (78.68, 84.85, 94.21, 88.23, 84.13, 91.4, 71.13),
-    "infersent-glove": (81.57, 86.54, 92.50, 90.38, 84.18, 88.2, 75.77),
-    "universal-sentence-encoder": (80.09, 85.19, 93.98, 86.70, 86.38, 93.2, 70.14),
-    "sbert-nli-base": (83.64, 89.43, 94.39, 89.86, 88.96, 89.6, 76.00),
-    "sbert-nli-large": (84.88, 90.07, 94.52, 90.33, 90.66, 87.4, 75.94),
-}
 SENTEVAL_NAMES = ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc")
-"""The columns of Table 5 of Sentence-BERT (Reimers and Gurevych 2019), which PUBLISHED_SENTEVAL reproduces."""
+"""The columns of Table 5 of Sentence-BERT (Reimers and Gurevych 2019)."""
 
 
 def senteval_average(results: Iterable[Result]) -> float:
@@ -184,10 +174,8 @@ def senteval_average(results: Iterable[Result]) -> float:
 
 
 def _task(source: SentEvalData, protocol: Protocol, summary: str, suite: str = "senteval") -> Task:
-    column = SENTEVAL_NAMES.index(source.name) if source.name in SENTEVAL_NAMES else None
-    published = {} if column is None else {model: row[column] for model, row in PUBLISHED_SENTEVAL.items()}
     run = partial(run_senteval, source=source, protocol=protocol)
-    return Task(source.name, suite, source.files, summary, run, published)
+    return Task(source.name, suite, source.files, summary, run)
 
 
 def _splits(folder: str, dev: str = "dev") -> tuple[str, ...]:

@@ -7,7 +7,7 @@ of all subsets at once (Reimers and Gurevych 2019, SimCSE, mteb), `mean` is the 
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -133,37 +133,9 @@ def pairs_digest(pairs: RatedPairs) -> str:
     return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-_TABLE_1: Mapping[str, tuple[float, ...]] = {  # Reimers and Gurevych 2019: Spearman × 100, cosine, all
-    "Avg. GloVe": (55.14, 70.66, 59.73, 68.25, 63.66, 58.02, 53.76),
-    "Avg. BERT": (38.78, 57.98, 57.98, 63.15, 61.06, 46.35, 58.40),
-    "BERT CLS": (20.16, 30.01, 20.09, 36.88, 38.08, 16.50, 42.63),
-    "InferSent": (52.86, 66.75, 62.15, 72.77, 66.87, 68.03, 65.65),
-    "USE": (64.49, 67.80, 64.61, 76.83, 73.18, 74.92, 76.69),
-    "SBERT-NLI-base": (70.97, 76.53, 73.19, 79.09, 74.30, 77.03, 72.91),
-    "SBERT-NLI-large": (72.27, 78.46, 74.90, 80.99, 76.25, 79.23, 73.75),
-    "SRoBERTa-NLI-base": (71.54, 72.49, 70.80, 78.74, 73.69, 77.77, 74.46),
-    "SRoBERTa-NLI-large": (74.53, 77.00, 73.18, 81.85, 76.82, 79.10, 74.29),
-}
-_WK_TABLE: Mapping[str, tuple[float, ...]] = {  # Wang and Kuo 2020: Pearson × 100, mean of subsets, trained regressors
-    "Avg. GloVe": (52.22, 49.60, 54.60, 56.26, 51.41, 64.79, 79.92),
-    "InferSent": (59.33, 58.85, 69.57, 71.26, 71.46, 75.74, 88.35),
-    "USE": (61.00, 64.00, 71.00, 74.00, 74.00, 78.00, 86.00),
-    "BERT CLS": (27.58, 22.52, 25.63, 32.11, 42.69, 52.14, 70.05),
-    "Avg. BERT": (46.87, 52.77, 57.15, 63.47, 64.51, 65.22, 80.54),
-    "SBERT-NLI-base": (64.61, 67.54, 73.22, 74.34, 70.13, 74.09, 84.23),
-    "SBERT-WK (bert-base-nli)": (70.22, 68.13, 75.46, 76.94, 74.51, 80.00, 87.38),
-}
-PUBLISHED_STS: dict[str, dict[str, float]] = {
-    name: {model: row[i] for model, row in table.items()}
-    for names, table in ((STS_NAMES, _TABLE_1), (SBERT_WK_NAMES, _WK_TABLE))
-    for i, name in enumerate(names)
-}
-"""The scores printed in the two papers, × 100, by task and model."""
-
-
 def _task(name: str, suite: str, summary: str, headline: str = HEADLINE) -> Task:
     data, run = (STS_SETS[name.removesuffix("-mean")].data,), partial(sts_task, name=name, headline=headline)
-    return Task(name, suite, data, summary, run, PUBLISHED_STS.get(name, {}))
+    return Task(name, suite, data, summary, run)
 
 
 _SBERT_WK_SUMMARY = "Pearson correlation of cosine, mean of subsets: SBERT-WK's protocol"
