@@ -43,8 +43,9 @@ def compile_library(target: Path) -> Path:
         raise CompileError("there is no C++ compiler: none of c++, g++, clang++ is on the path, and CXX names none")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        objects = [Path(folder, f"{source.stem}.o") for source in sorted(SOURCES.glob("*.cpp"))]
-        commands = [[*FLAGS, "-c", str(SOURCES / f"{made.stem}.cpp"), "-o", str(made)] for made in objects]
+        sources = sorted([*SOURCES.glob("*.cpp"), *SOURCES.glob("text/*.cpp")])
+        objects = [Path(folder, f"{source.stem}.o") for source in sources]
+        commands = [[*FLAGS, "-c", str(s), "-o", str(made)] for s, made in zip(sources, objects, strict=True)]
         with ThreadPoolExecutor(_processes()) as pool:
             list(pool.map(lambda command: _run([*compiler.split(), *command]), commands))
         made = Path(folder, library_name())

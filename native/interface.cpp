@@ -1,6 +1,7 @@
 // The C interface: nothing that is thrown gets past it.
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -8,9 +9,14 @@
 #include "likewise_native.h"
 #include "model.h"
 #include "scan.h"
+#include "text/tokenizer.h"
 
 struct lw_model {
     likewise::Model model;
+};
+
+struct lw_tokenizer {
+    likewise::text::Tokenizer tokenizer;
 };
 
 namespace {
@@ -100,6 +106,39 @@ int32_t lw_run(const lw_model* model, const lw_request* request, char* message, 
         if (model == nullptr || request == nullptr) fail(LW_BAD_INPUT, "there is no model, or no request");
         run(model->model, *request);
     });
+}
+
+lw_tokenizer* lw_tokenizer_create(const char* json, size_t bytes, int32_t* code, char* message, size_t size) {
+    lw_tokenizer* made = nullptr;
+    const int32_t found = guarded(message, size, [&] { made = new lw_tokenizer{text::Tokenizer({json, bytes})}; });
+    if (code) *code = found;
+    return made;
+}
+
+void lw_tokenizer_free(lw_tokenizer* tokenizer) { delete tokenizer; }
+
+int32_t lw_tokenize(const lw_tokenizer* tokenizer, const char* texts, size_t bytes, const int64_t* lengths,
+                    int64_t count, int32_t spans, lw_tokens* out, char* message, size_t size) {
+    return guarded(message, size, [&] {
+        auto tokens = std::make_unique<text::Tokens>();
+        tokenizer->tokenizer.encode(texts, bytes, lengths, count, spans != 0, *tokens);
+        static_assert(sizeof(text::LongWord) == 3 * sizeof(int64_t) && sizeof(text::Span) == 2 * sizeof(uint32_t));
+        *out = {tokens->ids.data(),
+                tokens->ends.data(),
+                reinterpret_cast<const int64_t*>(tokens->long_words.data()),
+                spans ? reinterpret_cast<const uint32_t*>(tokens->spans.data()) : nullptr,
+                spans ? tokens->words.data() : nullptr,
+                count,
+                static_cast<int64_t>(tokens->ids.size()),
+                static_cast<int64_t>(tokens->long_words.size()),
+                nullptr};
+        out->memory = tokens.release();
+    });
+}
+
+void lw_tokens_free(lw_tokens* tokens) {
+    delete static_cast<text::Tokens*>(tokens->memory);
+    tokens->memory = nullptr;
 }
 
 int32_t lw_scan_best(const char* instructions, const lw_scan* scan, const lw_best* out, char* message, size_t size) {

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of this file; a caller refuses a library of another version. */
-#define LW_VERSION 3
+#define LW_VERSION 4
 
 enum lw_code { LW_OK, LW_BAD_DESCRIPTION, LW_BAD_WEIGHTS, LW_BAD_INPUT, LW_NO_MEMORY, LW_INTERNAL };
 enum lw_type { LW_FP32, LW_FP16, LW_BF16, LW_INT8 };      /* of stored weights */
@@ -101,6 +101,27 @@ LW_PUBLIC void lw_free(lw_model*);
 LW_PUBLIC const char* lw_model_instructions(const lw_model*);
 LW_PUBLIC int64_t lw_model_bytes(const lw_model*); /* of packed weights */
 LW_PUBLIC int32_t lw_run(const lw_model*, const lw_request*, char* message, size_t size);
+
+/* Texts to token ids, as a tokenizer.json describes it. Special tokens around a text are the caller's to add. */
+typedef struct lw_tokenizer lw_tokenizer;
+
+/* The tokens of several texts, end to end; the memory is the library's until lw_tokens_free. */
+typedef struct {
+    const int32_t* ids;
+    const int64_t* ends;       /* of each text, in ids */
+    const int64_t* long_words; /* words too long to be read: text, position of its token in it, characters */
+    const uint32_t* spans;     /* of each token: start and stop in characters of its text; null unless wanted */
+    const int32_t* words;      /* of each token: the number of the word in its text; null unless wanted */
+    int64_t texts, tokens, long_word_count;
+    void* memory;
+} lw_tokens;
+
+LW_PUBLIC lw_tokenizer* lw_tokenizer_create(const char* json, size_t bytes, int32_t* code, char* message, size_t size);
+LW_PUBLIC void lw_tokenizer_free(lw_tokenizer*);
+/* `texts` are UTF-8, one behind the other, of these numbers of characters. */
+LW_PUBLIC int32_t lw_tokenize(const lw_tokenizer*, const char* texts, size_t bytes, const int64_t* lengths,
+                              int64_t count, int32_t spans, lw_tokens* out, char* message, size_t size);
+LW_PUBLIC void lw_tokens_free(lw_tokens*);
 
 /* Queries against every row of a corpus. A score has the same bits whatever else is in the call, on any threads. */
 enum lw_vectors { LW_BITS = 4 }; /* beside lw_type: the first in the lowest bit of the first byte, 0 behind the last */

@@ -1,5 +1,7 @@
 """A token's characters are found in the text itself, whatever was done to it before it was tokenized."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,12 +42,12 @@ def test_ids_are_those_of_the_text_and_spans_lie_in_it_in_order(tokenizers_of, t
 
 
 def test_models_that_spell_words_by_ngrams_are_refused(tokenizers_of):
-    spelled = Tokenizer(**{**vars(tokenizers_of[False]), "unknown": UnknownWords(1, 3, 4, 10, 200)})
+    spelled = replace(tokenizers_of[False], unknown=UnknownWords(1, 3, 4, 10, 200))
     with pytest.raises(BadInput, match="n-grams"):
         spelled.ids_and_spans("a cat")
 
 
 def test_skipped_words_have_no_place(tokenizers_of):
-    skipping = Tokenizer(**{**vars(tokenizers_of[False]), "unknown": UnknownWords(1)})
+    skipping = replace(tokenizers_of[False], unknown=UnknownWords(1))
     ids, spans = skipping.ids_and_spans("東 the 東 cat")
     assert (len(ids), spans.tolist()) == (2, [[2, 5], [8, 11]])

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ import numpy as np
 import tokenizers
 from jaxtyping import Int
 
-from ..errors import BadInput, BadModel
+from ..errors import BadInput, BadModel, NativeUnavailable
+from ..native.tokenizing import NativeTokenizer
 from ..runtime.untrusted_files import bad_setting, boolean_setting, read_object, read_text, regular_file_exists
 from .tokenizer_checks import check_steps, library_errors, raise_library_error
 from .unknown_words import FILE, UnknownWords
@@ -102,6 +103,11 @@ class Tokenizer:
         """Maximum number of tokens of text, special tokens not counted."""
         return self.max_seq_length - len(self.prefix) - len(self.suffix)
 
+    @cached_property
+    def native(self) -> NativeTokenizer | None:
+        """The same tokenizer in the compiled library; None if that lacks a part of it, or was not built."""
+        return _native(self.backend.to_str())
+
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each whole text, without special tokens."""
         cleaned = [self._clean(text) for text in texts] if self.lowercase or not "".join(texts).isascii() else texts
@@ -109,7 +115,10 @@ class Tokenizer:
             if self.unknown is not None and self.unknown.buckets:
                 encoded = self.backend.encode_batch(cleaned, add_special_tokens=False)
                 return [self._with_ngrams(text, e, self.unknown) for text, e in zip(cleaned, encoded, strict=True)]
-            ids = list(map(attrgetter("ids"), self.backend.encode_batch_fast(cleaned, add_special_tokens=False)))
+            if self.native is not None:
+                ids = self.native.encode(cleaned).lists()
+            else:
+                ids = list(map(attrgetter("ids"), self.backend.encode_batch_fast(cleaned, add_special_tokens=False)))
         except BaseException as error:  # the library's panics are no Exceptions
             raise_library_error(error, "the model's tokenizer failed on these texts")
         if self.unknown is None:
@@ -156,6 +165,8 @@ class Tokenizer:
 
     def _long_words(self, text: str, unknown: int | None, limit: int) -> list[tuple[int, int]]:
         cleaned = self._clean(text)
+        if self.native is not None:
+            return [(position, length) for _, position, length in self.native.encode([cleaned]).long_words.tolist()]
         run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # necessary for such a word, before or after normalization
         if not run.search(cleaned) and not run.search(self._normalized(cleaned)):
             return []
@@ -322,6 +333,14 @@ def truncate_longest_first(first: int, second: int, limit: int) -> tuple[int, in
     half, short = limit // 2, min(first, second)
     short = min(short, half)
     return (limit - short, short) if first > second else (short, limit - short)
+
+
+@lru_cache(maxsize=4)
+def _native(description: str) -> NativeTokenizer | None:
+    try:
+        return NativeTokenizer(description)
+    except (BadModel, NativeUnavailable):
+        return None
 
 
 def _companions(folder: Path) -> dict[str, str]:

@@ -1,0 +1,32 @@
+// Pre-tokenizers: normalized text to the words that a word model reads one by one.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "normalizer.h"
+
+namespace likewise::text {
+
+// Part of a text: its characters, and the ranges of them that are words, in their order.
+struct Words {
+    Characters characters;
+    std::vector<std::pair<uint32_t, uint32_t>> ranges;
+};
+
+class PreTokenizer {
+public:
+    virtual ~PreTokenizer() = default;
+    virtual void apply(Words&) const = 0;
+};
+
+struct PreTokenizerNeeds {
+    bool byte_level = false;  // the word model must be one of bytes
+    bool spans = false;       // the characters must have their spans
+};
+
+// The pre-tokenizer of tokenizer.json, null if there is none. Throws LW_BAD_DESCRIPTION for a kind that is not supported.
+std::unique_ptr<PreTokenizer> read_pre_tokenizer(const json::Value&, PreTokenizerNeeds&);
+
+}  // namespace likewise::text

@@ -1,0 +1,432 @@
+#include "tokenizer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "../failure.h"
+#include "unicode.h"
+
+namespace likewise::text {
+
+using namespace unicode;
+
+// The ids of words seen lately, one word a slot; a hash chooses the slot, and all bytes are compared.
+class WordCache {
+public:
+    struct Slot {
+        uint8_t bytes = 0, count = 0;
+        char word[22];
+        int32_t ids[10];
+    };
+    static constexpr size_t PADDING = 16;  // bytes behind a word that may be read
+
+    // `word` has PADDING readable bytes behind it, and at most 22 of its own.
+    Slot& slot(const char* word, size_t bytes) { return slots_[hash(word, bytes) % SLOTS]; }
+
+    static bool fits(size_t bytes) { return bytes <= sizeof(Slot::word); }
+    static bool holds(const Slot& slot, const char* word, size_t bytes) {
+        return slot.bytes == bytes && std::memcmp(slot.word, word, bytes) == 0;
+    }
+
+private:
+    static constexpr size_t SLOTS = 1 << 14;
+    std::vector<Slot> slots_{SLOTS};
+
+    static uint64_t load(const char* at, size_t bytes) {
+        uint64_t word;
+        std::memcpy(&word, at, 8);
+        return bytes >= 8 ? word : word & ((uint64_t{1} << 8 * bytes) - 1);
+    }
+
+    static uint64_t hash(const char* word, size_t bytes) {
+        uint64_t mixed = load(word, bytes) * 0x9E3779B97F4A7C15U;
+        if (bytes > 8) mixed = (mixed ^ mixed >> 29 ^ load(word + 8, bytes - 8)) * 0xBF58476D1CE4E5B9U;
+        if (bytes > 16) mixed = (mixed ^ mixed >> 29 ^ load(word + 16, bytes - 16)) * 0x94D049BB133111EBU;
+        return (mixed ^ bytes * 0x9E37U) >> 40;
+    }
+};
+
+constexpr size_t KEPT_BYTES = 1 << 16;  // of a workspace's longest word, from one call to the next
+
+struct Workspace {
+    WordCache cache;
+    std::vector<char> word = std::vector<char>(1024);
+    std::vector<Piece> pieces;
+};
+
+namespace {
+
+bool is_space(char32_t c) { return has(c, SPACE); }
+
+enum Class : uint8_t { LETTERS, BLANK, ALONE, GONE, WIDE };
+
+// What BERT's normalizer and pre-tokenizer make of each ASCII byte; WIDE is the beginning of another character.
+std::array<uint8_t, 256> byte_classes(bool clean) {
+    std::array<uint8_t, 256> classes;
+    classes.fill(WIDE);
+    for (char32_t c = 0; c < 0x80; c++) {
+        const uint16_t flags = properties(c).flags;
+        classes[c] = clean && (flags & REMOVED) ? GONE
+                     : flags & SPACE              ? BLANK
+                     : flags & PUNCTUATION        ? ALONE
+                                                  : LETTERS;
+    }
+    return classes;
+}
+
+}  // namespace
+
+void AddedTokens::sort() {
+    std::stable_sort(tokens_.begin(), tokens_.end(), [](const AddedToken& a, const AddedToken& b) {
+        return a.content[0] != b.content[0] ? a.content[0] < b.content[0] : a.content.size() > b.content.size();
+    });
+    for (const AddedToken& token : tokens_) {
+        char bytes[4];
+        unicode::encode(token.content[0], bytes);
+        first_bytes_[static_cast<unsigned char>(bytes[0])] = true;
+    }
+}
+
+const AddedToken* AddedTokens::at(const std::u32string& characters, size_t place) const {
+    auto token = std::lower_bound(tokens_.begin(), tokens_.end(), characters[place],
+                                  [](const AddedToken& one, char32_t c) { return one.content[0] < c; });
+    for (; token != tokens_.end() && token->content[0] == characters[place]; ++token)
+        if (characters.compare(place, token->content.size(), token->content) == 0) return &*token;
+    return nullptr;
+}
+
+template <class Text, class Token>
+void AddedTokens::split(const std::u32string& characters, Text text, Token found) const {
+    size_t done = 0, at = 0;
+    while (!tokens_.empty() && at < characters.size()) {
+        const AddedToken* token = this->at(characters, at);
+        if (!token) {
+            at++;
+            continue;
+        }
+        size_t start = at, stop = at + token->content.size();
+        at = stop;
+        const bool inside = (start > 0 && has(characters[start - 1], WORD)) ||
+                            (stop < characters.size() && has(characters[stop], WORD));
+        if (token->single_word && inside) continue;
+        while (token->left_strip && start > done && is_space(characters[start - 1])) start--;
+        while (token->right_strip && stop < characters.size() && is_space(characters[stop])) stop++;
+        start = std::max(start, done);
+        if (done < start) text(done, start);
+        found(token->id, start, stop);
+        done = std::max(done, stop);
+    }
+    if (done < characters.size()) text(done, characters.size());
+}
+
+// One call of encode: its workspace, and the text that it is at.
+class Tokenizer::Call {
+public:
+    Call(const Tokenizer& tokenizer, Tokens& out, bool spans)
+        : tokenizer_(tokenizer), out_(out), spanned_(spans), tracks_(spans || tokenizer.needs_.spans), classes_(byte_classes(tokenizer.bert_.clean)) {
+        const std::lock_guard<std::mutex> held(tokenizer_.lock_);
+        if (tokenizer_.idle_.empty()) {
+            workspace_ = std::make_unique<Workspace>();
+        } else {
+            workspace_ = std::move(tokenizer_.idle_.back());
+            tokenizer_.idle_.pop_back();
+        }
+    }
+
+    ~Call() {
+        if (workspace_->word.size() > KEPT_BYTES) workspace_ = std::make_unique<Workspace>();
+        const std::lock_guard<std::mutex> held(tokenizer_.lock_);
+        tokenizer_.idle_.push_back(std::move(workspace_));
+    }
+
+    void text(const unsigned char* at, const unsigned char* end) {
+        word_number_ = 0;
+        const bool one_pass = tokenizer_.is_bert_ && !spanned_ && tokenizer_.normalized_.empty();
+        if (!one_pass || may_hold_added(at, end) || !bert(at, end)) general(at, end);
+        out_.ends.push_back(static_cast<int64_t>(out_.ids.size()));
+    }
+
+private:
+    const Tokenizer& tokenizer_;
+    Tokens& out_;
+    const bool spanned_, tracks_;  // whether spans are wanted; whether they are kept
+    const std::array<uint8_t, 256> classes_;
+    std::unique_ptr<Workspace> workspace_;
+    int32_t word_number_ = 0;
+    size_t bytes_ = 0, characters_ = 0;  // of the word that is being read
+
+    bool may_hold_added(const unsigned char* at, const unsigned char* end) const {
+        if (tokenizer_.raw_.empty()) return false;
+        return std::any_of(at, end, [&](unsigned char byte) { return tokenizer_.raw_.may_begin_with(byte); });
+    }
+
+    // The way for BERT's pipeline: characters go straight into the word that is being read. False, with nothing done,
+    // if a mark that stays would have to be put into another order.
+    bool bert(const unsigned char* at, const unsigned char* end) {
+        const size_t ids = out_.ids.size(), long_words = out_.long_words.size();
+        bytes_ = characters_ = 0;
+        while (at < end) {
+            const unsigned char byte = *at;
+            const uint8_t kind = classes_[byte];
+            if (kind == LETTERS) {
+                const bool capital = tokenizer_.bert_.lowercase && byte >= 'A' && byte <= 'Z';
+                workspace_->word[bytes_++] = static_cast<char>(capital ? byte + 32 : byte);
+                characters_++;
+                at++;
+                if (bytes_ + WordCache::PADDING + 4 > workspace_->word.size()) grow();
+            } else if (kind == WIDE) {
+                if (!wide(decode(at, end))) {
+                    out_.ids.resize(ids);
+                    out_.long_words.resize(long_words);
+                    return false;
+                }
+            } else {
+                at++;
+                if (kind == GONE) continue;
+                finish();
+                if (kind == ALONE) alone(byte);
+            }
+        }
+        finish();
+        return true;
+    }
+
+    bool wide(char32_t c) {
+        const BertOptions& options = tokenizer_.bert_;
+        const uint16_t flags = properties(c).flags;
+        if (options.clean && (flags & REMOVED)) return true;
+        if (options.clean && (flags & SPACE)) return finish(), true;
+        const bool apart = options.chinese && (flags & CHINESE);
+        if (apart) finish();
+        const bool kept = options.strip_accents ? without_accents(c) : lowered(c);
+        if (apart) finish();
+        return kept;
+    }
+
+    bool without_accents(char32_t c) {
+        char32_t letters[3];
+        const int count = hangul_letters(c, letters);
+        for (int i = 0; i < count; i++) put(letters[i]);
+        if (count) return true;
+        const Parts parts = decomposition(c, false);
+        if (!parts.count) return bare(c);
+        for (int i = 0; i < parts.count; i++)
+            if (!bare(parts.first[i])) return false;
+        return true;
+    }
+
+    bool bare(char32_t c) {
+        const CodePoint& known = properties(c);
+        if (known.flags & NONSPACING) return true;
+        return !known.combining && lowered(c);
+    }
+
+    bool lowered(char32_t c) {
+        const bool dotted = tokenizer_.bert_.lowercase && c == DOTTED_I;
+        put(dotted ? U'i' : tokenizer_.bert_.lowercase ? lower(c) : c);
+        if (dotted) put(DOT_ABOVE);
+        return true;
+    }
+
+    void put(char32_t c) {
+        const uint16_t flags = properties(c).flags;
+        if (flags & SPACE) return finish();
+        if (flags & PUNCTUATION) {
+            finish();
+            return alone(c);
+        }
+        bytes_ += static_cast<size_t>(unicode::encode(c, &workspace_->word[bytes_]));
+        characters_++;
+        if (bytes_ + WordCache::PADDING + 4 > workspace_->word.size()) grow();
+    }
+
+    void grow() { workspace_->word.resize(workspace_->word.size() * 2); }
+
+    void alone(char32_t c) {
+        bytes_ = static_cast<size_t>(unicode::encode(c, workspace_->word.data()));
+        characters_ = 1;
+        finish();
+    }
+
+    // The ids of the word that was read, if there is one.
+    void finish() {
+        if (bytes_ == 0) return;
+        if (tokenizer_.model_->overlong(characters_))
+            out_.long_words.push_back({static_cast<int64_t>(out_.ends.size()), position(),
+                                       static_cast<int64_t>(characters_)});
+        word(workspace_->word.data(), bytes_);
+        bytes_ = characters_ = 0;
+    }
+
+    int64_t position() const {
+        return static_cast<int64_t>(out_.ids.size()) - (out_.ends.empty() ? 0 : out_.ends.back());
+    }
+
+    // Appends the ids of a word, which has PADDING readable bytes behind it.
+    void word(const char* word, size_t bytes) {
+        const bool fits = WordCache::fits(bytes);
+        WordCache::Slot& slot = workspace_->cache.slot(word, fits ? bytes : 0);
+        if (fits && WordCache::holds(slot, word, bytes)) {
+            out_.ids.insert(out_.ids.end(), slot.ids, slot.ids + slot.count);
+            return;
+        }
+        std::vector<Piece>& pieces = workspace_->pieces;
+        pieces.clear();
+        tokenizer_.model_->encode({word, bytes}, pieces);
+        for (const Piece& piece : pieces) out_.ids.push_back(piece.id);
+        if (!fits || pieces.size() > std::size(slot.ids)) return;
+        slot.bytes = static_cast<uint8_t>(bytes);
+        slot.count = static_cast<uint8_t>(pieces.size());
+        std::memcpy(slot.word, word, bytes);
+        for (size_t i = 0; i < pieces.size(); i++) slot.ids[i] = pieces[i].id;
+    }
+
+    // The way for everything else: steps over characters, with the span of each if it is wanted.
+    void general(const unsigned char* at, const unsigned char* end) {
+        const std::u32string text = decoded(reinterpret_cast<const char*>(at), static_cast<size_t>(end - at));
+        tokenizer_.raw_.split(
+            text,
+            [&](size_t start, size_t stop) {
+                Characters part{text.substr(start, stop - start), {}, tracks_};
+                for (size_t i = start; tracks_ && i < stop; i++)
+                    part.spans.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(i + 1)});
+                if (tokenizer_.normalizer_) tokenizer_.normalizer_->apply(part);
+                normalized(std::move(part));
+            },
+            [&](int32_t id, size_t start, size_t stop) {
+                added(id, {static_cast<uint32_t>(start), static_cast<uint32_t>(stop)});
+            });
+    }
+
+    void added(int32_t id, Span span) {
+        out_.ids.push_back(id);
+        if (spanned_) {
+            out_.spans.push_back(span);
+            out_.words.push_back(word_number_);
+        }
+        word_number_++;
+    }
+
+    void normalized(Characters part) {
+        if (tokenizer_.normalized_.empty()) return words(std::move(part));
+        tokenizer_.normalized_.split(
+            part.text,
+            [&](size_t start, size_t stop) {
+                Characters piece{part.text.substr(start, stop - start), {}, tracks_};
+                if (tracks_) piece.spans.assign(part.spans.begin() + start, part.spans.begin() + stop);
+                words(std::move(piece));
+            },
+            [&](int32_t id, size_t start, size_t stop) {
+                added(id, spanned_ ? Span{part.spans[start].start, part.spans[stop - 1].stop} : Span{});
+            });
+    }
+
+    void words(Characters part) {
+        const auto size = static_cast<uint32_t>(part.text.size());
+        Words words{std::move(part), {{0, size}}};
+        if (tokenizer_.pre_tokenizer_) tokenizer_.pre_tokenizer_->apply(words);
+        for (const auto& [start, stop] : words.ranges)
+            if (start < stop) one_word(words.characters, start, stop);
+    }
+
+    void one_word(const Characters& characters, uint32_t start, uint32_t stop) {
+        std::vector<char>& buffer = workspace_->word;
+        if (buffer.size() < 4 * size_t{stop - start} + WordCache::PADDING)
+            buffer.resize(4 * size_t{stop - start} + WordCache::PADDING);
+        size_t bytes = 0;
+        for (uint32_t i = start; i < stop; i++)
+            bytes += static_cast<size_t>(unicode::encode(characters.text[i], &buffer[bytes]));
+        if (tokenizer_.model_->overlong(stop - start))
+            out_.long_words.push_back(
+                {static_cast<int64_t>(out_.ends.size()), position(), static_cast<int64_t>(stop - start)});
+        if (spanned_)
+            spanned_word(characters, start, bytes);
+        else
+            word(buffer.data(), bytes);
+        word_number_++;
+    }
+
+    void spanned_word(const Characters& characters, uint32_t start, size_t bytes) {
+        std::vector<Piece>& pieces = workspace_->pieces;
+        const char* word = workspace_->word.data();
+        pieces.clear();
+        tokenizer_.model_->encode({word, bytes}, pieces);
+        uint32_t place = start, at = 0;  // the character that the byte `at` is of
+        const auto character = [&](uint32_t byte) {
+            for (; at < byte; at++) place += (word[at + 1] & 0xC0) != 0x80 || at + 1 == bytes;
+            return place;
+        };
+        for (const Piece& piece : pieces) {
+            const uint32_t first = character(piece.start), last = character(piece.stop - 1);
+            Span span{characters.spans[first].start, characters.spans[last].stop};
+            if (tokenizer_.trims_) trim(word, piece, span);
+            out_.ids.push_back(piece.id);
+            out_.spans.push_back(span);
+            out_.words.push_back(word_number_);
+        }
+    }
+
+    // Leaves the spaces at the ends of a byte-level token out of its span.
+    void trim(const char* word, const Piece& piece, Span& span) const {
+        uint32_t leading = 0, trailing = 0;
+        const uint32_t size = piece.stop - piece.start;
+        while (leading < size && word[piece.start + leading] == ' ') leading++;
+        while (trailing < size && word[piece.stop - 1 - trailing] == ' ') trailing++;
+        if (leading && span.start == 0 && tokenizer_.prefix_space_) leading--;
+        span.start = std::min(span.start + leading, span.stop);
+        if (trailing && span.stop >= trailing) span.stop = std::max(span.stop - trailing, span.start);
+    }
+};
+
+Tokenizer::Tokenizer(std::string_view source) {
+    const json::Document document(source);
+    const json::Value root = document.root();
+    if (root.kind() != json::Kind::OBJECT) throw Failure(LW_BAD_DESCRIPTION, "tokenizer.json is no JSON object");
+    const json::Value normalizer = root.member("normalizer"), pre_tokenizer = root.member("pre_tokenizer");
+    normalizer_ = read_normalizer(normalizer);
+    pre_tokenizer_ = read_pre_tokenizer(pre_tokenizer, needs_);
+    model_ = read_word_model(root.member("model"), needs_.byte_level);
+    is_bert_ = !normalizer.is_null() && normalizer.text_of("type") == "BertNormalizer" && !pre_tokenizer.is_null() &&
+               pre_tokenizer.text_of("type") == "BertPreTokenizer";
+    if (is_bert_) bert_ = bert_options(normalizer);
+    const json::Value processor = root.member("post_processor");
+    const std::string_view kind = processor.is_null() ? "" : processor.text_of("type");
+    trims_ = (kind == "ByteLevel" || kind == "RobertaProcessing") && processor.flag("trim_offsets", true);
+    prefix_space_ = trims_ && processor.flag("add_prefix_space", true);
+    for (const json::Value one : root.member("added_tokens")) {
+        const std::string_view content = one.text_of("content");
+        AddedToken token{decoded(content.data(), content.size()), one.member("id").integer("id"),
+                         one.flag("single_word", false), one.flag("lstrip", false), one.flag("rstrip", false)};
+        if (token.content.empty()) continue;
+        const bool normalized = one.flag("normalized", !one.flag("special", false));
+        if (normalized && normalizer_) {
+            Characters characters{token.content, {}, false};
+            normalizer_->apply(characters);
+            token.content = characters.text;
+            if (token.content.empty()) continue;
+        }
+        (normalized ? normalized_ : raw_).add(std::move(token));
+    }
+    raw_.sort();
+    normalized_.sort();
+}
+
+Tokenizer::~Tokenizer() = default;
+
+void Tokenizer::encode(const char* bytes, size_t size, const int64_t* lengths, int64_t count, bool spans,
+                       Tokens& out) const {
+    Call call(*this, out, spans);
+    const auto* at = reinterpret_cast<const unsigned char*>(bytes);
+    const unsigned char* const end = at + size;
+    for (int64_t i = 0; i < count; i++) {
+        const unsigned char* const start = at;
+        for (int64_t left = lengths[i]; left > 0 && at < end; left--) {
+            at++;
+            while (at < end && (*at & 0xC0) == 0x80) at++;
+        }
+        call.text(start, at);
+    }
+    if (at != end) throw Failure(LW_BAD_INPUT, "the lengths of texts do not add up to the text");
+}
+
+}  // namespace likewise::text

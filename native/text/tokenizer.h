@@ -1,0 +1,81 @@
+// A tokenizer: texts to ids, as tokenizer.json describes it and as Hugging Face's library computes it.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "normalizer.h"
+#include "pre_tokenizer.h"
+#include "word_models.h"
+
+namespace likewise::text {
+
+struct LongWord {
+    int64_t text;      // its number
+    int64_t position;  // of its token in the text
+    int64_t length;    // in characters
+};
+
+// The tokens of several texts, end to end. Spans and words are filled only if they are wanted.
+struct Tokens {
+    std::vector<int32_t> ids;
+    std::vector<int64_t> ends;  // of each text, in ids
+    std::vector<LongWord> long_words;
+    std::vector<Span> spans;
+    std::vector<int32_t> words;  // the number, in its text, of the word that a token is of
+};
+
+struct AddedToken {
+    std::u32string content;
+    int32_t id;
+    bool single_word, left_strip, right_strip;
+};
+
+// Added tokens by their first character, longest first.
+class AddedTokens {
+public:
+    void add(AddedToken token) { tokens_.push_back(std::move(token)); }
+    void sort();
+    bool empty() const { return tokens_.empty(); }
+    bool may_begin_with(unsigned char byte) const { return first_bytes_[byte]; }  // of UTF-8
+
+    // Calls `text(start, stop)` for what is between tokens and `token(id, start, stop)` for each, in order.
+    template <class Text, class Token>
+    void split(const std::u32string& characters, Text text, Token token) const;
+
+private:
+    std::vector<AddedToken> tokens_;
+    std::array<bool, 256> first_bytes_{};
+    const AddedToken* at(const std::u32string& characters, size_t place) const;
+};
+
+struct Workspace;
+
+class Tokenizer {
+public:
+    explicit Tokenizer(std::string_view json);  // throws LW_BAD_DESCRIPTION
+    ~Tokenizer();
+
+    // The ids of texts, without the special tokens that a post-processor adds. `lengths` are in characters.
+    void encode(const char* bytes, size_t size, const int64_t* lengths, int64_t count, bool spans, Tokens& out) const;
+
+private:
+    std::unique_ptr<Normalizer> normalizer_;
+    std::unique_ptr<PreTokenizer> pre_tokenizer_;
+    std::unique_ptr<WordModel> model_;
+    AddedTokens raw_, normalized_;  // found before and after normalization
+    BertOptions bert_{};
+    bool is_bert_ = false;        // BERT's normalizer and pre-tokenizer: one pass over the bytes does all of it
+    PreTokenizerNeeds needs_;
+    bool prefix_space_ = false, trims_ = false;
+    mutable std::mutex lock_;
+    mutable std::vector<std::unique_ptr<Workspace>> idle_;  // each with a cache of words
+
+    class Call;
+};
+
+}  // namespace likewise::text

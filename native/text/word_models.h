@@ -1,0 +1,35 @@
+// Word models: a word to the ids of its pieces. WordPiece, byte-level BPE, Unigram, or one id for each word.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json.h"
+
+namespace likewise::text {
+
+struct Piece {
+    int32_t id;
+    uint32_t start, stop;  // in bytes of the word
+};
+
+class WordModel {
+public:
+    virtual ~WordModel() = default;
+    // Appends the pieces of a word of one byte or more.
+    virtual void encode(std::string_view word, std::vector<Piece>& out) const = 0;
+    // Whether a word of this many characters is too long to be read, and is one unknown token.
+    virtual bool overlong(size_t) const { return false; }
+    int32_t unknown() const { return unknown_; }  // -1: there is no such token
+
+protected:
+    int32_t unknown_ = -1;
+};
+
+// Throws LW_BAD_DESCRIPTION for a kind that is not supported. `byte_level`: words are split by a ByteLevel pre-tokenizer.
+std::unique_ptr<WordModel> read_word_model(const json::Value&, bool byte_level);
+
+}  // namespace likewise::text

@@ -1,0 +1,119 @@
+"""Tokenizers of the compiled library: texts to ids, as a tokenizer.json describes it (native/text)."""
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from .library import MESSAGE, check_code, load_library
+
+
+class _Tokens(ctypes.Structure):
+    _fields_ = (
+        *((name, c_void_p) for name in ("ids", "ends", "long_words", "spans", "words")),
+        *((name, c_int64) for name in ("texts", "tokens", "long_word_count")),
+        ("memory", c_void_p),
+    )
+
+
+class EncodedTexts(NamedTuple):
+    """The ids of several texts, end to end, and where each text ends among them."""
+
+    ids: Int[np.ndarray, " T"]
+    ends: Int[np.ndarray, " N"]
+    long_words: Int[np.ndarray, "W 3"]
+    """Words that are too long to be read: their text, the position of their token in it, their characters."""
+
+    def lists(self) -> list[list[int]]:
+        """The ids of each text."""
+        ids, start, lists = self.ids.tolist(), 0, []
+        for end in self.ends.tolist():
+            lists.append(ids[start:end])
+            start = end
+        return lists
+
+
+class EncodedText(NamedTuple):
+    """The ids of one text, the characters that each was read from, and the number of the word that it is of."""
+
+    ids: Int[np.ndarray, " T"]
+    spans: Int[np.ndarray, "T 2"]
+    words: Int[np.ndarray, " T"]
+
+
+class NativeTokenizer:
+    """A tokenizer of the compiled library; threads may share it.
+
+    Raises:
+        BadModel: the description is broken, or holds a part that the library lacks; the message names it.
+        NativeUnavailable: there is no compiled library.
+    """
+
+    def __init__(self, description: str) -> None:
+        self._handle = None
+        self._description = description
+        self._c = _functions()
+        source, code, message = description.encode(), c_int32(), ctypes.create_string_buffer(MESSAGE)
+        self._handle = self._c.lw_tokenizer_create(source, len(source), ctypes.byref(code), message, MESSAGE)
+        check_code(code.value, message)
+
+    def __reduce__(self) -> tuple[type["NativeTokenizer"], tuple[str]]:
+        return type(self), (self._description,)
+
+    def __del__(self) -> None:
+        if self._handle:
+            self._c.lw_tokenizer_free(self._handle)
+            self._handle = None
+
+    def encode(self, texts: Sequence[str]) -> EncodedTexts:
+        """The ids of texts, without special tokens around them. Texts must be valid Unicode."""
+        with self._tokens(texts, spans=False) as tokens:
+            return EncodedTexts(
+                _copied(tokens.ids, c_int32, tokens.tokens),
+                _copied(tokens.ends, c_int64, tokens.texts),
+                _copied(tokens.long_words, c_int64, 3 * tokens.long_word_count).reshape(-1, 3),
+            )
+
+    def encode_with_spans(self, text: str) -> EncodedText:
+        """The ids of one text, and where each came from."""
+        with self._tokens([text], spans=True) as tokens:
+            return EncodedText(
+                _copied(tokens.ids, c_int32, tokens.tokens),
+                _copied(tokens.spans, c_uint32, 2 * tokens.tokens).reshape(-1, 2).astype(np.int64),
+                _copied(tokens.words, c_int32, tokens.tokens),
+            )
+
+    @contextmanager
+    def _tokens(self, texts: Sequence[str], *, spans: bool) -> Iterator[_Tokens]:
+        joined = "".join(texts).encode()
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        tokens, message = _Tokens(), ctypes.create_string_buffer(MESSAGE)
+        request = (joined, len(joined), lengths.ctypes.data, len(texts), int(spans), ctypes.byref(tokens))
+        check_code(self._c.lw_tokenize(self._handle, *request, message, MESSAGE), message)
+        try:
+            yield tokens
+        finally:
+            self._c.lw_tokens_free(ctypes.byref(tokens))
+
+
+def _functions() -> Any:
+    """The library's functions of tokenizers, with their types."""
+    c = load_library().functions
+    c.lw_tokenizer_create.restype = c_void_p
+    c.lw_tokenizer_create.argtypes = [c_char_p, c_size_t, POINTER(c_int32), c_char_p, c_size_t]
+    c.lw_tokenizer_free.argtypes, c.lw_tokenizer_free.restype = [c_void_p], None
+    c.lw_tokenize.argtypes = [
+        *(c_void_p, c_char_p, c_size_t, c_void_p, c_int64, c_int32, POINTER(_Tokens), c_char_p, c_size_t)
+    ]
+    c.lw_tokens_free.argtypes, c.lw_tokens_free.restype = [POINTER(_Tokens)], None
+    return c
+
+
+def _copied(address: int | None, kind: Any, count: int) -> np.ndarray:
+    if not count:
+        return np.empty(0, kind)
+    return np.ctypeslib.as_array(ctypes.cast(address, POINTER(kind)), (count,)).copy()  # type: ignore[arg-type]
