@@ -41,8 +41,9 @@ CLEAN, CHINESE, ACCENTS, LOWER = (
 )
 BERT_WORDS, ANY_ACCENTS, NMT = BertPreTokenizer(), StripAccents(), Nmt()
 CLASSES = {name: Split(Regex(pattern), "isolated") for name, pattern in (("LETTER", r"\p{L}"), ("NUMBER", r"\p{N}"))}
-FLAGS = tuple(
-    ["REMOVED", "SPACE", "PUNCTUATION", "CHINESE", "NONSPACING", "MARK", "LETTER", "NUMBER", "NMT_REMOVED", "NMT_SPACE", "EXTENDS", "CONTROL", "WORD"]
+FLAGS = (
+    *("REMOVED", "SPACE", "PUNCTUATION", "CHINESE", "NONSPACING", "MARK", "LETTER", "NUMBER"),
+    *("NMT_REMOVED", "NMT_SPACE", "EXTENDS", "CONTROL", "WORD"),
 )
 """In the order of their bits; DECOMPOSES and COMPATIBLE follow."""
 
