@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from likewise.evaluate.reports.text_table import TextTable
-
 from .verdict import NOT_COMPARABLE
 
 Values = Mapping[str, Any]
@@ -59,7 +57,14 @@ def _measured(results: Values) -> str:
         )
         for row in results["rows"]
     ]
-    return TextTable(heads, tuple(rows), "system", frozenset(("model", "settings", "beside", "verdict"))).markdown()
+    return markdown_table("system", heads, rows, left=("model", "settings", "beside", "verdict"))
+
+
+def markdown_table(corner: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] = ()) -> str:
+    """Rows of a name and one text per column; columns of numbers are aligned right, those of `left` are words."""
+    ruler = [":--", *(":--" if name in left else "--:" for name in columns)]
+    escaped = [[cell.replace("|", "\\|").replace("*", "\\*") for cell in row] for row in [(corner, *columns), *rows]]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [escaped[0], ruler, *escaped[1:]])
 
 
 def figure_text(figure: Values | None) -> str:
@@ -88,7 +93,7 @@ def row_verdict(row: Values, columns: Mapping[str, str]) -> str:
 def _printed(results: Values) -> str:
     columns = results["columns"]
     rows = [(row["system"], *(_printed_text(row, column) for column in columns)) for row in results["paper"]]
-    return TextTable(tuple(columns.values()), tuple(rows), "system").markdown()
+    return markdown_table("system", tuple(columns.values()), rows)
 
 
 def _printed_text(row: Values, column: str) -> str:
@@ -100,7 +105,7 @@ def _claims(claims: Sequence[Values]) -> str:
     keys = ("on", "measure", "seeds", "difference", "holds")
     rows = [(one["claim"], *(str(one[key]) for key in keys)) for one in claims]
     heads = ("on", "measure", "seeds", "difference", "holds?")
-    return TextTable(heads, tuple(rows), "claim", frozenset(("on", "measure", "holds?"))).markdown()
+    return markdown_table("claim", heads, rows, left=("on", "measure", "holds?"))
 
 
 def _made(results: Values) -> str:

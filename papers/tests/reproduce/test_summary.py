@@ -4,7 +4,7 @@ import matplotlib.image
 import pytest
 
 from papers.reporting.comparison_plot import draw_comparison
-from papers.reporting.page import drawn_page, figure_text, row_verdict
+from papers.reporting.page import drawn_page, figure_text, markdown_table, row_verdict
 from papers.reporting.summary import summarized
 from papers.run_tables import run_tables
 from papers.tests.reproduce.fake_tables import EFFORT, fake_table
@@ -74,3 +74,8 @@ def test_a_recorded_run_has_the_name_of_the_row_that_it_is_where_there_is_one(re
     assert rows[-1]["system"] == "plain (recorded)"
     settings = "1,000 rows, 1 epoch, 62 steps, batch 16, rate 2e-05, fp32"
     assert rows[-1]["settings"] == settings and rows[-1]["verdicts"] == {"a": "not comparable: the paper prints none"}
+
+
+def test_a_table_in_markdown_escapes_what_a_page_would_read_as_a_mark_and_aligns_words_left():
+    found = markdown_table("task", ("score", "a|b"), [("x*", "1", "-")], left=("a|b",))
+    assert found.splitlines() == ["| task | score | a\\|b |", "| :-- | --: | :-- |", "| x\\* | 1 | - |"]

@@ -131,7 +131,6 @@ def test_grids_are_laid_out_and_the_first_that_fits_is_taken():
     assert fit_to_width([(wide, 2), (slim, 1)], 80)[0] is wide
     assert fit_to_width([(wide, 2), (slim, 1)], 1)[0] is slim
     assert wide.text().splitlines()[-1] == "x  1.00 ± 0.50  2"
-    assert TextTable(("a|b",), (("x", "1"),)).markdown().startswith("|  | a\\|b |")
 
 
 @pytest.mark.parametrize("ending", plot.FORMATS)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from likewise.evaluate.reports.text_table import BOLD, PLAIN, TextTable, _escaped, _wrapped, fit_to_width, paragraph
+from likewise.evaluate.reports.text_table import BOLD, PLAIN, TextTable, _wrapped, fit_to_width, paragraph
 
 
 @given(st.text("ab-/_ ", max_size=40), st.integers(1, 12))
@@ -27,10 +27,6 @@ def test_a_name_in_lines_has_all_its_letters_and_no_line_is_too_long(name, width
 )
 def test_a_name_without_a_place_to_break_is_broken_where_the_line_ends(name, width, expected):
     assert _wrapped(name, width) == expected
-
-
-def test_what_a_page_would_read_as_a_mark_is_escaped():
-    assert _escaped("a|b*c") == r"a\|b\*c"
 
 
 def test_a_paragraph_hangs_behind_its_first_line():
@@ -69,13 +65,3 @@ def test_a_grid_in_text_has_numbers_to_the_right_words_to_the_left_and_strong_ce
     ]
     assert lines[-5].split()[0] == "task" and lines[-5].split()[-1] == "verdict"
     assert f"{BOLD}22.22{PLAIN}" in SMALL.text(2, lambda cell: cell == "22.22")
-
-
-def test_a_grid_in_markdown_leaves_out_lines_between_and_escapes():
-    built = SMALL.markdown(lambda cell: cell == "22.22").splitlines()
-    assert built == [
-        "| task | spearman | a-long-one | verdict |",
-        "| :-- | --: | --: | :-- |",
-        "| sts12 | 70.1 | 1 | better |",
-        "| average of two | 7 | **22.22** | - |",
-    ]

@@ -1,4 +1,4 @@
-"""A table of short strings, as plain text of a given width or as Markdown."""
+"""A table of short strings, as plain text of a given width."""
 
 import re
 import textwrap
@@ -45,13 +45,6 @@ class TextTable:
             lines.append(line)
         return "\n".join(lines)
 
-    def markdown(self, is_bold: IsBold = lambda _: False) -> str:
-        head = [self.corner, *self.columns]
-        ruler = [":--" if name in self.left_aligned or not i else "--:" for i, name in enumerate(head)]
-        escaped = [list(map(_escaped, row)) for row in self.rows if row[0]]
-        rows = [[f"**{cell}**" if is_bold(cell) else cell for cell in row] for row in escaped]
-        return "\n".join(f"| {' | '.join(row)} |" for row in [list(map(_escaped, head)), ruler, *rows])
-
     def _line(self, row: Sequence[str], widths: Sequence[int], gap: int) -> str:
         cells = [row[0].ljust(widths[0])]
         for name, cell, width in zip(self.columns, row[1:], widths[1:], strict=True):
@@ -88,7 +81,3 @@ def _wrapped(name: str, width: int) -> list[str]:
         while len(lines[-1].rstrip()) > width:
             lines[-1:] = [lines[-1][:width], lines[-1][width:]]
     return [line.strip() for line in lines]
-
-
-def _escaped(cell: str) -> str:
-    return cell.replace("|", "\\|").replace("*", "\\*")
