@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from likewise.serve.routes.route_table import api_routes
+from likewise.serve.application import api_routes
 from likewise.serve.serve_settings import ServeSettings
 from likewise.serve.web.bodies import Body
 from likewise.serve.web.endpoint import ApiRoute

@@ -27,7 +27,7 @@ from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import rows_digest
 from likewise.train.objectives import Regression
 from likewise.train.output.callbacks import ConsoleProgress
-from likewise.train.output.interrupt import stop_requested
+from likewise.train.output.run_folder import stop_requested
 from likewise.train.settings import TrainSettings
 from likewise.train.trainer import Trainer
 

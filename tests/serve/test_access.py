@@ -18,7 +18,7 @@ from likewise.runtime.writer_lock import WriterLock
 from likewise.serve import ServeSettings, api_keys
 from likewise.serve.admission import RateLimits
 from likewise.serve.api_keys import KeyRing, add_key, read_keys, remove_key
-from likewise.serve.routes.route_table import api_routes
+from likewise.serve.application import api_routes
 from likewise.serve.run_server import check_access
 from tests.serve.conftest import HOST
 from tests.serve.requests_by_route import path_of

@@ -14,11 +14,11 @@ pytest.importorskip("uvicorn")
 from starlette.testclient import TestClient
 
 from likewise.serve import ServeSettings
+from likewise.serve.application import api_routes
 from likewise.serve.batching import COMPUTED, Job
 from likewise.serve.bounded_protocol import PIECE
 from likewise.serve.budget import Account, Budget, Memory
 from likewise.serve.model_store import EmbedderWork
-from likewise.serve.routes.route_table import api_routes
 from likewise.serve.web import endpoint
 from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
 from likewise.serve.web.endpoint import AT_ONCE, without_folders

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.serve import ServeSettings
-from likewise.serve.routes.route_table import api_routes
+from likewise.serve.application import api_routes
 from likewise.serve.web.api_errors import ERROR_KINDS, ERROR_SHAPES, ApiError
 
 from .requests_by_route import ask

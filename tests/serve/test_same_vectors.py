@@ -25,9 +25,9 @@ pytest.importorskip("starlette")
 from starlette.testclient import TestClient
 
 from likewise.serve import ServeSettings, create_app
+from likewise.serve.application import api_routes
 from likewise.serve.batching import Job, ModelThread
 from likewise.serve.model_store import EmbedderWork
-from likewise.serve.routes.route_table import api_routes
 from tests.serve.conftest import HOST, NOTES
 from tests.serve.test_batching import Nobody
 

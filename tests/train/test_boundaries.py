@@ -21,7 +21,7 @@ from likewise.train.objectives import Contrastive, Distillation, Layerwise, Regr
 from likewise.train.objectives.objective import InputColumns
 from likewise.train.optimizer import make_optimizer
 from likewise.train.output import checkpoint, run_folder
-from likewise.train.output.interrupt import stop_requested
+from likewise.train.output.run_folder import stop_requested
 from likewise.train.plan import Plan
 from likewise.train.run_state import BestModel, RunCheckpoints, RunState
 from likewise.train.setting_fields import from_settings

@@ -19,7 +19,7 @@ from likewise.train.data.schedule import BatchSchedule, DataSource
 from likewise.train.objectives import OBJECTIVES, Classification, Contrastive, Regression
 from likewise.train.optimizer import EMA
 from likewise.train.output import checkpoint as checkpoints
-from likewise.train.output.interrupt import stop_requested
+from likewise.train.output.run_folder import stop_requested
 from likewise.train.plan import ABOVE_ZERO, FRACTIONS, NOT_NEGATIVE, Plan, check_ranges
 from likewise.train.settings import TrainSettings
 from likewise.train.trainer import SLOW_BF16, Diverged

@@ -20,7 +20,15 @@ from .admission import Admission
 from .budget import Memory
 from .model_store import ModelStore, loaders
 from .observe import LiveLoad, Metrics, RequestLog
-from .routes.route_table import api_routes
+from .page.page_routes import page_routes
+from .routes.collections import collection_routes
+from .routes.insights import insight_routes
+from .routes.model_card import model_card_routes
+from .routes.openai import openai_routes
+from .routes.operations import operation_routes
+from .routes.rerank import rerank_routes
+from .routes.tei import tei_routes
+from .routes.tokens import token_routes
 from .serve_settings import ServeSettings
 from .web.api_errors import ERROR_SHAPES, ApiError
 from .web.endpoint import ApiRoute, Deadlines, Endpoint
@@ -57,6 +65,12 @@ def create_app(
     for name, load in loaders(rerankers, "reranker", chosen):
         server.models.add(name, "reranker", load)
     return ServerApplication(server)
+
+
+def api_routes(settings: ServeSettings) -> list[ApiRoute]:
+    """All routes that the server answers, the most requested first."""
+    tables = (openai_routes, tei_routes, rerank_routes, token_routes, collection_routes, insight_routes)
+    return [route for table in (*tables, operation_routes, model_card_routes, page_routes) for route in table(settings)]
 
 
 class ServerState:

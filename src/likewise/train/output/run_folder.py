@@ -4,10 +4,14 @@
 """
 
 import shutil
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from ...errors import BadInput, MissingExtra
@@ -21,12 +25,12 @@ from ..step_state import TrainResult
 from ..trainer import Callback, Trainer
 from .callbacks import ConsoleProgress, Log, TensorBoard
 from .checkpoint import first_difference, latest_checkpoint
-from .interrupt import stop_requested
 from .model_card import model_card
 from .record import RECORD, TrainingJob, training_record, write_record
 
 CHECKPOINTS = "checkpoints"
 LOG = "log.jsonl"
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -166,3 +170,32 @@ def _draw_curve(folder: Path) -> None:
 
 def _note(text: str) -> None:
     print(f"likewise: note: {text}", file=sys.stderr)
+
+
+@contextmanager
+def stop_requested(quiet: bool = False) -> Iterator[Callable[[], bool]]:
+    """A function that returns whether Ctrl-C, or a scheduler's SIGTERM, asked to stop after the current step.
+
+    A second signal ends the process at once, as usual. A note is printed to stderr, unless `quiet`. Outside the main
+    thread signals cannot be handled, and the function is always False.
+    """
+    received: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        received.append(number)
+        signal.signal(number, before[number])
+        if quiet:
+            return
+        print("\nlikewise: stopping after this step, with a checkpoint; a second signal stops at once", file=sys.stderr)
+
+    for number in SIGNALS:
+        signal.signal(number, handle)
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number in SIGNALS:
+            signal.signal(number, before[number])
