@@ -93,7 +93,7 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, json_output, monk
     ("argv", "message"),
     [
         (["--tasks", "stsx"], "there is no task or suite 'stsx'"),
-        ([MODEL, "--compare"], "--compare needs two models or more; 1 given"),
+        ([MODEL, "--compare"], "--compare needs at least two models; got 1"),
         ([MODEL, "--plot", "x.gif"], "expected a file name that ends with"),
         (["no-such-model", "-q"], "there is no model 'no-such-model'"),
         (["tests.evaluate.toys:nothing"], "cannot be imported"),
@@ -116,7 +116,7 @@ def test_stopping_keeps_what_is_there(monkeypatch, capsys, json_output):
     TASKS["two"] = task("two", "pairs/two", run=stop)
     assert main(["evaluate", MODEL]) == 130
     shown = capsys.readouterr()
-    assert "the same command continues" in shown.err
+    assert "run the same command again" in shown.err
     assert [line.startswith("one ") for line in shown.out.splitlines() if " ± " in line][:1] == [True]
     assert "– two: not reached before the end of the run" in shown.out
     assert main(["evaluate", MODEL, "--json", "-q"]) == 130

@@ -75,8 +75,8 @@ def test_what_does_not_go_together_is_refused(place, capsys):
         (["--kind", "cross-encoder", "--data", "pairs.csv@regression"], "row 0: score is 4.5; expected 0 … 1"),
         (["--kind", "cross-encoder", "--pooling", "mean", *SCORED], "has no pooling"),
         (["--data", "found.csv@in-batch"], "the objective 'in-batch' is unknown"),
-        (["--kind", "cross-encoder", "--data", "found.csv@margin"], "a column of negatives or more"),
-        (["--kind", "cross-encoder", *(2 * ["--data", "nli.csv@classification"]), *FOUR], "models of 3 and 4 labels"),
+        (["--kind", "cross-encoder", "--data", "found.csv@margin"], "one or more columns of negatives"),
+        (["--kind", "cross-encoder", *(2 * ["--data", "nli.csv@classification"]), *FOUR], "models with 3 and 4 labels"),
     ]:
         assert main(["train", "tiny", *flags, *RUN, "-o", "out"]) == 2
         assert reported in capsys.readouterr().err

@@ -171,7 +171,7 @@ def test_stopped_by_a_signal_the_command_leaves_what_the_same_command_completes(
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     _, error = process.communicate(timeout=20)
     assert process.returncode == 128 + number
-    assert error == f"likewise: stopped by {number.name}; no file is left half written\n"
+    assert error == f"likewise: stopped by {number.name}; no half-written file remains\n"
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)  # no process of it is left
     assert {path.name for path in out.iterdir()} == {"manifest.json", "journal.jsonl", "shards"}

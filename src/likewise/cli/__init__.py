@@ -1,4 +1,4 @@
-"""The command line: one file per verb, in rooms by what they work on."""
+"""The command line: one file per verb, grouped by what the verbs work on."""
 
 from .main import main
 

@@ -1,4 +1,4 @@
-"""Options that give cosines a meaning: --calibration and --fdr, for commands that compare texts."""
+"""The options that interpret cosines, --calibration and --fdr, for commands that compare texts."""
 
 import argparse
 from collections.abc import Callable
@@ -19,22 +19,22 @@ MOST = 1_000_000  # discoveries
 
 
 def add_calibration(add: Callable[..., None], what: str) -> None:
-    """Add --calibration and --fdr; `what` names what is found, in the plural."""
+    """Add --calibration and --fdr; `what` is a plural noun for the results."""
     add("--calibration FILE", "calibration of this model, written by likewise calibrate", type=Path)
     add(
         "--fdr RATE",
-        f"only {what} more similar than chance, of which at most this share is expected to be chance, such as 0.05 "
+        f"only {what} more similar than chance; at most this share of them is expected to be chance, such as 0.05 "
         "(needs --calibration)",
     )
 
 
 def check_calibration(args: argparse.Namespace) -> None:
-    """Refuse options that contradict each other, before a model is loaded."""
+    """Reject contradictory options before a model is loaded."""
     if args.fdr is None:
         return
     if args.calibration is None:
         raise BadInput(
-            "--fdr needs to know how similar chance pairs are: --calibration FILE, which is written by: likewise "
+            "--fdr needs to know how similar chance pairs are: add --calibration FILE, written by: likewise "
             "calibrate TEXTS -o FILE"
         )
     if getattr(args, "above", None) is not None:
@@ -44,7 +44,7 @@ def check_calibration(args: argparse.Namespace) -> None:
 
 
 def load_calibration(args: argparse.Namespace) -> "Calibration | None":
-    """The calibration that the options name, if they do."""
+    """The calibration given in the options, if any."""
     if args.calibration is None:
         return None
     from ..calibrate import Calibration
@@ -53,7 +53,7 @@ def load_calibration(args: argparse.Namespace) -> "Calibration | None":
 
 
 def load_with_calibration(args: argparse.Namespace) -> "tuple[Embedder, Calibration | None]":
-    """The embedder that the options describe, and a calibration of it, if they name one."""
+    """The embedder described by the options, and its calibration if one is given."""
     calibration = load_calibration(args)
     embedder = load_from_options(args)
     check_same_model(calibration, embedder, args.model)
@@ -61,7 +61,7 @@ def load_with_calibration(args: argparse.Namespace) -> "tuple[Embedder, Calibrat
 
 
 def check_same_model(calibration: "Calibration | None", embedder: "Embedder", name: str) -> None:
-    """Refuse a calibration of another model."""
+    """Reject a calibration of another model."""
     if calibration is not None:
         from ..calibrate.calibration import identity_of
 
@@ -69,7 +69,7 @@ def check_same_model(calibration: "Calibration | None", embedder: "Embedder", na
 
 
 def cut_off_as_json(cut: "CutOff | None") -> dict[str, Any]:
-    """The report of a cut-off; empty without one."""
+    """A cut-off as JSON; empty if there is none."""
     if cut is None:
         return {}
     found = {"cosine": cut.cosine, "p": cut.p} if cut.discoveries else {"cosine": None, "p": None}
@@ -78,7 +78,7 @@ def cut_off_as_json(cut: "CutOff | None") -> dict[str, Any]:
 
 
 def cut_off_in_words(cut: "CutOff", what: str = "pair") -> str:
-    """The cut-off, and what it means; `what` names what was found, in the singular."""
+    """The cut-off and what it means; `what` is a singular noun for a result."""
     if not cut.discoveries:
         return f"no {what} is more similar than chance at a false discovery rate of {cut.fdr:g}"
     source = "by the fitted tail of chance pairs" if cut.extrapolated else "counted among chance pairs"
@@ -92,7 +92,7 @@ def cut_off_in_words(cut: "CutOff", what: str = "pair") -> str:
 def significant_pairs(
     vectors: Any, calibration: "Calibration", fdr: float, show_progress_bar: "Progress" = None
 ) -> "tuple[PairColumns, CutOff]":
-    """The pairs more similar than chance at a false discovery rate, of all pairs, best first; a million at most."""
+    """The pairs that are more similar than chance at a false discovery rate, best first; at most a million."""
     from ..calibrate import cut_off, least_cosine
     from ..search import pairs_above
     from ..search.pairs import best_first
@@ -106,7 +106,7 @@ def significant_pairs(
 
 
 def calibrated_columns(pairs: "PairColumns", calibration: "Calibration | None") -> dict[str, list[float]]:
-    """The columns that a calibration adds: p-values and, if it has labelled pairs, probabilities."""
+    """The columns a calibration adds: p-values and, if it has labelled pairs, probabilities."""
     if calibration is None:
         return {}
     cosines = pairs.scores.astype("float64")

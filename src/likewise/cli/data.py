@@ -1,5 +1,5 @@
-"""Lists all data sets and which of their files you have; or describes one in full; or, with --leaks, reports which test
-texts occur in training data.
+"""Lists all data sets and the files you have of each, describes one data set in full, or (--leaks) reports which test
+texts also occur in training data.
 """
 
 import argparse
@@ -24,13 +24,13 @@ EPILOG = """examples:
 
 data sets:
   Data sets are read from the folder LIKEWISE_DATA, as stsb/test.parquet, .csv,
-  .tsv or .jsonl; some are downloaded from the Hugging Face hub when first read
-  (extra: hub). Your own file is named by its path and has the column text, or
+  .tsv or .jsonl; some are downloaded from the Hugging Face hub on first use
+  (extra: hub). Give your own file by its path; it needs the column text, or
   sentence1 and sentence2, or anchor, positive and negative.
 
 leaks:
-  Texts are compared in lower case, after normalizing Unicode and white space;
-  pairs in either order. Each distinct text or pair counts once."""
+  Texts are compared in lower case, with Unicode and white space normalized;
+  pairs match in either order. Each distinct text or pair counts once."""
 
 STATES = {
     "complete": "green",
@@ -41,8 +41,8 @@ STATES = {
     "unreadable": "red",
     "missing": "dim",
 }
-FIRST_ROWS = 3  # rows of a file that are printed
-MAX_MISSING = 3  # missing files of a data set that are listed one by one
+FIRST_ROWS = 3  # rows printed per file
+MAX_MISSING = 3  # missing files of a data set to list one by one
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("NAME", "a data set or one of its files, to describe in full", nargs="?")
     add("--leaks TRAIN", "training data: names of data sets, or files", nargs="+")
     add("--against TEST", "test data: names of data sets, or files (default: every test file you have)", nargs="+")
-    add("--json", "print JSON; of leaks, with some of the shared texts")
+    add("--json", "print JSON; for leaks, this includes some of the shared texts")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -88,11 +88,11 @@ def _all(as_json: bool) -> None:
         aligned(f"{check.name}: {'; '.join(check.notes)}")
     folder = data_folder()
     print(f"\nLIKEWISE_DATA is {folder}" if folder else "\nLIKEWISE_DATA, the folder of data sets, is not set")
-    print("To describe one, and how to get it: likewise data NAME")
+    print("To describe one and see how to get it: likewise data NAME")
 
 
 def _rows(name: str, files: Sequence["DatasetCheck"]) -> Iterator[tuple[str, ...]]:
-    """One row per file; a single row for many files that are all missing."""
+    """One row per file, or a single row if many files are all missing."""
     if len(files) > MAX_MISSING and all(check.state == "missing" for check in files):
         yield f"{name}, {counted(len(files), 'file')}", "", "", f"[{STATES['missing']}]missing[/]"
         return
@@ -154,7 +154,7 @@ def _print_file(check: "DatasetCheck", dataset: "Dataset") -> None:
 
 
 def _first_rows(check: "DatasetCheck") -> dict[str, Any]:
-    """The first rows, by column, and the error if the file cannot be read."""
+    """The first rows by column, and the error if the file cannot be read."""
     from ..data.datasets import load_dataset
 
     if check.path is None or check.state == "unreadable":

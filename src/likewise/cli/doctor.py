@@ -1,4 +1,4 @@
-"""Reports versions, engines, CPU, memory, models and data, and whether the default model can encode a text."""
+"""Reports versions, engines, CPU, memory, models and data, and checks that the default model can encode a text."""
 
 import argparse
 import os
@@ -69,7 +69,7 @@ def diagnose() -> dict[str, Any]:
 
 
 def extras() -> dict[str, dict[str, Any]]:
-    """Each extra: its packages with their versions (None: not installed), and the command that installs it."""
+    """Each extra: its packages and versions (None: not installed), and the command that installs it."""
     return {name: _extra(name, requirements) for name, requirements in EXTRAS.items()}
 
 
@@ -88,7 +88,7 @@ def _version(package: str) -> str | None:
 
 
 def engines() -> dict[str, dict[str, Any]]:
-    """What can compute a model, and on which devices."""
+    """The engines that can run a model, and their devices."""
     numpy = {"usable": True, "version": _version("numpy"), "devices": ["cpu"]}
     return {"native": _native(), "torch": _torch(), "numpy": numpy}
 
@@ -107,15 +107,15 @@ def _native() -> dict[str, Any]:
 
 
 def _torch() -> dict[str, Any]:
-    """Torch is imported, because a broken installation shows only then."""
+    """Import torch, because only an import reveals a broken installation."""
     if find_spec("torch") is None:
-        return {"usable": False, "problem": f"not installed; to have it: {install_hint('torch')}"}
+        return {"usable": False, "problem": f"not installed; to install it: {install_hint('torch')}"}
     try:
         import torch
 
         gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
         threads = torch.get_num_threads()
-    except Exception as error:  # whatever a broken build raises
+    except Exception as error:  # a broken build may raise anything
         return {"usable": False, "problem": f"installed, but it cannot be used: {_first_line(error)[:160]}"}
     cuda = [f"cuda:{i} {name}" for i, name in enumerate(gpus)]
     return {"usable": True, "version": torch.__version__, "devices": ["cpu", *cuda], "threads": threads}
@@ -126,7 +126,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _models() -> dict[str, Any]:
-    """The models by name: bundled, elsewhere on this machine, and to download; and the folder that is set."""
+    """Models by name (bundled, found on this machine, or to download), and the models folder if one is set."""
     from ..model_files.names import MODELS_VARIABLE, PACKAGED_MODELS, local_models
 
     found = local_models()
@@ -142,7 +142,7 @@ def _models() -> dict[str, Any]:
 
 
 def _data() -> dict[str, Any]:
-    """The known data sets with files here, how many are known, and the folder of data sets."""
+    """The known data sets that have files here, the number of known ones, and the data folder."""
     from ..data.catalogue import DATASETS
     from ..data.datasets import DATA_FOLDER_VARIABLE, data_folder, local_files
 
@@ -165,7 +165,7 @@ def _first_text() -> dict[str, Any]:
     start = time.perf_counter()
     try:
         vector = Embedder.load(DEFAULT_MODEL).encode(["Does it work?"], show_progress_bar=False)
-    except Exception as error:  # whatever is broken
+    except Exception as error:  # anything may be broken
         problem = f"{type(error).__name__}: {_first_line(error)[:200]}"
         return {"works": False, "model": DEFAULT_MODEL, "problem": problem}
     seconds = round(time.perf_counter() - start, 2)
@@ -173,7 +173,7 @@ def _first_text() -> dict[str, Any]:
 
 
 def show_diagnosis(report: Mapping[str, Any]) -> None:
-    """The report for reading: one or more lines under each label."""
+    """The report as text: one or more lines per label."""
     from .terminal_tables import fill
 
     for label, describe in LINES.items():
@@ -201,7 +201,7 @@ def _engine_lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _cpu_lines(report: Mapping[str, Any]) -> Iterator[str]:
     sets = report["cpu"]["instruction_sets"]
-    known = "instruction sets are not reported by this system" if sets is None else ", ".join(sets) or "no vector units"
+    known = "this system does not report instruction sets" if sets is None else ", ".join(sets) or "no vector units"
     yield f"{report['cpu']['name']}: {known}"
 
 
@@ -244,7 +244,7 @@ def _extra_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"installed: {_names([name for name, extra in extras.items() if extra['installed']])}"
     if missing := [name for name, extra in extras.items() if not extra["installed"]]:
         example = f"{missing[0]} by {extras[missing[0]]['install']}"
-        yield f"not installed: {', '.join(missing)}; {example}; the others alike (--json has every command)"
+        yield f"not installed: {', '.join(missing)}; {example}; likewise for the others (--json has every command)"
 
 
 def _first_text_lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -273,4 +273,4 @@ LINES: dict[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {
     "extras": _extra_lines,
     "works": _first_text_lines,
 }
-"""Each label, and what describes its part of the report."""
+"""Labels, and the functions that describe their parts of the report."""

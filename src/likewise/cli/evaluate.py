@@ -1,5 +1,5 @@
-"""Evaluates models on tasks or on your own data, and prints one table: scores with 95 % confidence intervals, and a
-star if a model is significantly better than the next best one.
+"""Evaluates models on tasks or on your own data, and prints a table of scores with 95 % confidence intervals and
+a star for each model that is significantly better than the next best one.
 """
 
 import argparse
@@ -38,7 +38,7 @@ EPILOG = """examples:
   likewise evaluate --list
 
 models:
-  A MODEL is a folder, a bundled model, a model on the Hugging Face hub, or a form
+  A MODEL is a folder, a bundled model, a model on the Hugging Face hub, or an expression
   such as bert-cls(NAME), random(NAME), avg-glove or tf-idf (`likewise model list`
   lists them). package.module:function imports and runs your own code: a function
   that takes a list of texts and returns an array with one row per text, or an
@@ -53,11 +53,11 @@ your own data (--data):
 cache:
   Data sets are read from the folder LIKEWISE_DATA. Vectors and results are stored
   in LIKEWISE_CACHE (default: the system's cache folder; at most 4 GB), so an
-  interrupted run continues where it stopped. A changed model, setting, data set or
-  version of this program is computed again, and so are results on your own data.
+  interrupted run resumes. Results are computed again if the model, a setting, the
+  data set or the version of this program changed, and always for your own data.
 
-The exit code is 1 if a result could not be computed. A run that is ended early (Ctrl-C, SIGTERM) prints the results
-that it has, and exits with 130 or 143."""
+The exit code is 1 if a result could not be computed. A run that is stopped early (Ctrl-C, SIGTERM) prints the results
+so far and exits with code 130 or 143."""
 
 PLOT = "evaluate.reports.plot"
 
@@ -71,15 +71,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--data FILE", data, action="append")
     columns = "names of the columns in --data, such as sentence1=question,sentence2=answer; score=rating/5 scales"
     add("--columns NAME=COLUMN,…", columns)
-    add("--list", "list all tasks by suite, and which data is missing")
+    add("--list", "list all tasks by suite, and the data that is missing")
     add = options(parser, "how to evaluate")
-    slow = "train classifiers with SentEval's own optimiser, one step after another (slow; default: in batches)"
+    slow = "train classifiers one by one with SentEval's own optimiser (slow; default: in batches)"
     add("--faithful", slow)
-    add("--seed N", "random seed of folds and classifiers (default: 1111)")
+    add("--seed N", "random seed for folds and classifiers (default: 1111)")
     add("--fresh", "compute everything again and replace it in the cache")
     add("--no-cache", "neither read nor write the cache")
     add = options(parser, "output")
-    add("--compare", "compare the first model with each other one task by task, with tests")
+    add("--compare", "compare the first model with each of the others, task by task, with significance tests")
     add("--plot FILE", "draw the scores into a .png, .pdf or .svg file", type=Path)
     form = options(parser.add_mutually_exclusive_group())
     form("--json", "print all results as JSON")
@@ -89,7 +89,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Evaluate and print; returns 0, 1 if a result is missing, or 130 if interrupted, with what is finished printed."""
+    """Evaluate and print; returns 0, 1 if a result is missing, or 130 if interrupted (finished results are printed)."""
     if args.list:
         return _list_tasks(args.json)
     tasks = _checked_tasks(args)
@@ -137,10 +137,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show_finished(so_far: "Results | None", args: argparse.Namespace) -> None:
-    """The results so far of a run that was ended, and whether they are stored."""
+    """Print the results of an interrupted run so far, and whether they are stored."""
     if so_far is not None and len(so_far.failed) < len(so_far.cells):
         print_results(so_far, args)
-    stored = "nothing was stored" if args.no_cache else "finished work is stored; the same command continues there"
+    stored = "nothing was stored" if args.no_cache else "finished work is stored; run the same command again to resume"
     note(f"likewise: interrupted; {stored}")
 
 
@@ -165,7 +165,7 @@ def print_results(results: "Results", args: argparse.Namespace) -> None:
 
 
 def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str, Any]:
-    """`comparison` of two models by task; of more, `comparisons` of the first with each other one, by its name."""
+    """For two models their `comparison` by task; for more, `comparisons` of the first with each other model by name."""
     values = {other: {name: one.as_dict() for name, one in by_task.items()} for other, by_task in comparisons.items()}
     if len(values) > 1:
         return {"comparisons": values}
@@ -173,7 +173,7 @@ def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str
 
 
 def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
-    """The tasks, after checking everything that should not fail after an hour of computing."""
+    """The tasks, after checking everything that could otherwise fail after an hour of computing."""
     from ..evaluate.own_data import data_task
     from ..evaluate.tasks.registry import select_tasks
 
@@ -186,7 +186,7 @@ def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
         *(data_task(file, columns) for file in args.data or ()),
     ]
     if args.compare and len(args.models) < 2:
-        raise BadInput(f"--compare needs two models or more; {len(args.models)} given")
+        raise BadInput(f"--compare needs at least two models; got {len(args.models)}")
     if args.plot:
         plot_module(PLOT).check_plot_path(args.plot)
         check_writable_file(args.plot)
@@ -210,5 +210,5 @@ def _list_tasks(as_json: bool) -> int:
             print(f"  {name:22} {TASKS[name].summary}" + (f"  [{notes}]" if notes else ""))
     for suite, names in ALIASES.items():
         print(f"{suite}\n  {', '.join(names)}")
-    print("all\n  every task\n\nTo see what data is missing, and how to get it: likewise data")
+    print("all\n  every task\n\nTo see which data is missing and how to get it: likewise data")
     return 0

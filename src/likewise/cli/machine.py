@@ -1,4 +1,4 @@
-"""The machine: its CPU with its instruction sets, the CPUs and the memory that this process may use."""
+"""The machine: its CPU and instruction sets, and the CPUs and memory that this process may use."""
 
 import os
 import platform
@@ -29,14 +29,14 @@ INSTRUCTION_SETS = {
     "NEON I8MM": {"i8mm"},
     "SVE": {"sve"},
 }
-"""Instruction sets that matter for matrix products, and the kernel's flags that together mean them."""
+"""Instruction sets that matter for matrix products, each with the kernel flags that together indicate it."""
 APPLE = {"hw.optional.neon": "asimd", "hw.optional.arm.FEAT_DotProd": "asimddp", "hw.optional.arm.FEAT_BF16": "bf16"}
 APPLE |= {"hw.optional.arm.FEAT_I8MM": "i8mm", "hw.optional.avx2_0": "avx2", "hw.optional.fma": "fma"}
-"""macOS's names of the same flags."""
+"""The same flags as macOS names them."""
 
 
 def cpu(cpuinfo: Path = CPUINFO) -> dict[str, Any]:
-    """The CPU's name and its instruction sets; None for sets that this system does not report."""
+    """The CPU's name and instruction sets; the sets are None if this system does not report them."""
     fields = _fields(_text(cpuinfo).split("\n\n", 1)[0])
     name = fields.get("model name") or _sysctl("machdep.cpu.brand_string") or platform.processor() or platform.machine()
     flags = {*(fields.get("flags") or fields.get("Features") or "").split()}
@@ -46,7 +46,7 @@ def cpu(cpuinfo: Path = CPUINFO) -> dict[str, Any]:
 
 
 def threads(environment: Mapping[str, str] = os.environ, cgroup: Path = CGROUP) -> dict[str, Any]:
-    """The number of CPUs, those allowed by affinity and the container's quota, and variables that limit threads."""
+    """The number of CPUs, the limits set by affinity and the container's quota, and variables that limit threads."""
     return {
         "used": allowed_cpus(cgroup),
         "cpus": os.cpu_count(),
@@ -57,7 +57,7 @@ def threads(environment: Mapping[str, str] = os.environ, cgroup: Path = CGROUP) 
 
 
 def memory(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> dict[str, Any]:
-    """Gigabytes in all, free for new work, and the container's limit; None if the system does not say."""
+    """Gigabytes in total, gigabytes available, and the container's limit; None if the system does not report one."""
     kilobytes = _fields(_text(meminfo))
     total, free = (_number(kilobytes.get(name, "")) for name in ("MemTotal", "MemAvailable"))
     limit, used = (_number(_text(cgroup / name)) for name in ("memory.max", "memory.current"))
@@ -82,7 +82,7 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _sysctl(name: str) -> str:
-    """A value of macOS's sysctl; empty elsewhere."""
+    """A value from macOS's sysctl; empty on other systems."""
     if sys.platform != "darwin":
         return ""
     with suppress(OSError, subprocess.SubprocessError):

@@ -17,11 +17,11 @@ from .process import Stop, prepared, silence
 
 GROUPS = {
     "text": {
-        "encode": Entry("encode.encode_command", "encode texts into a file of vectors, or shards that can resume"),
-        "verify": Entry("encode.verify", "check a folder of vectors: files, checksums, some vectors computed again"),
+        "encode": Entry("encode.encode_command", "encode texts into a file of vectors, or into shards (resumable)"),
+        "verify": Entry("encode.verify", "check a folder of vectors: files, checksums, and a sample of vectors"),
         "similarity": Entry("texts.similarity", "show how similar texts are, as a matrix or pair by pair"),
         "pairs": Entry("texts.pairs", "find the most similar pairs of texts in a file"),
-        "duplicates": Entry("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),
+        "duplicates": Entry("texts.duplicates", "find equal and nearly equal texts; write a file without copies"),
         "cluster": Entry("texts.cluster", "group similar texts, name the groups, and draw a map of them"),
         "explain": Entry("texts.explain", "show which words make two texts similar"),
         "calibrate": Entry("texts.calibrate", "measure how similar texts are by chance: p-values and thresholds"),
@@ -43,13 +43,13 @@ GROUPS = {
         "doctor": Entry("doctor", "report versions, engines, CPU, memory, models and data"),
     },
 }
-"""Verbs, by what they are about."""
+"""Verbs by topic."""
 VERBS = {name: entry for entries in GROUPS.values() for name, entry in entries.items()}
 
 TRACEBACK = "LIKEWISE_TRACEBACK"
-"""Environment variable: if it is set to anything, errors show their traceback."""
+"""Environment variable; if it is set to anything, errors show their traceback."""
 COMPLETION = "_ARGCOMPLETE"
-"""Environment variable that a shell sets when it asks argcomplete for completions."""
+"""Environment variable that a shell sets to ask argcomplete for completions."""
 USER_ERROR, UNEXPECTED_ERROR = 2, 70  # exit codes; 70 is EX_SOFTWARE of sysexits.h
 MESSAGE_LENGTH = 300  # characters shown of an unexpected error's message
 
@@ -64,13 +64,13 @@ EPILOG = """examples:
 
 Each verb has its own help, with examples: likewise encode --help, or likewise help encode
 
-The model is likewise-mini unless -m names another: it is bundled, computes without torch and needs no download. Where
-quality counts: likewise model download all-MiniLM-L6-v2, then -m all-MiniLM-L6-v2.
+The default model is likewise-mini: it is bundled, runs without torch and needs no download. If quality matters more:
+likewise model download all-MiniLM-L6-v2, then -m all-MiniLM-L6-v2.
 
 Tab completion in bash and zsh: pip install argcomplete, then add this line to the shell's startup file:
   eval "$(register-python-argcomplete likewise)"
 
-An error is one line; LIKEWISE_TRACEBACK=1 shows where it was raised. Versions, engines and models: likewise doctor."""
+Errors are one line each; set LIKEWISE_TRACEBACK=1 to see tracebacks. Versions, engines and models: likewise doctor."""
 
 
 def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.ArgumentParser:
@@ -95,7 +95,7 @@ def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.Ar
 
 
 class _VersionAction(argparse.Action):
-    """Prints version and commit; git, where it is needed, is asked only then."""
+    """Prints version and commit; runs git only when asked, and only if needed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         """Print and exit."""
@@ -109,15 +109,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb.
 
     Returns:
-        0: success. 1: `evaluate` could not compute a cell, `index add` could not read one of its files, or `doctor`
-        found something broken. 2: a bad input, or a file that cannot be read or written. 70: an unexpected error.
-        128 plus a signal's number: stopped by it.
+        0: success. 1: `evaluate` could not compute a result, `index add` could not read one of its files, or `doctor`
+        found a problem. 2: bad input, or a file that cannot be read or written. 70: an unexpected error.
+        128 plus a signal's number: stopped by that signal.
     """
     return exit_code(lambda: _run(sys.argv[1:] if argv is None else list(argv)))
 
 
 def exit_code(command: Callable[[], int]) -> int:
-    """Run a command as this process's own: signals stop it cleanly, and an error is one line and an exit code."""
+    """Run a command as the main program: signals stop it cleanly; an error becomes one line and an exit code."""
     with prepared() as stop:
         try:
             code = command()
@@ -125,7 +125,7 @@ def exit_code(command: Callable[[], int]) -> int:
             return code
         except (SystemExit, GeneratorExit):
             raise
-        except BaseException as error:  # a user of the command line sees a traceback only on request
+        except BaseException as error:  # command-line users see a traceback only on request
             if os.environ.get(TRACEBACK):
                 traceback.print_exc()
             return _report_error(error, stop)
@@ -153,7 +153,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _complete() -> None:
-    """Print what may follow the words typed so far, and exit; only if argcomplete is installed."""
+    """Print completions of the words typed so far, and exit; requires argcomplete."""
     try:
         import argcomplete
     except ImportError:
@@ -164,7 +164,7 @@ def _complete() -> None:
 def _report_error(error: BaseException, stop: Stop) -> int:
     if stop.numbers or isinstance(error, KeyboardInterrupt):  # packages turn an interrupted import into other errors
         number = stop.numbers[0] if stop.numbers else signal.SIGINT
-        print(f"likewise: stopped by {signal.Signals(number).name}; no file is left half written", file=sys.stderr)
+        print(f"likewise: stopped by {signal.Signals(number).name}; no half-written file remains", file=sys.stderr)
         return 128 + number
     if isinstance(error, BrokenPipeError):
         silence(sys.stdout)
@@ -185,5 +185,5 @@ def _unexpected(error: BaseException) -> str:
     first = next(iter(str(error).strip().splitlines()), "")
     return (
         f"unexpected error: {type(error).__name__}: {first[:MESSAGE_LENGTH]}{where}. This is a bug in likewise or in a "
-        f"package that it uses; run the command again with {TRACEBACK}=1 to see the traceback"
+        f"package it uses; run the command again with {TRACEBACK}=1 to see the traceback"
     )

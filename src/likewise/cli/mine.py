@@ -1,4 +1,4 @@
-"""Finds hard negatives: for each anchor, texts that a model holds similar and that are not known positives."""
+"""Finds hard negatives: for each anchor, texts that are similar according to a model but not known positives."""
 
 import argparse
 import math
@@ -26,12 +26,12 @@ EPILOG = """examples:
     -o mined.jsonl
   likewise mine MODEL pairs.csv --corpus passages.txt --missing fill
 
-Rules apply in this order, each to the candidates that those before it kept: known positives are excluded (also those
-that pairs connect: a–b and b–c), then --rank, --score, --ratio, --margin, --reranker. Without any of them, --ratio
-0.95. Without -o nothing is written, and the report shows what would be."""
+Rules apply in this order, each to the candidates that the earlier ones kept: known positives are excluded (including
+indirect ones: a–b and b–c make c a positive of a), then --rank, --score, --ratio, --margin, --reranker. The default is
+--ratio 0.95. Without -o, nothing is written; the report shows what would be."""
 
 EXAMPLE_ROWS = 5
-LARGE_GROUP = 0.1  # of all texts: a group this large suggests pairs that connect texts that are not similar
+LARGE_GROUP = 0.1  # of all texts: a group this large suggests that some pairs connect dissimilar texts
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -40,9 +40,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("DATA", ".parquet, .csv, .tsv or .jsonl file, or the name of a data set")
     add("-o --output FILE", ".parquet, .csv, .tsv or .jsonl to write", type=Path)
     _add_texts(options(parser, "texts"))
-    _add_rules(options(parser, "rules: which candidates are kept"))
-    _add_choice(options(parser, "choice among the kept candidates"))
-    add("--triplets", "write one row per negative, instead of one column")
+    _add_rules(options(parser, "rules for keeping candidates"))
+    _add_choice(options(parser, "choosing among the kept candidates"))
+    add("--triplets", "write one row per negative instead of one column")
     add("--json", "print the report as JSON")
     add("-q --quiet", "print no progress and no report")
     add_running(options(parser, "how the model runs"))
@@ -50,36 +50,36 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _add_texts(add: Callable[..., None]) -> None:
     columns = (
-        "which columns hold the anchor and the positive: anchor=question,positive=answer (default: columns of these "
+        "which columns hold the anchor and the positive: anchor=question,positive=answer (default: columns with these "
     )
     add("--columns NAME=COLUMN,…", columns + "names, or the first two columns of texts)")
-    add("--where CONDITION", "use only the rows for which this holds: label==1")
+    add("--where CONDITION", "use only rows that satisfy this condition: label==1")
     add("--corpus FILE", "where negatives come from: a file or data set (default: the positives)")
-    add("--column NAME", "the column of the corpus that holds the texts")
+    add("--column NAME", "the corpus column that holds the texts")
     add("--prompt TEXT", "prepended to every anchor (default: none)")
     add("--prompt-name NAME", "the model's prompt for anchors, by name (default: the model's default)")
     add("--corpus-prompt-name NAME", "the model's prompt for all other texts, by name")
 
 
 def _add_rules(add: Callable[..., None]) -> None:
-    add("--direct", "exclude only the positives of the anchor's own pairs, not what other pairs connect")
+    add("--direct", "exclude only the positives of the anchor's own pairs, not indirect ones")
     add("--rank LOW HIGH", "skip the LOW nearest, and everything after the first HIGH", type=int)
     add("--score LOW HIGH", "similarity to the anchor between LOW and HIGH", type=float)
     add("--ratio X", "similarity below X times the positive's (default: 0.95)")
     add("--margin X", "similarity below the positive's minus X")
-    add("--reranker MODEL", "a reranker that scores the candidates that are left")
+    add("--reranker MODEL", "a reranker that scores the remaining candidates")
     add("--reranker-below X", "the reranker's score is at most X")
-    add("--label NAME", "the reranker's label whose probability is the score, if there are several")
+    add("--label NAME", "the reranker label whose probability is the score, if there are several")
 
 
 def _add_choice(add: Callable[..., None]) -> None:
     add("-k N", "negatives per row", 1)
     strategies = ("top", "random", "spread")
     add("--strategy", "the nearest, any of the 100 nearest, or evenly from near to far", "top", choices=strategies)
-    missing = "rows with fewer than N negatives: drop them, fill up with weaker ones, or stop"
+    missing = "rows with fewer than N negatives: drop them, fill them up with weaker negatives, or stop"
     add("--missing", missing, "drop", choices=("drop", "fill", "error"))
     add("--metric METRIC", "cosine, dot, euclidean or manhattan", "cosine")
-    add("--seed N", "seed of the random strategy", 0)
+    add("--seed N", "seed for the random strategy", 0)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -162,7 +162,7 @@ def _corpus(name: str, column: str | None) -> Sequence[str]:
 
 
 def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> None:
-    """Candidates that each rule removed, what happened to the rows, similarities of the negatives, and examples."""
+    """Print the candidates removed by each rule, the fate of the rows, the negatives' similarities, and examples."""
     from .terminal_tables import aligned
 
     report = result.report
@@ -175,8 +175,8 @@ def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> Non
     aligned(f"{complete} {number}, {partial} fewer, {report.empty:,} none. {_row_summary(report, args.missing)}")
     if report.largest_group > max(100, LARGE_GROUP * (report.anchors + report.candidates)):
         aligned(
-            f"The largest group that pairs connect has {report.largest_group:,} texts, and none of them is a negative "
-            "of another; if pairs connect texts that are not similar, use --direct."
+            f"The largest group of connected texts has {report.largest_group:,} texts, none of which can be a negative "
+            "of another; if some pairs connect dissimilar texts, use --direct."
         )
     print()
     _print_scores(result)

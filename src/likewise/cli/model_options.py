@@ -1,4 +1,4 @@
-"""Options shared by commands that use a model: the model, how it is computed, and the number of threads."""
+"""Options shared by commands that use a model: the model, how it runs, and the number of threads."""
 
 import argparse
 import os
@@ -21,7 +21,7 @@ MODEL = "a folder, a name listed by `likewise model list`, or a name on the Hugg
 
 
 def add_model(parser: argparse.ArgumentParser, unnamed: str = "") -> None:
-    """Add --model and how it is computed; `unnamed`: what is used without it, if that is not the default model."""
+    """Add --model and the options for running it; `unnamed` describes the default if it is not the default model."""
     add = options(parser, "model")
     text = f"model: {MODEL} (default: {unnamed or DEFAULT_MODEL})"
     add("-m --model MODEL", text, None if unnamed else DEFAULT_MODEL)
@@ -29,31 +29,31 @@ def add_model(parser: argparse.ArgumentParser, unnamed: str = "") -> None:
 
 
 def add_loading(add: Callable[..., None]) -> None:
-    """Add the options of an embedder, without the model's name."""
+    """Add the options of an embedder, except the model's name."""
     add_engine(add)
-    add("--pooling NAME", "pooling in place of the model's own: mean, cls, max, cls+mean, … (default: the model's)")
+    add("--pooling NAME", "pooling method: mean, cls, max, cls+mean, … (default: the model's own)")
     add("--truncate-dim DIM", "keep the first DIM dimensions of each vector (default: all)", type=int)
     add_running(add)
 
 
 def add_engine(add: Callable[..., None]) -> None:
     """Add --engine."""
-    text = "engine that computes the model (default: the first of these that is installed and supports it)"
+    text = "engine that runs the model (default: the first of these that is installed and supports it)"
     add("--engine", text, choices=tuple(ENGINES))
 
 
 def output_folder(name: str) -> Path:
-    """The folder that an option names; an empty name, as of an unset variable, would mean the working directory."""
+    """The folder given to an option; an empty name (say, an unset variable) would mean the working directory."""
     if not name.strip():
         raise argparse.ArgumentTypeError("it is empty; expected the name of a folder ('.' is the working directory)")
     return Path(name)
 
 
 def add_running(add: Callable[..., None]) -> None:
-    """Add the options for how any model is computed: precision, device, input length and threads."""
+    """Add the options for running any model: precision, device, input length and threads."""
     text = "number format (default: bf16 on CUDA, fp32 elsewhere); fp16: torch only, int8: native engine only"
     add("--precision", text, choices=PRECISIONS)
-    add("--device DEVICE", "device to compute on: cpu, cuda, cuda:1, mps, … (default: the first GPU, else the CPU)")
+    add("--device DEVICE", "device to run on: cpu, cuda, cuda:1, mps, … (default: the first GPU, else the CPU)")
     add("--max-seq-length TOKENS", "maximum input length in tokens (default: the model's)")
     add_threads(add)
 
@@ -79,7 +79,7 @@ def add_overflow(add: Callable[..., None], choices: Sequence[str] = tuple(OVERFL
 
 
 def load_from_options(args: argparse.Namespace) -> "Embedder":
-    """The embedder that the options describe."""
+    """The embedder described by the options."""
     prepare_runtime(args)
     from ..model_names import load_named_embedder
 
@@ -87,7 +87,7 @@ def load_from_options(args: argparse.Namespace) -> "Embedder":
 
 
 def loading_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments with which the embedder is loaded."""
+    """The keyword arguments for loading the embedder."""
     names = ("precision", "device", "pooling", "max_seq_length", "truncate_dim")
     engine = {"engine": args.engine} if args.engine else {}
     return {**engine, **{name: getattr(args, name) for name in names}}
@@ -99,8 +99,8 @@ _before: dict[str, Any] = {}  # the process's settings, to be restored after a c
 
 
 def set_threads(args: argparse.Namespace) -> None:
-    """Set the threads of whatever computes; libraries read them from the environment when they are imported."""
-    if not hasattr(args, "threads") or isinstance(args.threads, str):  # of `train`, which reads its own flags later
+    """Set the number of threads for every library; most read it from the environment when they are imported."""
+    if not hasattr(args, "threads") or isinstance(args.threads, str):  # `train` reads its own flags later
         return
     threads = _threads(args.threads)
     _before.setdefault("environment", {name: os.environ.get(name) for name in THREADS})
@@ -113,7 +113,7 @@ def set_threads(args: argparse.Namespace) -> None:
 
 
 def restore_threads() -> None:
-    """Restore threads and their variables as they were before the command, for a program that calls `main`."""
+    """Restore the threads and their variables after the command, for programs that call `main`."""
     for name, value in _before.pop("environment", {}).items():
         os.environ.pop(name, None)
         if value is not None:
@@ -125,7 +125,7 @@ def restore_threads() -> None:
 
 
 def prepare_runtime(args: argparse.Namespace) -> None:
-    """Check the device, before a model is read."""
+    """Check the device before a model is read."""
     if args.device not in (None, "cpu") and has_torch() and getattr(args, "engine", None) in (None, "torch"):
         _check_device(args.device)
 
@@ -142,11 +142,11 @@ def _threads(given: int | None) -> int:
 
 
 def _check_device(name: str | None) -> None:
-    """Copy one number there and back: an unknown, absent or unusable device is reported before a model is read."""
+    """Copy a number there and back, to report an unknown, absent or unusable device before a model is read."""
     import torch
 
     try:
         torch.zeros(1, device=name).cpu()
-    except Exception as error:  # RuntimeError, AssertionError, NotImplementedError, by the kind of device
+    except Exception as error:  # RuntimeError, AssertionError or NotImplementedError, depending on the device
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
         raise BadInput(f"--device {name} cannot be used here: {reason}") from None

@@ -1,4 +1,4 @@
-"""What commands print and draw: JSON on standard output in any encoding, notes on standard error, and plots."""
+"""Output of commands: JSON on standard output in any encoding, notes on standard error, and plots."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
-    """Print a value as JSON; characters are escaped if the output's encoding lacks any of them."""
+    """Print a value as JSON; characters that the output's encoding lacks are escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
@@ -19,7 +19,7 @@ def print_json(value: Any, indent: int | None = 2) -> None:
 
 
 def print_result(args: Namespace, value: Any, text: str, show: Callable[[str], None] = print) -> None:
-    """Print a result as JSON if --json asks for it; else, unless --quiet is given, show it in words."""
+    """Print a result as JSON with --json; otherwise, unless --quiet is given, show it in words."""
     if args.json:
         print_json(value)
     elif not getattr(args, "quiet", False):
@@ -27,12 +27,12 @@ def print_result(args: Namespace, value: Any, text: str, show: Callable[[str], N
 
 
 def note(text: str) -> None:
-    """Print a line on standard error, apart from the result."""
+    """Print a line on standard error, to keep it separate from the result."""
     print(text, file=sys.stderr)
 
 
 def plot_module(name: str, what: str = "drawing plots") -> Any:
-    """A module of likewise that draws; without matplotlib, an error that says how to install it."""
+    """Import a plotting module of likewise; without matplotlib, raise an error that says how to install it."""
     from ..runtime.installation import missing_extra
 
     try:

@@ -1,4 +1,4 @@
-"""The process of a command: streams that can be written to, signals that let it clean up; all restored at the end."""
+"""Sets up a command's process, with writable streams and signals that let it clean up; restores all at the end."""
 
 import codecs
 import io
@@ -18,11 +18,11 @@ from ..errors import BadInput
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 UNTOUCHED = (signal.SIG_DFL, signal.default_int_handler)
-"""Handlers that are replaced; a signal that is ignored (nohup) or has another handler keeps it."""
+"""Handlers to replace; ignored signals (nohup) and signals with other handlers are left alone."""
 
 RESEND_DELAY = 0.02  # seconds
 READABLE = "likewise.readable"
-"""Name of the codec error handler that replaces characters which a stream's encoding lacks."""
+"""Name of the codec error handler that replaces characters that a stream's encoding lacks."""
 PLAIN = str.maketrans("×·–—…−“”‘’ρ", "x--" + "-.-" + "\"\"''r")
 
 
@@ -32,12 +32,12 @@ class Terminated(BaseException):
 
 @dataclass
 class Stop:
-    """The signals that asked the command to end."""
+    """The signals that have asked the command to end."""
 
     numbers: list[int] = field(default_factory=list)
 
     def __call__(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """End the command by an exception, once: a repeated SIGTERM does not interrupt the clean-up."""
+        """End the command with an exception, but only once: a repeated SIGTERM must not interrupt the clean-up."""
         repeated = bool(self.numbers)
         self.numbers.append(number)
         if number == signal.SIGINT:
@@ -59,7 +59,7 @@ def prepared() -> Iterator[Stop]:
 
 @contextmanager
 def _signals() -> Iterator[Stop]:
-    """Turn SIGINT, SIGTERM and SIGHUP into exceptions; outside the main thread nothing is changed."""
+    """Turn SIGINT, SIGTERM and SIGHUP into exceptions; does nothing outside the main thread."""
     stop, before = Stop(), dict[int, Any]()
     if threading.current_thread() is threading.main_thread():
         before = {number: signal.getsignal(number) for number in SIGNALS}
@@ -75,7 +75,7 @@ def _signals() -> Iterator[Stop]:
 
 @contextmanager
 def _raised_again(stop: Stop) -> Iterator[None]:
-    """Send a signal again, a little later, if it arrived where Python cannot raise (a destructor, an import lock)."""
+    """Resend a signal a little later if it arrived where Python cannot raise (a destructor, an import lock)."""
     before, ended = sys.unraisablehook, threading.Event()
 
     def send(number: int) -> None:
@@ -112,7 +112,7 @@ def _note(message: Warning | str, category: type[Warning], *where: Any) -> None:
 
 @contextmanager
 def _streams() -> Iterator[None]:
-    """Make standard output and error safe for any text and any state: closed, full, or with a limited encoding."""
+    """Make standard output and error safe for any text, even if they are closed, full, or limited in encoding."""
     before = sys.stdout, sys.stderr
     _occupy_descriptors()
     sys.stdout = cast(TextIO, _Closed() if before[0] is None else _Named(before[0]))
@@ -127,7 +127,7 @@ def _streams() -> Iterator[None]:
 
 
 def _occupy_descriptors() -> None:
-    """Open closed descriptors on the null device: else the next file opened would get one, and messages go into it."""
+    """Open closed descriptors on the null device; otherwise messages would end up in the next file opened."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -136,7 +136,7 @@ def _occupy_descriptors() -> None:
 
 
 def _readable(stream: Any) -> Callable[[], None]:
-    """Let a stream replace characters that its encoding lacks; returns what restores it."""
+    """Let a stream replace characters that its encoding lacks; returns a function that restores it."""
     errors = getattr(stream, "errors", None)
     if errors not in ("strict", "backslashreplace") or not hasattr(stream, "reconfigure"):
         return lambda: None
@@ -151,14 +151,14 @@ def _readable(stream: Any) -> Callable[[], None]:
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Our own symbols become plain ones, anything else a JSON escape."""
+    """Replace our own symbols by plain ones, and any other character by a JSON escape."""
     assert isinstance(error, UnicodeEncodeError)
     found = error.object[error.start : error.end].translate(PLAIN)
     return "".join(unit if unit.isascii() else json.dumps(unit)[1:-1] for unit in found), error.end
 
 
 def silence(stream: Any) -> None:
-    """Redirect a stream that cannot be written to the null device, so that its buffer causes no error at exit."""
+    """Redirect an unwritable stream to the null device, so that flushing its buffer causes no error at exit."""
     with suppress(AttributeError, OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, stream.fileno())
@@ -166,7 +166,7 @@ def silence(stream: Any) -> None:
 
 
 class _Closed(io.TextIOBase):
-    """Closed standard output: a command that writes a file works, one that prints its result raises an error."""
+    """Closed standard output: a command can still write files, but printing a result raises an error."""
 
     def write(self, text: str) -> int:
         if text:
@@ -175,9 +175,9 @@ class _Closed(io.TextIOBase):
 
 
 class _Named:
-    """Standard output whose errors name it; a broken pipe stays a BrokenPipeError."""
+    """Standard output whose errors say so; a broken pipe stays a BrokenPipeError."""
 
-    def __init__(self, stream: Any) -> None:  # a TextIO, of whatever class
+    def __init__(self, stream: Any) -> None:  # any kind of TextIO
         self._stream = stream
 
     def write(self, text: str) -> int:
@@ -203,7 +203,7 @@ class _Named:
 
 
 class _Forgiving:
-    """Standard error that may fail: if it is closed, full or broken, messages are lost and the work goes on."""
+    """Standard error that may fail: if it is closed, full or broken, messages are lost but the work continues."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = io.StringIO() if stream is None else stream

@@ -17,7 +17,7 @@ from .parser import options
 if TYPE_CHECKING:
     from ..serve.serve_settings import ServeSettings
 
-KEYS_USAGE = """API keys are kept in a file, their hashes only (default: ~/.config/likewise/serve_keys.json):
+KEYS_USAGE = """Hashes of the API keys are kept in a file (default: ~/.config/likewise/serve_keys.json):
   likewise serve keys add NAME [--rate REQUESTS_PER_MINUTE] [--keys FILE]
   likewise serve keys list
   likewise serve keys remove NAME"""
@@ -28,12 +28,12 @@ EPILOG = f"""examples:
   likewise serve keys add alice --rate 600    then: likewise serve --host 0.0.0.0 --keys
   curl localhost:8080/v1/embeddings -d '{{"input": "A cat sleeps."}}'
 
-The first model is loaded at once, the others when they are first asked for. NAME=MODEL serves a model under another
-name, such as the one that a program asks for. docs/serve.md has the routes and a command for each.
+The first model is loaded at once, the others on first use. NAME=MODEL serves a model under another name, such as the
+one that a program requests. docs/serve.md lists the routes with an example command for each.
 
 {KEYS_USAGE}
 
-SIGTERM finishes what has begun, then ends. SIGHUP loads the models again, without a request failing."""
+SIGTERM lets running requests finish, then ends the server. SIGHUP reloads the models without failing requests."""
 PACKAGES = ("starlette", "uvicorn", "orjson", "httptools", "msgspec")
 
 
@@ -43,26 +43,26 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser, "what is served")
     add("--reranker MODEL", "reranker; can be given several times", action="append", default=[])
     add("--collections FOLDER", "folder with collections (likewise index add) to search", type=Path)
-    add("--engine", "engine that computes (default: native, else numpy)", choices=("native", "numpy", "torch"))
+    add("--engine", "engine that runs the models (default: native, else numpy)", choices=("native", "numpy", "torch"))
     add("--precision", "number format of the models (default: fp32)", choices=("fp32", "bf16", "int8"))
     add_threads(add)
     add("--workers N", "processes that share the port", 1)
     add("--model-memory GB", "GB of weights kept loaded (default: no limit)")
     add = options(parser, "access")
-    add("--host HOST", "address to listen at; the default is this machine alone", "127.0.0.1")
-    add("--port PORT", "port to listen at; 0: any that is free", 8080)
+    add("--host HOST", "address to listen on; the default accepts only this machine", "127.0.0.1")
+    add("--port PORT", "port to listen on; 0: any free port", 8080)
     add("--keys FILE", "require an API key (default file: below)", nargs="?", type=Path, const=Path())
-    add("--rate X", "with keys add: requests per minute (default: any number)")
+    add("--rate X", "with keys add: requests per minute (default: no limit)")
     add("--without-keys", "allow unauthenticated remote clients")
     add("--allow-host NAME", "accepted name in the Host header", action="append", default=[])
     add("--allow-origin URL", "origin of web pages that may send requests; *: any", action="append", default=[])
     add = options(parser, "limits and logs")
-    add("--max-requests N", "requests in a queue", 512)
-    add("--max-texts N", "texts in one request", 10_000)
-    add("--max-body MB", "size of a request in MB", 32.0)
-    add("--deadline S", "seconds that a request may wait", 60.0)
+    add("--max-requests N", "maximum number of queued requests", 512)
+    add("--max-texts N", "maximum number of texts in one request", 10_000)
+    add("--max-body MB", "maximum size of a request in MB", 32.0)
+    add("--deadline S", "maximum number of seconds that a request may wait", 60.0)
     add("--log", "requests to log", "all", choices=("all", "errors", "off"))
-    add("--traces", "export requests by OpenTelemetry, as OTEL_… variables say (extra: traces)")
+    add("--traces", "export traces of requests with OpenTelemetry, configured by OTEL_… variables (extra: traces)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -98,16 +98,16 @@ def _import_server() -> tuple[Any, Any]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse what makes no sense before anything is bound."""
+    """Reject invalid options before any port is bound."""
     for name in ("workers", "max_requests", "max_texts", "max_body", "deadline"):
         if getattr(args, name) <= 0:
             raise BadInput(f"--{name.replace('_', '-')} is {getattr(args, name)}; expected a number above 0")
     if args.workers > 1 and not hasattr(os, "fork"):
-        raise BadInput(f"--workers is {args.workers}, and this system cannot fork processes; start one server a port")
+        raise BadInput(f"--workers is {args.workers}, but this system cannot fork processes; start one server per port")
     if not 0 <= args.port < 1 << 16:
         raise BadInput(f"--port is {args.port}; expected 0 to 65535")
     if args.rate is not None:
-        raise BadInput("--rate is a key's: likewise serve keys add NAME --rate N")
+        raise BadInput("--rate belongs to a key: likewise serve keys add NAME --rate N")
     if args.model_memory is not None and not args.model_memory > 0:
         raise BadInput(f"--model-memory is {args.model_memory}; expected a number of GB above 0")
 

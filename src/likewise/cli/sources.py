@@ -1,4 +1,4 @@
-"""The files that a command reads, so that it does not overwrite them."""
+"""The files a command reads, so that it does not overwrite them."""
 
 import sys
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ from ..runtime.home_folder import expanded
 
 
 def input_files(*names: str | None) -> list[Path]:
-    """The files behind names: paths, data sets, and - for a file redirected to standard input."""
+    """The files behind names: paths, data sets, or - (a file redirected to standard input)."""
     return [path for name in names if name for path in _behind(name)]
 
 
 def check_new_file(path: Path | None, endings: Iterable[str], inputs: Iterable[Path] = ()) -> None:
-    """Refuse, before the work, a file that cannot be written, is of an unknown kind, or is one of the inputs."""
+    """Before the work starts, reject an output file that is unwritable, of an unknown kind, or one of the inputs."""
     from ..runtime.atomic_files import check_ending, check_not_input, check_writable_file
 
     if path is not None:
@@ -24,7 +24,7 @@ def check_new_file(path: Path | None, endings: Iterable[str], inputs: Iterable[P
 
 
 def check_new_folder(folder: Path | None, model: str) -> None:
-    """Refuse, before the work, a folder that cannot be written to, or is the model's own."""
+    """Before the work starts, reject an output folder that is unwritable or the model's own."""
     from ..runtime.atomic_files import check_not_input, check_writable_folder
 
     if folder is not None:
@@ -53,8 +53,8 @@ def _behind(name: str) -> list[Path]:
 
 
 def _standard_input() -> list[Path]:
-    """The file that it was redirected from, where it was and the system has a name for it (Linux, macOS)."""
-    with suppress(AttributeError, OSError, ValueError):  # closed, or not of the system
+    """The file that standard input was redirected from, if any and if the system can name it (Linux, macOS)."""
+    with suppress(AttributeError, OSError, ValueError):  # closed, or not a system file
         path = Path(f"/dev/fd/{sys.stdin.fileno()}")
         return [path] if path.is_file() else []
     return []
@@ -71,10 +71,10 @@ def column_names(name: str) -> list[str]:
 
 
 def objectives_hint(data: str, kind: str | None) -> str:
-    """Which objectives fit the columns of a file or data set, for a model of this kind; if none, how to rename them."""
+    """The objectives of this kind of model that fit a file's or data set's columns; if none, how to rename them."""
     from ..data.column_names import renaming_example
     from ..train.objectives.registry import OBJECTIVES, RERANKER_OBJECTIVES, fitting_hint, fitting_objectives
 
     columns, table = column_names(data), OBJECTIVES if kind in (None, "embedder") else RERANKER_OBJECTIVES
-    renamed = f". Columns of other names are renamed: {renaming_example(columns)}"
+    renamed = f". To rename columns: {renaming_example(columns)}"
     return fitting_hint(columns, table) + ("" if fitting_objectives(columns, table) else renamed)

@@ -37,10 +37,10 @@ def test_files_and_folders_become_shards_and_the_summary_says_so(here, capsys):
 def test_a_second_run_says_that_all_was_there_and_verify_that_it_is_good(here, capsys):
     encode("-q")
     assert encode() == 0
-    assert "out: 7 vectors in 3 shards, 3 of them there already" in capsys.readouterr().err
+    assert "out: 7 vectors in 3 shards, of which 3 already existed" in capsys.readouterr().err
     assert main(["verify", "out", "-q"]) == 0
     shown = capsys.readouterr().out
-    assert "out: 7 rows in 3 shards, all good" in shown and "7 rows encoded again: they differ by 0" in shown
+    assert "out: 7 rows in 3 shards, all good" in shown and "7 rows encoded again: vectors differ by at most 0" in shown
 
 
 def test_verify_ends_with_1_and_encode_makes_the_damaged_shard_again(here, capsys):
@@ -66,16 +66,16 @@ def test_verify_refuses_another_model_and_names_both(here, capsys):
     encode("-q")
     assert main(["verify", "out", "-q", "-m", "likewise-mini"]) == 2
     error = capsys.readouterr().err
-    assert "out was encoded with likewise-static of fingerprint" in error and "likewise-mini has" in error
+    assert "out was encoded with likewise-static, fingerprint" in error and "likewise-mini has" in error
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["a.jsonl", "-o", "v.npy", "--id", "id"], "--id is possible if the output is a folder; v.npy is a file"),
-        (["a.jsonl", "more", "-o", "v.npy"], "more than one source is possible if the output is a folder"),
-        (["a.jsonl", "-o", "v.npy", "--bad-rows", "skip"], "--bad-rows is possible if the output is a folder"),
-        (["-", "-o", "out"], "standard input cannot be read again"),
+        (["a.jsonl", "-o", "v.npy", "--id", "id"], "--id requires a folder as output; v.npy is a file"),
+        (["a.jsonl", "more", "-o", "v.npy"], "more than one source requires a folder as output"),
+        (["a.jsonl", "-o", "v.npy", "--bad-rows", "skip"], "--bad-rows requires a folder as output"),
+        (["-", "-o", "out"], "standard input cannot be read twice"),
         (["a.jsonl", "-o", "out", "--shard-rows", "0"], "--shard-rows is 0; expected a whole number, 1 or more"),
         (["a.jsonl", "-o", "out", "--workers", "0"], "--workers is 0; expected a whole number, 1 or more"),
         (["a.jsonl", "-o", "a.jsonl/"], "a.jsonl"),

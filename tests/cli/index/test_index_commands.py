@@ -185,7 +185,7 @@ def test_an_index_is_migrated_to_another_model(filled, call, own):
     ("words", "message"),
     [
         ([], "expected -m MODEL"),
-        (["-m", "M", "--to", "x.index", "--keep-old"], "--keep-old keeps an index that is replaced"),
+        (["-m", "M", "--to", "x.index", "--keep-old"], "--keep-old is for an index that is replaced"),
     ],
 )
 def test_a_migration_that_is_not_meant_is_refused(filled, call, words, message):

@@ -76,7 +76,7 @@ def test_texts_are_a_column_of_a_table_too(tmp_path: Path) -> None:
     path = tmp_path / "reviews.csv"
     path.write_text("id,body\n" + "".join(f"{i},{text!r}\n" for i, text in enumerate(["A b c", " ", "d"])))
     assert dissect.read_sample(path, "body") == ["'A b c'", "' '", "'d'"]
-    with pytest.raises(BadInput, match="--column body is of --texts FILE"):
+    with pytest.raises(BadInput, match="--column body requires --texts FILE"):
         call("all-MiniLM-L6-v2", "--column", "body")
 
 

@@ -77,7 +77,7 @@ def test_a_text_of_two_lines_does_not_become_two_texts(words, tmp_path, capsys):
         (["-k", "-1"], "-k is -1; expected 0 or more groups"),
         (["-o", "out.npy"], "out.npy ends in '.npy'"),
         (["--groups", "out.txt"], "out.txt ends in '.txt'"),
-        (["-o", "out.csv", "--groups", "out.csv"], "--groups and -o are one file, out.csv"),
+        (["-o", "out.csv", "--groups", "out.csv"], "--groups and -o are the same file, out.csv"),
     ],
 )
 def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):

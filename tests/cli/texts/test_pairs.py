@@ -94,7 +94,7 @@ def test_two_files_are_paired_by_margin(words, tmp_path, capsys, json_output):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--margin"], "two files are compared with --margin"),
+        (["--margin"], "--margin compares two files"),
         (["--per-text", "0"], "--per-text is 0; expected 1 or more pairs"),
         (["--per-text", "2", "--above", "0.5"], "expected one of them"),
     ],

@@ -1,1 +1,1 @@
-"""`likewise encode` and `likewise verify`: texts of files into vectors, in one file or in a folder of shards."""
+"""`likewise encode` and `likewise verify`: turn texts from files into vectors, in one file or a folder of shards."""

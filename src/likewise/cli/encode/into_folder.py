@@ -1,4 +1,4 @@
-"""`likewise encode SOURCE… -o FOLDER`: any number of texts into shards, going on where an earlier run stopped."""
+"""`likewise encode SOURCE… -o FOLDER`: encode any number of texts into shards, resuming an interrupted run."""
 
 import argparse
 import os
@@ -26,39 +26,39 @@ SHOWN_NOTES = 3
 
 
 def add_folder_options(add: Callable[..., None]) -> None:
-    """Add what only an output folder has."""
-    add("--id NAME", "column of ids, each once (default: FILE:LINE)")
-    add("--keep NAMES", "other columns to carry, separated by commas; '' for none (default: all)")
-    add("--shard-rows N", "rows of a shard (default: 16384)")
-    bad = "what to do with rows that have no text or cannot be read. error: stop before anything is encoded; "
-    bad += "skip: leave them out and report how many"
+    """Add the options that require an output folder."""
+    add("--id NAME", "column of unique ids (default: FILE:LINE)")
+    add("--keep NAMES", "other columns to keep, separated by commas; '' for none (default: all)")
+    add("--shard-rows N", "rows per shard (default: 16384)")
+    bad = "what to do with rows that have no text or cannot be read. error: stop before encoding anything; "
+    bad += "skip: leave them out and report their number"
     add("--bad-rows", bad, "error", choices=("error", "skip"))
-    add("--workers N", "processes that encode, which share the --threads (default: 1)")
+    add("--workers N", "number of encoding processes, which share the --threads (default: 1)")
     ray = (
         "encode on the machines of a Ray cluster that share this disk: HOST:PORT, auto or ray://…; without an address, "
     )
-    ray += "on this machine. --workers are then actors, by default one for each processor or GPU (extra: ray)"
+    ray += "on this machine. --workers is then the number of actors, by default one per processor or GPU (extra: ray)"
     add("--ray ADDRESS", ray, nargs="?", const="local")
-    cache = "keep vectors by their text, and do not compute those that are there (at most 4 GiB per model)"
+    cache = "cache vectors by text, and reuse the cached ones (at most 4 GiB per model)"
     add("--cache FOLDER", cache, type=Path)
-    add("--restart", "begin again, in place of going on with an earlier run")
+    add("--restart", "start over instead of resuming an earlier run")
 
 
 def names_folder(output: str) -> bool:
-    """Whether an output is a folder: it ends in / or has no ending, or there is a folder of that name."""
+    """Whether the output is a folder: it ends in /, has no suffix, or is an existing folder."""
     return output.endswith(("/", os.sep)) or (output != STDIN and not Path(output).suffix) or Path(output).is_dir()
 
 
 def check_no_folder_options(args: argparse.Namespace) -> None:
-    """Refuse, if the output is a file, what only a folder can have."""
+    """If the output is a file, reject options that require a folder."""
     given = [f"--{name.replace('_', '-')}" for name in FOLDER_OPTIONS if getattr(args, name) not in (None, False)]
     given += ["--bad-rows"] * (args.bad_rows != "error") + ["more than one source"] * (len(args.files) > 1)
     if given:
-        raise BadInput(f"{given[0]} is possible if the output is a folder; {args.output} is a file (write -o NAME/)")
+        raise BadInput(f"{given[0]} requires a folder as output; {args.output} is a file (write -o NAME/)")
 
 
 def run_into_folder(args: argparse.Namespace) -> int:
-    """Encode what is not encoded yet."""
+    """Encode whatever has not been encoded yet."""
     from ...distribute.encode import encode_to_folder
 
     paths, folder, settings = _sources(args), Path(args.output), _settings(args)
@@ -81,7 +81,7 @@ def _sources(args: argparse.Namespace) -> list[Path]:
     from ...runtime.atomic_files import check_not_input
 
     if STDIN in args.files:
-        raise BadInput("standard input cannot be read again, so a run could not go on; write its texts into a file")
+        raise BadInput("standard input cannot be read twice, so a run could not resume; write the texts to a file")
     skipped: list[SkippedFile] = []
     paths = document_paths(args.files, READABLE_ENDINGS, skip=skipped.append)
     for file in skipped:
@@ -104,7 +104,7 @@ def _settings(args: argparse.Namespace) -> "EncodeSettings":
 
 
 def _model(args: argparse.Namespace) -> "tuple[VectorOrigin, EncodeShards]":
-    """What the vectors are from, and what encodes shards: this process, or several, which load the model themselves."""
+    """The origin of the vectors, and what encodes shards: this process, or several that each load the model."""
     workers = None if args.workers is None else whole_number("--workers", args.workers)
     embedder = load_from_options(args)
     return origin_from_options(embedder, args), _encode_shards(args, embedder, workers)
@@ -118,7 +118,7 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
 
     choice = ModelChoice(args.model, loading_options(args))
     if args.ray is not None:
-        from ...distribute.workers.ray_cluster import in_ray  # which needs ray
+        from ...distribute.workers.ray_cluster import in_ray  # requires ray
 
         if args.cache is not None:
             raise BadInput("--cache works on one machine only; leave it out with --ray")
@@ -130,7 +130,7 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
 
 
 def origin_from_options(embedder: "Embedder", args: argparse.Namespace) -> "VectorOrigin":
-    """The origin of this command's vectors; options that make it another model are part of the model's name."""
+    """The origin of this command's vectors; options that change the vectors are part of the model's name."""
     from ...files.vector_origin import VectorOrigin
 
     given = {name: getattr(args, name) for name in ("pooling", "max_seq_length", "truncate_dim")}
@@ -141,11 +141,11 @@ def origin_from_options(embedder: "Embedder", args: argparse.Namespace) -> "Vect
 
 def _print_summary(folder: Path, report: "EncodeReport", seconds: float) -> None:
     rows, shards = counted(report.rows, "vector"), counted(report.shards, "shard")
-    kept = f", {report.shards - report.made:,} of them there already" if report.made < report.shards else ""
+    kept = f", of which {report.shards - report.made:,} already existed" if report.made < report.shards else ""
     note(f"{folder}: {rows} in {shards}{kept}, {seconds:.1f} s")
-    lines = [f"made again: {problem}" for problem in report.damaged]
+    lines = [f"rebuilt: {problem}" for problem in report.damaged]
     lines += [f"{counted(report.left_out, 'row was', 'rows were')} left out"] if report.left_out else []
     more = len(report.notes) - SHOWN_NOTES
-    lines += list(report.notes[:SHOWN_NOTES]) + ([f"{more:,} more such notes, of other shards"] if more > 0 else [])
+    lines += list(report.notes[:SHOWN_NOTES]) + ([f"{more:,} more such notes on other shards"] if more > 0 else [])
     for line in lines:
         note(f"likewise: note: {line}")

@@ -1,4 +1,4 @@
-"""Checks a folder that likewise encode wrote: files, checksums, vectors."""
+"""Checks a folder written by likewise encode: files, checksums, vectors."""
 
 import argparse
 from dataclasses import asdict
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 EPILOG = """examples:
   likewise verify vectors/
   likewise verify vectors/ -k 1000 --json
-  likewise verify vectors/ -k 0              the files alone; no model is loaded
+  likewise verify vectors/ -k 0              only the files; no model is loaded
 
-Every shard is compared with its checksum, its columns and its number of rows with the manifest; rows chosen at random
-are encoded again with the model that the manifest names (another name or place of the same model: -m).
+Each shard is checked against its checksum, and its columns and number of rows against the manifest. Randomly chosen
+rows are encoded again with the model named in the manifest (if that model has another name or place here: -m).
 
-Exit code 1: something is damaged or missing. The command that made the folder makes it again, and nothing else."""
+Exit code 1: something is damaged or missing. Repeat the command that made the folder: it rebuilds only those parts."""
 SHOWN = 20
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
-    add("FOLDER", "folder that likewise encode wrote", type=Path)
-    add("-k N", "rows to encode again; 0 for none", 100)
-    add("--seed N", "seed of the choice of rows", 0)
-    add("--json", "print the result as JSON, with all that is damaged")
+    add("FOLDER", "folder written by likewise encode", type=Path)
+    add("-k N", "number of rows to encode again; 0 for none", 100)
+    add("--seed N", "seed for choosing the rows", 0)
+    add("--json", "print the result as JSON, with all damage found")
     add("-q --quiet", "show no progress")
-    add_model(parser, "the one that the manifest names")
+    add_model(parser, "the one named in the manifest")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify; 1 if anything is damaged."""
+    """Verify; returns 1 if anything is damaged."""
     from ...distribute.verify_output import verify_output
     from ...runtime.arguments import whole_number
 
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _model(args: argparse.Namespace) -> "Embedder":
-    """The model of the output, loaded as it was then, unless options say otherwise."""
+    """The model that made the output, loaded with the same settings unless options override them."""
     from ...distribute.output_folder import OutputFolder
     from ...errors import BadModel
 
@@ -64,22 +64,22 @@ def _model(args: argparse.Namespace) -> "Embedder":
     embedder = load_from_options(args)
     if embedder.fingerprint != origin.fingerprint:
         raise BadModel(
-            f"{args.folder} was encoded with {origin.model} of fingerprint {origin.fingerprint}; {args.model} has "
-            f"{embedder.fingerprint}, so it is another model, or is loaded with other options"
+            f"{args.folder} was encoded with {origin.model}, fingerprint {origin.fingerprint}; {args.model} has "
+            f"{embedder.fingerprint}, so it is a different model or was loaded with different options"
         )
     return embedder
 
 
 def _print_report(folder: Path, report: "OutputReport") -> None:
-    state = "all good" if report.is_clean else "not as it should be"
+    state = "all good" if report.is_clean else "with problems"
     print(f"{folder}: {counted(report.rows, 'row')} in {counted(report.shards, 'shard')}, {state}")
     if report.compared:
         rows = counted(report.compared, "row")
-        print(f"  {rows} encoded again: they differ by {report.largest_difference:.2g} of their length at most")
+        print(f"  {rows} encoded again: vectors differ by at most {report.largest_difference:.2g} of their length")
     for problem in [*report.problems, *report.damaged.values()][:SHOWN]:
         print(f"  {problem}")
     more = len(report.problems) + len(report.damaged) - SHOWN
     if more > 0:
         print(f"  and {more:,} more")
     if not report.is_clean:
-        print("The likewise encode that made it makes what is missing or damaged again.")
+        print("To rebuild what is missing or damaged, repeat the likewise encode command that made the folder.")

@@ -5,15 +5,15 @@ import argparse
 from ..parser import Entry, add_actions
 
 ACTIONS = {
-    "add": Entry("add_files", "add files, folders or patterns; what is unchanged is not embedded again"),
+    "add": Entry("add_files", "add files, folders or patterns; unchanged texts are not embedded again"),
     "info": Entry("describe", "show what an index holds: model, passages, files, columns, size"),
-    "delete": Entry("delete", "delete passages, by file, filter or id"),
+    "delete": Entry("delete", "delete passages by file, filter or id"),
     "export": Entry("export", "write texts, metadata and vectors to a file"),
-    "copy": Entry("copy_index", "copy an index, to another place or kind"),
-    "migrate": Entry("migrate", "embed an index's texts by another model, which then takes its place"),
-    "verify": Entry("verify", "read everything and compare it with its checksums"),
-    "repair": Entry("repair", "keep what is good of a damaged index, and name what is not"),
-    "compact": Entry("compact", "return the space of what was deleted"),
+    "copy": Entry("copy_index", "copy an index to another place or kind"),
+    "migrate": Entry("migrate", "embed an index's texts with another model, and replace the index"),
+    "verify": Entry("verify", "read everything and check it against its checksums"),
+    "repair": Entry("repair", "keep the intact parts of a damaged index, and list the rest"),
+    "compact": Entry("compact", "free the space of deleted passages"),
 }
 
 EPILOG = """examples:
@@ -23,7 +23,7 @@ EPILOG = """examples:
   likewise index copy notes.index backup.index
   likewise search notes.index "how long do cats sleep"
 
-An index is a folder; it can be copied, and is searched by: likewise search
+An index is a folder that you can copy; to search it: likewise search
 
 Each action has its own help, with examples: likewise index add --help"""
 

@@ -23,38 +23,38 @@ EPILOG = """examples:
   likewise index add books.index books/*.txt --txt document --chunk 150 --overlap 30
   likewise index add code.index docs/ --no-headings
 
-Markdown (.md), HTML, .pdf, .docx, .rst, .org and .adoc files are documents; each row of .csv, .tsv, .jsonl and .parquet
-is one, with its other columns as metadata for --filter; each line of a .txt is one, unless --txt document. PDF and Word
-files need the extra documents: likewise doctor shows how to install it. Front matter of Markdown is metadata; a page's
-navigation, header and footer are left out. Documents are cut into passages at headings
-and sentences. What is embedded of a passage is "title > heading: text", what is stored is the text alone, and its title
-and headings are metadata; --no-headings embeds the text alone.
+Markdown (.md), HTML, .pdf, .docx, .rst, .org and .adoc files are documents. Each row of .csv, .tsv, .jsonl and .parquet
+is a document, with its other columns as metadata for --filter; so is each line of a .txt, except with --txt document.
+PDF and Word files need the extra documents: likewise doctor shows how to install it. Markdown front matter becomes
+metadata; a page's navigation, header and footer are left out. Documents are split into passages at headings and
+sentences. A passage is embedded as "title > heading: text"; only the text is stored, with the title and headings as
+metadata. --no-headings embeds the text alone.
 
-What is not read is listed at the end, by kind and with the reason. A file that is broken or encrypted is named, the
-others are added, and the exit code is 1; what the index had of that file stays.
+Files that were not read are listed at the end, by kind and with the reason. A broken or encrypted file is reported, the
+other files are added, and the exit code is 1; passages already in the index from that file stay.
 
-An index has one model. The first call chooses it (-m), later calls use it. Files that were added before are compared
-with the index: what is unchanged is kept, what is new is embedded, what is gone is deleted. Each block of passages is
-stored whole or not at all; stopped, the same command goes on where it was."""
+An index has one model: the first call chooses it (-m), later calls use it. Files that were added before are compared
+with the index: unchanged passages are kept, new ones embedded, and vanished ones deleted. Each block of passages is
+stored whole or not at all; after an interruption, run the same command again to resume."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_location(add)
     add("FILE", "files, folders, or patterns such as 'notes/**/*.md'", dest="files", nargs="+")
-    add("--column NAME", "column of the texts, in files with columns")
-    lines = "whether each line of a .txt is a text, or the file is one document"
+    add("--column NAME", "the column that holds the texts, for files with columns")
+    lines = "whether each line of a .txt is a text, or the whole file is one document"
     add("--txt", lines, "lines", choices=("lines", "document"))
-    add("--chunk TOKENS", "most tokens of a passage (default: 200, or the model's limit)")
-    overlap = "most tokens that a passage repeats of the one before it, in whole sentences"
+    add("--chunk TOKENS", "maximum number of tokens in a passage (default: 200, or the model's limit)")
+    overlap = "maximum number of tokens repeated from the previous passage, in whole sentences"
     add("--overlap TOKENS", overlap, 0)
     headings = (
-        "embed passages behind their titles and headings, or without them (default: as the index was made; a new one "
+        "embed passages with or without their titles and headings in front (default: as the index was made; a new one "
     )
-    add("--headings", f"{headings}is made with them)", action=argparse.BooleanOptionalAction)
+    add("--headings", f"{headings}has them)", action=argparse.BooleanOptionalAction)
     add("--json", "print a summary as JSON")
     add("-q --quiet", "show no progress and no summary")
-    add_model(parser, f"the index's own; for a new one {DEFAULT_MODEL}")
+    add_model(parser, f"the index's own; for a new index {DEFAULT_MODEL}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from ...text.chunking import ChunkSettings
 
     whole = args.txt == "document"
-    total = estimated_count(args.files, whole=whole)  # first, because it refuses what cannot be read
+    total = estimated_count(args.files, whole=whole)  # first, because it rejects what cannot be read
     size = ChunkSettings.size if args.chunk is None else args.chunk
     chunking = ChunkSettings(size, args.overlap) if args.chunk is not None or args.overlap else None
     with opened_with_model(args, read_only=False, chunking=chunking, headings=args.headings) as index:

@@ -1,4 +1,4 @@
-"""Returns the space of deleted passages."""
+"""Frees the space of deleted passages."""
 
 import argparse
 
@@ -10,7 +10,7 @@ from .opening import add_location, opened_collection
 EPILOG = """examples:
   likewise index compact notes.index
 
-It needs free space of one segment (65,536 vectors); stopped at any moment, nothing is lost."""
+It needs free space for one segment (65,536 vectors). Nothing is lost if it is interrupted."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +22,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     with opened_collection(args.location, read_only=False, purpose="compact") as collection:
         returned, left = collection.compact(), len(collection)
-    text = f"{args.location}: the space of {counted(returned, 'deleted passage')} returned; {left:,} in all"
+    text = f"{args.location}: freed the space of {counted(returned, 'deleted passage')}; {left:,} left"
     print_result(args, {"location": args.location, "returned": returned, "passages": left}, text)
     return 0

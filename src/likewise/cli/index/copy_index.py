@@ -22,13 +22,13 @@ EPILOG = """examples:
   likewise index copy notes.index postgresql://localhost/search#notes
   likewise index copy corpus.vectors/ milvus://localhost:19530/default#corpus
 
-FROM is an index, or a folder that `likewise encode` wrote: its ids, texts and vectors, and its other columns as
-metadata. Records are stored block by block; if the command is interrupted, run it again, and it continues without
-writing anything twice. An existing target must have the same model and dimension; its own passages are kept if ids are
-equal."""
+FROM is an index, or a folder written by `likewise encode`: its ids, texts and vectors are copied, and its other columns
+become metadata. Records are stored block by block; if the command is interrupted, run it again to resume without
+writing anything twice. An existing target must have the same model and dimension; if both contain an id, the target's
+passage is kept."""
 
 BLOCK = 5000
-"""Records that are stored in one call."""
+"""Records stored per call."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

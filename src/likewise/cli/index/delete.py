@@ -1,4 +1,4 @@
-"""Deletes passages from an index, by file, filter or id."""
+"""Deletes passages from an index by file, filter or id."""
 
 import argparse
 import os
@@ -19,17 +19,17 @@ EPILOG = """examples:
   likewise index delete papers.index --filter 'year < 1990' --dry-run
   likewise index delete notes.index --id "#0123456789abcdef0123"
 
-A file is named as it was added, and need not exist any more. Several choices delete what any of them means. The space
-is returned by: likewise index compact"""
+Name a file as it was added; it need not exist any more. If you give several options, passages that match any of them
+are deleted. To free the space: likewise index compact"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_location(add)
     add("--file FILE", "all passages of these files", nargs="+", default=[])
-    add("--filter CONDITION", "all passages whose metadata meet a condition")
+    add("--filter CONDITION", "all passages whose metadata satisfies a condition")
     add("--id ID", "texts by their ids, or passages by their keys", nargs="+", default=[])
-    add("--dry-run", "only count what would be deleted")
+    add("--dry-run", "only count the passages that would be deleted")
     add("--json", "print the result as JSON")
 
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from ...search.texts.stored_texts import delete_passages, keys_passing
 
     if not (args.file or args.filter or args.id):
-        raise BadInput("nothing to delete was named; expected --file, --filter or --id")
+        raise BadInput("nothing to delete is given; expected --file, --filter or --id")
     with open_index(args.location, read_only=args.dry_run) as index:
         chosen = {*_of_files(index, args.file), *_of_ids(index, args.id)}
         chosen |= {*(keys_passing(index, args.filter) if args.filter else ())}

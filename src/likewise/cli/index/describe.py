@@ -18,15 +18,15 @@ EPILOG = """examples:
   likewise index info notes.index --json"""
 
 SAMPLE = 1000
-"""Records whose columns are looked at."""
+"""Records whose columns are examined."""
 SHOWN = 10
-"""Files that are listed, those of most passages first."""
+"""Files to list, those with the most passages first."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_location(add)
-    add("--json", "print it as JSON, with all files")
+    add("--json", "print JSON, with all files")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def described(index: "Index") -> dict[str, Any]:
-    """What an index holds, as plain values; columns are those of its first records."""
+    """What an index holds, as plain values; the columns are taken from its first records."""
     from ...search.texts.passages import id_of_key
 
     files = Counter(id_of_key(name) for name in index.ids())
@@ -70,7 +70,7 @@ def _print(about: dict[str, Any]) -> None:
     size = "" if about["bytes"] is None else f", {about['bytes'] / 1e6:,.1f} MB"
     print(f"{about['location']} ({about['kind']}): {counted(about['passages'], 'passage')}{size}")
     print(f"  model       {model['name'] if model else 'unknown'}, {about['dimension']} dimensions")
-    print(f"  fingerprint {model['fingerprint']}" if model else "  fingerprint none: no model is checked")
+    print(f"  fingerprint {model['fingerprint']}" if model else "  fingerprint none: the model is not checked")
     print(f"  headings    {'embedded' if model and model['headings'] else 'not embedded'}")
     print(f"  columns     {', '.join(about['columns']) or 'none'} (of the first {SAMPLE:,} passages)")
     for name, count in list(files.items())[:SHOWN]:

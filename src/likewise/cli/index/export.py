@@ -19,9 +19,9 @@ EPILOG = """examples:
   likewise index export notes.index -o notes.parquet
   likewise index export notes.index -o notes.csv
 
-Columns are id, text, those of the metadata, and vector (not in .csv and .tsv). A column of the metadata with one of
-these names gets an underscore. .jsonl is written passage by passage, other formats are put together in memory. The file
-appears when it is complete, or not at all."""
+The columns are id, text, the metadata's columns, and vector (not in .csv and .tsv). A metadata column with one of these
+names gets an underscore. .jsonl is written passage by passage; other formats are assembled in memory. The file appears
+only when it is complete."""
 
 OWN_COLUMNS = ("id", "text", "vector")
 

@@ -1,4 +1,4 @@
-"""Embeds an index's texts by another model, into an index that takes its place."""
+"""Embeds an index's texts with another model, into a new index that replaces the old one."""
 
 import argparse
 from functools import partial
@@ -20,12 +20,12 @@ EPILOG = """examples:
   likewise index migrate notes.index -m all-MiniLM-L6-v2 --keep-old
   likewise index migrate notes.index -m all-MiniLM-L6-v2 --to postgresql://localhost/search#notes
 
-The new index is filled beside the old one, in notes.index.migrating, and no index holds vectors of two models. The old
-one can be searched and added to meanwhile; what is added is embedded too. When both hold the same passages, the new one
-takes the old one's name, and the old one is removed (--keep-old: it is kept as notes.index.before-migration). Nobody
-may have it open at that moment. Stopped, the same command goes on where it was.
+The new index is built beside the old one, in notes.index.migrating, so that no index mixes vectors of two models.
+Meanwhile you can search the old one and add to it; additions are embedded too. When both hold the same texts, the new
+index takes the old one's name, and the old one is deleted (--keep-old keeps it, as notes.index.before-migration).
+No other process may have it open at that moment. After an interruption, run the same command again to resume.
 
-With --to, the new index is made there, and the old one stays as it is."""
+With --to, the new index is created there, and the old one does not change."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -35,19 +35,19 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--keep-old", "keep the old index under another name")
     add("--json", "print a summary as JSON")
     add("-q --quiet", "show no progress and no summary")
-    add_model(parser, "none; one must be named")
+    add_model(parser, "none; required")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.model is None:
-        raise BadInput("nothing says which model the index is to have; expected -m MODEL")
+        raise BadInput("no model is given for the new index; expected -m MODEL")
     if args.to is not None and args.keep_old:
-        raise BadInput("--keep-old keeps an index that is replaced, and --to replaces none; expected one of them")
+        raise BadInput("--keep-old is for an index that is replaced, and --to replaces none; expected one of them")
     embedder = load_from_options(args)
     report = _migrate(args, embedder)
     about = {"model": args.model, "fingerprint": embedder.fingerprint, "location": args.to or args.location}
     value = {**about, "embedded": report.encoded, "kept": report.kept, "deleted": report.deleted}
-    done = f"{counted(report.encoded, 'passage')} embedded by {args.model}, {report.kept:,} were there already"
+    done = f"{counted(report.encoded, 'passage')} embedded with {args.model}, {report.kept:,} already there"
     print_result(args, value, f"{args.to or args.location}: {done}", note)
     return 0
 
@@ -63,7 +63,7 @@ def _migrate(args: argparse.Namespace, embedder: "Embedder") -> "MigrationReport
     if args.to is not None:
         return migrate_into(args.location, args.to, model, embedder.dimension, encode, show)
     if kind_of_location(args.location).scheme:
-        raise BadInput(f"{args.location} is not a folder, so it cannot be replaced; say where the new index goes: --to")
+        raise BadInput(f"{args.location} is not a folder, so it cannot be replaced; give a new location with --to")
     return migrate_in_place(
         target_folder(args.location), model, embedder.dimension, encode, keep_old=args.keep_old, show_progress_bar=show
     )

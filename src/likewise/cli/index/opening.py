@@ -1,4 +1,4 @@
-"""Opening the index that a command names, alone or with its model, and what commands print of it."""
+"""Opens the index given to a command, with or without its model, and prints parts of it."""
 
 import argparse
 import os
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from ...text.chunking import ChunkSettings
 
 RECORDED_OPTIONS = ("pooling", "precision", "max_seq_length", "truncate_dim")
-"""Options that are recorded with the model's name, since they change its vectors."""
+"""Options recorded with the model's name, since they change its vectors."""
 
 SHOWN = 20
-"""Damaged passages that are listed."""
+"""Damaged passages to list."""
 
 
 def add_location(add: Callable[..., None], word: str = "INDEX", dest: str = "location") -> None:
-    """Add the argument that says where an index is."""
+    """Add the argument for an index's location."""
     add(word, "index: a folder, or a location such as a server's address", dest=dest)
 
 
 def opened_with_model(
     args: argparse.Namespace, *, read_only: bool, chunking: "ChunkSettings | None" = None, headings: bool | None = None
 ) -> "TextIndex":
-    """The index with the model that the options name, by default its own; a new one unless `read_only`."""
+    """The index, with the model given in the options or else its own; created if needed, unless `read_only`."""
     from ...model_files import DEFAULT_MODEL
     from ...search.indexes import open_index
     from ...search.texts.text_index import TextIndex, named_model
@@ -61,25 +61,25 @@ def recorded_name(args: argparse.Namespace) -> str:
 
 
 def opened_collection(location: str, *, read_only: bool, purpose: str) -> "Collection":
-    """The collection in a folder; other kinds of index are rejected."""
+    """The collection in a folder; raises for other kinds of index."""
     from ...search.collection import Collection
     from ...search.indexes import open_index
 
     index: Index = open_index(location, read_only=read_only)
     if not isinstance(index, Collection):
         index.close()
-        raise BadInput(f"{purpose} works on folders only; {location} is kept by a server or elsewhere")
+        raise BadInput(f"{purpose} works on folders only; {location} is not one")
     return index
 
 
 def shown_path(file: str) -> str:
-    """A file's path as it is shown: relative where it lies below the working directory."""
+    """A file's path for display: relative if it is below the working directory."""
     here = os.path.relpath(file) if file else ""
     return file if here.startswith(os.pardir) else here
 
 
 def print_first(damaged: Mapping[str, str]) -> None:
-    """Ids of damaged passages, SHOWN at most, each with what of it is damaged, and how many more there are."""
+    """Print the ids of at most SHOWN damaged passages with what is damaged, and how many more there are."""
     for name, what in islice(damaged.items(), SHOWN):
         print(f"  {name}: {what}")
     if len(damaged) > SHOWN:

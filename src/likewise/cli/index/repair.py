@@ -1,4 +1,4 @@
-"""Keeps what is good of a damaged index, and names what is not."""
+"""Keeps the intact parts of a damaged index, and lists the rest."""
 
 import argparse
 
@@ -10,14 +10,14 @@ from .opening import add_location, opened_collection, print_first
 EPILOG = """examples:
   likewise index repair notes.index
 
-Damaged passages are removed, and written to a file in the folder as far as they can be read. To embed them again, add
-their files again: likewise index add"""
+Damaged passages are removed; what can still be read of them is written to a file in the folder. To embed them again,
+add their files again: likewise index add"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_location(add)
-    add("--json", "print the result as JSON, with all that was removed")
+    add("--json", "print the result as JSON, with everything that was removed")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,5 +30,5 @@ def run(args: argparse.Namespace) -> int:
     print(f"{args.location}: {counted(report.kept, 'passage')} kept, {removed} removed")
     print_first(report.removed)
     if report.file is not None:
-        print(f"What could be read of them: {report.file}")
+        print(f"What could still be read of them is in {report.file}")
     return 0

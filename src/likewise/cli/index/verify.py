@@ -1,4 +1,4 @@
-"""Reads an index whole and compares it with its checksums."""
+"""Reads a whole index and checks it against its checksums."""
 
 import argparse
 
@@ -11,17 +11,17 @@ EPILOG = """examples:
   likewise index verify notes.index
   likewise index verify notes.index --json
 
-Exit code 1: something is damaged, and likewise index repair keeps what is good."""
+Exit code 1: something is damaged; likewise index repair keeps the intact parts."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_location(add)
-    add("--json", "print the result as JSON, with all that is damaged")
+    add("--json", "print the result as JSON, with all damage found")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify; 1 if anything is damaged."""
+    """Verify; returns 1 if anything is damaged."""
     with opened_collection(args.location, read_only=True, purpose="verify") as collection:
         report = collection.verify()
     if args.json:
@@ -30,8 +30,8 @@ def run(args: argparse.Namespace) -> int:
     state = "all good" if report.is_clean else f"{counted(len(report.damaged), 'passage is', 'passages are')} damaged"
     print(f"{args.location}: {counted(report.records, 'passage')} read, {state}")
     print_first(report.damaged)
-    for problem in [*report.problems, *(f"{name} is stale, and is computed again" for name in report.stale)]:
+    for problem in [*report.problems, *(f"{name} is stale and will be computed again" for name in report.stale)]:
         print(f"  {problem}")
     if not report.is_clean:
-        print(f"To keep what is good: likewise index repair {args.location}")
+        print(f"To keep the intact parts: likewise index repair {args.location}")
     return int(not report.is_clean)

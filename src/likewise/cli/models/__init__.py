@@ -10,8 +10,8 @@ ACTIONS = {
     "download": Entry("download", "download a published model"),
     "quantize": Entry("quantize", "write a model with int8 weights, and measure how much its vectors change"),
     "dissect": Entry("dissect", "show how words change through a model's layers"),
-    "select-layers": Entry("select_layers", "choose which layers to average, from plain texts without labels"),
-    "fuse": Entry("fuse", "train a map over all layers, in seconds; the encoder does not change"),
+    "select-layers": Entry("select_layers", "choose which layers to average, using unlabelled texts"),
+    "fuse": Entry("fuse", "train a map over all layers in seconds; the encoder does not change"),
 }
 
 EPILOG = """examples:

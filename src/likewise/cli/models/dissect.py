@@ -1,5 +1,5 @@
-"""Measures, on plain text without labels, how words change through a model's layers: which layers are similar, what
-each adds, which words SBERT-WK finds important, and whether that is safe.
+"""Measures on unlabelled text how words change through a model's layers: which layers are similar, what each one
+adds, which words SBERT-WK finds important, and whether that is safe.
 """
 
 import argparse
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 SAMPLE_MODULES = """argparse ast asyncio/tasks collections/__init__ contextlib csv _pydatetime _pydecimal difflib
 email/message enum fractions functools heapq http/client inspect logging/__init__ mailbox pickle random shutil smtplib
 socket statistics string subprocess tarfile tempfile textwrap threading typing unittest/case zipfile/__init__"""
-"""Files of Python's standard library, whose docstrings are the default texts."""
+"""Standard-library modules whose docstrings are the default texts."""
 SAMPLE_SIZE = 300
 LISTED_WORDS = 12
-LEGEND = """novelty     0 to 1: how much of a word's vector at this layer its neighbouring layers do not span
+LEGEND = """novelty     0 to 1: the part of a word's vector at this layer that its neighbouring layers do not span
 alignment   −1 to 1: mean cosine of a word's vector at this layer with its vectors at neighbouring layers
 anisotropy  mean cosine of words of different sentences: near 0 they differ, near 1 all vectors point one way
-context     mean cosine of words of one sentence, minus the anisotropy: how much a word reflects its sentence
+context     mean cosine of words of the same sentence, minus the anisotropy: how much a word reflects its sentence
 ρ           rank correlation of SBERT-WK's word importance with idf, computed from this layer upwards: above 0
-            rare words, which carry content, weigh most; below 0 common words do
+            rare words, which carry content, weigh most; below 0, common words do
 importance  a word's weight in SBERT-WK relative to an equal share in its sentence"""
 
 
-EPILOG = "columns of what is printed:\n" + textwrap.indent(LEGEND, "  ")
+EPILOG = "output columns:\n" + textwrap.indent(LEGEND, "  ")
 PLOTS, PICTURES = "explain.plots", "drawing pictures"
 
 
@@ -44,7 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", "a model's name or folder")
     add("--texts FILE", "file of a few hundred texts (default: Python's documentation)", type=Path)
-    add("--column NAME", "column of the texts, if the file has several")
+    add("--column NAME", "the column that holds the texts, if the file has several")
     add("-o --output FOLDER", "write pictures (PNG, PDF) and JSON here", type=output_folder)
     add("--json", "print JSON instead of text")
 
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         check_writable_folder(args.output)
         check_not_input(args.output / "anatomy.json", [args.texts] if args.texts else [])
     if args.column and not args.texts:
-        raise BadInput(f"--column {args.column} is of --texts FILE, which was not given")
+        raise BadInput(f"--column {args.column} requires --texts FILE, which was not given")
     texts = read_sample(args.texts, args.column) if args.texts else sample()
     measured = anatomy(load_named_embedder(args.model), texts)
     record = {"model": args.model, **measured.as_dict()}
@@ -76,10 +76,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def anatomy_report(measured: "Anatomy", name: str) -> str:
-    """The anatomy as text for a terminal of 80 columns or more."""
+    """The dissection as text for a terminal of 80 columns or more."""
     return "\n\n".join(
         [
-            f"{name}: {len(measured.novelty)} layers with the embeddings, measured on "
+            f"{name}: {len(measured.novelty)} layers including the embeddings, measured on "
             f"{counted(measured.texts, 'text')}, {counted(measured.tokens, 'word piece')}",
             "Cosine of a word at one layer with itself at another\n" + _matrix(measured),
             "Layer by layer (layer 0 is the embeddings)\n" + _layers(measured),
@@ -116,21 +116,21 @@ def _words(measured: "Anatomy") -> str:
 
 
 def read_sample(path: Path, column: str | None) -> list[str]:
-    """The texts of the file that are not blank."""
+    """The non-blank texts of the file."""
     from ...files import Texts
 
     return [text.strip() for text in Texts(path, column) if text.strip()]
 
 
 def sample(count: int = SAMPLE_SIZE) -> list[str]:
-    """Sentences from the docstrings of Python's own modules, always the same; the modules are not imported."""
+    """Sentences from the docstrings of Python's own modules, always the same ones; nothing is imported."""
     sentences = list(dict.fromkeys(sentence for module in SAMPLE_MODULES.split() for sentence in _sentences(module)))
     step = max(1, len(sentences) // count)
     return sentences[::step][:count]
 
 
 def _sentences(module: str) -> Iterator[str]:
-    """First sentences of the docstrings of one module that look like prose."""
+    """The first sentence of each docstring in a module that looks like prose."""
     source = Path(sysconfig.get_path("stdlib")) / f"{module}.py"
     if not source.is_file():  # renamed in this version of Python
         return

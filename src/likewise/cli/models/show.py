@@ -1,4 +1,4 @@
-"""Shows a model's architecture, its longest input, its pooling and heads, and its fingerprint."""
+"""Shows a model's architecture, maximum input length, pooling, heads, and fingerprint."""
 
 import argparse
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LABEL = 14  # columns
 FORMATS = {"F64": "fp64", "F32": "fp32", "F16": "fp16", "BF16": "bf16", "I8": "int8 (a step for each row)"}
-"""Number formats, by safetensors' names."""
+"""Number formats by their names in safetensors."""
 
 
 EPILOG = """examples:
@@ -34,7 +34,7 @@ TRANSFORMERS = {
     "albert": "ALBERT",
     "modernbert": "ModernBERT",
 }
-"""Architectures by the model_type of config.json, however the weights were trained."""
+"""Architectures by model_type in config.json; how the weights were trained does not matter."""
 OTHERS = {"words": "table of word vectors", "bilstm": "bidirectional LSTM", "dan": "deep averaging network"}
 NAMES = TRANSFORMERS | OTHERS
 
@@ -59,14 +59,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def encoder_in_words(kind: str) -> str:
-    """`transformer (ELECTRA's architecture)`; a kind that only the transformers library knows goes by its own name."""
+    """`transformer (ELECTRA's architecture)`; a kind known only to the transformers library keeps its own name."""
     if kind in TRANSFORMERS:
         return f"transformer ({TRANSFORMERS[kind]}'s architecture)"
-    return OTHERS.get(kind) or f"{kind} (by the transformers library)"
+    return OTHERS.get(kind) or f"{kind} (run by the transformers library)"
 
 
 def describe_model(embedder: "Embedder") -> dict[str, Any]:
-    """A model as plain values: where it is, its encoder, its input, its pooling and heads, its vectors."""
+    """A model as plain values: its location, encoder, input, pooling, heads, and vectors."""
     tokenizer, manifest, architecture = embedder.tokenizer, embedder.manifest, embedder.describe()
     pooled = {key: architecture.pop(key) for key in ("pooling", "heads")}
     specials = tokenizer.max_seq_length - tokenizer.max_content_length

@@ -1,4 +1,4 @@
-"""Measures how similar texts are by chance, so that a cosine of this model becomes a p-value and a cut-off at a false
+"""Measures how similar texts are by chance, to turn this model's cosines into p-values and find the cut-off for a false
 discovery rate.
 """
 
@@ -25,15 +25,15 @@ EPILOG = f"""examples:
   likewise calibrate questions.csv --column title --pairs labelled.csv -o calibration.json --plot calibration.png
 
 A chance pair is two different texts of FILE drawn at random. Its cosine depends on the model and on the kind of text,
-so calibrate with texts of the kind that will be compared. The p-value of a cosine is the share of chance pairs that
-reach it; the rarest come from a tail fitted to the most similar chance pairs, and are marked as extrapolated. Related
-texts among the chance pairs make p-values larger, so that less is found. What is more similar than chance need not
-mean the same: for that, label some pairs.
+so calibrate with the kind of texts that you will compare. The p-value of a cosine is the share of chance pairs that
+reach it; the smallest p-values come from a tail fitted to the most similar chance pairs and are marked as extrapolated.
+Related texts among the chance pairs increase p-values, so that less is found. Texts that are more similar than chance
+need not mean the same: to find those that do, label some pairs.
 
 {FORMATS}
 
---pairs is a table with the columns sentence1, sentence2 and label (0 or 1). It adds scores, the shares of positive
-pairs if they are as frequent as in that table, and the threshold with the best F1."""
+--pairs is a table with the columns sentence1, sentence2 and label (0 or 1). It adds probabilities that
+a pair is positive (assuming the table's share of positives) and the threshold with the best F1."""
 
 SHOWN = (0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 PLOTS = (".png", ".pdf", ".svg")
@@ -45,10 +45,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_file(add)
     add("-o --output FILE", "file to write the calibration to: .json", type=Path, required=True)
-    add("--queries FILE", "queries: chance pairs are then of a query and a text of FILE")
-    add("--pairs FILE", "labelled pairs, for scores and a threshold", type=Path)
+    add("--queries FILE", "file of queries: a chance pair is then a query and a text of FILE")
+    add("--pairs FILE", "labelled pairs, for probabilities and a threshold", type=Path)
     add("--chance-pairs N", "chance pairs (default: 1,000,000)", 1_000_000)
-    add("--seed N", "seed of what is drawn", 0)
+    add("--seed N", "seed for drawing the pairs", 0)
     add("--plot FILE", "plot of chance pairs: .png, .pdf or .svg (extra: map)", type=Path)
     add("--json", "print the calibration as JSON")
     add("-q --quiet", "show no progress and no table")
@@ -94,7 +94,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def read_labelled_pairs(path: Path) -> tuple[list[str], list[str], list[int]]:
-    """First texts, second texts and labels (0 or 1) of a table.
+    """The first texts, second texts and labels (0 or 1) of a table.
 
     Raises:
         BadInput: a column is missing, or a row has a blank text or another label.
@@ -131,7 +131,7 @@ def _fit(
 
 
 def show_calibration(calibration: "Calibration") -> None:
-    """A table from p-values to cosines and, if there are labelled pairs, the threshold."""
+    """Print a table of p-values and their cosines and, if there are labelled pairs, the threshold."""
     from ..terminal_tables import aligned, printable, table
 
     chance = calibration.chance

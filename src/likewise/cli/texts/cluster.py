@@ -1,4 +1,4 @@
-"""Groups the texts of a file by similarity, and names each group by the words that mark it."""
+"""Groups the texts of a file by similarity, and names each group by its distinctive words."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -31,43 +31,43 @@ EPILOG = f"""examples:
 
 methods:
   average      merges the two clusters with the highest mean cosine (-k or --threshold; default: 0.4)
-  complete     the same by the least cosine of any pair (-k or --threshold; default: 0.3)
-  ward         merges where squared distances to centres grow least (-k)
+  complete     the same, but with the highest minimum cosine (-k or --threshold; default: 0.3)
+  ward         merges the clusters whose squared distances to the centre grow least (-k)
   kmeans       spherical k-means: each text goes to the nearest of k centres (-k)
   communities  texts near a centre, the densest groups first (--threshold; default: 0.6)
   hdbscan      dense regions of any shape after t-SNE; needs scikit-learn (neither)
 
 {FORMATS}
 
-Equal texts are clustered once, blank ones not at all; a size counts distinct texts. A name consists of the words that
-are frequent in a cluster and rare elsewhere. -o writes all rows with two more columns, cluster (1 is the largest, empty
-for rows in none) and cluster_name. average, complete and ward keep a matrix of distances: 800 MB for 10,000 texts.
+Equal texts are clustered once and blank ones are ignored; sizes count distinct texts. A cluster's name is made of words
+frequent in it and rare elsewhere. -o writes all rows with two more columns, cluster (1 is the largest; empty for rows
+without a cluster) and cluster_name. average, complete and ward keep a matrix of distances: 800 MB for 10,000 texts.
 
-With --fdr the threshold is the cosine from which on pairs are more similar than chance (likewise calibrate).
+With --fdr, the threshold is the cosine above which pairs are more similar than chance (likewise calibrate).
 
 A map in HTML is one file that needs no network: zoom, search, and click on a cluster to single it out."""
 
 SHOWN = 20  # clusters
 WIDEST = 140  # columns of the table
-SLOW = 5000  # texts from which on t-SNE takes so long that it is announced
+SLOW = 5000  # texts; with more, t-SNE takes so long that a note announces it
 CLUSTER, NAME = "cluster", "cluster_name"  # columns of -o
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_file(add)
-    add("--method NAME", "method, see below", "average")
+    add("--method NAME", "clustering method (see above)", "average")
     amount = options(parser.add_mutually_exclusive_group())
     amount("-k N", "number of clusters")
-    amount("--threshold X", "cosine (-1 to 1) at which clusters end (default: the method's)")
-    add("--min-size N", "dissolve clusters with fewer texts (default: the method's, 1 with -k)")
-    add("--seed N", "seed of kmeans, hdbscan and the map", 0)
+    amount("--threshold X", "cosine (-1 to 1) that limits clusters (default: depends on the method)")
+    add("--min-size N", "dissolve clusters with fewer texts (default: depends on the method; 1 with -k)")
+    add("--seed N", "seed for kmeans, hdbscan and the map", 0)
     calibration_options.add_calibration(add, "groups of texts")
     add = options(parser, "output")
-    written = "file to write all rows to, with their clusters: .csv, .tsv, .jsonl or .parquet"
+    written = "write all rows, with their clusters, to this file: .csv, .tsv, .jsonl or .parquet"
     add("-o --output FILE", written, type=Path)
-    add("--map FILE", f"draw a map into a file: {', '.join(MAPS)}", type=Path)
-    add("--layout NAME", "places of texts on the map: t-sne or pca (default: t-sne if installed)")
+    add("--map FILE", f"draw a map in this file: {', '.join(MAPS)}", type=Path)
+    add("--layout NAME", "how to place texts on the map: t-sne or pca (default: t-sne if installed)")
     add("--json", "print all clusters as JSON")
     add("-q --quiet", "show no progress and no clusters")
     add_overflow(add)
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
 def _with_cut_off(
     args: argparse.Namespace, chosen: "ClusterOptions", vectors: Any, calibration: "Calibration | None"
 ) -> "tuple[ClusterOptions, CutOff | None]":
-    """The options with the threshold of --fdr: copies alone if no pair is more similar than chance."""
+    """The options with the threshold for --fdr; only copies form clusters if no pair is more similar than chance."""
     if args.fdr is None or calibration is None:
         return chosen, None
     _, cut = calibration_options.significant_pairs(vectors, calibration, args.fdr, chosen.show_progress_bar)
@@ -122,7 +122,7 @@ def _checked(args: argparse.Namespace) -> "ClusterOptions":
 
     calibration_options.check_calibration(args)
     if args.fdr is not None and (args.k is not None or args.threshold is not None):
-        raise BadInput("--fdr chooses the threshold; expected it, -k or --threshold")
+        raise BadInput("--fdr chooses the threshold; expected one of --fdr, -k and --threshold")
     chosen = checked_options(args.method, args.k, args.threshold if args.fdr is None else 1.0, args.min_size)
     if args.seed < 0:
         raise BadInput(f"--seed is {args.seed}; expected 0 or more")
@@ -135,9 +135,9 @@ def _checked(args: argparse.Namespace) -> "ClusterOptions":
 def _check_columns(table: TextRows, output: Path | None) -> None:
     taken = [name for name in (CLUSTER, NAME) if name in table.columns]
     if output is not None and output.suffix.lower() == ".txt":
-        raise BadInput(f"{output} would hold texts alone; write their clusters to .csv, .tsv, .jsonl or .parquet")
+        raise BadInput(f"{output} could hold only texts; write their clusters to .csv, .tsv, .jsonl or .parquet")
     if output is not None and taken:
-        raise BadInput(f"the file has a column {taken[0]!r} already, which -o would replace; give it another name")
+        raise BadInput(f"the file already has a column {taken[0]!r}, which -o would replace; rename that column")
 
 
 def _write(output: Path, table: TextRows, label_of: dict[str, int], summaries: "list[ClusterSummary]") -> None:
@@ -165,7 +165,7 @@ def _as_json(summary: "ClusterSummary", texts: list[str]) -> dict[str, Any]:
 
 
 def _summary(texts: int, in_none: int, clusters: int, least: int, args: argparse.Namespace) -> str:
-    """How many texts are in how many clusters; if some are in none, also how small a cluster may be."""
+    """The number of texts and clusters, and the minimum cluster size if some texts have no cluster."""
     grouped = counted_of(texts - in_none, counted(texts, "distinct text"), "is", "are")
     written = "".join(f"; written: {path}" for path in (args.output, args.map) if path is not None)
     of, hint = (f" of {least} texts or more", "; for smaller ones: --min-size") if in_none and least > 1 else ("", "")
@@ -199,11 +199,11 @@ def _check_map(args: argparse.Namespace) -> None:
         known_name("--layout", args.layout, LAYOUTS)
     if args.map is None:
         if args.layout is not None:
-            raise BadInput(f"--layout {args.layout} places texts on a map, and there is no --map FILE")
+            raise BadInput(f"--layout {args.layout} places texts on a map; expected --map FILE as well")
         return
     check_new_file(args.map, MAPS, input_files(args.file))
     if args.output is not None and args.output.resolve() == args.map.resolve():
-        raise BadInput(f"--map and -o are one file, {args.map}; give them two names")
+        raise BadInput(f"--map and -o are the same file, {args.map}; give them different names")
     if args.layout == "t-sne" and find_spec("sklearn") is None:
         raise missing_extra("scikit-learn", "map", "a map by t-sne")
     if args.map.suffix.lower() != ".html" and find_spec("matplotlib") is None:
@@ -223,7 +223,7 @@ def _write_map(
 
     layout = _layout_name(args)
     if not args.quiet and args.layout is None and layout == "pca":
-        note(f"The map shows two principal components only; by t-SNE: {install_hint('map')}")
+        note(f"The map shows only two principal components; for t-SNE: {install_hint('map')}")
     if not args.quiet and layout == "t-sne" and len(texts) >= SLOW:
         note(f"Placing {len(texts):,} texts by t-SNE (--layout pca is instant) …")
     source = "standard input" if args.file == "-" else Path(args.file).name

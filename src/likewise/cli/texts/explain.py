@@ -1,4 +1,4 @@
-"""Divides the cosine of two texts among pairs of their words, exactly, and shows which words make them similar."""
+"""Splits the cosine of two texts exactly into contributions of word pairs, to show which words make them similar."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -19,15 +19,15 @@ EPILOG = """examples:
   likewise explain "A cat sleeps." "A kitten naps." -o why.html -o why.png
   likewise explain "A cat sleeps." "A kitten naps." -m all-MiniLM-L6-v2 --json
 
-The cosine is a sum over all pairs of a word of the first text and one of the second; the parts of this sum are shown,
-× 100. A word's vector depends on its sentence, so its part says where the similarity is carried, not what
-the word alone would do. [CLS] and other tokens that the model adds have their parts too.
+The cosine is a sum over all pairs of a word in the first text and a word in the second; the terms of this sum are shown
+× 100. A word's vector depends on its sentence, so its term shows where the similarity comes from, not what the word
+would contribute alone. [CLS] and other tokens added by the model have their own terms.
 
-This is exact for models whose pooling is mean, mean-sqrt-len, weighted-mean, SBERT-WK or a fusion of means, and whose
-heads are linear; others are refused."""
+The model needs linear heads and a pooling for which this is exact: mean, mean-sqrt-len, weighted-mean, SBERT-WK or a
+fusion of means."""
 
 PLOT, HEAT_MAP = "explain.plots", "drawing a heat map"
-STRONGEST = 0.75  # of a colour's way from the background, for the greatest contribution
+STRONGEST = 0.75  # colour strength of the greatest contribution: 0 is the background
 ADDS, TAKES = (213, 94, 0), (0, 114, 178)
 
 
@@ -86,7 +86,7 @@ WRITERS: "dict[str, Callable[[PairExplanation, Path, str], None]]" = {
 
 
 def show_explanation(explanation: "PairExplanation", most: int) -> None:
-    """The cosine, both texts with coloured words, and the word pairs that contribute most."""
+    """Print the cosine, both texts with coloured words, and the word pairs that contribute most."""
     from rich.console import Console
 
     from ..terminal_tables import escape, one_line, printable, table
@@ -108,7 +108,7 @@ def show_explanation(explanation: "PairExplanation", most: int) -> None:
 
 
 def coloured_words(words: "Sequence[Word]", totals: Any, greatest: float) -> Any:
-    """Words on a background that is orange where they add to the cosine and blue where they take from it."""
+    """Words on an orange background if they increase the cosine, or a blue one if they decrease it."""
     from rich.style import Style
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""Compares all texts of a file with each other by cosine, and shows the most similar pairs, best first."""
+"""Compares all texts of a file with each other by cosine, and shows the most similar pairs first."""
 
 import argparse
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ EPILOG = f"""examples:
 
 {FORMATS}
 
-Equal texts are compared once (`likewise duplicates` lists them), and blank ones not at all. Rows are counted from 1.
-The columns of -o are sentence1, sentence2, score, row1, row2, which `likewise train` and `likewise evaluate` read.
+Equal texts are compared once (`likewise duplicates` lists them) and blank ones are ignored. Rows are counted from 1. -o
+writes the columns sentence1, sentence2, score, row1 and row2; `likewise train` and `likewise evaluate` can read them.
 
-With --calibration there are also p, the probability that a chance pair is as similar, and probability, that the pair is
-positive, where the calibration has labelled pairs. Every pair of distinct texts counts as one comparison of --fdr.
+--calibration adds p, the probability that a chance pair is as similar, and, if the calibration has labelled pairs,
+probability, that the pair is positive. For --fdr, every pair of distinct texts counts as one comparison.
 
-With --margin, texts of two files are paired that say the same, in two languages with a multilingual model. The score is
-the cosine divided by the mean cosine of both texts with their nearest of the other file (Artetxe and Schwenk 2019)."""
+--margin pairs texts of two files that say the same, in two languages if the model is multilingual. The score is the
+cosine divided by both texts' mean cosine to their nearest neighbours in the other file (Artetxe and Schwenk 2019)."""
 
 SHOWN = 10
 
@@ -47,8 +47,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("-k N", f"number of pairs (default: {SHOWN}; with the options below, all)")
     add("--above X", "only pairs with a cosine of X or more (-1 to 1)")
     calibration_options.add_calibration(add, "pairs")
-    add("--per-text N", "for each text, its N most similar other texts")
-    translations = "translations in OTHER, each text once, with a margin of X or more (without X: 1)"
+    add("--per-text N", "for each text, the N most similar other texts")
+    translations = "find translations in OTHER, each text once, with a margin of at least X (default X: 1)"
     add("--margin X", translations, nargs="?", const=1.0)
     add("-o --output FILE", "file to write the pairs to: .csv, .tsv, .jsonl or .parquet", type=Path)
     add("--json", "print the pairs as JSON")
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class DistinctTexts:
-    """The distinct texts of a file that are not blank, in order, and the first row of each, counted from 1."""
+    """The distinct non-blank texts of a file, in order, and the first row of each, counted from 1."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         rows = {text: row for row, text in reversed(list(enumerate(texts, 1))) if text.strip()}
@@ -102,11 +102,11 @@ def _check(args: argparse.Namespace) -> None:
         raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
     calibration_options.check_calibration(args)
     if args.calibration is not None and args.margin is not None:
-        raise BadInput("--calibration describes cosines, and --margin ranks by margins; expected one of them")
+        raise BadInput("--calibration describes cosines, but --margin ranks by margins; expected one of them")
     if sum(value is not None for value in (args.above, args.per_text, args.margin, args.fdr)) > 1:
         raise BadInput("--above, --per-text, --margin and --fdr choose pairs in different ways; expected one of them")
     if (args.other is None) != (args.margin is None):
-        raise BadInput("two files are compared with --margin, and one file without; expected: pairs A B --margin")
+        raise BadInput("--margin compares two files, and without it there is one; expected: pairs A B --margin")
 
 
 def _pairs(
@@ -119,7 +119,7 @@ def _pairs(
 
 
 def _chosen_pairs(vectors: Sequence[Any], args: argparse.Namespace) -> "PairColumns":
-    """The pairs asked for, best first; those of --per-text by text."""
+    """The requested pairs, best first, or by text with --per-text."""
     from ...search import closest_pairs, mine_bitext, nearest_others, pairs_above
     from ...search.pairs import as_columns, best_first, of_neighbours
 
@@ -145,7 +145,7 @@ def _columns(pairs: "PairColumns", first: DistinctTexts, second: DistinctTexts) 
 
 
 def show_pairs(columns: dict[str, list[Any]]) -> None:
-    """Two lines a pair: its score, and the row and text of each."""
+    """Print two lines per pair: its score, and the row and text of each side."""
     from ..terminal_tables import fit_line
 
     digits = len(str(max([0, *columns["row1"], *columns["row2"]])))

@@ -1,4 +1,4 @@
-"""Scores each document together with the query, and prints the best."""
+"""Scores each document together with the query, and prints the best documents."""
 
 import argparse
 from collections.abc import Sequence
@@ -57,12 +57,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def label_of(reranker: "Reranker", name: str | None) -> str | int | None:
-    """The label that --label names, or the number of one."""
+    """The label given by name or number in --label."""
     return int(name) if name and name.isdigit() and name not in reranker.labels else name
 
 
 def show_ranking(ranking: Sequence[tuple[int, float]], documents: Sequence[str]) -> None:
-    """Score, row and text, a line each."""
+    """Print score, row and text, one line per document."""
     from ..terminal_tables import fit_line
 
     digits = len(str(len(documents)))

@@ -1,4 +1,4 @@
-"""Compares every text with every other. Higher is more similar; distances are negated."""
+"""Compares every text with every other one. Higher is more similar; distances are negated."""
 
 import argparse
 import json
@@ -22,11 +22,11 @@ EPILOG = """examples:
   likewise similarity --metric euclidean --json "one" "two"
   likewise similarity - < lines.txt
 
-Without texts, on a terminal, it asks for sentences one after another and shows how similar each is to those before it;
-an empty line or ctrl-D ends. Elsewhere it reads one text per line from standard input."""
+Without texts, on a terminal, it asks for sentences one by one and shows how similar each one is to the earlier ones; an
+empty line or ctrl-D ends the session. Otherwise it reads one text per line from standard input."""
 
 LARGEST_MATRIX = 40  # texts
-TEXT_COLUMNS = 60  # of the terminal, for a text beside its row
+TEXT_COLUMNS = 60  # terminal columns for a text beside its row
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +73,7 @@ def _matrix(texts: Sequence[str], args: argparse.Namespace) -> list[list[float]]
 
 
 def show_matrix(texts: Sequence[str], matrix: Sequence[Sequence[float]]) -> None:
-    """The matrix, with the texts to its left; on a terminal, warmer colours are more similar."""
+    """Print the matrix with the texts to its left; on a terminal, warmer colours mean more similar."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -105,7 +105,7 @@ SHOWN = 10  # earlier sentences shown after each
 
 
 def ask_and_compare(embedder: "Embedder", model: str, metric: str) -> None:
-    """Ask for sentences; after each, print those before it, the most similar first."""
+    """Ask for sentences; after each one, print the earlier ones, the most similar first."""
     import numpy as np
 
     from ...arrays.similarity import SIMILARITIES
@@ -126,7 +126,7 @@ def ask_and_compare(embedder: "Embedder", model: str, metric: str) -> None:
 def asked_texts() -> Iterator[str]:
     """The sentences typed on the terminal, up to an empty line or ctrl-D."""
     with suppress(ImportError):
-        import readline  # noqa: F401, `input` then edits the line and remembers those before it
+        import readline  # noqa: F401, which gives `input` line editing and a history
     number = 1
     while True:
         try:
@@ -141,7 +141,7 @@ def asked_texts() -> Iterator[str]:
 
 
 def _ask(prompt: str) -> str:
-    """A line typed on the terminal; the prompt goes to stderr where the output is a file."""
+    """A line typed on the terminal; the prompt goes to stderr if the output is a file."""
     if sys.stdout.isatty():
         return input(prompt)
     print(prompt, end="", file=sys.stderr, flush=True)

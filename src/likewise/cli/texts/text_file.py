@@ -1,4 +1,4 @@
-"""Texts for a verb: FILE and --column, with - for standard input, and whole rows where they are written again."""
+"""Texts for a verb: FILE and --column, - for standard input, and whole rows for verbs that write them again."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from ...errors import BadInput
 from ..sources import check_new_file
 
 STDIN = "-"
-FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl, each also compressed (.gz, .zst), or .parquet.
+FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl (all also compressed: .gz, .zst), or .parquet.
 Parquet needs the extra parquet, .zst the extra zstd.
-The column is --column, else the only one, else text, sentence, question, … if the file has exactly one of them."""
+The column is --column, or the only one, or text, sentence, question, … if the file has exactly one of these."""
 
 
 def add_file(add: Callable[..., None]) -> None:
     """Add FILE and --column."""
     add("FILE", "file of texts: .txt, .csv, .tsv, .jsonl or .parquet; - reads standard input")
-    add("--column NAME", "column of the texts, if the file has several")
+    add("--column NAME", "the column that holds the texts, if the file has several")
 
 
 def read_texts(file: str, column: str | None) -> Iterable[str]:
@@ -30,7 +30,7 @@ def read_texts(file: str, column: str | None) -> Iterable[str]:
 
 @dataclass(frozen=True)
 class TextRows:
-    """All rows of a file: every column by its name, and the name of the column with the texts."""
+    """All rows of a file: every column by name, and the name of the text column."""
 
     columns: dict[str, list[Any]]
     text_column: str
@@ -40,17 +40,17 @@ class TextRows:
         return self.columns[self.text_column]
 
     def select(self, rows: Iterable[int]) -> dict[str, list[Any]]:
-        """All columns, with these rows only."""
+        """All columns, but only these rows."""
         numbers = list(rows)
         return {name: [values[i] for i in numbers] for name, values in self.columns.items()}
 
 
 def read_text_rows(file: str, column: str | None) -> TextRows:
-    """Every column of a file, the texts among them; standard input has one column, text."""
+    """Every column of a file, including the texts; standard input has one column, text."""
     from ...files import Table
     from ...files.read import choose_text_column
 
-    texts = list(read_texts(file, column))  # first, because it checks that each is a text
+    texts = list(read_texts(file, column))  # first, because it checks that every value is a text
     if file == STDIN:
         return TextRows({"text": texts}, "text")
     path = Path(file)
@@ -59,7 +59,7 @@ def read_text_rows(file: str, column: str | None) -> TextRows:
 
 
 def check_rows_file(path: Path, inputs: Iterable[Path]) -> None:
-    """As check_table does, but .txt is accepted too."""
+    """Like check_table, but also accepts .txt."""
     from ...files import check_table
 
     if path.suffix.lower() == ".txt":
@@ -69,7 +69,7 @@ def check_rows_file(path: Path, inputs: Iterable[Path]) -> None:
 
 
 def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: str) -> None:
-    """Write the columns; a .txt file gets the texts alone, one per line."""
+    """Write the columns; a .txt file gets only the texts, one per line."""
     from ...files import write_table
 
     if path.suffix.lower() == ".txt":
@@ -84,10 +84,10 @@ def _write_lines(path: Path, texts: Sequence[str]) -> None:
     broken = next((text for text in texts if len(text.splitlines()) > 1), None)
     if broken is not None:
         raise BadInput(
-            f"{path} would hold one text per line, and {broken[:40]!r} has a line break; write .csv or .jsonl"
+            f"{path} would hold one text per line, but {broken[:40]!r} has a line break; write .csv or .jsonl"
         )
     with atomic_file(path) as partial:
         try:
             partial.write_text("".join(f"{text}\n" for text in texts), "utf-8")
         except UnicodeEncodeError as error:
-            raise BadInput(f"{path} holds UTF-8, which cannot encode {error.object[:40]!r}; write .jsonl") from None
+            raise BadInput(f"{path} would be UTF-8, which cannot encode {error.object[:40]!r}; write .jsonl") from None

@@ -1,4 +1,4 @@
-"""From the command's configuration to data and model in memory: an embedder, or a reranker of either kind."""
+"""Turns the command's configuration into data and a model in memory: an embedder, or a reranker of either kind."""
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ from .config import CommandOptions, DataOptions, Kind, TrainCommand
 
 @dataclass(frozen=True, kw_only=True)
 class ReadyToTrain:
-    """The command, with its model and data in memory."""
+    """The command with its model and data in memory."""
 
     command: TrainCommand
     job: TrainingJob
@@ -38,7 +38,7 @@ class ReadyToTrain:
 
 
 def prepare_training(command: TrainCommand) -> ReadyToTrain:
-    """Read the data, then the model; what cannot be used is reported before anything is computed."""
+    """Read the data, then the model; problems are reported before anything is computed."""
     options = command.options
     set_threads(Namespace(threads=options.threads))
     prepare_runtime(Namespace(device=options.device))
@@ -51,14 +51,14 @@ def prepare_training(command: TrainCommand) -> ReadyToTrain:
 
 
 def data_source(one: DataOptions, kind: Kind = "embedder") -> DataSource:
-    """The rows of one --data with their objective."""
+    """The rows of one --data option with their objective."""
     columns = ColumnNames.parse(one.columns, one.labels, one.where)
     objectives = OBJECTIVES if kind == "embedder" else RERANKER_OBJECTIVES
     return load_data(one.file, one.objective, columns, objectives=objectives, licence=one.licence, hub=one.hub)
 
 
 def _evaluator(command: TrainCommand, labels: int) -> PairEvaluator | None:
-    """Scores the model on --dev: by correlation with scores, by positives found, or by accuracy of several labels."""
+    """The evaluator for --dev: correlation with scores, retrieval of positives, or accuracy for several labels."""
     options = command.options
     if not options.dev:
         return None
@@ -76,7 +76,7 @@ def _expected_labels(command: TrainCommand, objectives: Sequence[Objective]) -> 
         return ()
     if len(set(counts)) > 1:
         numbers = " and ".join(map(str, sorted(set(counts))))
-        raise BadInput(f"the data are for models of {numbers} labels; expected the same number for all")
+        raise BadInput(f"the data need models with {numbers} labels; expected the same number for all data")
     names = next((one.labels for one in command.data if one.labels), NLI_LABELS)
     return names if len(names) == counts[0] > 1 else tuple(f"LABEL_{i}" for i in range(counts[0]))
 
@@ -102,9 +102,9 @@ def _start_cross_encoder(options: CommandOptions, labels: Sequence[str], seed: i
 def _check_not_new(options: CommandOptions, reranker: PolyEncoder) -> None:
     codes, pooling = len(reranker.codes), reranker.pooling.spec
     if options.poly_codes not in (codes, settings_of(CommandOptions)["poly_codes"].default):
-        raise BadInput(f"{options.model} is a poly-encoder of {codes} codes already; leave out poly_codes")
+        raise BadInput(f"{options.model} is already a poly-encoder with {codes} codes; leave out poly_codes")
     if options.pooling not in (None, pooling):
-        raise BadInput(f"{options.model} is a poly-encoder already, with the pooling {pooling}; leave out --pooling")
+        raise BadInput(f"{options.model} is already a poly-encoder with the pooling {pooling}; leave out --pooling")
 
 
 def _start_embedder(options: CommandOptions, labels: Sequence[str] = (), seed: int = 0) -> TorchEmbedder:  # noqa: ARG001
@@ -118,14 +118,14 @@ def _saved_reranker(options: CommandOptions) -> TorchReranker | None:
     loading: dict[str, Any] = {"device": options.device, "max_seq_length": options.max_seq_length}
     try:
         return TorchReranker.load(options.model or "", precision="fp32", **loading)
-    except BadModel:  # a folder that is not a model at all is reported when a new one is started from it
+    except BadModel:  # if the folder is not a model at all, starting a new model from it reports that
         return None
 
 
 def _check_label_order(model_labels: Sequence[str], data_labels: Sequence[str]) -> None:
     if set(model_labels) == set(data_labels) and list(model_labels) != list(data_labels):
         raise BadInput(
-            f"the model's labels are {', '.join(model_labels)}, and the data's are numbered as "
+            f"the model's labels are {', '.join(model_labels)}, but those of the data are numbered as "
             f"{', '.join(data_labels)}; use --labels {','.join(model_labels)}"
         )
 
@@ -135,4 +135,4 @@ STARTS: Mapping[Kind, Callable[[CommandOptions, Sequence[str], int], Trainable]]
     "cross-encoder": _start_cross_encoder,
     "poly-encoder": _start_poly_encoder,
 }
-"""What starts a model of each --kind: the saved one if it is of that kind with these labels, else a new one."""
+"""Starts a model of each --kind: the saved one if it has that kind and these labels, else a new one."""

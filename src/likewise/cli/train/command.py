@@ -27,10 +27,10 @@ EPILOG = """examples:
   likewise train MODEL --kind cross-encoder --data stsb/train@regression --columns score=score/5 --dev stsb/dev -o out/
   likewise train config.toml --seed 3 --output out-3/
 
-The same command again resumes from the last checkpoint. Several processes, for example one per GPU, train as one:
+Run the same command again to resume from the last checkpoint. To train on several processes, for example one per GPU:
   torchrun --nproc-per-node 2 -m likewise train MODEL --data … --output out/
 
-A TOML file uses the same names with underscores, and has more: poly_codes, recipe, and every field of
+A TOML file uses the same names with underscores, and accepts more: poly_codes, recipe, and every field of
 likewise.train.TrainSettings, such as ema_decay or lora_alpha:
   model = "bert-base-uncased"
   output = "out"
@@ -45,7 +45,7 @@ likewise.train.TrainSettings, such as ema_decay or lora_alpha:
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.usage = "likewise train MODEL|CONFIG.toml --data FILE@OBJECTIVE [--data …] --output FOLDER [options]"
-    first = "the model to train (as --model), or a TOML file with all settings"
+    first = "the model to train (like --model), or a TOML file with all settings"
     options(parser)("MODEL|CONFIG.toml", first, dest="model_or_config", nargs="?")
     groups = {"data": options(parser, "data"), "model": options(parser, "model")}
     _add_data_flags(groups["data"])
@@ -60,10 +60,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _add_data_flags(add: Callable[..., None]) -> None:
     data = "training data: .parquet, .csv, .tsv, .jsonl or the name of a data set (likewise data), and the training "
-    data += "objective; can be given several times, and the data are mixed"
+    data += "objective; if given several times, the data are mixed"
     add("--data FILE[@OBJECTIVE]", data, action="append")
-    add("--objective NAME[:OPTION=VALUE,…]", "objective of every --data that names none")
-    add("--columns NAME=COLUMN,…", "columns under other names: anchor=question; score=similarity/5 also scales")
+    add("--objective NAME[:OPTION=VALUE,…]", "objective for every --data without one")
+    add("--columns NAME=COLUMN,…", "names of columns: anchor=question; score=similarity/5 also scales")
     add("--labels TEXT,…", "label texts; a label's number is its position, from 0")
     add("--where CONDITION", "use only rows that satisfy this condition: label==1, score>0.5")
 
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_outputs(command: "TrainCommand") -> None:
-    """Refuse, before training, outputs that cannot be written to, or that are inputs."""
+    """Before training, reject outputs that are unwritable or are also inputs."""
     chosen = command.options
     inputs = input_files(chosen.dev, *(one.file for one in command.data))
     if chosen.output:
@@ -112,7 +112,7 @@ def _train(prepared: "ReadyToTrain", args: argparse.Namespace, processes: "Proce
     try:
         finished = run_in_folder(folder, prepared.job, resume=not args.fresh, is_main=processes.is_main)
     except KeyboardInterrupt:
-        note(f"\nlikewise: stopped at once; the same command resumes from the last checkpoint in {folder}, if any")
+        note(f"\nlikewise: stopped at once; to resume from a checkpoint in {folder}, if any, run the command again")
         return 130
     if finished.result.interrupted:
         return 130

@@ -1,4 +1,4 @@
-"""The configuration of `likewise train`, from flags and from a TOML file: one list of names for both."""
+"""The configuration of `likewise train`, from flags and a TOML file, which share one list of names."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ DATA_FLAGS = ("objective", "columns", "labels", "where")
 FILE_ONLY = """poly_codes recipe gradient_accumulation_steps data_mixing max_grad_norm layer_lr_decay
 objective_learning_rate adam_betas adam_epsilon adam_bias_correction ema_decay lora_alpha lora_layers
 early_stopping_patience logging_steps tensorboard show_progress_bar"""
-"""Settings without a flag, for the TOML file alone."""
+"""Settings without a flag, only for the TOML file."""
 _MODEL = "model"
 _OUTPUT = "output and evaluation"
 _MACHINE = "device"
@@ -27,10 +27,10 @@ _MACHINE = "device"
 
 @dataclass(frozen=True)
 class DataOptions:
-    """Data and what they are for; one table [[data]] of the TOML file."""
+    """Data and their use; one [[data]] table of the TOML file."""
 
     file: Annotated[str, ".parquet, .csv, .tsv or .jsonl, or the name of a data set"]
-    objective: Any = None  # a text, or a table of TOML
+    objective: Any = None  # a text or a TOML table
     columns: Annotated[tuple[str, ...], "NAME=COLUMN, or NAME=COLUMN/5 to scale"] = ()
     labels: Annotated[tuple[str, ...], "label texts; a label's number is its position, from 0"] = ()
     where: Annotated[str | None, "use only rows that satisfy this condition: label==1"] = None
@@ -40,11 +40,11 @@ class DataOptions:
 
 @dataclass(frozen=True)
 class CommandOptions:
-    """Everything but the data and the training settings."""
+    """Everything except the data and the training settings."""
 
     model: Annotated[str | None, "model to train: a folder, a bundled model or a hub name", _MODEL] = None
     kind: Annotated[
-        Kind, "what to train: an embedder (text to vector) or a reranker of pairs, started from the model", _MODEL
+        Kind, "what to train from the model: an embedder (text to vector) or a reranker of pairs", _MODEL
     ] = "embedder"
     poly_codes: Annotated[int, "number of context vectors of a new poly-encoder", _MODEL] = 64
     pooling: Annotated[
@@ -55,16 +55,16 @@ class CommandOptions:
     ] = None
 
     output: Annotated[
-        str | None, "folder of the trained model, and of its checkpoints until then (required)", _OUTPUT
+        str | None, "folder for the trained model, and for checkpoints during training (required)", _OUTPUT
     ] = None
     dev: Annotated[
         str | None,
-        "pairs to evaluate on (a file or a data set): sentence1, sentence2 and score; anchor and positive, which is to "
-        "be found among all positives; label for classifiers",
+        "pairs to evaluate on (a file or a data set): sentence1, sentence2 and score; anchor and positive (to be found "
+        "among all positives); or label for classifiers",
         _OUTPUT,
     ] = None
     dev_columns: Annotated[
-        tuple[str, ...], "NAME=COLUMN,… of --dev; if --columns fits, it applies to --dev too", _OUTPUT
+        tuple[str, ...], "NAME=COLUMN,… for --dev; if --columns fits, it applies to --dev too", _OUTPUT
     ] = ()
     record: Annotated[str | None, "append a line about the finished run to this .jsonl file", _OUTPUT] = None
     recipe: Annotated[str | None, "name of the run, for the record and the model card", _OUTPUT] = None
@@ -75,7 +75,7 @@ class CommandOptions:
 
 @dataclass(frozen=True)
 class TrainCommand:
-    """What `likewise train` was asked to do."""
+    """Everything that `likewise train` was asked to do."""
 
     options: CommandOptions
     data: tuple[DataOptions, ...]
@@ -83,7 +83,7 @@ class TrainCommand:
 
 
 def train_command(args: argparse.Namespace) -> TrainCommand:
-    """The command of these arguments: flags first, then the file's settings, then defaults.
+    """The command for these arguments: flags first, then the file's settings, then defaults.
 
     The file's settings must be valid even if a flag replaces them.
 
@@ -95,15 +95,15 @@ def train_command(args: argparse.Namespace) -> TrainCommand:
     values, data = _read_config(config) if config else ({}, [])
     flags = {name: value for name in _names() if (value := getattr(args, name, None)) is not None}
     flags |= ({"model": model} if model else {}) | ({"show_progress_bar": False} if args.quiet else {})
-    _parsed(values, where)  # so that flags are not blamed for what is wrong in the file
+    _parsed(values, where)  # so that flags are not blamed for errors in the file
     chosen, settings = _parsed({**values, **flags}, "the command line" if flags else where)
     data = _data_of_flags(args) or _data_of_config(data, args, where)
     for name, value, flag in (("model", chosen.model, "MODEL"), ("data", data, "--data FILE@OBJECTIVE")):
         if not value:
-            raise BadInput(f"no {name} is given; expected {flag}, or a TOML file that has it")
+            raise BadInput(f"no {name} is given; expected {flag}, or a TOML file that sets it")
     _check_used(chosen)
     if not chosen.output and not args.dry_run:
-        raise BadInput("no output is given; expected --output FOLDER, or --dry-run to see what would be done")
+        raise BadInput("no output is given; expected --output FOLDER, or --dry-run to see the plan")
     return TrainCommand(chosen, tuple(data), settings)
 
 
@@ -115,7 +115,7 @@ def _check_used(chosen: CommandOptions) -> None:
 
 
 def add_flags(parser: argparse.ArgumentParser, groups: dict[str, Callable[..., None]]) -> None:
-    """Add a flag for each option and training setting, in the given groups and in new ones after them."""
+    """Add a flag for each option and training setting, in the given groups or in new ones after them."""
     for setting in [*settings_of(CommandOptions).values(), *settings_of(TrainSettings).values()]:
         if setting.name not in FILE_ONLY.split():
             if setting.group not in groups:
@@ -124,7 +124,7 @@ def add_flags(parser: argparse.ArgumentParser, groups: dict[str, Callable[..., N
 
 
 def _config_and_model(args: argparse.Namespace) -> tuple[Path | None, str | None]:
-    """The TOML file and the model, of which MODEL or --model may be the latter."""
+    """The TOML file and the model; the model may come from MODEL or --model."""
     first = args.model_or_config or ""
     if first.endswith(".toml"):
         return Path(first), args.model
@@ -142,7 +142,7 @@ def _add_flag(add: Callable[..., None], setting: Setting) -> None:
     elif setting.choices:
         add(spec, text, choices=setting.choices)
     else:
-        add(f"{spec} {_metavar(setting)}", text, type=str)  # parsed with the settings of the file
+        add(f"{spec} {_metavar(setting)}", text, type=str)  # parsed later, with the file's settings
 
 
 def _shown_default(default: Any) -> str:
@@ -170,7 +170,7 @@ def _names() -> list[str]:
 
 
 def _read_config(path: Path) -> tuple[dict[str, Any], list[DataOptions]]:
-    import tomllib  # here, for --help needs no parser of TOML
+    import tomllib  # here, since --help needs no TOML parser
 
     try:
         values = tomllib.loads(path.read_text("utf-8"))
@@ -203,12 +203,12 @@ def _column_pairs(columns: Any) -> Any:
 
 
 def _data_of_config(data: list[DataOptions], args: argparse.Namespace, file: str) -> list[DataOptions]:
-    """A file's data, which have settings of their own."""
+    """The data in a file, which have their own settings."""
     unused = [f"--{name}" for name in DATA_FLAGS if getattr(args, name)]
     if data and unused:
         raise BadInput(
-            f"{', '.join(unused)} of the command line would have no effect: {file} has data with settings of their own."
-            " Write them into its [[data]], or name the data with --data"
+            f"{', '.join(unused)} on the command line would have no effect: the data in {file} have their own settings."
+            " Write them into its [[data]], or give the data with --data"
         )
     return data
 

@@ -1,4 +1,4 @@
-"""likewise train --dry-run: what would be done, and the first batch as the model reads it."""
+"""likewise train --dry-run: the plan, and the first batch as the model reads it."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from .build import ReadyToTrain
 if TYPE_CHECKING:
     from ...train.data.batch import Batch
 
-SAMPLED_BATCHES = 8  # in which tokens are counted
+SAMPLED_BATCHES = 8  # batches whose tokens are counted
 SHOWN_ROWS = 4
 
 
@@ -118,7 +118,7 @@ def _show_false_negatives(batch: "Batch") -> None:
     candidates = len(batch) * (masked.shape[1] - 1)
     pairs = masked.nonzero().tolist()
     end = ":" if pairs else "."
-    aligned(f"Candidates not used as negatives, since they are known positives: {len(pairs):,} of {candidates:,}{end}")
+    aligned(f"Candidates not used as negatives because they are known positives: {len(pairs):,} of {candidates:,}{end}")
     for row, candidate in pairs[:SHOWN_ROWS]:
         column, of = divmod(candidate, len(batch))
         aligned(f"  row {row}: not column {column + 1} of row {of}, {batch.texts[column + 1][of]!r}")
