@@ -104,7 +104,7 @@ def test_the_layers_of_a_model_can_be_read_from_one_to_all_with_the_embeddings(t
     two = multi_layer_embedder(tiny, 2)
     assert embedder_for_objective(Contrastive(), tiny) is tiny
     assert embedder_for_objective(Layerwise(Contrastive(), 2), two) is two
-    with pytest.raises(BadInput, match="the model has vectors of 2 layers, and the objective reads 3"):
+    with pytest.raises(BadInput, match="the model has vectors of 2 layers, but the objective reads 3"):
         embedder_for_objective(Layerwise(Contrastive(), 3), two)
 
 
@@ -117,7 +117,7 @@ def test_a_single_block_is_frozen_by_its_number_and_a_range_by_both_ends(tiny):
     assert [frozen(name) for name in ("blocks:0", f"blocks:{last}", f"blocks:{last}-{last}")] == [[0], [last], [last]]
     assert frozen(f"blocks:1-{last}") == list(range(1, last + 1))
     for wrong in (f"blocks:{last + 1}", f"blocks:0-{last + 1}", "blocks:1-0"):
-        with pytest.raises(BadInput, match=f"freeze has {wrong}, and this model has blocks 0 to {last}"):
+        with pytest.raises(BadInput, match=f"freeze has {wrong}, but this model has blocks 0 to {last}"):
             frozen(wrong)
 
 
@@ -229,7 +229,7 @@ def test_only_halves_of_surrogate_pairs_cannot_be_stored(text, stored, tmp_path)
     if stored:
         teaching._check_storable(tmp_path / "x.PARQUET", texts)
     else:
-        with pytest.raises(BadInput, match="row 1: a contains half of a surrogate pair"):
+        with pytest.raises(BadInput, match="row 1: a has half of a surrogate pair"):
             teaching._check_storable(tmp_path / "x.parquet", texts)
 
 
@@ -322,7 +322,7 @@ def test_a_checkpoint_of_other_trained_tensors_is_of_another_run(others, tmp_pat
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("older", "told"), [((), "there is no older one"), ((7, 12_345_678), "that of step 12345678 is kept")]
+    ("older", "told"), [((), "there is no older one"), ((7, 12_345_678), "the one of step 12345678 is kept")]
 )
 def test_a_checkpoint_that_cannot_be_written_tells_which_one_is_kept(older, told, tmp_path, monkeypatch):
     def full(*given):

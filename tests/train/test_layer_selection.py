@@ -136,7 +136,7 @@ def test_too_few_texts_are_refused_whatever_repeats_and_short_ones_there_are(tin
 @pytest.mark.parametrize("pooling", ["max", "cls+max", "sbert-wk:start=0"])
 def test_poolings_whose_layers_cannot_be_averaged_after_pooling_are_refused(folders, pooling):
     embedder = Embedder.load(folders("bert"), engine="numpy", pooling=pooling)
-    with pytest.raises(BadInput, match=r"layers are selected for cls, mean, .*NAME\(pooling=mean\)"):
+    with pytest.raises(BadInput, match=r"layer selection needs cls, mean, .*NAME\(pooling=mean\)"):
         select_layers(embedder, sentences(MIN_TEXTS))
 
 

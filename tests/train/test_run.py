@@ -214,5 +214,5 @@ def test_pairs_with_a_score_are_compared_with_it(tmp_path):
 def test_what_cannot_be_evaluated_is_refused(tiny):
     with pytest.raises(BadInput, match="all positives are the same text"):
         RetrievalEvaluator({"anchor": ["a", "b"], "positive": ["c", "c"]})
-    with pytest.raises(BadInput, match="which evaluate embedders; the model is a CrossEncoder"):
+    with pytest.raises(BadInput, match="which only work for embedders; the model is a CrossEncoder"):
         RetrievalEvaluator({"anchor": ANCHORS, "positive": POSITIVES})(Reranker.start(tiny))

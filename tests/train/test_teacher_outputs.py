@@ -70,7 +70,7 @@ def _expected(teacher, columns, name):
 def test_a_teacher_says_what_it_says_of_one_row_at_a_time(kind, objective, columns, name, teachers, tmp_path):
     teacher, request = teachers[kind], TeacherRequest(label="yes" if kind == "labelled" else None)
     if name == "teacher" and kind != "embedder":
-        with pytest.raises(BadInput, match="has no vectors"):
+        with pytest.raises(BadInput, match="has no text vectors"):
             teacher_outputs(columns, teacher, objective, request=request)
         return
     found = teacher_outputs(columns, teacher, objective, request=request, part_size=4)

@@ -143,7 +143,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(
     ("columns", "said"),
     [
         ({"anchor": ["a"]}, "positive is missing"),
-        ({"anchor": ["a"], "positive": ["b"], "label": [1]}, "would not read the column label"),
+        ({"anchor": ["a"], "positive": ["b"], "label": [1]}, "would ignore the column label"),
         ({"anchor": ["a", "b"], "positive": ["b"]}, "one length"),
         ({"anchor": ["a", None], "positive": ["b", "c"]}, "row 1: anchor is None"),
         ({}, "no columns"),
@@ -291,7 +291,7 @@ def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_f
             resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
 
     try:
-        with pytest.raises(BadInput, match="step 4 cannot be written .*that of step 2 is kept"):
+        with pytest.raises(BadInput, match="step 4 cannot be written .*the one of step 2 is kept"):
             run_trainer(load(folder), _course(), run, checkpoint_folder=place, callbacks=[fill_up])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -4,7 +4,7 @@
 >>> data = load_data("triplets.parquet", "contrastive")                                       # doctest: +SKIP
 >>> train("bert-base-uncased", data, TrainSettings(batch_size=64), output="out")               # doctest: +SKIP
 
-Importing this package imports nothing heavy: each name below is imported at its first use.
+Importing this package is cheap: each name below is imported on first use.
 """
 
 from typing import TYPE_CHECKING

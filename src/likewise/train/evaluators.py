@@ -1,4 +1,4 @@
-"""Evaluators score a model during training: by scores of pairs, by labels, or by finding positives."""
+"""Evaluators score a model during training: on scored pairs, on labels, or on finding positives."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -32,21 +32,21 @@ TEXT_PAIRS = (
     ("premise", "hypothesis"),
     ("first", "second"),
 )
-"""Other names of the columns of two texts, suggested for sentence1 and sentence2."""
+"""Other column names for two texts, suggested for sentence1 and sentence2."""
 NUMBERS = ("score", "label", "similarity", "relatedness", "rating")
-"""Names of the columns of scores and labels, each suggested for the other."""
+"""Column names for scores and labels, each suggested in place of the other."""
 
 DEPTH = 10
 FOUND = "mrr@10"
 
 PairColumns = Mapping[str, Sequence[Any]]
 FinalScores = dict[str, dict[str, Any]]
-"""By name: `value` and, if known, `low` and `high` of the 95 % interval and `n`, the number of items."""
+"""Per name: `value` and, if known, the 95 % interval (`low`, `high`) and the number of items `n`."""
 
 
 @runtime_checkable
 class ReportsIntervals(Protocol):
-    """An evaluator that also reports confidence intervals of the final scores."""
+    """An evaluator that also reports confidence intervals for the final scores."""
 
     def final_scores(self, model: Any) -> FinalScores:
         """The scores of a finished model."""
@@ -54,7 +54,7 @@ class ReportsIntervals(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SpearmanEvaluator:
-    """Spearman's correlation of cosine similarity, or of a reranker's score, with the column `score` of pairs."""
+    """Spearman's correlation of cosine similarity, or of a reranker's score, with the pairs' `score` column."""
 
     columns: PairColumns
     name: str = "dev"
@@ -77,7 +77,7 @@ class SpearmanEvaluator:
 
 @dataclass(frozen=True, eq=False)
 class AccuracyEvaluator:
-    """The fraction of pairs `sentence1`, `sentence2` for which a reranker of several labels predicts their `label`."""
+    """The share of pairs `sentence1`, `sentence2` whose `label` a reranker with several labels predicts correctly."""
 
     columns: PairColumns
     name: str = "dev"
@@ -90,7 +90,7 @@ class AccuracyEvaluator:
         if gold.max() >= len(model.labels):
             row = int(gold.argmax())
             raise BadInput(
-                f"{self.name}, row {row}: the label is {gold[row]}, and the model has {len(model.labels)} labels"
+                f"{self.name}, row {row}: the label is {gold[row]}, but the model has {len(model.labels)} labels"
             )
         pairs = self.columns["sentence1"], self.columns["sentence2"]
         predicted = model.logits(*pairs, show_progress_bar=False, overflow="truncate").argmax(1)
@@ -103,10 +103,10 @@ class AccuracyEvaluator:
 
 @dataclass(frozen=True, eq=False)
 class RetrievalEvaluator:
-    """MRR@10 of an embedder: 1 / the place at which an anchor's first positive is found, 0 beyond the tenth, averaged.
+    """MRR@10 of an embedder: the mean over anchors of 1 / the rank of the first positive, or 0 beyond rank 10.
 
-    The documents are all distinct texts of `positive`, and of every column whose name begins with `negative`; they are
-    ranked by cosine similarity, as by `likewise evaluate --data`.
+    The documents are all distinct texts of `positive` and of every column whose name begins with `negative`. They are
+    ranked by cosine similarity, as in `likewise evaluate --data`.
     """
 
     columns: Mapping[str, Sequence[str]]
@@ -126,10 +126,10 @@ class RetrievalEvaluator:
         return {f"{self.name} {FOUND}": {**asdict(found), "n": len(rows)}}
 
     def reciprocal_ranks(self, model: Trainable) -> Float[np.ndarray, " N"]:
-        """For each distinct anchor 1 / the place of the first of its positives, 0 if it is beyond the tenth."""
+        """For each distinct anchor, 1 / the rank of its first positive, or 0 beyond rank 10."""
         if not isinstance(model, TorchEmbedder):
             raise BadInput(
-                f"{self.name} has pairs without a score, which evaluate embedders; the model is a {model_kind(model)}. "
+                f"{self.name} has unscored pairs, which only work for embedders; the model is a {model_kind(model)}. "
                 "Expected pairs with sentence1, sentence2 and score, such as stsb/dev"
             )
         relevant = self._relevant()
@@ -164,14 +164,14 @@ def load_evaluator(
     training_columns: ColumnNames | None = None,
     labels: int = 1,
 ) -> PairEvaluator:
-    """The evaluator over pairs of a file or of a data set.
+    """The evaluator for the pairs of a file or data set.
 
     Args:
-        data: pairs with the columns sentence1, sentence2 and score, or anchor and positive; for a classifier of
-            `labels` > 1, sentence1, sentence2 and label.
-        columns: other names of columns: `ColumnNames({"sentence1": "question"})`.
-        training_columns: names that were given for the training data; used if `columns` is not given and they fit.
-        labels: how many the model has.
+        data: pairs with the columns sentence1, sentence2 and score, or anchor and positive; for a classifier
+            (`labels` > 1), sentence1, sentence2 and label.
+        columns: your names for the columns: `ColumnNames({"sentence1": "question"})`.
+        training_columns: names given for the training data; used if `columns` is not given and they fit.
+        labels: the model's number of labels.
     """
     expected, name = LABELLED_PAIRS if labels > 1 else SCORED_PAIRS, str(data)
     path = file_path(data)
@@ -192,7 +192,7 @@ def load_evaluator(
 def _unscored_pairs(
     values: PairColumns, columns: ColumnNames | None, training_columns: ColumnNames | None, name: str
 ) -> dict[str, Sequence[str]]:
-    """The columns of texts of pairs and triplets without a score; empty for other data."""
+    """The text columns of unscored pairs and triplets; empty for other data."""
     renamed = (columns or (training_columns or ColumnNames()).applicable(values, UNSCORED_PAIRS)).rename(values)
     if "score" in renamed or not set(UNSCORED_PAIRS) <= set(renamed):
         return {}
@@ -201,7 +201,7 @@ def _unscored_pairs(
 
 
 def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
-    """The scores of a finished model by an evaluator, with intervals if it reports them."""
+    """An evaluator's scores of a finished model, with intervals if it reports them."""
     if isinstance(evaluator, ReportsIntervals):
         return evaluator.final_scores(model)
     return {} if evaluator is None else {name: {"value": float(value)} for name, value in evaluator(model).items()}
@@ -225,7 +225,7 @@ def gold_scores(columns: PairColumns, name: str) -> Float[np.ndarray, " N"]:
 
 
 def gold_labels(columns: PairColumns, name: str) -> Int[np.ndarray, " N"]:
-    """Numbers of labels, checked to be whole numbers from 0."""
+    """The label numbers, checked to be whole numbers from 0."""
     _check_present(columns, LABELLED_PAIRS, name)
     labels = np.asarray(columns["label"])
     if not len(labels) or labels.dtype.kind not in "iu" or labels.min() < 0:
@@ -245,7 +245,7 @@ def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> 
 
 
 def _rename_hint(columns: PairColumns, missing: Sequence[str]) -> str:
-    """The columns that are probably meant; of pairs without a score or a label, an anchor and its positive."""
+    """The columns probably meant; for pairs without a score or label, an anchor and its positive."""
     texts = next((pair for pair in TEXT_PAIRS if set(pair) <= set(columns)), ("COLUMN", "COLUMN"))
     number = next((column for column in NUMBERS if column in columns), "COLUMN")
     if missing[-1] == "score" and len(columns) == len(UNSCORED_PAIRS):

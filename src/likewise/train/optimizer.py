@@ -1,4 +1,4 @@
-"""AdamW with the choices that matter for encoders, its learning-rate schedule, and a running mean of weights (EMA)."""
+"""AdamW with the options that matter for encoders, a learning-rate schedule, and a moving average of weights (EMA)."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,7 @@ from .step.trainable import Trainable
 def learning_rate_factor(step: int, max_steps: int, settings: TrainSettings) -> float:
     """The learning rate of step 0, 1, … as a fraction of the peak."""
     warmup = settings.warmup_ratio * max_steps
-    warmup = warmup if warmup >= 1 else 0.0  # a shorter one would be a step at learning rate 0
+    warmup = warmup if warmup >= 1 else 0.0  # a shorter warm-up would be one step at learning rate 0
     if step < warmup:
         return (step + 1) / (warmup + 1) if settings.lr_schedule != "linear" else step / max(warmup, 1)
     return DECAY[settings.lr_schedule]((step - warmup) / max(max_steps - warmup, 1))
@@ -28,7 +28,7 @@ DECAY: Mapping[LearningRateSchedule, Callable[[float], float]] = {
     "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
     "constant": lambda done: 1.0,  # noqa: ARG005
 }
-"""The learning rate after the warm-up as a fraction of the peak, by the fraction of the remaining steps done."""
+"""The learning rate after the warm-up, as a fraction of the peak, given the share of remaining steps done."""
 
 
 def make_optimizer(model: Trainable, objectives: list[Objective], settings: TrainSettings) -> torch.optim.Optimizer:
@@ -73,7 +73,7 @@ def _level(name: str, depth: int) -> int:
 
 
 class AdamWithoutCorrection(torch.optim.Optimizer):
-    """Adam with decoupled weight decay and without bias correction of its moments (as BERT was trained)."""
+    """Adam with decoupled weight decay and without bias correction of its moments, as used to train BERT."""
 
     def __init__(self, params: Any, lr: float, betas: tuple[float, float], eps: float) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0})
@@ -99,14 +99,14 @@ class AdamWithoutCorrection(torch.optim.Optimizer):
         sizes = square_roots(squares)
         add_each(sizes, group["eps"])
         add_quotients(parameters, means, sizes, -rate)
-        if group["weight_decay"]:  # after the step, as the authors did
+        if group["weight_decay"]:  # after the step, as in the authors' code
             multiply_each(parameters, 1 - rate * group["weight_decay"])
 
 
 class EMA:
     """mean ← d · mean + (1 − d) · weights after each step, with d = min(decay, (1 + step) / (10 + step)).
 
-    The smaller d of the first steps forgets the initial weights sooner, as in TensorFlow's ExponentialMovingAverage.
+    The smaller d of the first steps forgets the initial weights sooner, as TensorFlow's ExponentialMovingAverage does.
     """
 
     def __init__(self, weights: Mapping[str, nn.Parameter], decay: float) -> None:
@@ -115,13 +115,13 @@ class EMA:
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Take the weights after step 1, 2, … into the average."""
+        """Add the weights after step 1, 2, … to the average."""
         decay = min(self.decay, (1 + step) / (10 + step))
         lerp_each(list(self.mean.values()), [p.detach() for p in self.weights.values()], 1 - decay)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Inside, the model has the average as its weights."""
+        """Inside the context, the model's weights are the average."""
         current = {name: p.detach().clone() for name, p in self.weights.items()}
         copy_weights(self.mean, self.weights)
         try:
@@ -132,6 +132,6 @@ class EMA:
 
 @torch.no_grad()
 def copy_weights(values: Mapping[str, Tensor], weights: Mapping[str, nn.Parameter]) -> None:
-    """Copy into each weight the value of its name."""
+    """Copy the value with its name into each weight."""
     for name, weight in weights.items():
         weight.copy_(values[name])

@@ -1,4 +1,4 @@
-"""What a run will do, computed before it starts: steps, warm-up and evaluations."""
+"""The plan of a run, computed before it starts: steps, warm-up and evaluations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Plan:
 
     @classmethod
     def of(cls, schedule: BatchSchedule, settings: TrainSettings, processes: Processes = SINGLE_PROCESS) -> "Plan":
-        """The plan of a run over these data; refuses settings that are out of range or would have no effect."""
+        """The plan of a run over these data; rejects settings that are out of range or would have no effect."""
         check_ranges(settings)
         check_used(settings, [source.objective for source in schedule.sources])
         processes.local_rows(settings.batch_size)
@@ -44,7 +44,7 @@ FRACTIONS = ("warmup_ratio", "ema_decay")
 
 
 def check_used(settings: TrainSettings, objectives: Sequence[Objective]) -> None:
-    """Refuse LoRA's settings without a rank, and a learning rate of weights that no objective has."""
+    """Reject LoRA settings without a rank, and a learning rate for objectives that have no weights."""
     for name in ("lora_alpha", "lora_layers"):
         if not settings.lora_rank and getattr(settings, name) != settings_of(TrainSettings)[name].default:
             raise BadInput(f"{name} has no effect without lora_rank; set lora_rank too, or leave {name} out")
@@ -55,14 +55,14 @@ def check_used(settings: TrainSettings, objectives: Sequence[Objective]) -> None
 
 
 def check_evaluated(settings: TrainSettings, evaluates: bool) -> None:
-    """Refuse settings of evaluations if nothing evaluates."""
+    """Reject evaluation settings if there is no evaluator."""
     for name in () if evaluates else ("eval_steps", "early_stopping_patience"):
         if getattr(settings, name) > 0:
             raise BadInput(f"{name} has no effect without an evaluator; give one (--dev), or leave {name} out")
 
 
 def check_ranges(settings: TrainSettings) -> None:
-    """Refuse numbers that make no sense."""
+    """Reject numbers that make no sense."""
     for name in ABOVE_ZERO:
         value = getattr(settings, name)
         if value is not None and not value > 0:

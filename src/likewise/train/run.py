@@ -1,4 +1,4 @@
-"""`train`: a model, data and settings to a trained model and its finished folder; `likewise train` does the same."""
+"""`train` turns a model, data and settings into a trained model and its folder; `likewise train` does the same."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,20 +34,20 @@ def train(
     >>> train("bert-base-uncased", load_data("pairs.parquet", "contrastive"), TrainSettings(epochs=1, batch_size=64),
     ...       output="out", evaluator="stsb/dev")  # doctest: +SKIP
 
-    With an `output`, that folder gets checkpoints and a log while training, and at the end the model with its card
-    (README.md), curve, log and record (run.json). The same call again resumes from the last checkpoint; if the run is
-    finished, the model gets the finished weights. Ctrl-C finishes the step and writes a checkpoint (`interrupted`).
+    The `output` folder gets checkpoints and a log during training, and at the end the model with its card (README.md),
+    curve, log and record (run.json). Repeating the call resumes from the last checkpoint; if the run is finished, the
+    model gets the finished weights. On Ctrl-C, training finishes the step and writes a checkpoint (`interrupted`).
 
     Args:
-        model: an embedder or a reranker in fp32, or the name or folder of an embedder, which is then only in `output`.
-        data: rows with their objective (`load_data`), or several of them, whose batches are mixed.
+        model: an embedder or reranker in fp32, or an embedder's name or folder (the result is then only in `output`).
+        data: rows with their objective (`load_data`), or a list of these, whose batches are mixed.
         settings: how to train.
-        output: the folder of the finished model; without one, the model is only trained.
-        evaluator: scores the model before the first step and in training; the best model is kept. A callable, or pairs
-            (a file or a data set) with sentence1, sentence2 and score; anchor and positive, which is then to be found
-            among all positives; or label for classifiers.
+        output: the folder for the finished model; without it, nothing is saved.
+        evaluator: scores the model before and during training; the best model is kept. A callable, or pairs (a file or
+            a data set) with sentence1, sentence2 and score; anchor and positive (to be found among all positives); or
+            label for classifiers.
         callbacks: called with a `StepState` after every step.
-        resume: False starts over: it deletes the checkpoints and the finished run in `output`.
+        resume: False deletes the checkpoints and the finished run in `output` and starts over.
 
     Raises:
         Diverged: the loss is NaN or infinite.
@@ -79,7 +79,7 @@ def train(
 def training_job(
     name: str, model: Trainable, sources: Sequence[DataSource], settings: TrainSettings, evaluator: Evaluator | None
 ) -> TrainingJob:
-    """What is needed to train and to describe the run; `name` is that of the model before training."""
+    """What is needed to train and to describe the run; `name` is the name of the model before training."""
     for source in sources:
         check_objective(model, source.objective)
     descriptions, fingerprint = [data_description(source) for source in sources], model.fingerprint
@@ -101,7 +101,7 @@ def training_job(
 
 
 def _loaded(model: Trainable | str | Path) -> tuple[str, Trainable]:
-    """A model's name and the model; one that was loaded before is known by its folder."""
+    """A model's name and the model; a model that is already loaded is named by its folder."""
     if isinstance(model, str | Path):
         return str(model), TorchEmbedder.load(model, precision="fp32")
     folder = getattr(model.manifest, "encoder", None)

@@ -1,4 +1,4 @@
-"""The state of a run that changes from step to step, and its checkpoints: saved, resumed from, cleared."""
+"""The changing state of a run, and its checkpoints: saving, resuming, clearing."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from .step.memory import TokenBudget
 
 @dataclass(eq=False)
 class BestModel:
-    """Keeps a copy of the weights with the highest score; a score that is NaN is never the best."""
+    """Keeps a copy of the weights with the highest score; NaN is never the best score."""
 
     score: float | None = None
     step: int | None = None
@@ -32,11 +32,11 @@ class BestModel:
             self.weights = {name: tensor.detach().clone() for name, tensor in weights.items()}
 
     def out_of_patience(self, patience: int) -> bool:
-        """Whether this many evaluations in a row brought no new best; never with a patience of 0."""
+        """Whether this many evaluations in a row brought no new best score; never with a patience of 0."""
         return 0 < patience <= self.evaluations_since
 
     def as_json(self) -> dict[str, Any]:
-        """All but the weights, for a checkpoint."""
+        """Everything except the weights, for a checkpoint."""
         return {"score": self.score, "step": self.step, "evaluations_since": self.evaluations_since}
 
     def restore(self, state: Mapping[str, Any], weights: Mapping[str, Tensor] | None, device: torch.device) -> None:
@@ -46,7 +46,7 @@ class BestModel:
 
 @dataclass(eq=False, kw_only=True)
 class RunState:
-    """Everything that a checkpoint must hold for a run to continue as if it had not stopped."""
+    """Everything a checkpoint must hold for a run to continue as if it had not stopped."""
 
     weights: Mapping[str, nn.Parameter]  # only the trained ones
     objectives: Sequence[Objective]
@@ -60,7 +60,7 @@ class RunState:
 
     @property
     def parameters(self) -> list[nn.Parameter]:
-        """What the optimizer updates, the objectives' own weights included."""
+        """What the optimizer updates, including the objectives' own weights."""
         return [p for group in self.optimizer.param_groups for p in group["params"]]
 
     @property
@@ -69,11 +69,11 @@ class RunState:
         return self.weights if self.ema is None else self.ema.mean
 
     def keep_best(self) -> None:
-        """Give the model its best weights, or without evaluations the last ones."""
+        """Give the model its best weights or, without evaluations, its last ones."""
         copy_weights(self.best.weights or dict(self.evaluated_weights), self.weights)
 
     def tensors(self) -> dict[str, Mapping[str, Tensor]]:
-        """The tensors of a checkpoint, by file: trained weights, objectives' own, moving average, best so far."""
+        """A checkpoint's tensors by file: trained weights, objectives' weights, moving average, best weights so far."""
         own = {f"objective-{i}": o.state_dict() for i, o in enumerate(self.objectives) if o.state_dict()}
         mean = {} if self.ema is None else {"ema": self.ema.mean}
         best = {} if self.best.weights is None else {"best": self.best.weights}
@@ -90,7 +90,7 @@ class RunState:
         }
 
     def restore(self, checkpoint: checkpoints.Checkpoint, device: torch.device, tokens: int | None) -> None:
-        """Continue from a checkpoint; `tokens` is the budget that was set, which replaces the saved one."""
+        """Continue from a checkpoint; if `tokens` was set, it replaces the saved budget."""
         others = checkpoints.restore_checkpoint(checkpoint, self.tensors(), self.optimizer)
         state = checkpoint.state
         self.step, self.seconds, self.initial_scores = state["step"], state["seconds"], state["initial_scores"]
@@ -101,10 +101,10 @@ class RunState:
 
 @dataclass(eq=False)
 class RunCheckpoints:
-    """The checkpoints of one run in one folder; without a folder nothing is saved. Only one process `writes`."""
+    """The checkpoints of one run in one folder; without a folder, nothing is saved. Only one process `writes`."""
 
     folder: Path | None
-    identity: Mapping[str, Any]  # what has to be equal for a run to resume
+    identity: Mapping[str, Any]  # must be equal for a run to resume
     writes: bool
     saved_step: int = -1
 

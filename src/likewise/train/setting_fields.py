@@ -1,4 +1,4 @@
-"""Settings as fields of a frozen dataclass: their names, help and groups, and their values from text and TOML.
+"""Settings as fields of a frozen dataclass: their names, help, groups, and conversion from text and TOML.
 
 A field annotated `Annotated[type, "help"]` or `Annotated[type, "help", "group"]` is a setting.
 """
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its name, type, default, help and the group it is shown in."""
+    """One setting: its name, type, default, help and help group."""
 
     name: str
     kind: Any
@@ -27,7 +27,7 @@ class Setting:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words it may be; empty if it is not a choice of words."""
+        """The allowed words; empty if it is not a choice of words."""
         return get_args(self.kind) if get_origin(self.kind) is Literal else ()
 
 
@@ -45,14 +45,14 @@ def settings_of(holder: type) -> Mapping[str, Setting]:
 
 
 def from_settings(holder: type[T], values: Mapping[str, Any], where: str) -> T:
-    """The dataclass with these settings, the others at their defaults."""
+    """The dataclass with these settings and defaults for the rest."""
     known = settings_of(holder)  # type: ignore[arg-type]
     check_known(values, known, where)
     return holder(**{name: parse_value(known[name], value, where) for name, value in values.items()})
 
 
 def check_known(names: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Refuse names that are unknown, and suggest for each the nearest known one."""
+    """Reject unknown names, and suggest the nearest known name for each."""
     known, problems, unlike = list(known), list[str](), list[str]()
     for name in names:
         near = get_close_matches(name.replace("-", "_"), known, 1, cutoff=0.5)
@@ -66,7 +66,7 @@ def check_known(names: Iterable[str], known: Iterable[str], where: str) -> None:
 
 
 def parse_value(setting: Setting, value: Any, where: str) -> Any:
-    """The value in the setting's type; lists in text are separated by commas."""
+    """The value in the setting's type; in text, list items are separated by commas."""
     try:
         return parsed(value, setting.kind)
     except (ValueError, TypeError):
@@ -74,7 +74,7 @@ def parse_value(setting: Setting, value: Any, where: str) -> Any:
 
 
 def parsed(value: Any, kind: Any, separator: str = ",") -> Any:
-    """The value as this type, from text or from a TOML value; ValueError or TypeError if it has another."""
+    """The value converted to this type, from text or TOML; ValueError or TypeError if it does not fit."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return None if value is None else parsed(value, _not_none(arguments), separator)

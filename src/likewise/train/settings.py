@@ -1,6 +1,6 @@
-"""How to train: one flat list of settings for Python, for the flags of `likewise train` and for its TOML file.
+"""Training settings: one flat list for Python, for the flags of `likewise train` and for its TOML file.
 
-Nothing here imports torch, so that `likewise train --help` does not either.
+Nothing here imports torch, so `likewise train --help` does not import it either.
 """
 
 from dataclasses import asdict, dataclass
@@ -27,29 +27,29 @@ class TrainSettings:
 
     epochs: Annotated[float, "passes over the training data", _LENGTH] = 1.0
     max_steps: Annotated[int | None, "train for this many steps instead of --epochs", _LENGTH] = None
-    batch_size: Annotated[int, "rows per batch, over all processes together", _LENGTH] = 16
+    batch_size: Annotated[int, "rows per batch, summed over all processes", _LENGTH] = 16
     gradient_accumulation_steps: Annotated[
         int, "batches per step; the step uses the mean of their gradients", _LENGTH
     ] = 1
     data_mixing: Annotated[
         DataMixing, "order of the batches of several data sets: drawn in proportion to their sizes, or in turn", _LENGTH
     ] = "proportional"
-    seed: Annotated[int, "random seed of data order, dropout and new weights", _LENGTH] = 0
+    seed: Annotated[int, "random seed for data order, dropout and new weights", _LENGTH] = 0
 
     learning_rate: Annotated[float, "peak learning rate", _OPTIMIZER] = 2e-5
     lr_schedule: Annotated[
         LearningRateSchedule, "learning rate after the warm-up: linear or cosine decay to 0, or constant", _OPTIMIZER
     ] = "linear"
     warmup_ratio: Annotated[float, "fraction of the steps over which the learning rate rises from 0", _OPTIMIZER] = 0.1
-    weight_decay: Annotated[float, "decoupled weight decay (AdamW); biases and norms have none", _OPTIMIZER] = 0.01
+    weight_decay: Annotated[float, "decoupled weight decay (AdamW), except for biases and norms", _OPTIMIZER] = 0.01
     max_grad_norm: Annotated[float, "gradients are clipped to this norm; 0 turns clipping off", _OPTIMIZER] = 1.0
     layer_lr_decay: Annotated[
-        float, "each block's learning rate is that of the block above times this factor", _OPTIMIZER
+        float, "each block's learning rate is this factor times that of the block above", _OPTIMIZER
     ] = 1.0
     objective_learning_rate: Annotated[
-        float | None, "peak learning rate of the objective's own weights; --learning-rate if not given", _OPTIMIZER
+        float | None, "peak learning rate for the objective's own weights; --learning-rate if not given", _OPTIMIZER
     ] = None
-    adam_betas: Annotated[tuple[float, float], "Adam's decay rates of gradient and squared gradient", _OPTIMIZER] = (
+    adam_betas: Annotated[tuple[float, float], "Adam's decay rates for gradient and squared gradient", _OPTIMIZER] = (
         0.9,
         0.999,
     )
@@ -78,7 +78,7 @@ class TrainSettings:
     ] = None
 
     freeze: Annotated[
-        tuple[str, ...], "parts that are not trained: embeddings, blocks:0-3, encoder, pooling, heads", _TRAINED
+        tuple[str, ...], "parts that stay frozen: embeddings, blocks:0-3, encoder, pooling, heads", _TRAINED
     ] = ()
     lora_rank: Annotated[
         int, "rank of LoRA adapters, merged into the weights at the end; 0 trains the whole weights", _TRAINED
@@ -103,7 +103,7 @@ class TrainSettings:
     show_progress_bar: Annotated[bool, "show progress, loss and scores on stderr", _EVALUATION] = True
 
     def identity(self) -> dict[str, Any]:
-        """The settings that decide the result: a run resumes only from a checkpoint that was written with the same."""
+        """The settings that determine the result: a run resumes only from a checkpoint written with the same ones."""
         return {name: value for name, value in asdict(self).items() if name not in CHANGEABLE}
 
 
@@ -111,7 +111,7 @@ CHANGEABLE = (
     *("save_steps", "logging_steps", "tensorboard", "show_progress_bar"),
     *("max_tokens_per_step", "gradient_checkpointing"),
 )
-"""Settings that may change when a run is resumed: the gradient is the same (dropout in parts draws other masks)."""
+"""Settings that may change when resuming: the gradient stays the same (except for dropout masks of parts)."""
 
 REPORTING_ONLY = ("logging_steps", "tensorboard", "show_progress_bar")
-"""Settings that have no influence on the model, so that its card does not list them."""
+"""Settings that do not affect the model, so its card does not list them."""

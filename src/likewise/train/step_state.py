@@ -1,4 +1,4 @@
-"""What a run reports: a `StepState` to callbacks after every step, and a `TrainResult` at the end."""
+"""Reports of a run: a `StepState` for callbacks after every step, and a `TrainResult` at the end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class StepState:
-    """One step, as callbacks get it.
+    """One step, as passed to callbacks.
 
-    Step 0 is the model before training. It is reported only if there is an evaluator, and it has scores only: loss,
+    Step 0 is the model before training. It is reported only if there is an evaluator, and has only scores: loss,
     learning rate and gradient norm are NaN.
     """
 
@@ -29,8 +29,8 @@ class StepState:
 class TrainResult:
     """A run that has ended: its steps, its scores, and why it ended.
 
-    `initial_scores` are those before the first step, `best_score` is the highest value of the first score in training.
-    `trained_parameters` and `parameters` count weights: those that were trained, and all.
+    `initial_scores` are the scores before the first step; `best_score` is the highest value of the first score during
+    training. `trained_parameters` counts the trained weights, `parameters` all weights.
     """
 
     steps: int = 0

@@ -1,6 +1,6 @@
-"""A teacher's outputs for rows of texts: the columns that objectives of distillation read, computed once, in Parquet.
+"""A teacher's outputs for rows of texts: the columns for distillation objectives, computed once, in Parquet.
 
-From a cross-encoder to an embedder, by the margins of its scores (Hofstätter et al. 2020):
+To distil a cross-encoder into an embedder by the margins of its scores (Hofstätter et al. 2020):
 
 >>> triplets = {"anchor": [...], "positive": [...], "negative": [...]}                           # doctest: +SKIP
 >>> teacher, student = Reranker.load("my-cross-encoder"), Embedder.load("my-encoder")            # doctest: +SKIP
@@ -8,7 +8,7 @@ From a cross-encoder to an embedder, by the margins of its scores (Hofstätter e
 >>> columns = teacher_outputs(triplets, teacher, objective, file=Path("margins.parquet"))        # doctest: +SKIP
 >>> train(student, [DataSource(read_rows(columns, objective), objective)], TrainSettings())      # doctest: +SKIP
 
-The file is training data by itself: `likewise train MODEL --data margins.parquet@margin-mse:similarity=cosine`.
+The file is complete training data: `likewise train MODEL --data margins.parquet@margin-mse:similarity=cosine`.
 Pairs and lists work the same way with `Regression` or `CoSENT` (score) and `ScoreDistillation` (scores), single texts
 with `Distillation` or `SimilarityDistillation` (teacher: the vectors of an embedder). For texts without pairs,
 `unlabelled_examples` chooses some.
@@ -41,12 +41,12 @@ Texts = Mapping[str, Sequence[str]]
 TeacherOutput = Float[np.ndarray, "N ..."]
 Columns = dict[str, Sequence[Any] | np.ndarray]
 METADATA_KEY = b"likewise"
-"""The key of the schema metadata that says what a file was computed from."""
+"""The schema metadata key that records what a file was computed from."""
 
 
 @dataclass(frozen=True)
 class TeacherRequest:
-    """What a teacher computes: the similarity of an embedder's vectors, the label of a reranker with several."""
+    """What a teacher computes: an embedder's similarity, or the label of a reranker that has several."""
 
     similarity: str = "cosine"
     label: str | int | None = None
@@ -62,21 +62,21 @@ def teacher_outputs(
     part_size: int = 2048,
     show_progress_bar: Progress = None,
 ) -> Columns:
-    """The columns of texts that the objective reads, with the teacher's outputs that it needs.
+    """The text columns that the objective reads, together with the teacher's outputs it needs.
 
-    `score` is a reranker's score or an embedder's similarity; `margin` and `scores` come from a reranker's logits,
-    whose differences mean more than those of scores after a sigmoid; `teacher` is an embedder's vectors of the first
-    column.
+    `score` is a reranker's score or an embedder's similarity. `margin` and `scores` come from a reranker's logits,
+    whose differences are more meaningful than those of scores after a sigmoid. `teacher` holds an embedder's vectors of
+    the first column.
 
     Args:
-        columns: texts by the names that the objective reads, and any numbers that it reads from elsewhere.
+        columns: texts, named as the objective expects, and any other numbers that it reads.
         teacher: a reranker or an embedder; texts that are too long are truncated.
-        objective: of distillation, or any that reads `score`.
-        file: .parquet; if it exists, computed from the same texts by the same teacher, it is read instead. Parts are
-            saved in FILE.parts, so that an interrupted call resumes.
-        request: another similarity than the cosine, or one label of several.
+        objective: an objective for distillation, or any that reads `score`.
+        file: .parquet; if it exists and was computed from the same texts by the same teacher, it is read instead. Parts
+            are saved in FILE.parts, so that an interrupted call can resume.
+        request: a similarity other than the cosine, or one label of several.
         part_size: rows computed and saved at a time.
-        show_progress_bar: of rows, as in `Embedder.encode`.
+        show_progress_bar: shows progress in rows, as in `Embedder.encode`.
     """
     request = request or TeacherRequest()
     if not isinstance(teacher, Embedder | Reranker):
@@ -133,7 +133,7 @@ def _margin(teacher: Teacher, texts: Texts, request: TeacherRequest) -> TeacherO
 
 
 def _scores(teacher: Teacher, texts: Texts, request: TeacherRequest, least: int = 2) -> Float[np.ndarray, "N P"]:
-    """Scores of the first text with each of the others, in numbers whose differences mean something."""
+    """Scores of the first text with each of the others, on a scale where differences are meaningful."""
     columns = _at_least(texts, least)
     if isinstance(teacher, Reranker):
         return _reranker_scores(teacher, columns, request)
@@ -157,7 +157,7 @@ def _reranker_scores(
     pairs = [(a, b) for other in others for a, b in zip(first, other, strict=True)]
     if len(teacher.labels) == 1:
         flat = teacher.logits(pairs, show_progress_bar=False, overflow="truncate")[:, 0]
-    else:  # the logarithm of a softmax serves as well as its logits
+    else:  # the logarithm of a softmax works as well as its logits
         probabilities = teacher.score(pairs, label=request.label, show_progress_bar=False, overflow="truncate")
         flat = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
     return flat.reshape(len(others), len(first)).T
@@ -166,7 +166,7 @@ def _reranker_scores(
 def _vectors(teacher: Teacher, texts: Texts, request: TeacherRequest) -> Float[np.ndarray, "N E"]:  # noqa: ARG001
     if isinstance(teacher, Reranker):
         raise BadInput(
-            f"a {type(teacher).__name__} has no vectors of texts, and the column teacher needs them; use an embedder"
+            f"a {type(teacher).__name__} has no text vectors, which the column teacher needs; use an embedder"
         )
     return _vectors_of(teacher, _at_least(texts, 1)[0])
 
@@ -181,7 +181,7 @@ TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOut
     "scores": _scores,
     "teacher": _vectors,
 }
-"""What a teacher can compute, by the columns that objectives read."""
+"""What a teacher can compute, by the column that an objective reads."""
 
 
 def _at_least(texts: Texts, count: int) -> list[list[str]]:
@@ -248,7 +248,7 @@ def _check_storable(file: Path, texts: Texts) -> None:
     for name, values in texts.items():
         for i, text in enumerate(values):
             if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-                raise BadInput(f"row {i}: {name} contains half of a surrogate pair, which Parquet's UTF-8 cannot store")
+                raise BadInput(f"row {i}: {name} has half of a surrogate pair, which Parquet cannot store in UTF-8")
 
 
 def _write_parquet(path: Path, columns: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
@@ -274,9 +274,7 @@ def _read_parquet(path: Path, metadata: Mapping[str, Any]) -> Columns:
         raise BadInput(f"{path} cannot be read: {error}; delete it to compute it again") from None
     if found != dict(metadata):
         differs = (
-            first_difference(dict(metadata), found)
-            if isinstance(found, dict)
-            else "it contains no outputs of a teacher"
+            first_difference(dict(metadata), found) if isinstance(found, dict) else "it contains no teacher outputs"
         )
         raise BadInput(f"{path} was computed from something else: {differs}. Give another file, or delete it")
     return {name: _numpy_column(pa, table.column(name).combine_chunks()) for name in table.column_names}

@@ -1,7 +1,7 @@
-"""Which weights of a model are trained: parts can be frozen by name, or LoRA adapters trained instead of weights.
+"""Chooses which weights to train: parts can be frozen by name, or LoRA adapters trained instead of weights.
 
-LoRA (Hu et al. 2021): a linear layer's weight is W + (alpha / rank) B A, of which only A and B are trained. The sum is
-a parametrization of the weight, so that layers need not know about it; at the end it becomes the weight.
+LoRA (Hu et al. 2021): a linear layer's weight is W + (alpha / rank) B A, and only A and B are trained. The sum is a
+parametrization of the weight, so that layers need not know about it; at the end, it becomes the weight.
 """
 
 import math
@@ -26,7 +26,7 @@ _BLOCKS = re.compile(r"blocks:(\d+)(?:-(\d+))?")
 
 @contextmanager
 def prepared_for_training(model: Trainable, settings: TrainSettings) -> Iterator[None]:
-    """Freezing, LoRA and gradient checkpointing as the settings say; undone at the end."""
+    """Apply freezing, LoRA and gradient checkpointing from the settings; undone at the end."""
     before = {p: p.requires_grad for p in model.parameters()}
     checkpointing_before = model.encoder.recomputes
     try:
@@ -43,7 +43,7 @@ def prepared_for_training(model: Trainable, settings: TrainSettings) -> Iterator
 
 
 def parameters_of_parts(model: Trainable, names: Sequence[str]) -> list[nn.Parameter]:
-    """The parameters of parts such as `["embeddings", "blocks:0-3"]`. Blocks count from 0, and 3 is included."""
+    """The parameters of parts such as `["embeddings", "blocks:0-3"]`; blocks count from 0, and 3 is included."""
     return [p for name in names for module in _modules_of_part(model, name) for p in module.parameters()]
 
 
@@ -59,7 +59,7 @@ def _modules_of_part(model: Trainable, name: str) -> list[nn.Module]:
     if blocks is not None and (match := _BLOCKS.fullmatch(name)):
         first, last = int(match[1]), int(match[2] or match[1])
         if not first <= last < depth:
-            raise BadInput(f"freeze has {name}, and this model has blocks 0 to {depth - 1}")
+            raise BadInput(f"freeze has {name}, but this model has blocks 0 to {depth - 1}")
         return [encoder.block(i) for i in range(first, last + 1)]
     raise BadInput(f"freeze has {name!r}; expected embeddings, blocks:0-{depth - 1}, {' or '.join(parts)}")
 
@@ -89,9 +89,9 @@ class LowRank(nn.Module):
 
 @contextmanager
 def lora_adapters(model: Trainable, settings: TrainSettings) -> Iterator[None]:
-    """Inside, the encoder's own weights are frozen and low-rank updates are trained; heads are trained as they are.
+    """Inside the context, the encoder's weights are frozen and low-rank updates trained; heads are trained directly.
 
-    At the end the updates are merged into the weights. After an error the weights are what they were, so that a run can
+    At the end, the updates are merged into the weights. After an error, the weights are restored, so that a run can
     resume from its checkpoint, which holds only the updates.
     """
     if not settings.lora_rank:

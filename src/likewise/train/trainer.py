@@ -37,13 +37,13 @@ from .step_state import StepState, TrainResult
 from .trained_parts import prepared_for_training
 
 Evaluator = Callable[[Any], Mapping[str, float]]
-"""Scores of a model by name, higher is better; the first one decides which model is best."""
+"""Scores of a model by name, higher is better; the first score decides which model is best."""
 Callback = Callable[[StepState], None]
 """Called after each step; with an evaluator also before the first one (step 0)."""
 
 SLOW_BF16 = (
-    "this processor has no products in bf16, and torch's own take several times as long as fp32: "
-    'leave out --precision (precision="fp32"), unless the rounding itself is wanted'
+    "this processor has no bf16 matrix products, and torch's emulation takes several times as long as fp32: "
+    'leave out --precision (precision="fp32"), unless you want the rounding itself'
 )
 
 
@@ -53,13 +53,13 @@ class Diverged(LikewiseError, ArithmeticError):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trainer:
-    """One run over data that are in memory. It trains the model in place; `likewise.train.train` also saves it.
+    """One run over data in memory. It trains the model in place; `likewise.train.train` also saves it.
 
-    Under torchrun several processes train as one: the rows of a batch are divided among them, gradients are added up,
-    and all end with the same weights. Only the first one evaluates, calls callbacks and writes. Every process must be
-    started with the same data and settings, and must see the same folder. torch's random generators have their former
-    state again at the end. The evaluator scores the model before the first step, then after each epoch or every
-    `eval_steps`; the model ends with the weights that scored best in training.
+    Under torchrun, several processes train as one: they share the rows of a batch, gradients are summed, and all end
+    with the same weights. Only the first process evaluates, calls callbacks and writes. Every process must be started
+    with the same data and settings and see the same folder. At the end, the state of torch's random generators is
+    restored. The evaluator scores the model before the first step, then after each epoch or every `eval_steps`; the
+    model ends with the weights that scored best during training.
     """
 
     model: Trainable  # in fp32
@@ -67,11 +67,11 @@ class Trainer:
     settings: TrainSettings = field(default_factory=TrainSettings)
     evaluator: Evaluator | None = None
     callbacks: Sequence[Callback] = ()
-    checkpoint_folder: Path | None = None  # training resumes from a checkpoint of this same run
-    identity: Mapping[str, Any] = field(default_factory=dict)  # what else must be equal for a run to resume
+    checkpoint_folder: Path | None = None  # training resumes from a checkpoint of the same run
+    identity: Mapping[str, Any] = field(default_factory=dict)  # also must be equal for a run to resume
 
     def run(self, *, resume: bool = True, stop: Callable[[], bool] = lambda: False) -> TrainResult:
-        """Train; a run that is not to `resume` deletes the checkpoints of the folder.
+        """Train; without `resume`, the folder's checkpoints are deleted.
 
         `stop` is called after each step; if it returns True, the run writes a checkpoint and ends as `interrupted`.
 
@@ -80,7 +80,7 @@ class Trainer:
         """
         device = self.model.device
         with process_group() as processes, seeding.borrowed_generators(device):
-            seeding.seed(device, max(0, self.settings.seed))  # for new weights; a negative seed is refused by the plan
+            seeding.seed(device, max(0, self.settings.seed))  # for new weights; the plan rejects negative seeds
             with prepared_for_training(self.model, self.settings):
                 return _TrainingLoop(self, processes).run(resume, stop)
 
@@ -200,7 +200,7 @@ class _TrainingLoop:
         return norm
 
     def _evaluate_before_training(self) -> None:
-        """The scores that training starts from; the model before training is never taken for the best."""
+        """The scores before training; the untrained model is never kept as the best one."""
         self.state.initial_scores = self._scores()
         self._report(StepState(step=0, max_steps=self.plan.max_steps, scores=self.state.initial_scores))
 
@@ -223,7 +223,7 @@ class _TrainingLoop:
         return {name: float(value) for name, value in scores.items()}
 
     def _out_of_patience(self) -> bool:
-        """Whether the run ends before its last step because the score no longer improves."""
+        """Whether to end the run early because the score no longer improves."""
         ended = self.state.best.out_of_patience(self.settings.early_stopping_patience)
         return ended and self.state.step < self.plan.max_steps
 
@@ -240,7 +240,7 @@ class _TrainingLoop:
             path = folder / f"diverged-step-{step}.json"
             numbers = {name: values.tolist() for name, values in batch.numbers.items()}
             content = {what: str(value), "texts": batch.texts, "numbers": numbers}
-            with suppress(OSError, BadInput), atomic_file(path) as partial:  # a full disk must not hide what went wrong
+            with suppress(OSError, BadInput), atomic_file(path) as partial:  # a full disk must not hide the first error
                 partial.write_text(json.dumps(content), "utf-8")
                 where = f"; its last batch is in {path}"
         raise Diverged(f"the {what} of step {step} is {value}{where}. Try a lower learning rate or gradient clipping")
@@ -268,6 +268,6 @@ class _TrainingLoop:
         return through_json(identity)
 
     def _frozen_digest(self) -> str | None:
-        """A digest of the weights that are not trained, which no checkpoint holds."""
+        """A digest of the untrained weights, which checkpoints do not contain."""
         frozen = {name: t for name, t in self.model.state_dict().items() if name not in self.state.weights}
         return fingerprint([], frozen) if frozen else None

@@ -117,7 +117,7 @@ def test_only_rows_that_meet_the_condition_are_kept(condition, kept):
         ({"anchor": [], "positive": []}, Contrastive(), None, "no rows"),
         ([], Contrastive(), None, "no rows"),
         ({"anchor": ["a"], "positive": ["b"]}, Contrastive(), None, "one row"),
-        ({"anchor": ["a"] * 3, "positive": ["b"] * 3}, Contrastive(), None, "no row has a negative"),
+        ({"anchor": ["a"] * 3, "positive": ["b"] * 3}, Contrastive(), None, "no row provides a negative"),
         (
             {"sentence1": ["a", "b"], "sentence2": ["a", "b"], "score": [0, 1]},
             CoSENT(),
@@ -130,7 +130,7 @@ def test_only_rows_that_meet_the_condition_are_kept(condition, kept):
         (PAIRS, CoSENT(), ColumnNames(where="x==2"), "no column 'x'"),
         (PAIRS, CoSENT(), ColumnNames(where="score==7"), "no row satisfies score==7"),
         (7, CoSENT(), None, "the data are a int"),
-        ({**PAIRS, "more": [1, 2, 3]}, CoSENT(), None, "would not read the column more"),
+        ({**PAIRS, "more": [1, 2, 3]}, CoSENT(), None, "would ignore the column more"),
     ],
 )
 def test_data_that_teach_nothing_or_cannot_be_read_are_told(data, objective, columns, said, unchecked):

@@ -177,12 +177,12 @@ def test_one_row_cannot_vary_and_two_equal_rows_are_refused():
 @pytest.mark.parametrize("objective", [Contrastive(), InBatch()])
 def test_a_column_of_negatives_lets_all_anchors_be_one_text(objective):
     texts = {"anchor": ["a", "a"], "positive": ["b", "c"]}
-    with pytest.raises(BadInput, match="in all 2 rows the text is 'a': no row has a negative"):
+    with pytest.raises(BadInput, match="in all 2 rows the text is 'a', so no row provides a negative"):
         objective.check(texts, {})
     objective.check({**texts, "negative": ["d", "e"]}, {})
     apart = {**texts, "anchor": ["a", "z"]}
     objective.check(apart, {"group": np.array([3, 4])})
-    with pytest.raises(BadInput, match="in all 2 rows the group is 4: no row has a negative"):
+    with pytest.raises(BadInput, match="in all 2 rows the group is 4, so no row provides a negative"):
         objective.check(apart, {"group": np.array([4, 4])})
 
 
@@ -193,14 +193,14 @@ def test_a_ranking_needs_a_negative_and_a_teachers_score_for_each_candidate():
     without = {name: CANDIDATES[name] for name in ("anchor", "positive")}
     for objective in (PairMargin(), PairRanking()):
         objective.check(CANDIDATES, {})
-        with pytest.raises(BadInput, match="the columns of texts are anchor, positive; expected a column of negatives"):
+        with pytest.raises(BadInput, match="are anchor, positive; expected one or more columns of negatives"):
             objective.check(without, {})
     for objective in (PairRanking(), PairRanking(teacher_temperature=2.0), ScoreDistillation()):
         objective.check(CANDIDATES, {"scores": np.zeros((2, 2))})
         for wrong in (1, 3):
-            with pytest.raises(BadInput, match=f"scores has {wrong} numbers a row; expected 2, one per candidate"):
+            with pytest.raises(BadInput, match=f"scores has {wrong} numbers per row; expected 2, one per candidate"):
                 objective.check(CANDIDATES, {"scores": np.zeros((2, wrong))})
-    with pytest.raises(BadInput, match="teacher_temperature is 2.0, but the data have no column scores"):
+    with pytest.raises(BadInput, match="teacher_temperature is 2.0, but the data have no column of teacher scores"):
         PairRanking(teacher_temperature=2.0).check(CANDIDATES, {})
     with pytest.raises(BadInput, match="a positive alone is not a distribution"):
         ScoreDistillation().check(without, {"scores": np.zeros((2, 1))})
@@ -213,7 +213,7 @@ def test_one_row_in_which_the_negative_is_not_the_positive_is_enough():
 def test_triplets_need_two_labels_and_one_of_them_twice():
     BatchTriplets().check({}, {"label": np.array([4, 4, 5, 5])})
     for labels, found in (([4, 4], "all are 4"), ([4, 5], "each occurs once")):
-        with pytest.raises(BadInput, match=f"one that occurs twice; of these {found}"):
+        with pytest.raises(BadInput, match=f"one of which occurs twice; in these {found}"):
             BatchTriplets().check({}, {"label": np.array(labels)})
     with pytest.warns(UserWarning, match=r"1 labels occur once, the first in row 2 \(9\)"):
         BatchTriplets().check({}, {"label": np.array([4, 4, 9])})
@@ -224,7 +224,7 @@ def test_triplets_need_two_labels_and_one_of_them_twice():
     [
         (lambda: Matryoshka(CoSENT(), [1, 8]), 8, 7, "dimensions contains 8, but the model's vectors have 7 numbers"),
         (lambda: Layerwise(CoSENT(), 3), 9, 10, "vectors of 10 numbers are not a concatenation of 3 layers"),
-        (AnglE, 2, 3, "AnglE needs vectors of an even dimension, and the model's have 3 numbers"),
+        (AnglE, 2, 3, "AnglE needs vectors with an even dimension; the model's have 3 dimensions"),
     ],
 )
 def test_a_width_that_suits_is_accepted_and_the_next_is_not(make, accepted, refused, message):
@@ -308,7 +308,7 @@ TRIPLES = {"anchor": ["a", "b", "c"], "positive": ["d", "e", "f"], "negative": [
             "row 2: label is 2; expected 0 … 1: 1 means that the two texts are similar",
         ),
         (MarginPairs(), {**PAIRS, "label": [1, 1, 1]}, "every label is 1"),
-        (Triplet(), {**TRIPLES, "negative": TRIPLES["positive"]}, "the negative is the positive"),
+        (Triplet(), {**TRIPLES, "negative": TRIPLES["positive"]}, "the negative equals the positive"),
         (MarginMSE(), {**TRIPLES, "margin": [1, 1, 1]}, "every margin is 1"),
         (Distillation(), {"sentence": ["a", "b"], "teacher": [[1.0], [2.0, 3.0]]}, "the column teacher is not numeric"),
         (Distillation(), {"sentence": ["a", "b"], "teacher": [1.0, 2.0]}, "expected a list of numbers"),
@@ -352,7 +352,7 @@ def test_a_teachers_vectors_are_read_from_the_file_a_batch_at_a_time(tmp_path):
 def test_a_student_narrower_than_its_teacher_is_told_what_to_do(tiny):
     objective = Distillation()
     batch = TrainingRows.of({"sentence": ["a", "b"], "teacher": [[1.0] * 7] * 2}, objective).take([0, 1])
-    with pytest.raises(BadInput, match="7 numbers and the student's 32: set teacher_dimension=7"):
+    with pytest.raises(BadInput, match="7 dimensions and the student's 32: set teacher_dimension=7"):
         embedder_backward(tiny, objective, batch)
 
 

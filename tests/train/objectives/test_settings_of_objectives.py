@@ -223,7 +223,7 @@ def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
 
 def test_a_model_that_pools_over_layers_is_refused(folders):
     model = load(folders("bert"), pooling="sbert-wk:start=1")
-    with pytest.raises(BadInput, match="no vector for each layer"):
+    with pytest.raises(BadInput, match="no vector per layer"):
         check_objective(model, parse_objective("contrastive:layers=2"))
 
 

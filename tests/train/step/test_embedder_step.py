@@ -169,7 +169,7 @@ def test_where_memory_runs_out_the_budget_is_halved_until_the_parts_fit(room, gi
 
     step = memory.SplittableStep("text", [4] * 8, forward, lambda outputs: outputs, len)
     if parts is None:
-        with pytest.raises(OutOfMemory, match="memory does not suffice for one text of 4 tokens"):
+        with pytest.raises(OutOfMemory, match="not enough memory for one text of 4 tokens"):
             memory.retry_smaller(model, objective, step, budget, Processes())
     else:
         result = memory.retry_smaller(model, objective, step, budget, Processes())

@@ -1,4 +1,4 @@
-"""Training rows: columns of texts and numbers, matched with what an objective reads, and batches of them."""
+"""Training rows: columns of texts and numbers, matched with the columns an objective reads, and batches of them."""
 
 import hashlib
 from collections import deque
@@ -29,20 +29,20 @@ class Batch:
 
     texts: tuple[tuple[str, ...], ...]
     numbers: Mapping[str, Shaped[Tensor, "N ..."]]
-    gathered_names: Int[Tensor, "M C"] | None = None  # of all processes; the numbers are then theirs too
+    gathered_names: Int[Tensor, "M C"] | None = None  # of all processes; then the numbers are too
 
     def __len__(self) -> int:
         return len(self.texts[0])
 
     def take(self, rows: Sequence[int]) -> "Batch":
-        """These rows of it, in this order."""
+        """These rows, in this order."""
         if list(rows) == list(range(len(self))):
             return self
         texts = tuple(tuple(column[i] for i in rows) for column in self.texts)
         return Batch(texts, {name: values[torch.tensor(rows)] for name, values in self.numbers.items()})
 
     def gather(self, processes: Processes) -> "Batch":
-        """The joined batch: numbers and text ids of all processes; texts are only this process's."""
+        """The joined batch: numbers and text ids from all processes, but texts only from this one."""
         if processes.count == 1:
             return self
         numbers = {
@@ -54,7 +54,7 @@ class Batch:
 
     @cached_property
     def names(self) -> Int[Tensor, "M C"]:
-        """The id of each text: equal texts have equal ids, in this process and in any other."""
+        """The id of each text; equal texts have equal ids in all processes."""
         if self.gathered_names is not None:
             return self.gathered_names
         flat = [text_id(text) for column in self.texts for text in column]
@@ -71,21 +71,21 @@ def text_id(text: str) -> int:
 class TrainingRows:
     """The columns that one objective reads, in its order.
 
-    `numbers` are float32, (N,) or, of a `Matrix`, (N, W); int64 if the objective reads `Labels`. A float32 array is not
-    copied, so that a teacher's vectors may be memory-mapped.
+    `numbers` are float32, (N,) or (N, W) for a `Matrix`, and int64 if the objective reads `Labels`. float32 arrays are
+    not copied, so a teacher's vectors may be memory-mapped.
     """
 
     texts: Mapping[str, Sequence[str]]
     numbers: Mapping[str, NumberArray]
-    repeats: int = 1  # how often a batch holds each column of texts
-    group_column: str | None = None  # numbers of which batches hold `group_size` equal ones
+    repeats: int = 1  # copies of each text column in a batch
+    group_column: str | None = None  # batches hold `group_size` equal values of this column
     group_size: int = 1
 
     @classmethod
     def of(cls, columns: Mapping[str, Column], objective: Objective, *, complete: bool = True) -> "TrainingRows":
-        """The columns that the objective reads: by name, or, if no name fits, texts in their order.
+        """The columns that the objective reads, matched by name or, if no name fits, by the order of the text columns.
 
-        Only `complete` data, not a part of them, are checked for something to learn.
+        Only `complete` data, as opposed to a part of them, are checked for something to learn.
         """
         reads = objective.reads()
         texts, numbers = _matched(columns, reads)
@@ -103,7 +103,7 @@ class TrainingRows:
         return len(next(iter(self.texts.values())))
 
     def order(self, batch_size: int, random: np.random.Generator) -> Int[np.ndarray, " N"]:
-        """All rows once, to be cut into batches: at random, or in groups of equal numbers if those are needed."""
+        """All rows once, to be cut into batches: at random, or in groups of equal values if needed."""
         if self.group_column is None:
             return random.permutation(len(self))
         return group_by_label(self.numbers[self.group_column], self.group_size, batch_size, random)
@@ -117,20 +117,20 @@ class TrainingRows:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Rows from `open()`, each a mapping of columns; opened again when it ends.
+    """Rows from `open()`, each a mapping of columns; the stream is reopened when it ends.
 
-    A run's position in it is the number of rows read, so every opening must give the same rows in the same order. Its
+    A run's position is the number of rows read, so `open()` must return the same rows in the same order each time. The
     length is unknown, so a run needs `max_steps`.
     """
 
     open: Callable[[], Iterable[Mapping[str, Any]]]
     objective: Objective
     prepare: Callable[[Mapping[str, list[Any]]], Mapping[str, list[Any]]] = (
-        dict  # columns as they arrive to columns as the objective reads them
+        dict  # maps incoming columns to the columns that the objective reads
     )
 
     def batches(self, batch_size: int, skip: int = 0) -> Iterator[Batch]:
-        """Batches without end, after the first `skip` rows."""
+        """Endless batches, starting after the first `skip` rows."""
         rows = islice(self._rows(), skip, None)
         first = skip
         while True:
@@ -183,11 +183,11 @@ def _check_names(
         )
     unread = [column for column in columns if not any(columns[column] is values for values in matched.values())]
     if unread:
-        raise BadInput(f"{name} reads {described}; it would not read the column {', '.join(unread)}: leave it out")
+        raise BadInput(f"{name} reads {described}, so it would ignore the column {', '.join(unread)}: leave it out")
 
 
 def text_column(name: str, values: Column, where: str = "") -> Sequence[str]:
-    """The column, if all of its values are texts; `where` says which data it is of."""
+    """The column, after checking that all its values are texts; `where` names the data in the error."""
     for i, value in enumerate(values):
         if not isinstance(value, str):
             raise BadInput(f"{where}{', ' if where else ''}row {i}: {name} is {value!r}; expected a text")
@@ -201,7 +201,7 @@ def _numbers(name: str, values: Column, reads: InputColumns) -> NumberArray:
         expected = "a list of numbers, of the same length in every row" if axes == 2 else "one number"
         raise BadInput(f"row 0: {name} is of shape {numbers.shape[1:]}; expected {expected}")
     with np.errstate(invalid="ignore"):
-        sums = numbers if axes == 1 else numbers.sum(1, dtype=np.float64)  # not finite if one of the numbers is not
+        sums = numbers if axes == 1 else numbers.sum(1, dtype=np.float64)  # not finite if any number is not
     bad = np.flatnonzero(~np.isfinite(sums))
     if len(bad):
         raise BadInput(f"row {int(bad[0])}: {name} is {numbers[bad[0]]}; expected a finite number")
@@ -225,7 +225,7 @@ def _integers(name: str, numbers: NumberArray) -> Int[np.ndarray, " N"]:
     return numbers.astype(np.int64)
 
 
-WINDOW = 32  # groups from which the next one is chosen
+WINDOW = 32  # groups to choose the next one from
 
 Group = Int[np.ndarray, " _"]
 
@@ -233,10 +233,10 @@ Group = Int[np.ndarray, " _"]
 def group_by_label(
     labels: Shaped[np.ndarray, " N"], group_size: int, batch_size: int, random: np.random.Generator
 ) -> Int[np.ndarray, " N"]:
-    """All rows once, so that in every batch about `batch_size / group_size` labels have `group_size` rows each.
+    """All rows once, so that every batch has about `batch_size / group_size` labels with `group_size` rows each.
 
-    The batch of P labels × K rows of Hermans, Beyer and Leibe (2017), over any data: a group has two rows or more if
-    its label has them, and half a batch at most, so that there are two labels. At the end of a pass one may be alone.
+    This applies the batches of P labels × K rows of Hermans, Beyer and Leibe (2017) to any data: a group has at least
+    two rows if its label does, and at most half a batch, to fit two labels. The last batch may have only one label.
     """
     waiting = deque(_label_groups(labels, max(2, min(group_size, batch_size // 2)), random))
     window: list[Group] = []
@@ -258,22 +258,22 @@ def group_by_label(
 
 
 def _label_groups(labels: Shaped[np.ndarray, " N"], group_size: int, random: np.random.Generator) -> list[Group]:
-    """Groups of about `group_size` rows of one label, in an order that spreads every label evenly."""
+    """Groups of about `group_size` rows with the same label, in an order that spreads every label evenly."""
     shuffled = random.permutation(len(labels))
     by_label = shuffled[np.argsort(labels[shuffled], kind="stable")]
     edges = np.flatnonzero(np.diff(labels[by_label])) + 1
     groups, times = [], []
     for rows in np.split(by_label, edges):
-        parts = np.array_split(rows, max(1, min(-(-len(rows) // group_size), len(rows) // 2)))  # no group of one row
+        parts = np.array_split(rows, max(1, min(-(-len(rows) // group_size), len(rows) // 2)))  # no single-row groups
         groups.extend(parts)
         times.extend(((np.arange(len(parts)) + random.random(len(parts))) / len(parts)).tolist())
     return [groups[i] for i in np.argsort(times, kind="stable")]
 
 
 def _next_group(window: Sequence[Group], labels: Shaped[np.ndarray, " N"], free: int, in_batch: set[int]) -> int:
-    """The first group that leaves no single row, in this batch or in its rest, and whose label is new to the batch.
+    """The first group that leaves no single row, in this batch or in its own rest, and has a label new to the batch.
 
-    Without such a group, the first with the fewest single rows, preferably of a new label.
+    If there is none, the first group with the fewest single rows, preferably with a new label.
     """
     best, lowest_cost = 0, (3, True)
     for i, group in enumerate(window):

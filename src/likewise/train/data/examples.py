@@ -1,4 +1,4 @@
-"""Examples as indices of texts, and splitting them so that no sentence is on both sides."""
+"""Examples as indices of texts, and splits that have no sentence on both sides."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from ...arrays.connected_components import DisjointSets
 from ...arrays.similarity import cosine, unit
 from ...errors import BadInput
 
-MIN_EXAMPLES = 20  # with fewer there is nothing to hold out
+MIN_EXAMPLES = 20  # with fewer, there is nothing to hold out
 MIN_HELD_OUT = 5
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Rows of text indices: two and a score each, or three (anchor, positive, negative)."""
+    """Rows of text indices: two with a score, or three (anchor, positive, negative)."""
 
     rows: Int[np.ndarray, "N c"]
     scores: Float[np.ndarray, " N"] | None = None
@@ -29,7 +29,7 @@ class Examples:
 
     @classmethod
     def checked(cls, rows: Int[np.ndarray, "N c"], scores: Float[np.ndarray, " N"] | None = None) -> "Examples":
-        """The examples of a whole data set, whose scores must be finite and not all equal, unlike a batch's."""
+        """The examples of a whole data set; unlike in a batch, scores must be finite and not all equal."""
         if scores is not None:
             bad = np.flatnonzero(~np.isfinite(scores))
             if len(bad):
@@ -42,12 +42,12 @@ class Examples:
         return len(self.rows)
 
     def take(self, indices: Int[np.ndarray, " n"]) -> "Examples":
-        """Some of them; unlike a whole data set, a batch may happen to have equal scores only."""
+        """A subset; unlike a whole data set, a batch may happen to have only equal scores."""
         return Examples(self.rows[indices], None if self.scores is None else self.scores[indices])
 
     @property
     def pairs(self) -> tuple[Int[np.ndarray, "M 2"], Float[np.ndarray, " M"]]:
-        """Pairs and gold scores; an anchor of triplets has 2 with its positive, 1 with its negative, 0 with others."""
+        """Pairs and gold scores; in triplets, an anchor scores 2 with its positive, 1 with its negative, else 0."""
         if self.scores is not None:
             return self.rows, self.scores
         anchors, positives, _ = self.rows.T
@@ -59,7 +59,7 @@ class Examples:
 
 
 def deduplicated(columns: Sequence[Sequence[str]], scores: Sequence[float] | None) -> tuple[list[str], Examples]:
-    """The distinct texts, and the examples as indices of them."""
+    """The distinct texts, and the examples as indices into them."""
     index: dict[str, int] = {}
     rows = [[index.setdefault(text, len(index)) for text in column] for column in columns]
     gold = None if scores is None else np.asarray(scores, dtype=np.float64)
@@ -68,10 +68,10 @@ def deduplicated(columns: Sequence[Sequence[str]], scores: Sequence[float] | Non
 
 
 def split_without_overlap(examples: Examples, fraction: float, seed: int) -> tuple[Examples, Examples]:
-    """Training and held-out examples that have no sentence in common; about `fraction` are held out.
+    """Training and held-out examples with no sentence in common; about `fraction` are held out.
 
-    Whole groups of examples linked by sentences are held out. Where one group is nearly everything, sentences are
-    split instead, and examples with one sentence on each side are left out.
+    Whole groups of examples linked by sentences are held out. If one group contains nearly everything, sentences are
+    split instead, and examples with a sentence on each side are dropped.
     """
     if len(examples) < MIN_EXAMPLES:
         raise BadInput(
@@ -99,7 +99,7 @@ def _constant(part: Examples) -> bool:
 
 
 def _groups(rows: Int[np.ndarray, "N c"]) -> Int[np.ndarray, " N"]:
-    """A group number for each example; examples linked by sentences have the same one."""
+    """A group number for each example; examples linked by shared sentences have the same number."""
     linked = DisjointSets[int]()
     for first, *others in rows.tolist():
         for other in others:
@@ -119,14 +119,14 @@ def _held_out_groups(
     return np.isin(groups, held)
 
 
-NEAREST = 50  # neighbours from which a near pair is drawn
+NEAREST = 50  # neighbours to draw near pairs from
 _BLOCK = 2048
 
 
 def unlabelled_examples(vectors: Float[np.ndarray, "S E"], pairs: int, *, seed: int = 0) -> Examples:
-    """Pairs of texts with the cosines of a teacher's `vectors` as scores: half of near neighbours, half at random.
+    """Pairs of texts, half near neighbours and half random, scored by the cosines of a teacher's `vectors`.
 
-    Random pairs alone are nearly all dissimilar, and would teach nothing about the order among similar texts.
+    Random pairs are nearly all dissimilar, so alone they would teach nothing about the order of similar texts.
     """
     if len(vectors) < MIN_EXAMPLES:
         raise BadInput(f"there are {len(vectors)} distinct texts; a teacher needs at least {MIN_EXAMPLES}")

@@ -1,4 +1,4 @@
-"""Which rows make which batch: a function of seed and step alone, so that a resumed run reads the same batches."""
+"""The rows of each batch, which depend only on the seed and the step, so that a resumed run reads the same batches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ from .batch import Batch, Stream, TrainingRows
 
 @dataclass(frozen=True, eq=False)
 class DataSource:
-    """Rows, and the objective they are for.
+    """Rows and their objective.
 
-    `info` is for the model card: licence, hub, sha256, where (a condition), of (names of data that its texts are from).
-    `dataset` is the name of a known data set.
+    `info` is for the model card: licence, hub, sha256, where (a condition), of (names of the data that its texts come
+    from). `dataset` is the name of a known data set.
     """
 
     rows: TrainingRows | Stream
@@ -28,7 +28,7 @@ class DataSource:
 
     @property
     def size(self) -> int | None:
-        """Number of rows; None of a stream."""
+        """Number of rows; None for a stream."""
         return len(self.rows) if isinstance(self.rows, TrainingRows) else None
 
 
@@ -36,10 +36,10 @@ class DataSource:
 class BatchSchedule:
     """Data sources and the order of their batches.
 
-    Each source is read in passes, each in another order. With `proportional`, the source of a batch is drawn in
-    proportion to the sources' sizes; with `round-robin` they take turns. A pass leaves out the rows that no longer fill
-    a batch, unless there is not even one full batch. A stream is read in its own order; its size is unknown, so among
-    several sources it needs `round-robin`.
+    Each source is read in passes, each in a different order. With `proportional`, the source of a batch is drawn in
+    proportion to the sources' sizes; with `round-robin`, the sources take turns. A pass drops the last rows if they do
+    not fill a batch, unless there is no full batch at all. A stream is read in its own order; its size is unknown, so
+    with several sources it needs `round-robin`.
     """
 
     sources: Sequence[DataSource]
@@ -57,12 +57,12 @@ class BatchSchedule:
 
     @property
     def batches_per_epoch(self) -> int | None:
-        """Batches in one pass over everything; None if a stream is among the data."""
+        """Batches in one pass over everything; None if the data include a stream."""
         counts = [_count(s.rows, self.batch_size) for s in self.sources if isinstance(s.rows, TrainingRows)]
         return sum(counts) if len(counts) == len(self.sources) else None
 
     def batches(self, start: int, end: int) -> Iterator[tuple[DataSource, Batch]]:
-        """Those numbered start … end − 1."""
+        """The batches numbered start … end − 1."""
         done = [0] * len(self.sources)
         random = np.random.default_rng([self.seed, 1])
         readers: dict[int, Iterator[Batch]] = {}

@@ -34,14 +34,14 @@ def load_data(
     licence: str | None = None,
     hub: str | None = None,
 ) -> DataSource:
-    """Data with their objective, ready to train on.
+    """Load data with their objective, ready for training.
 
     Args:
-        data: a file, the name of a data set (`likewise data` lists them), or anything else that `read_rows` reads.
+        data: a file, the name of a data set (`likewise data` lists them), or anything else that `read_rows` accepts.
         objective: an objective or its name with options: `"contrastive:temperature=0.1"`.
-        columns: other names of columns: `{"anchor": "question", "score": "similarity/5"}`, or `ColumnNames`.
+        columns: your names for the columns: `{"anchor": "question", "score": "similarity/5"}`, or `ColumnNames`.
         objectives: the table of names: `OBJECTIVES`, or `RERANKER_OBJECTIVES`.
-        licence: of the data, for the model card.
+        licence: the licence of the data, for the model card.
         hub: the data's name on the hub, for the model card.
     """
     if not isinstance(objective, Objective):
@@ -59,13 +59,13 @@ def load_data(
 
 
 def file_path(name: str | Path) -> Path | None:
-    """The file of this name, if it exists or has the ending of a data file; None means the name of a data set."""
+    """The file with this name if it exists or has a data file's suffix; None if it is the name of a data set."""
     path = expanded(name)
     return path if path.suffix.lower() in READABLE or path.exists() else None
 
 
 def _located(data: Any) -> tuple[str, Any, dict[str, Any]]:
-    """The name of the data, what to read, and what is known about them."""
+    """The name of the data, what to read, and known facts about them."""
     if not isinstance(data, str | Path):
         return "", data, {}
     path = file_path(data)
@@ -80,8 +80,8 @@ def read_rows(data: Any, objective: Objective, columns: ColumnNames | None = Non
     Args:
         data: a file (.parquet, .csv, .tsv, .jsonl); a mapping of columns; a list of rows, each a mapping; an object
             with `column_names` (a `datasets.Dataset`); or a callable that returns a fresh iterator over rows.
-        objective: what reads them; columns of files and `datasets.Dataset`s that it does not read are left out.
-        columns: other names, a scale, numbers for label texts, a condition.
+        objective: reads the rows; in files and `datasets.Dataset`s, the columns that it does not need are ignored.
+        columns: column names, a scale, numbers for label texts, a condition.
     """
     columns = columns or ColumnNames()
     if callable(data):
@@ -95,13 +95,13 @@ def read_rows(data: Any, objective: Objective, columns: ColumnNames | None = Non
 
 
 def sha256(path: Path) -> str:
-    """Digest of a file's bytes."""
+    """A digest of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def rows_digest(rows: TrainingRows) -> str:
-    """Digest of what is trained on: texts and numbers as they were read."""
+    """A digest of the training data: texts and numbers as they were read."""
     digest = hashlib.sha256()
     for name, texts in rows.texts.items():
         digest.update(f"{name}\0{len(texts)}\0".encode())
@@ -113,7 +113,7 @@ def rows_digest(rows: TrainingRows) -> str:
 
 
 def check_useful(rows: TrainingRows, objective: Objective) -> None:
-    """Refuse rows that teach nothing: a single row, or rows that are all the same."""
+    """Reject rows that teach nothing: a single row, or identical rows."""
     name = type(objective).__name__
     if len(rows) < 2:
         raise BadInput(f"the data have one row, and {name} learns from differences between rows; expected two or more")
@@ -129,11 +129,11 @@ def check_useful(rows: TrainingRows, objective: Objective) -> None:
 
 
 def _loaded_columns(data: Any) -> tuple[ColumnValues, bool]:
-    """The columns, and whether those that the objective does not read are to be left out."""
+    """The columns, and whether to ignore those that the objective does not read."""
     if isinstance(data, str | Path):
         path = Path(data)
         if path.suffix.lower() == ".txt":
-            raise BadInput(f"{path} has lines and no columns; expected .parquet, .csv, .tsv or .jsonl")
+            raise BadInput(f"{path} has lines but no columns; expected .parquet, .csv, .tsv or .jsonl")
         return Table.read(path, list).columns, True
     if isinstance(data, LoadedDataset):
         return data.columns, True
@@ -165,7 +165,7 @@ def _prepared(
 
 
 def _names_read(renamed: Mapping[str, list[Any]], objective: Objective, columns: ColumnNames) -> set[str]:
-    """The columns that the objective reads: by name, or, if no name fits, the first columns of texts."""
+    """The columns that the objective reads, by name or, if no name fits, the first text columns."""
     reads = objective.reads()
     numeric = {*reads.numbers, *reads.optional}
     if set(reads.texts) <= set(renamed):

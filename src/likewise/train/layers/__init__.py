@@ -1,1 +1,1 @@
-"""Training over several layers: learned fusion, early exit, multi-layer objectives; layers selected without labels."""
+"""Training over several layers: learned fusion, early exit, multi-layer objectives, layer selection without labels."""

@@ -1,4 +1,4 @@
-"""Early exit: fuse only the lower layers, remove the blocks above, and measure what is lost."""
+"""Early exit: fuse only the lower layers, remove the blocks above, and measure the loss in quality."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ IsWorse = Callable[[FusionResult, FusionResult], bool]
 
 @dataclass(frozen=True)
 class ExitResult:
-    """A model that ends after `depth` blocks, and how it was trained."""
+    """A model that stops after `depth` blocks, and how it was trained."""
 
     depth: int
     embedder: TorchEmbedder
@@ -40,7 +40,7 @@ class ExitResult:
 
 
 def with_lower_layers(embedder: TorchEmbedder, depth: int) -> TorchEmbedder:
-    """The embedder with its first `depth` blocks and plain pooling; `try_exits` then trains it to be useful."""
+    """The embedder with only its first `depth` blocks and plain pooling; `try_exits` then trains it."""
     encoder = prune_layers(embedder.encoder, depth)
     heads = nn.Sequential(*embedder.heads.children())
     pruned = TorchEmbedder(embedder.tokenizer, encoder, last_layer_pooling(embedder), heads, embedder.manifest)
@@ -56,10 +56,10 @@ def try_exits(
     evaluation: FusionEvaluation,
     settings: FusionSettings = FUSION_DEFAULTS,
 ) -> Iterator[ExitResult]:
-    """A fused model for each depth, all trained on the same examples and scored on the same held-out ones.
+    """A fused model for each depth, all trained and scored on the same training and held-out examples.
 
-    `vectors` are the whole model's `layer_vectors` of `texts`; if the layers of a pruned encoder are not its first
-    layers (`Encoder.nested`), the texts are encoded again. Below the full depth training starts from an `imitation`.
+    `vectors` are the whole model's `layer_vectors` of `texts`. If a pruned encoder's layers are not the first layers
+    of the whole one (`Encoder.nested`), the texts are encoded again. Smaller depths start from an `imitation`.
     """
     for depth in depths:
         whole = depth == embedder.encoder.depth
@@ -75,14 +75,14 @@ def try_exits(
 
 
 def smallest_exit(exits: Sequence[ExitResult], is_worse: IsWorse) -> ExitResult:
-    """The one with the fewest blocks that is not significantly worse than the deepest."""
+    """The result with the fewest blocks that is not significantly worse than the deepest one."""
     deepest = max(exits, key=lambda e: e.depth)
     good = [e for e in exits if e is deepest or not is_worse(e.result, deepest.result)]
     return min(good, key=lambda e: e.depth)
 
 
 def texts_per_second(embedder: TorchEmbedder, texts: Sequence[str], repeats: int = 3) -> float:
-    """Encoding speed, the best of several runs: noise only ever slows down."""
+    """Encoding speed: the best of several runs, because noise can only slow a run down."""
     fastest = np.inf
     for _ in range(repeats):
         start = time.perf_counter()

@@ -1,17 +1,17 @@
-"""Learned fusion, the training: a linear map over cached layer vectors, regularized towards plain pooling.
+"""Training of learned fusion: a linear map over cached layer vectors, regularized towards plain pooling.
 
-The encoder is frozen, so each text is encoded once, and training updates one small matrix. With x the concatenated
-pooled vectors of all layers and p those of the last layer, which are plain pooling, the fused vector is
+The encoder is frozen, so each text is encoded once and training updates one small matrix. Let x be the concatenated
+pooled vectors of all layers, and p that of the last layer, which is plain pooling. The fused vector is
 
     y = p + a · (D x̃ + c),    x̃: x minus its mean, each layer scaled to unit size
 
-and the loss is the objective's plus  regularization · |D x̃ + c|² / |p|²  (means over the batch): vectors that leave
-plain pooling are penalized, relative to their own size. The regularization, the number of epochs and the interpolation
-0 ≤ a ≤ 1 are chosen on held-out pairs, none of whose sentences was trained on; a = 0 is plain pooling.
+and the loss is the objective's plus  regularization · |D x̃ + c|² / |p|²  (means over the batch), which penalizes the
+distance from plain pooling relative to the vectors' size. Regularization, number of epochs and interpolation
+0 ≤ a ≤ 1 are chosen on held-out pairs, whose sentences do not occur in training; a = 0 is plain pooling.
 
-A fusion that ends at a middle layer has no useful p: an encoder's middle layers are not trained to be read. Its p is
-an *imitation* of the whole model's vector, the ridge regression of it on x, which needs no labels and one linear
-solve. x̃ then contains p as well; all is linear in x, so one map expresses it.
+A fusion that ends at a middle layer has no useful p, since middle layers are not trained as outputs. There, p is an
+*imitation* of the whole model's vector: its ridge regression on x, which needs no labels and only one linear solve.
+x̃ then also contains p. Everything is linear in x, so a single map expresses it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,24 +42,24 @@ LayerVectors = Float[np.ndarray, "S F"]
 
 @dataclass(frozen=True)
 class FusionSettings:
-    """How to train; `benchmarks/fusion.py` and docs/logbook.md show what other choices gave."""
+    """How to train; `benchmarks/fusion.py` and docs/logbook.md show the results of other choices."""
 
-    regularization: tuple[float, ...] = (1.0, 4.0)  # each is tried
-    interpolation: tuple[float, ...] = (0.5, 1.0)  # each is tried after each epoch
+    regularization: tuple[float, ...] = (1.0, 4.0)  # all are tried
+    interpolation: tuple[float, ...] = (0.5, 1.0)  # all are tried after each epoch
     scale: float = 5.0  # cosines are multiplied by it
     learning_rate: float = 1e-3
     weight_decay: float = 1.0
     batch_size: int = 512
     epochs: int = 8
-    patience: int = 3  # epochs without improvement before training stops
+    patience: int = 3  # stop after this many epochs without improvement
     held_out: float = 0.15
-    triplets_as_pairs: bool = True  # train triplets with CoSENT over pairs (`Examples.pairs`); else contrastively
+    triplets_as_pairs: bool = True  # train triplets as pairs (`Examples.pairs`) with CoSENT; otherwise contrastively
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class FusionEvaluation:
-    """How held-out pairs are scored, and, if `significant` is given, whether a gain is large enough to keep."""
+    """How to score held-out pairs and, if `significant` is given, whether a gain is large enough to keep."""
 
     score: FusionScore
     significant: SignificanceTest | None = None
@@ -67,13 +67,13 @@ class FusionEvaluation:
 
 @dataclass(frozen=True, eq=False)
 class FusionInputs:
-    """What a fusion reads, and what follows it."""
+    """The input of a fusion, and the modules around it."""
 
     vectors: LayerVectors  # one row per text, the columns of `layer_vectors` for the stack's layers
     stack: Stack
     encoder_width: int
     anchor: nn.Linear | None = None  # x to p, if p is not plain pooling but an `imitation`
-    heads: nn.Module | None = None  # the model's own, which the fused vectors pass through unchanged
+    heads: nn.Module | None = None  # the model's own heads, applied unchanged to the fused vectors
 
     def __post_init__(self) -> None:
         expected = self.stack.width(self.encoder_width)
@@ -87,18 +87,18 @@ class FusionInputs:
 
     @torch.no_grad()
     def tensor(self) -> Tensor:
-        """x, followed by the anchor's p, if there is an anchor."""
+        """x, followed by p if there is an anchor."""
         x = torch.from_numpy(np.ascontiguousarray(self.vectors))
         return x if self.anchor is None else torch.cat([x, self.anchor(x)], dim=1)
 
 
 FUSION_DEFAULTS = FusionSettings()
-RIDGE = 1e-3  # of the mean variance, in an imitation
+RIDGE = 1e-3  # relative to the mean variance, for an imitation
 
 
 @dataclass(frozen=True)
 class FusionResult:
-    """A trained fusion, the chosen settings, and the cosines that it and plain pooling give the held-out pairs."""
+    """A trained fusion, the chosen settings, and the held-out pairs' cosines with it and with plain pooling."""
 
     fusion: Fusion
     regularization: float  # 0: plain pooling is kept
@@ -110,7 +110,7 @@ class FusionResult:
 
 
 def layer_vectors(embedder: TorchEmbedder, texts: Sequence[str]) -> LayerVectors:
-    """The concatenated pooled vectors of every layer for each text: all that training needs of the encoder."""
+    """Each text's pooled vectors of all layers, concatenated: all that training needs from the encoder."""
     stack = Stack(last_layer_pooling(embedder), 0, embedder.encoder.depth)
     return TorchEmbedder(embedder.tokenizer, embedder.encoder, stack, nn.Sequential(), embedder.manifest).encode(texts)
 
@@ -126,7 +126,7 @@ def last_layer_pooling(embedder: TorchEmbedder) -> Reduce:
 def train_fusion(
     inputs: FusionInputs, examples: Examples, evaluation: FusionEvaluation, settings: FusionSettings = FUSION_DEFAULTS
 ) -> FusionResult:
-    """The fusion of the stack's layers that agrees best with held-out gold scores."""
+    """The fusion of the stack's layers that best agrees with held-out gold scores."""
     x = inputs.tensor()
     training, held_out = split_without_overlap(examples, settings.held_out, settings.seed)
     if settings.triplets_as_pairs:
@@ -163,7 +163,7 @@ def imitation(x: LayerVectors, whole: Float[np.ndarray, "S E"]) -> nn.Linear:
 
 @torch.no_grad()
 def _write_map(target: nn.Linear, trained: nn.Linear | None, anchor: nn.Linear | None) -> None:
-    """Store the trained map as a map of x alone; without one, the anchor; without either, leave plain pooling."""
+    """Store the trained map (as a map of x alone), or else the anchor, or else keep plain pooling."""
     if anchor is not None and trained is not None:
         own, of_anchor = torch.split(trained.weight, [anchor.in_features, anchor.out_features], dim=1)
         target.weight.copy_(own + of_anchor @ anchor.weight)
@@ -175,8 +175,8 @@ def _write_map(target: nn.Linear, trained: nn.Linear | None, anchor: nn.Linear |
 def fused_embedder(embedder: TorchEmbedder, fusion: Fusion) -> TorchEmbedder:
     """The embedder with this fusion as its pooling, in the simplest equivalent form.
 
-    A fusion that changes nothing is plain pooling, and one that reads only the last layer is plain pooling and a
-    dense head: every version of sentence-transformers reads these.
+    A fusion that changes nothing becomes plain pooling, and one that reads only the last layer becomes plain pooling
+    plus a dense head, so that every version of sentence-transformers can read them.
     """
     stack, narrow = fusion.stack, fusion.map.out_features
     pooling: Pooling = fusion
@@ -194,7 +194,7 @@ def fused_embedder(embedder: TorchEmbedder, fusion: Fusion) -> TorchEmbedder:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A map and its held-out quality; no map is plain pooling."""
+    """A map and its held-out quality; without a map it is plain pooling."""
 
     quality: float
     regularization: float
@@ -204,7 +204,7 @@ class _Candidate:
 
 
 class _HeldOutScorer:
-    """Held-out quality of a map."""
+    """The held-out quality of a map."""
 
     def __init__(self, x: Tensor, heads: nn.Module, held_out: Examples, score: FusionScore) -> None:
         rows, self.gold = held_out.pairs
@@ -221,7 +221,7 @@ class _HeldOutScorer:
 
 
 class _PoolingChange(nn.Module):
-    """D x̃ + c of the module docstring, in units of p's size; it starts at 0."""
+    """D x̃ + c (see the module docstring) in units of p's size; it starts at 0."""
 
     def __init__(self, x: Float[Tensor, "S F"], narrow: int) -> None:
         super().__init__()
@@ -239,7 +239,7 @@ class _PoolingChange(nn.Module):
         return out
 
     def interpolated(self, a: float) -> Callable[[Tensor], Tensor]:
-        """The fused vectors with a times the change."""
+        """The fused vectors: p plus a times the change."""
         return lambda x: x[:, -self.narrow :] + a * self.unit * self(x)
 
     @torch.no_grad()
@@ -261,7 +261,7 @@ def _train_candidates(
     settings: FusionSettings,
     best: _Candidate,
 ) -> _Candidate:
-    """Train with one strength of regularization; the best of the given candidate and those of its epochs."""
+    """Train with one regularization strength; return the best of the given candidate and those of each epoch."""
     waited = 0
     for epoch in _train_epochs(scorer, change, training, strength, settings):
         quality, a = max((scorer(change.interpolated(a)), a) for a in settings.interpolation)
@@ -303,5 +303,5 @@ def _loss(columns: Sequence[Tensor], batch: Examples, scale: float) -> Tensor:
 
 
 def _warmup_then_linear_decay(steps: int) -> Callable[[int], float]:
-    """Factors of the learning rate: up in the first tenth of the steps, then linearly to 0."""
+    """Learning-rate factors: rising in the first tenth of the steps, then decaying linearly to 0."""
     return lambda step: min((step + 1) / (0.1 * steps + 1), 1) * (1 - step / steps)

@@ -1,15 +1,15 @@
-"""Which layers to average, chosen from plain texts without labels.
+"""Chooses which layers to average, using unlabelled texts.
 
-A text that loses a few words should stay closer to itself than to any other text. So each text is encoded as it is and
-with a fifth of its tokens left out, and layers are compared by how far the cosines of these pairs lie from those of
+A text that loses a few words should stay closer to itself than to any other text. So each text is encoded in full
+and with a fifth of its tokens left out. Layers are compared by how far the cosines of these pairs are above those of
 different texts, in units of their spread: the sensitivity index d' of signal detection (Green and Swets 1966),
 
     separation = (mean of same − mean of others) / √((variance of same + variance of others) / 2)
 
-That a text's copy with words left out is a positive pair is the idea of contrastive training without labels (Wu et al.
-2020, CLEAR); here nothing is trained, and the pairs only choose. Candidates are the means of up to three layers, the
-plain last one among them. That the best combination depends on model and data is from Hosseini et al. (2023, "BERT Has
-More to Offer"). benchmarks/layers/criteria.py compares this criterion with others, on development data.
+Treating a text and its copy with missing words as a positive pair comes from contrastive training without labels (Wu et
+al. 2020, CLEAR); here nothing is trained, and the pairs only serve to choose. Candidates are the means of up to three
+layers, including the last layer alone. Hosseini et al. (2023, "BERT Has More to Offer") showed that the best choice
+depends on model and data. benchmarks/layers/criteria.py compares this criterion with others, on development data.
 """
 
 import random
@@ -31,19 +31,19 @@ from ...runtime.progress import Progress, show_progress
 from ...text.inputs import text_chunks
 
 LEFT_OUT = 0.2  # of a text's tokens
-MIN_TOKENS = 4  # of a text, without special ones; of fewer nothing can be left out that does not change what it says
+MIN_TOKENS = 4  # per text, without special tokens; leaving any out of a shorter text changes what it says
 MIN_TEXTS = 50
-MAX_TEXTS = 500  # each is compared with every other; more choose no better
+MAX_TEXTS = 500  # every pair is compared; more texts do not improve the choice
 BATCH_TOKENS = 4096
 LINEAR = ("cls", "mean", "mean-sqrt-len", "weighted-mean", "last-token")
-"""Reductions of which it holds that the reduction of a mean of layers is the mean of their reductions."""
+"""Linear reductions: reducing a mean of layers gives the mean of the reduced layers."""
 
 LayerVectors = Float[np.ndarray, "N L W"]
 
 
 @dataclass(frozen=True)
 class LayerScore:
-    """A pooling that averages some layers, and its separation; higher is better."""
+    """A pooling that averages some of the layers, and its separation; higher is better."""
 
     layers: tuple[int, ...]
     pooling: str
@@ -52,7 +52,7 @@ class LayerScore:
 
 @dataclass(frozen=True)
 class LayerSelection:
-    """The outcome of a selection: every candidate, best first, and the plain pooling of the last layer among them."""
+    """The result of a selection: every candidate, best first, including plain pooling of the last layer."""
 
     texts: int
     candidates: tuple[LayerScore, ...]
@@ -67,10 +67,10 @@ class LayerSelection:
 def select_layers(
     embedder: Embedder, texts: Sequence[str], *, most: int = 3, seed: int = 0, show_progress_bar: Progress = None
 ) -> LayerSelection:
-    """Compare the means of up to `most` layers on plain texts; no labels are used.
+    """Compare the means of up to `most` layers on unlabelled texts.
 
     The first 500 distinct texts of four tokens or more are used; with 12 blocks there are 377 means of up to three
-    layers. The pooling's reduction of tokens and the heads of the embedder, of any engine, are kept.
+    layers. The embedder's token pooling and heads are kept; it may use any engine.
     """
     most, reduce = whole_number("most", most), _linear_reduction(embedder)
     whole = _contents(embedder, texts)
@@ -85,7 +85,7 @@ def select_layers(
 
 
 def layer_subsets(count: int, most: int) -> Iterator[tuple[int, ...]]:
-    """The sets of up to `most` of `count` layers; the last layer alone comes first, so that it wins a tie."""
+    """All sets of up to `most` of `count` layers; the last layer alone comes first, so that it wins ties."""
     singles = [(layer,) for layer in reversed(range(count))]
     yield from singles
     for size in range(2, min(most, count) + 1):
@@ -95,7 +95,7 @@ def layer_subsets(count: int, most: int) -> Iterator[tuple[int, ...]]:
 def layer_vectors_of(
     embedder: Embedder, sequences: Sequence[list[int]], reduce: Sequence[str], show_progress_bar: Progress = None
 ) -> LayerVectors:
-    """Every layer of each sequence of token ids, reduced to one vector: the embeddings first."""
+    """For each sequence of token ids, every layer reduced to one vector, starting with the embeddings."""
     width = len(reduce) * embedder.encoder.width
     vectors = np.empty((len(sequences), embedder.encoder.depth + 1, width), np.float32)
     with show_progress(show_progress_bar, len(sequences)) as advance:
@@ -108,9 +108,9 @@ def layer_vectors_of(
 
 
 def separation(same: Float[np.ndarray, "N E"], changed: Float[np.ndarray, "N E"]) -> float:
-    """How far the cosines of row i of both lie above those of different rows, in units of their spread.
+    """How far the cosines between the same rows of both are above those of different rows, in units of their spread.
 
-    0 where no cosine differs from another: such vectors separate nothing.
+    It is 0 if all cosines are equal, since such vectors separate nothing.
     """
     cosines = (unit(same) @ unit(changed).T).astype(np.float64)
     own = np.diagonal(cosines)
@@ -120,7 +120,7 @@ def separation(same: Float[np.ndarray, "N E"], changed: Float[np.ndarray, "N E"]
 
 
 def _score(embedder: Embedder, vectors: LayerVectors, layers: tuple[int, ...], reduce: tuple[str, ...]) -> LayerScore:
-    """The separation of a mean of layers; the first half of the rows are whole texts, the second their copies."""
+    """The separation of a mean of layers; the first half of the rows are full texts, the second half their copies."""
     pooled = vectors[:, list(layers)].mean(1)
     whole, shortened = np.split(embedder.through_heads(pooled), 2)
     plain = layers == (embedder.encoder.depth,)
@@ -137,8 +137,8 @@ def _contents(embedder: Embedder, texts: Sequence[str]) -> list[list[int]]:
             break
     if len(contents) < MIN_TEXTS:
         raise BadInput(
-            f"{len(contents)} distinct texts have {MIN_TOKENS} tokens or more; expected {MIN_TEXTS} or more, best "
-            f"{MAX_TEXTS}, of the kind that will be encoded"
+            f"{len(contents)} distinct texts have {MIN_TOKENS} tokens or more; expected {MIN_TEXTS} or more, ideally "
+            f"{MAX_TEXTS}, of the kind you will encode"
         )
     return contents[:MAX_TEXTS]
 
@@ -149,7 +149,7 @@ def _shortened(ids: list[int], drawn: random.Random) -> list[int]:
 
 
 def _linear_reduction(embedder: Embedder) -> tuple[str, ...]:
-    """How the model pools the tokens of a layer, if layers can be averaged before or after it alike."""
+    """How the model pools a layer's tokens; it must not matter whether layers are averaged before or after."""
     pooling = embedder.pooling
     try:
         names = pooling.reduce if isinstance(pooling, LayerMeanSettings) else reduction_names(pooling.spec)
@@ -157,7 +157,7 @@ def _linear_reduction(embedder: Embedder) -> tuple[str, ...]:
         names = ("",)
     if not {*names} <= {*LINEAR}:
         raise BadInput(
-            f"the pooling is {pooling.spec}; layers are selected for {', '.join(LINEAR)} and sums of these. Another "
-            "one: load the model with pooling='mean', in a name: NAME(pooling=mean)"
+            f"the pooling is {pooling.spec}; layer selection needs {', '.join(LINEAR)} or a sum of these. To use one, "
+            "load the model with pooling='mean' or as NAME(pooling=mean)"
         )
     return names

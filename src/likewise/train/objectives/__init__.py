@@ -1,4 +1,4 @@
-"""Objectives: what training minimises. A new one is a class in a file here and a row in `OBJECTIVES` (registry.py)."""
+"""Training objectives. To add one, write a class in a file here and add a row to `OBJECTIVES` (registry.py)."""
 
 from .contrastive import Contrastive, SimCSE
 from .denoising import TSDAE

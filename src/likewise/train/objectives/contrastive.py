@@ -19,10 +19,10 @@ MIN_TEMPERATURE = 0.01  # of a learned temperature (Radford et al. 2021, CLIP)
 class Contrastive(Objective):
     """InfoNCE over the batch, also called multiple negatives ranking (van den Oord 2018, Henderson 2017).
 
-    Every other positive and every negative of the batch is a negative of the anchor, except false negatives: the
-    anchor's own text, and any text that is a positive of the same anchor, or of an anchor of the same `group`, in any
-    row. Cosines are divided by the temperature, which may be learned too (as in CLIP); `symmetric` is the mean with the
-    loss of identifying each positive's anchor.
+    All other positives and all negatives in the batch are negatives of the anchor, except false negatives: the anchor's
+    own text, and any text that is a positive, in any row, of the same anchor or of an anchor in the same `group`.
+    Cosines are divided by the temperature, which may also be learned (as in CLIP). `symmetric` averages this loss with
+    the loss of identifying each positive's anchor.
     """
 
     def __init__(self, temperature: float = 0.05, *, learn_temperature: bool = False, symmetric: bool = False) -> None:
@@ -55,13 +55,13 @@ class Contrastive(Objective):
         one_group = len(np.unique(numbers.get("group", [0, 1]))) == 1
         if len(first) > 1 and not has_negatives and (one_text or one_group):
             what = f"text is {first[0]!r}" if one_text else f"group is {numbers['group'][0]}"
-            raise BadInput(f"in all {len(first):,} rows the {what}: no row has a negative for another")
+            raise BadInput(f"in all {len(first):,} rows the {what}, so no row provides a negative for another")
 
 
 class SimCSE(Contrastive):
     """Each text identifies itself in the batch, encoded twice with different dropout (Gao, Yao and Chen 2021).
 
-    The two encodings differ by the model's dropout alone: a model without dropout only learns to keep texts apart.
+    The two encodings differ only by the model's dropout; without dropout, a model learns only to keep texts apart.
     """
 
     def reads(self) -> InputColumns:
@@ -78,10 +78,10 @@ def contrastive(
     scale: float | Tensor = 20.0,
     group: Labels | None = None,
 ) -> Loss:
-    """Cross-entropy of each anchor's positive, the same row of `candidates[0]`, among all rows of all candidates.
+    """Cross-entropy of each anchor's positive (the same row of `candidates[0]`) among all rows of all candidates.
 
-    `text_ids` number the texts: the anchors' in column 0, then the candidates' in their order. Cosines are multiplied
-    by `scale`. Positives of rows of one `group` are not negatives of each other's anchors.
+    `text_ids` number the texts: the anchors' in column 0, then the candidates' in order. Cosines are multiplied by
+    `scale`. Positives of rows in the same `group` are not negatives of each other's anchors.
     """
     unit_candidates = F.normalize(torch.cat(list(candidates)), dim=1)
     scores = scale * F.normalize(anchors, dim=1) @ unit_candidates.T

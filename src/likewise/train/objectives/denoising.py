@@ -1,4 +1,4 @@
-"""TSDAE: from the vector of a text with most words deleted, a small decoder reconstructs the whole text."""
+"""TSDAE: a small decoder reconstructs a text from the vector of a copy with most of its words deleted."""
 
 import math
 
@@ -14,11 +14,11 @@ from .objective import Loss, Objective, TokenIds, Vectors
 class TSDAE(Objective):
     """Cross-entropy of a decoder that sees the sentence's vector and the tokens so far (Wang, Reimers, Gurevych 2021).
 
-    The vector is the bottleneck: the decoder attends to nothing else of the text. The paper's decoder is as deep as
-    the encoder and shares its weights; this one is small and trained from scratch, so that the objective depends only
-    on the model's dimension and the size of its vocabulary.
+    The vector is the bottleneck, since the decoder attends to nothing else. The paper's decoder is as deep as the
+    encoder and shares its weights; this one is small and trained from scratch, so that the objective depends only on
+    the model's dimension and vocabulary size.
 
-    `deletion_ratio` is the share of tokens deleted from what the encoder reads; one is always kept. The model's
+    `deletion_ratio` is the share of tokens deleted from the encoder's input; at least one is kept. The model's
     dimension must be divisible by `decoder_heads`.
     """
 
@@ -54,12 +54,12 @@ class TSDAE(Objective):
 class _Decoder(nn.Module):
     """A causal transformer over the tokens so far, with the sentence's vector as its only memory.
 
-    Padding is on the right, where the causal mask hides it from earlier tokens, so it needs no mask of its own.
+    Padding needs no mask of its own: it is on the right, where the causal mask hides it from earlier tokens.
     """
 
     def __init__(self, width: int, vocabulary: int, layers: int, heads: int) -> None:
         super().__init__()
-        self.words = nn.Embedding(vocabulary + 1, width)  # the last one begins a text
+        self.words = nn.Embedding(vocabulary + 1, width)  # the last one marks the start of a text
         nn.init.normal_(self.words.weight, std=width**-0.5)
         self.blocks = nn.ModuleList(
             nn.TransformerDecoderLayer(width, heads, 2 * width, 0.0, "gelu", batch_first=True, norm_first=True)
@@ -80,7 +80,7 @@ class _Decoder(nn.Module):
 
 
 def _sinusoidal_positions(length: int, like: Tensor) -> Float[Tensor, "T E"]:
-    """Sines and cosines of the position at falling frequencies (Vaswani et al. 2017)."""
+    """Sines and cosines of the position at decreasing frequencies (Vaswani et al. 2017)."""
     width = like.shape[1]
     position = torch.arange(length, device=like.device, dtype=like.dtype)
     frequencies = torch.exp(-math.log(10_000) * torch.arange(0, width, 2, device=like.device, dtype=like.dtype) / width)
@@ -90,7 +90,7 @@ def _sinusoidal_positions(length: int, like: Tensor) -> Float[Tensor, "T E"]:
 
 
 def pad_token_ids(rows: list[list[int]], device: torch.device) -> Int[Tensor, "N T"]:
-    """Lists of ids as a matrix, padded with −1 on the right."""
+    """Lists of ids as a matrix, padded on the right with −1."""
     parts = [torch.tensor(row, device=device) for row in rows]
     padded: Tensor = nn.utils.rnn.pad_sequence(parts, batch_first=True, padding_value=-1)
     return padded

@@ -1,7 +1,7 @@
-"""Distillation: a model learns a teacher's vectors or scores, which are columns of numbers of the training data.
+"""Distillation: a model learns a teacher's vectors or scores, which are numeric columns of the training data.
 
-A teacher's vectors are a `Matrix` column, (rows, dimension): a NumPy array (memory-mapped from a file if it is large)
-or a list of lists next to the texts.
+A teacher's vectors are a `Matrix` column, (rows, dimension), next to the texts: a NumPy array (memory-mapped if it
+is large) or a list of lists.
 """
 
 import torch
@@ -17,13 +17,13 @@ DEFAULT_TEMPERATURE = 0.05  # of softmaxes over cosines
 
 
 class Distillation(Objective):
-    """Mean squared error between a text's vector and its teacher's; translations learn the same vector.
+    """Mean squared error between the student's and the teacher's vector of a text; translations learn the same vector.
 
     With translations it makes a model multilingual (Reimers and Gurevych 2020): the student's vectors of the sentence
-    and of each further column of texts learn the teacher's vector of the sentence; the loss is their mean.
+    and of each additional text column learn the teacher's vector of the sentence; the loss is their mean.
 
-    If the teacher's vectors have another dimension, `teacher_dimension`, a linear map from the student's to theirs
-    is trained as well, and discarded after training.
+    If the teacher's vectors have a different dimension, `teacher_dimension`, a linear map to it is trained as well,
+    and discarded after training.
     """
 
     def __init__(self, teacher_dimension: int | None = None) -> None:
@@ -42,8 +42,8 @@ class Distillation(Objective):
         student = torch.stack([v if self.projection is None else self.projection(v) for v in (sentence, *translations)])
         if student.shape[-1] != teacher.shape[-1]:
             raise BadInput(
-                f"the teacher's vectors have {teacher.shape[-1]} numbers and the student's {student.shape[-1]}: set "
-                f"teacher_dimension={teacher.shape[-1]} to train a map between them as well"
+                f"the teacher's vectors have {teacher.shape[-1]} dimensions and the student's {student.shape[-1]}: set "
+                f"teacher_dimension={teacher.shape[-1]} to also train a map between them"
             )
         return (student - teacher).square().mean()
 
@@ -51,7 +51,7 @@ class Distillation(Objective):
 class MarginMSE(Objective):
     """Mean squared error between s(a, p) − s(a, n) and the teacher's `margin` (Hofstätter et al. 2020).
 
-    `similarity` is `"dot"`, the paper's, whose range suits a cross-encoder's scores, or `"cosine"`.
+    `similarity` is `"dot"`, as in the paper, whose range suits a cross-encoder's scores, or `"cosine"`.
     """
 
     def __init__(self, similarity: str = "dot") -> None:
@@ -72,7 +72,7 @@ class MarginMSE(Objective):
 class ScoreDistillation(Objective):
     """KL(teacher ‖ student) of the softmax over a row's candidates: the positive, then the negatives.
 
-    `scores` holds the teacher's score of each candidate, in the order of the columns; a row is a list as in ListNet
+    `scores` holds the teacher's score of each candidate, in the order of the columns; a row is one list, as in ListNet
     (Cao et al. 2007; RocketQAv2, Ren et al. 2021).
 
     The student's cosines are divided by `temperature`, the teacher's scores by `teacher_temperature`.
@@ -93,15 +93,15 @@ class ScoreDistillation(Objective):
             raise BadInput("a positive alone is not a distribution; expected at least one column of negatives")
         if numbers["scores"].shape[1] != candidates:
             raise BadInput(
-                f"scores has {numbers['scores'].shape[1]} numbers a row; expected {candidates}, one per candidate"
+                f"scores has {numbers['scores'].shape[1]} numbers per row; expected {candidates}, one per candidate"
             )
 
 
 class SimilarityDistillation(Objective):
-    """Cosines between the texts of a batch match those between the teacher's vectors, whatever their dimension.
+    """Cosines between the texts of a batch learn to match those of the teacher's vectors, which may have any dimension.
 
-    With `"kl"`, each text's cosines with all others are a distribution, and the loss is KL(teacher ‖ student) (Fang et
-    al. 2021, SEED); with `"mse"`, their mean squared difference (relational distillation, Park et al. 2019).
+    With `"kl"`, each text's cosines with all others form a distribution, and the loss is KL(teacher ‖ student) (Fang et
+    al. 2021, SEED). With `"mse"`, it is their mean squared difference (relational distillation, Park et al. 2019).
 
     With `"kl"`, the student's cosines are divided by `temperature`, the teacher's by `teacher_temperature`.
     """
@@ -131,7 +131,7 @@ class SimilarityDistillation(Objective):
 
 
 def cosines_with_others(vectors: Float[Tensor, "N W"]) -> Float[Tensor, "N others"]:
-    """Each row's cosines with all other rows, in their order; N − 1 of them."""
+    """Each row's N − 1 cosines with all other rows, in order."""
     cosines = F.normalize(vectors, dim=1) @ F.normalize(vectors, dim=1).T
     other = ~torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)
     return cosines[other].view(len(cosines), -1)

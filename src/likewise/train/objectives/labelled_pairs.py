@@ -11,7 +11,7 @@ from ...errors import BadInput
 from .objective import Columns, Labels, Loss, Numbers, Objective, Texts, Vectors, check_not_negative, check_positive
 from .triplets import check_distance, paired_distances
 
-DEFAULT_SCALE = 20.0  # of cosines, in CoSENT
+DEFAULT_SCALE = 20.0  # factor for cosines in CoSENT
 FeatureName = Literal["u", "v", "|u-v|", "u*v"]
 FEATURES: dict[str, Any] = {
     "u": lambda u, v: u,  # noqa: ARG005
@@ -32,7 +32,7 @@ CONCATENATIONS: tuple[tuple[FeatureName, ...], ...] = (
 
 
 class Classification(Objective):
-    """Cross-entropy of softmax(W (u, v, |u − v|)); `concatenation` names the `FEATURES` that W reads."""
+    """Cross-entropy of softmax(W (u, v, |u − v|)); `concatenation` lists the `FEATURES` that W reads."""
 
     def __init__(self, num_labels: int = 3, concatenation: tuple[str, ...] = ("u", "v", "|u-v|")) -> None:
         super().__init__()
@@ -72,8 +72,8 @@ class Regression(Objective):
 class MarginPairs(Objective):
     """½ mean of d² for label 1 and of max(margin − d, 0)² for label 0 (Hadsell, Chopra and LeCun 2006).
 
-    `online` counts hard pairs only: positives farther apart than the batch's nearest negatives, and negatives nearer
-    than its farthest positives. A batch with labels of one kind counts in full.
+    `online` uses only hard pairs: positives farther apart than the batch's nearest negatives, and negatives nearer than
+    its farthest positives. If all labels in a batch are equal, the whole batch is used.
     """
 
     def __init__(self, margin: float = 0.5, distance: str = "cosine", *, online: bool = False) -> None:
@@ -97,7 +97,7 @@ class MarginPairs(Objective):
 
 
 class CoSENT(Objective):
-    """Of any two pairs, the one with the higher score has the larger cosine: `cosent`, at this scale (Su 2022)."""
+    """CoSENT (Su 2022): of any two pairs, the one with the higher score should have the larger cosine."""
 
     def __init__(self, scale: float = DEFAULT_SCALE) -> None:
         super().__init__()
@@ -113,10 +113,10 @@ class CoSENT(Objective):
 
 
 class AnglE(Objective):
-    """The weighted sum of CoSENT of cosines and of `angles` (Li and Li 2023, AnglE, equations 1 to 7).
+    """The weighted sum of CoSENT over cosines and over `angles` (Li and Li 2023, AnglE, equations 1 to 7).
 
-    Where cosines saturate, near 1 and −1, angles still have a gradient. The paper's third term, in-batch negatives,
-    is `Contrastive`, which reads other columns.
+    Near 1 and −1, where cosines saturate, angles still have a gradient. The paper's third term, in-batch negatives,
+    is `Contrastive`, which reads different columns.
 
     Each term is multiplied by its weight, and its cosines or angles by its scale.
     """
@@ -141,7 +141,7 @@ class AnglE(Objective):
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:  # noqa: ARG002
         if dimension % 2:
-            raise BadInput(f"AnglE needs vectors of an even dimension, and the model's have {dimension} numbers")
+            raise BadInput(f"AnglE needs vectors with an even dimension; the model's have {dimension} dimensions")
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, score: Numbers) -> Loss:
         by_cosine = cosent(sentence1, sentence2, score, self.cosine_scale)
@@ -154,7 +154,7 @@ class AnglE(Objective):
 
 
 def cosent(u: Vectors, v: Vectors, scores: Numbers, scale: float = 20.0) -> Loss:
-    """log(1 + Σ exp(scale (cos_j − cos_i))) over the pairs i, j of pairs with score_i > score_j (Su 2022, CoSENT).
+    """log(1 + Σ exp(scale (cos_j − cos_i))) over all i, j with score_i > score_j (Su 2022, CoSENT).
 
     Only the order of the scores matters, as in Spearman's correlation.
     """
@@ -168,10 +168,10 @@ def ordered_loss(similarities: Numbers, scores: Numbers) -> Loss:
 
 
 def angles(u: Vectors, v: Vectors) -> Numbers:
-    """|Re q + Im q| of q = Σ z w̄ / |z||w|, each vector's halves as real and imaginary parts of z and w.
+    """|Re q + Im q| for q = Σ z w̄ / |z||w|; each vector's halves are the real and imaginary parts of z and w.
 
-    Li and Li 2023, equations 5 and 6, as the authors compute them and take larger for more similar. It is 1 between
-    equal vectors and between opposite ones, and √2 at most, where each z is an eighth of a turn from its w.
+    This is Li and Li 2023, equations 5 and 6, as the authors compute them, with larger meaning more similar. It is 1
+    for equal and for opposite vectors, and at most √2, if each z is an eighth of a turn from its w.
     """
     (a, b), (c, d) = (F.normalize(x, dim=1).chunk(2, dim=1) for x in (u, v))
     real: Tensor = a * c + b * d
@@ -180,13 +180,13 @@ def angles(u: Vectors, v: Vectors) -> Numbers:
 
 
 def check_labels(labels: np.ndarray, num_labels: int) -> None:
-    """Refuse labels outside 0 … num_labels − 1, or all of one class."""
+    """Reject labels outside 0 … num_labels − 1, or labels that are all equal."""
     check_range("label", labels, 0, num_labels - 1, f"there are {num_labels} labels (num_labels=…)")
     check_varies("label", labels)
 
 
 def check_range(name: str, values: np.ndarray, lowest: float, highest: float, hint: str) -> None:
-    """Refuse the first number outside `lowest` … `highest`."""
+    """Reject numbers outside `lowest` … `highest`, and report the first."""
     bad = np.flatnonzero((values < lowest) | (values > highest))
     if len(bad):
         row = int(bad[0])
@@ -194,13 +194,13 @@ def check_range(name: str, values: np.ndarray, lowest: float, highest: float, hi
 
 
 def check_varies(name: str, values: np.ndarray) -> None:
-    """Refuse a column in which all numbers are equal."""
+    """Reject a column whose numbers are all equal."""
     if len(values) > 1 and values.min() == values.max():
         raise BadInput(f"every {name} is {values[0]:g}, in all {len(values):,} rows: there is nothing to learn from")
 
 
 def check_texts_differ(texts: Texts) -> None:
-    """Refuse pairs each of which is the same text twice."""
+    """Reject data in which every pair is the same text twice."""
     left, right = texts["sentence1"], texts["sentence2"]
     if all(a == b for a, b in zip(left, right, strict=True)):
-        raise BadInput(f"in all {len(left):,} rows both texts are the same, so every cosine is 1 whatever the model")
+        raise BadInput(f"in all {len(left):,} rows both texts are the same, so every cosine is 1 for any model")

@@ -1,4 +1,4 @@
-"""What an objective is: vectors and numbers to a loss. It never sees a model, and its signature names its columns."""
+"""Objectives turn vectors and numbers into a loss. They never see a model, and their signatures name their columns."""
 
 import inspect
 import math
@@ -15,11 +15,11 @@ from ...errors import BadInput
 Vectors: TypeAlias = Float[Tensor, "N E"]
 Numbers: TypeAlias = Float[Tensor, " N"]
 Labels: TypeAlias = Int[Tensor, " N"]
-"""Whole numbers, exact however large: classes, groups."""
+"""Whole numbers of any size, such as classes or groups."""
 Matrix: TypeAlias = Float[Tensor, "N W"]
-"""W numbers a row: a teacher's vectors, a teacher's scores of several candidates."""
+"""W numbers per row: a teacher's vectors, or its scores of several candidates."""
 TextIds: TypeAlias = Int[Tensor, "N C"]
-"""A number for each text of a batch, equal for equal texts."""
+"""A number for each text in a batch; equal texts have equal numbers."""
 TokenIds: TypeAlias = Int[Tensor, "N T"]
 """The token ids of each row's first text as the model reads it, −1 after its end."""
 Loss: TypeAlias = Float[Tensor, ""]
@@ -28,42 +28,42 @@ Texts: TypeAlias = Mapping[str, Sequence[str]]
 Columns: TypeAlias = Mapping[str, Shaped[np.ndarray, "N ..."]]
 
 BATCH_INPUTS = ("text_ids", "token_ids")
-"""Keyword-only parameters that are not columns: training computes them from the batch."""
+"""Keyword-only parameters that training computes from the batch instead of reading columns."""
 
 
 @dataclass(frozen=True)
 class InputColumns:
-    """The columns that an objective reads (texts in order, then numbers), and how it needs the texts."""
+    """The columns that an objective reads (texts in order, then numbers), and how it uses the texts."""
 
     texts: tuple[str, ...]
-    more_texts: bool = False  # any number of further columns of texts: hard negatives
+    more_texts: bool = False  # any number of additional text columns: hard negatives
     numbers: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()  # columns of numbers that may be missing
+    optional: tuple[str, ...] = ()  # numeric columns that may be missing
     integers: tuple[str, ...] = ()  # numbers that are `Labels`
     matrices: tuple[str, ...] = ()  # numbers that are a `Matrix`
     text_ids: bool = False
     token_ids: bool = False
-    group_by: str | None = None  # the column of labels of which each batch holds `per_group` rows with equal labels
+    group_by: str | None = None  # the label column; each batch holds `per_group` rows per label
     per_group: int = 1
-    repeats: int = 1  # how often each column of texts goes through the model: 2, with different dropout, in SimCSE
+    repeats: int = 1  # passes of each text column through the model: SimCSE has 2, with different dropout
 
 
 class Objective(nn.Module):
-    """The parameters of `forward` are the columns: positional ones are texts, keyword-only ones numbers.
+    """The parameters of `forward` are the columns: positional ones are texts, keyword-only ones are numbers.
 
     >>> class MyObjective(Objective):
     ...     def forward(self, sentence1: Vectors, sentence2: Vectors, *, score: Numbers) -> Loss: ...
 
-    A parameter `*negatives` takes any further columns of texts; a keyword-only parameter with a default is a column
-    that may be missing; one annotated `Labels` holds whole numbers, `Matrix` a row of numbers each. A keyword-only
-    `text_ids` receives the `TextIds` of the batch, and `token_ids` its `TokenIds`. An objective may compare rows with
-    each other: with several processes it receives the joined batch.
+    A parameter `*negatives` takes any additional text columns. A keyword-only parameter with a default is a column that
+    may be missing; one annotated `Labels` holds whole numbers, and one annotated `Matrix` holds a row of numbers per
+    text. A keyword-only `text_ids` receives the batch's `TextIds`, and `token_ids` its `TokenIds`. An objective may
+    compare rows with each other: with several processes, it receives the joined batch.
 
-    The constructor's arguments are stored as attributes of the same names, so that a run can be described.
+    The constructor's arguments are stored as attributes with the same names, so that a run can be described.
     """
 
     def reads(self) -> InputColumns:
-        """The columns, from the signature of `forward`; a wrapper returns those of its objective."""
+        """The columns, taken from the signature of `forward`; a wrapper returns those of its objective."""
         parameters = inspect.signature(self.forward).parameters.values()
         columns = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in BATCH_INPUTS]
         return InputColumns(
@@ -78,17 +78,17 @@ class Objective(nn.Module):
         )
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        """Raise BadInput, naming the row, if the rows teach nothing; columns have the names of `reads`."""
+        """Raise BadInput with the row number if the rows teach nothing; columns are named as in `reads`."""
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:
-        """Create the objective's own weights for a model with vectors of this dimension and this many token ids."""
+        """Create the objective's own weights for a model with this vector dimension and vocabulary size."""
 
     def layers_read(self) -> int:
-        """How many of the model's last layers its vectors concatenate; 0: the model's own vectors."""
+        """The number of last layers that its vectors concatenate, or 0 for the model's own vectors."""
         return 0
 
     def add_noise(self, token_ids: list[int]) -> list[int]:
-        """What the model reads of a text's ids (special tokens excluded): all of them, unless there is noise."""
+        """The ids of a text that the model reads (without special tokens): all of them, unless noise is added."""
         return token_ids
 
     def describe(self) -> dict[str, Any]:
@@ -98,19 +98,19 @@ class Objective(nn.Module):
 
 
 def check_positive(**settings: float) -> None:
-    """Refuse a setting that is not a finite number above 0."""
+    """Reject a setting that is not a finite number above 0."""
     for name, value in settings.items():
         if not 0 < value < math.inf:
             raise BadInput(f"{name} is {value}; expected a finite number above 0")
 
 
 def check_not_negative(**settings: float) -> None:
-    """Refuse a setting that is not a finite number of 0 or more."""
+    """Reject a setting that is not a finite number of 0 or more."""
     for name, value in settings.items():
         if not 0 <= value < math.inf:
             raise BadInput(f"{name} is {value}; expected a finite number of 0 or more")
 
 
 def _is_kind(annotation: Any, kind: Any) -> bool:
-    """Whether a parameter is annotated with this kind, or with it and None."""
+    """Whether a parameter is annotated with this kind or `kind | None`."""
     return annotation is kind or kind in get_args(annotation)

@@ -1,4 +1,4 @@
-"""The objectives by name, each with its purpose and paper; and how the command line and TOML files spell them."""
+"""The objectives by name, with their purpose and paper, and their spelling on the command line and in TOML files."""
 
 import difflib
 import inspect
@@ -21,12 +21,12 @@ from .wrappers import Layerwise, Matryoshka
 
 @dataclass(frozen=True)
 class ObjectiveEntry:
-    """An objective and what is said of it in help and documentation; its columns and options are in its signatures."""
+    """An objective and its description for help and documentation; its signatures give the columns and options."""
 
     build: Callable[..., Objective]
     purpose: str
     paper: str
-    sentence_transformers: str  # its class there, or the nearest one; "" if there is none
+    sentence_transformers: str  # the same or most similar class there; "" if there is none
 
 
 ObjectiveTable = Mapping[str, ObjectiveEntry]
@@ -41,10 +41,10 @@ OBJECTIVES: ObjectiveTable = {
         "Reimers and Gurevych 2019, Sentence-BERT", "CosineSimilarityLoss",
     ),
     "cosent": ObjectiveEntry(
-        CoSENT, "pairs with a similarity score, of which the order matters", "Su 2022, CoSENT", "CoSENTLoss",
+        CoSENT, "pairs with a similarity score whose order matters", "Su 2022, CoSENT", "CoSENTLoss",
     ),
     "angle": ObjectiveEntry(
-        AnglE, "pairs with a similarity score, where cosines saturate", "Li and Li 2023, AnglE", "AnglELoss",
+        AnglE, "pairs with a similarity score, for when cosines saturate", "Li and Li 2023, AnglE", "AnglELoss",
     ),
     "margin-pairs": ObjectiveEntry(
         MarginPairs, "pairs labelled similar (1) or not (0)",
@@ -83,7 +83,7 @@ OBJECTIVES: ObjectiveTable = {
         "MultipleNegativesRankingLoss over equal pairs",
     ),
     "tsdae": ObjectiveEntry(
-        TSDAE, "texts without labels, of a new domain", "Wang, Reimers and Gurevych 2021, TSDAE",
+        TSDAE, "texts without labels, from a new domain", "Wang, Reimers and Gurevych 2021, TSDAE",
         "DenoisingAutoEncoderLoss",
     ),
 }  # fmt: skip
@@ -110,20 +110,20 @@ RERANKER_OBJECTIVES: ObjectiveTable = {
         "Humeau et al. 2020, Poly-encoders", "",
     ),
 }  # fmt: skip
-"""Objectives of rerankers, for `parse_objective(spec, RERANKER_OBJECTIVES)`."""
+"""Objectives for rerankers: `parse_objective(spec, RERANKER_OBJECTIVES)`."""
 
 WRAPPERS: dict[str, tuple[Any, Callable[[Objective, Any], Objective]]] = {
     "dimensions": (tuple[int, ...], Matryoshka),
     "layers": (int, Layerwise),
 }
-"""Options of every objective of embedders: their type, and the wrapper that each adds, the first innermost."""
+"""Options of every embedder objective: their type, and the wrapper that each one adds, innermost first."""
 
 
 def parse_objective(spec: str | Mapping[str, Any], table: ObjectiveTable = OBJECTIVES) -> Objective:
-    """The objective that `"contrastive:temperature=0.05,symmetric"`, or a table of a TOML file, describes.
+    """The objective described by a string such as `"contrastive:temperature=0.05,symmetric"` or by a TOML table.
 
-    A TOML table holds the `name` and the options. In a string, an option without a value is true, and the parts of a
-    list are joined by +: `"contrastive:dimensions=64+256"`, `"classification:num_labels=2,concatenation=u+v+|u-v|"`.
+    A TOML table holds the `name` and the options. In a string, an option without a value is true, and list items are
+    joined by +: `"contrastive:dimensions=64+256"`, `"classification:num_labels=2,concatenation=u+v+|u-v|"`.
     `table` is `OBJECTIVES`, for embedders, or `RERANKER_OBJECTIVES`, for rerankers.
 
     Raises:
@@ -147,7 +147,7 @@ def parse_objective(spec: str | Mapping[str, Any], table: ObjectiveTable = OBJEC
 
 
 def objective_options(name: str, table: ObjectiveTable = OBJECTIVES) -> dict[str, Any]:
-    """The options of an objective and their types; the wrappers' come last, and are for embedders alone."""
+    """The options of an objective and their types; the wrappers' options come last, and only for embedders."""
     parameters = inspect.signature(table[name].build).parameters.values()
     own = {p.name: p.annotation for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
     return own | {option: kind for option, (kind, _) in WRAPPERS.items() if table is OBJECTIVES}
@@ -166,12 +166,12 @@ def _parse_spec(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
             raise BadInput(f"{spec!r} sets an option twice")
         return name.strip(), {key.strip(): text.strip() if sign else True for key, sign, text in parts}
     if not isinstance(spec.get("name"), str):
-        raise BadInput(f"an objective needs a name; found {dict(spec)}, without a name among the options")
+        raise BadInput(f"an objective needs a name; found {dict(spec)}, which has none")
     return spec["name"], {key: value for key, value in spec.items() if key != "name"}
 
 
 def _convert(what: str, value: Any, kind: Any) -> Any:
-    """The value as this type, whether it came as text or with TOML's own type."""
+    """The value converted to this type, from text or from a TOML value."""
     if kind is bool and isinstance(value, str):
         value = {"true": True, "false": False}.get(value, value)
     try:
@@ -184,7 +184,7 @@ _SECTIONS: dict[str, tuple[ObjectiveTable, str]] = {
     "Objectives of embedders": (
         OBJECTIVES,
         f"Each also has the options {' and '.join(WRAPPERS)}: `dimensions=64+256` trains truncated vectors too "
-        "(Matryoshka), `layers=3` the last three layers (for models that are cut to fewer).",
+        "(Matryoshka), `layers=3` the last three layers (for models that are cut to fewer layers).",
     ),
     "Objectives of rerankers": (RERANKER_OBJECTIVES, "For `--kind cross-encoder` and `--kind poly-encoder`."),
 }
@@ -193,12 +193,12 @@ _LABEL_WIDTH = 12
 
 
 def objectives_text(width: int = 100) -> str:
-    """All objectives for a terminal of this width: name, purpose, columns, options, paper, equivalent elsewhere."""
+    """All objectives for a terminal of this width: name, purpose, columns, options, paper, equivalent class."""
     parts = []
     for title, (table, note) in _SECTIONS.items():
         parts.append(f"{title}\n\n" + textwrap.fill(note.replace("`", ""), width))
         parts += ["\n".join(_lines(name, entry, width)) for name, entry in table.items()]
-    note = "A column in brackets is optional; … stands for any number of further columns of texts."
+    note = "A column in brackets is optional; … stands for any number of additional text columns."
     parts.append(textwrap.fill(note, width))
     return "\n\n".join(parts)
 
@@ -229,7 +229,7 @@ def fitting_hint(columns: Iterable[str], table: ObjectiveTable = OBJECTIVES) -> 
 
 
 def table_of(objective: Objective) -> ObjectiveTable:
-    """The table that an objective belongs to: of embedders, or of rerankers."""
+    """The table that an objective belongs to: for embedders or for rerankers."""
     return RERANKER_OBJECTIVES if isinstance(objective, RerankerObjective) else OBJECTIVES
 
 

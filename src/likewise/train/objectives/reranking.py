@@ -1,6 +1,6 @@
-"""Objectives of rerankers: a loss for each row, from the logits of its pairs, or from all contexts × candidates.
+"""Objectives for rerankers: a loss per row, from the logits of its pairs, or from all contexts × candidates.
 
-The first column of texts is paired with each of the others: a pair's second text, or the positive and then negatives.
+The first text column is paired with each of the others: a pair's second text, or the positive and then negatives.
 """
 
 import math
@@ -29,37 +29,37 @@ from .objective import (
 )
 
 Logits: TypeAlias = Float[Tensor, "N P C"]
-"""Of N rows, each the P pairs of its first text with the others, C labels a pair."""
+"""N rows, each with the P pairs of its first text with the others, C labels per pair."""
 AllPairScores: TypeAlias = Float[Tensor, "N M"]
-"""Of N contexts with all M = N·P candidates of the batch, column after column of texts."""
+"""N contexts with all M = N·P candidates of the batch, one text column after another."""
 Losses: TypeAlias = Float[Tensor, " N"]
 
 
 class RerankerObjective(Objective):
-    """A loss for each row; that of a batch is their mean, so that rows can be processed in parts of any size.
+    """A loss per row; a batch's loss is their mean, so that rows can be processed in parts of any size.
 
     >>> class MyObjective(RerankerObjective):
     ...     def forward(self, logits: Logits, *, score: Numbers) -> Losses: ...
 
-    Keyword-only parameters of `forward` are columns, as in any objective; `TEXT_COLUMNS` names the columns of texts.
+    Keyword-only parameters of `forward` are columns, as in any objective; `TEXT_COLUMNS` names the text columns.
     """
 
     TEXT_COLUMNS: ClassVar[tuple[str, ...]] = ("sentence1", "sentence2")
-    MORE_TEXTS: ClassVar[bool] = False  # any number of further columns of candidates
+    MORE_TEXTS: ClassVar[bool] = False  # any number of additional candidate columns
     ALL_PAIRS: ClassVar[bool] = False  # reads `AllPairScores`, which only a poly-encoder computes cheaply
 
-    num_labels: int = 1  # of the reranker
+    num_labels: int = 1  # that the reranker must have
 
     def reads(self) -> InputColumns:
         return replace(super().reads(), texts=self.TEXT_COLUMNS, more_texts=self.MORE_TEXTS)
 
 
 class PairRegression(RerankerObjective):
-    """The score of each pair: the logit is divided by `temperature`, then `offset` is subtracted.
+    """Regression of each pair's score: the logit is divided by `temperature`, then `offset` is subtracted.
 
     `loss="bce"` is binary cross-entropy of the sigmoid and a score in 0 … 1, as Sentence-BERT's authors train
-    cross-encoders; `"mse"` squared error, for scores of any range (a teacher's logits). A poly-encoder's logits are dot
-    products: large, and all positive.
+    cross-encoders; `"mse"` is squared error, for scores of any range (such as a teacher's logits). A poly-encoder's
+    logits are dot products: large, and all positive.
     """
 
     def __init__(self, loss: str = "bce", temperature: float = 1.0, offset: float = 0.0) -> None:
@@ -92,7 +92,7 @@ class PairClassification(RerankerObjective):
     def __init__(self, num_labels: int = 3) -> None:
         super().__init__()
         if num_labels < 2:
-            raise BadInput(f"num_labels is {num_labels}; expected 2 or more (for one number a pair, use regression)")
+            raise BadInput(f"num_labels is {num_labels}; expected 2 or more (for one number per pair, use regression)")
         self.num_labels = num_labels
 
     def forward(self, logits: Logits, *, label: Labels) -> Losses:
@@ -103,7 +103,7 @@ class PairClassification(RerankerObjective):
 
 
 class PairMargin(RerankerObjective):
-    """The positive's logit is above each negative's by a margin: the mean of max(0, margin − (s₊ − s₋))."""
+    """The positive's logit should exceed each negative's by a margin: the mean of max(0, margin − (s₊ − s₋))."""
 
     TEXT_COLUMNS, MORE_TEXTS = ("anchor", "positive"), True
 
@@ -123,8 +123,8 @@ class PairMargin(RerankerObjective):
 class PairRanking(RerankerObjective):
     """Cross-entropy of the softmax over a row's candidates, the positive first (ListNet, Cao et al. 2007).
 
-    With `scores`, a teacher's of each candidate in the order of the columns, their softmax is the target. Logits are
-    divided by `temperature`, the teacher's scores by `teacher_temperature`.
+    If there are `scores`, a teacher's for each candidate in the order of the columns, their softmax is the target.
+    Logits are divided by `temperature`, the teacher's scores by `teacher_temperature`.
     """
 
     TEXT_COLUMNS, MORE_TEXTS = ("anchor", "positive"), True
@@ -144,19 +144,19 @@ class PairRanking(RerankerObjective):
         check_has_negatives(texts)
         if "scores" not in numbers and self.teacher_temperature != 1:
             raise BadInput(
-                f"teacher_temperature is {self.teacher_temperature}, but the data have no column scores of a teacher; "
+                f"teacher_temperature is {self.teacher_temperature}, but the data have no column of teacher scores; "
                 "leave it out, or add the column"
             )
         if "scores" in numbers and numbers["scores"].shape[1] != len(texts) - 1:
             count = numbers["scores"].shape[1]
-            raise BadInput(f"scores has {count} numbers a row; expected {len(texts) - 1}, one per candidate")
+            raise BadInput(f"scores has {count} numbers per row; expected {len(texts) - 1}, one per candidate")
 
 
 class InBatch(RerankerObjective):
-    """Each context identifies its candidate among all of the batch (Humeau et al. 2020, section 4.2).
+    """Each context identifies its candidate among all candidates in the batch (Humeau et al. 2020, section 4.2).
 
     Every other candidate is a negative, except false negatives as in `Contrastive`. Scores are divided by the
-    temperature; the paper's is 1.
+    temperature, which is 1 in the paper.
     """
 
     TEXT_COLUMNS, MORE_TEXTS, ALL_PAIRS = ("anchor", "positive"), True, True
@@ -176,6 +176,6 @@ class InBatch(RerankerObjective):
 
 
 def check_has_negatives(texts: Texts) -> None:
-    """Refuse rows without a negative."""
+    """Reject rows without a negative."""
     if len(texts) < 3:
-        raise BadInput(f"the columns of texts are {', '.join(texts)}; expected a column of negatives or more as well")
+        raise BadInput(f"the text columns are {', '.join(texts)}; expected one or more columns of negatives as well")

@@ -1,4 +1,4 @@
-"""Triplet objectives: the anchor is nearer to the positive than to the negative, by a margin."""
+"""Triplet objectives: the anchor should be nearer to the positive than to the negative by a margin."""
 
 import warnings
 from collections.abc import Callable
@@ -28,7 +28,7 @@ DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def check_distance(name: str) -> str:
-    """The name, if it is one of `DISTANCES`."""
+    """The name, after checking that it is one of `DISTANCES`."""
     if name not in DISTANCES:
         raise BadInput(f"the distance {name!r} is unknown; expected one of {', '.join(DISTANCES)}")
     return name
@@ -45,7 +45,7 @@ def paired_distances(a: Vectors, b: Vectors, name: str) -> Numbers:
 
 
 class Triplet(Objective):
-    """Mean of max(d(a, p) − d(a, n) + margin, 0); the paper's has Euclidean distances and margin 1."""
+    """Mean of max(d(a, p) − d(a, n) + margin, 0); the paper uses Euclidean distances and a margin of 1."""
 
     def __init__(self, margin: float = 1.0, distance: str = "euclidean") -> None:
         super().__init__()
@@ -58,16 +58,16 @@ class Triplet(Objective):
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         if all(p == n for p, n in zip(texts["positive"], texts["negative"], strict=True)):
-            raise BadInput("in every row the negative is the positive, so there is nothing to learn from")
+            raise BadInput("in every row the negative equals the positive, so there is nothing to learn from")
 
 
 class BatchTriplets(Objective):
-    """The triplets in a batch of labelled texts: an anchor, a text of the same label, a text of another label.
+    """Triplets from a batch of labelled texts: an anchor, a text with the same label, a text with another label.
 
-    `hard` takes each anchor's farthest positive and nearest negative (Hermans, Beyer and Leibe 2017, equation 5);
-    `all` every triplet, with the mean over those of a loss above 0 (their equation 6); `semi-hard` for each pair of
-    one label the nearest negative that is farther than the positive, or, if there is none, the farthest negative
-    (Schroff, Kalenichenko and Philbin 2015). A batch without triplets has a loss of 0.
+    `hard` takes each anchor's farthest positive and nearest negative (Hermans, Beyer and Leibe 2017, equation 5).
+    `all` takes every triplet and averages the losses above 0 (their equation 6). `semi-hard` takes, for each pair with
+    the same label, the nearest negative that is farther than the positive, or else the farthest negative (Schroff,
+    Kalenichenko and Philbin 2015). A batch without triplets has a loss of 0.
 
     A batch has `per_label` rows of each label, if the data have that many.
     """
@@ -96,7 +96,7 @@ class BatchTriplets(Objective):
         labels, first, counts = np.unique(numbers["label"], return_index=True, return_counts=True)
         if len(labels) < 2 or counts.max() < 2:
             found = f"all are {labels[0]}" if len(labels) < 2 else "each occurs once"
-            raise BadInput(f"triplets need at least two labels, and one that occurs twice; of these {found}")
+            raise BadInput(f"triplets need at least two labels, one of which occurs twice; in these data, {found}")
         if counts.min() == 1:
             row = int(first[counts == 1][0])
             warnings.warn(
@@ -107,7 +107,7 @@ class BatchTriplets(Objective):
 
 
 def _positive_mask(same: Bool[Tensor, "N N"]) -> Bool[Tensor, "N N"]:
-    """Pairs of a text and another text of its label."""
+    """Pairs of a text and another text with its label."""
     return same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
 
 
@@ -139,4 +139,4 @@ TRIPLET_STRATEGIES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
     "semi-hard": _semi_hard_costs,
     "all": _all_costs,
 }
-"""Distances (N, N), which pairs have the same label (N, N), and the margin, to the costs of the chosen triplets."""
+"""Functions from distances (N, N), a mask of pairs with equal labels (N, N) and the margin to the triplets' costs."""

@@ -12,7 +12,7 @@ from .objective import Columns, InputColumns, Loss, Objective, Texts
 
 
 class _MultiView(Objective):
-    """The weighted sum of copies of one objective, each with its own weights, each over a slice of the vectors."""
+    """The weighted sum of copies of one objective, each with its own weights and its own slice of the vectors."""
 
     def __init__(self, objective: Objective, count: int, weights: Sequence[float] | None) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class _MultiView(Objective):
 
     @property
     def objective(self) -> Objective:
-        """The first of the copies, all of which read the same columns."""
+        """The first copy; all copies read the same columns."""
         first = self.copies[0]
         assert isinstance(first, Objective)
         return first
@@ -77,7 +77,7 @@ class Matryoshka(_MultiView):
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:
         if max(self.dimensions) > dimension:
             raise BadInput(
-                f"dimensions contains {max(self.dimensions)}, but the model's vectors have {dimension} numbers"
+                f"dimensions contains {max(self.dimensions)}, but the model's vectors have {dimension} dimensions"
             )
         self._initialize_copies([slice(0, d) for d in self.dimensions], vocabulary)
 
@@ -85,9 +85,9 @@ class Matryoshka(_MultiView):
 class Layerwise(_MultiView):
     """Any objective at several layers at once, so that lower layers are useful alone (Li et al. 2024, 2D Matryoshka).
 
-    It reads the vectors of the model's last `layers` layers, concatenated, the lowest first; weights are in the same
-    order. Any model that pools one layer can be trained with it. Around a `Matryoshka`, it trains
-    all dimensions of each layer.
+    It reads the concatenated vectors of the model's last `layers` layers, the lowest first; weights are in the same
+    order. It can train any model that pools one layer. Around a `Matryoshka`, it trains all dimensions of each
+    layer.
     """
 
     def __init__(self, objective: Objective, layers: int, weights: Sequence[float] | None = None) -> None:
@@ -101,21 +101,21 @@ class Layerwise(_MultiView):
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:
         if dimension % self.layers:
-            raise BadInput(f"vectors of {dimension} numbers are not a concatenation of {self.layers} layers")
+            raise BadInput(f"vectors with {dimension} dimensions are not a concatenation of {self.layers} layers")
         part = dimension // self.layers
         self._initialize_copies([slice(i * part, (i + 1) * part) for i in range(self.layers)], vocabulary)
 
     def forward(self, *vectors: Tensor, **numbers: Tensor) -> Loss:
         expected, dimension = self.views[-1].stop, vectors[0].shape[1]
         if dimension != expected:
-            raise BadInput(f"the vectors of {self.layers} layers have {expected} numbers; found {dimension}")
+            raise BadInput(f"the vectors of {self.layers} layers should have {expected} dimensions; found {dimension}")
         return super().forward(*vectors, **numbers)
 
 
 class Weighted(Objective):
-    """The weighted sum of objectives that read the same columns of texts; each receives the numbers that it reads.
+    """The weighted sum of objectives that read the same text columns; each one receives the numbers it reads.
 
-    Further columns of texts (translations, negatives) are read if every objective takes them.
+    Additional text columns (translations, negatives) are read if every objective accepts them.
     """
 
     def __init__(self, objectives: Sequence[Objective], weights: Sequence[float] | None = None) -> None:
@@ -135,7 +135,7 @@ class Weighted(Objective):
             if (reads.texts, reads.repeats) != (first.texts, first.repeats) or reads.token_ids:
                 raise BadInput(
                     f"{type(other).__name__} reads {', '.join(reads.texts)}, so it cannot be added to "
-                    f"{type(objectives[0]).__name__}, which reads {', '.join(self._reads[0].texts)} in another way"
+                    f"{type(objectives[0]).__name__}, which reads {', '.join(self._reads[0].texts)} differently"
                 )
 
     def reads(self) -> InputColumns:

@@ -14,16 +14,15 @@ from ...runtime.progress import Meter, StatusLine, format_duration
 from ..step_state import StepState
 
 TIMING_FIELDS = ("seconds", "rows_per_second", "tokens_per_second")
-"""What differs between two runs that are otherwise equal."""
+"""The fields that differ between two otherwise equal runs."""
 LogLine = Mapping[str, Any]
 
 
 class Log:
     """Appends a line of JSON to a file every `every` steps, at every evaluation, and at the last step.
 
-    The line of step 0 has the scores before training. The first step may come after an interruption: lines of that step
-    and later ones are removed first, so that the log of a resumed run is that of one that was never stopped, except for
-    `TIMING_FIELDS`.
+    The line of step 0 has the scores before training. After an interruption, lines from the first resumed step on are
+    removed first, so that the log equals that of an uninterrupted run, except for `TIMING_FIELDS`.
     """
 
     def __init__(self, path: Path, every: int = 1) -> None:
@@ -68,7 +67,7 @@ class Log:
 
 
 def read_log(path: Path) -> list[LogLine]:
-    """The lines of a log, up to one that a killed process left incomplete; empty if there is no log."""
+    """The lines of a log, without a last line left incomplete by a killed process; empty if there is no log."""
     lines: list[LogLine] = []
     if not path.exists():
         return lines
@@ -84,7 +83,7 @@ def read_log(path: Path) -> list[LogLine]:
 
 
 class TensorBoard:
-    """Loss, learning rate, gradient norm and scores as event files; a resumed run replaces what it writes again."""
+    """Writes loss, learning rate, gradient norm and scores as event files; a resumed run replaces repeated steps."""
 
     def __init__(self, folder: Path) -> None:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -106,15 +105,15 @@ class TensorBoard:
             self.writer.flush()
 
 
-SMOOTHING = 0.95  # of the loss shown: the weight of earlier steps
-MIN_SECONDS = 0.1  # before that, rates per second are not shown
+SMOOTHING = 0.95  # the weight of earlier steps in the loss shown
+MIN_SECONDS = 0.1  # rates per second are shown only after this time
 
 
 @dataclass
 class StepRate(Meter):
-    """Progress in steps; steps made before a run was resumed do not count for its speed."""
+    """Progress in steps; steps from before a run was resumed do not count towards its speed."""
 
-    first: int = 0  # steps made before
+    first: int = 0  # steps done earlier
     rows: int = 0
     loss: float = 0.0
     weight: float = 0.0
@@ -142,14 +141,14 @@ class StepRate(Meter):
             *([f"{format_duration(self.left)} left"] if self.left is not None and self.texts != self.total else []),
             *([self.best] if self.best else []),
             *(f"{count / self.seconds:,.0f} {name}" for count, name in rates),
-            f"learning rate {self.learning_rate:.1e}",  # a narrow terminal cuts off the end
+            f"learning rate {self.learning_rate:.1e}",  # last, since a narrow terminal cuts off the end
         ]
         return " · ".join(parts)
 
 
 @dataclass
 class ConsoleProgress:
-    """Callback that shows each step; every evaluation has a line that stays."""
+    """Callback that shows each step; every evaluation gets a permanent line."""
 
     line: StatusLine = field(default_factory=StatusLine)
     rate: StepRate | None = None
@@ -175,16 +174,16 @@ class ConsoleProgress:
             self.close()
 
     def close(self) -> None:
-        """Leave the last line as it is."""
+        """Leave the last line on the screen."""
         if self.rate is not None:
             self.line.close(self.rate)
             self.line.wrote = False
 
 
 def _first_rate(state: StepState) -> StepRate:
-    """The progress at the first step that is shown, whose duration is known only if it is the run's first too.
+    """The progress at the first step shown, whose duration is known only if it is also the run's first step.
 
-    In a resumed run `seconds` counts everything before, so its speed is measured from the second step shown.
+    In a resumed run, `seconds` includes all earlier steps, so its speed is measured from the second step shown.
     """
     is_first = state.step == 1
     began = time.perf_counter() - (state.seconds if is_first else 0.0)

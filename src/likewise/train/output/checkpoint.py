@@ -1,7 +1,7 @@
-"""Checkpoints: everything that a run needs to continue as if it had not stopped, in safetensors and JSON.
+"""Checkpoints: everything a run needs to continue as if it had not stopped, in safetensors and JSON.
 
-A checkpoint is a folder that appears complete, by one renaming; the one before it is deleted afterwards. Nothing in it
-is pickled. It has no state of random generators, since every step seeds them anew (`seeding`).
+A checkpoint is a folder that is renamed into place when complete; then the previous one is deleted. Nothing in it is
+pickled. It has no random generator states, since every step seeds the generators anew (`seeding`).
 """
 
 import json
@@ -46,7 +46,7 @@ def save_checkpoint(
     try:
         with atomic_folder(folder) as partial:
             for name, group in tensors.items():
-                # copies: safetensors refuses tensors that share memory
+                # copies, because safetensors rejects tensors that share memory
                 copies = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in group.items()}
                 save_file(copies, partial / f"{name}.safetensors")
             moments, numbers = _optimizer_state(optimizer)
@@ -54,7 +54,7 @@ def save_checkpoint(
             (partial / "state.json").write_text(json.dumps({**state, "optimizer": numbers}), "utf-8")
     except (OSError, SafetensorError, BadInput) as error:
         older = _all(root)
-        kept = f"that of step {int(older[-1].name[5:])} is kept" if older else "there is no older one"
+        kept = f"the one of step {int(older[-1].name[5:])} is kept" if older else "there is no older one"
         raise BadInput(
             f"the checkpoint of step {state['step']} cannot be written to {root}: {error}; {kept}. "
             "Free disk space and start the same run again"
@@ -66,7 +66,7 @@ def save_checkpoint(
 
 
 def latest_checkpoint(root: Path) -> Checkpoint | None:
-    """The newest complete checkpoint under this folder; incomplete ones of killed processes are removed."""
+    """The newest complete checkpoint in this folder; incomplete ones left by killed processes are removed."""
     remove_abandoned(root, NAME.pattern)
     folders = _all(root)
     if not folders:
@@ -92,7 +92,7 @@ def clear_checkpoints(root: Path) -> None:
 
 
 def through_json(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as reading them from a JSON file would give them."""
+    """The values after a round trip through JSON."""
     result: dict[str, Any] = json.loads(json.dumps(values))
     return result
 
@@ -113,7 +113,7 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
 def restore_checkpoint(
     checkpoint: Checkpoint, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer
 ) -> dict[str, dict[str, Tensor]]:
-    """Load every group of tensors into those given, and the optimizer's state; returns the other groups."""
+    """Load the tensors of every given group, and the optimizer's state; returns the other groups."""
     folder = checkpoint.folder
     try:
         saved = {name: load_file(folder / f"{name}.safetensors") for name in (*tensors, "optimizer")}
@@ -139,7 +139,7 @@ def _check_shapes(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor], fol
     for name in sorted({*into, *tensors}):
         there, here = (tuple(group[name].shape) if name in group else None for group in (tensors, into))
         if there != here:
-            raise BadInput(f"{folder} is a checkpoint of another run: {name} is {there} there and {here} here")
+            raise BadInput(f"{folder} is a checkpoint of another run: {name} was {there} there but is {here} here")
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> Sequence[nn.Parameter]:
@@ -147,7 +147,7 @@ def _parameters(optimizer: torch.optim.Optimizer) -> Sequence[nn.Parameter]:
 
 
 def _optimizer_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
-    """Tensors by "number of the parameter/name", and everything that is not a tensor."""
+    """Tensors by "number of the parameter/name", and everything else."""
     tensors: dict[str, Tensor] = {}
     numbers: list[dict[str, Any]] = []
     for i, parameter in enumerate(_parameters(optimizer)):
@@ -176,6 +176,6 @@ def _restore_optimizer(
     for i, parameter in enumerate(parameters):
         held = {k.split("/", 1)[1]: v for k, v in tensors.items() if k.split("/", 1)[0] == str(i)}
         if held or numbers[i]:
-            fused = optimizer.defaults.get("fused")  # which keeps its step count on the parameters' device
+            fused = optimizer.defaults.get("fused")  # a fused one keeps its step count on the parameters' device
             moved = {k: v.to(parameter.device) if v.ndim or fused else v for k, v in held.items()}
             optimizer.state[parameter] = {**moved, **numbers[i]}

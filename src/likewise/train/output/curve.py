@@ -17,10 +17,10 @@ from .callbacks import read_log
 
 
 def draw_curve(log: Path, picture: Path, title: str = "") -> Path:
-    """Draw the curves of a log.jsonl as a picture (PNG, PDF or SVG, by its ending)."""
+    """Draw the curves of a log.jsonl as a picture (PNG, PDF or SVG, depending on the suffix)."""
     lines = read_log(log)
     if not any(line["step"] for line in lines):
-        raise BadInput(f"{log} has no steps, so there is nothing to draw")
+        raise BadInput(f"{log} contains no steps, so there is nothing to draw")
     with matplotlib.rc_context(STYLE), atomic_file(picture) as partial:
         curve_axes(lines, title).savefig(partial, format=picture.suffix.lstrip("."), dpi=160)
     return picture

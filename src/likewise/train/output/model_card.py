@@ -1,4 +1,4 @@
-"""A model card: README.md of a saved folder, from the record of its run alone."""
+"""The model card (README.md) of a saved folder, written only from the record of its run."""
 
 import json
 import re
@@ -30,13 +30,13 @@ _HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def model_card(record: Mapping[str, Any], name: str) -> str:
-    """Markdown with the YAML head that the Hugging Face hub reads."""
+    """Markdown with the YAML header that the Hugging Face hub reads."""
     parts = [_head(record), f"# {name}", _opening(record), _use(record, name)]
     return "\n\n".join([*parts, *(part(record) for part in (_data, _training, _scores, _limits))]) + "\n"
 
 
 def _head(record: Mapping[str, Any]) -> str:
-    """YAML, with scalars as JSON writes them; what is unknown is left out."""
+    """YAML, with scalars written as in JSON; unknown values are left out."""
     metadata = dict(_HUB_METADATA[_kind(record)])
     if _only_here(record):
         metadata["library_name"] = "likewise"
@@ -71,7 +71,7 @@ def _opening(record: Mapping[str, Any]) -> str:
         what = f"{_RERANKERS[_kind(record)]}, and returns {output}"
         return f"A reranker. {what}. {trained}It reads up to {model['max_length']} tokens."
     return (
-        f"A sentence encoder: it maps a text to {model['width']} numbers, similar ones for texts of similar meaning. "
+        f"A sentence encoder: it maps texts to {model['width']}-dimensional vectors, similar texts to similar ones. "
         f"{trained}It reads up to {model['max_length']} tokens "
         f"and pools them by `{model['pooling']}`."
     )
@@ -128,7 +128,7 @@ def _training(record: Mapping[str, Any]) -> str:
             changed = json.loads(json.dumps(setting.default)) != value
             rows.append([setting.name, f"**{_plain(value)}**" if changed else _plain(value)])
     trained = f"{result['trained_parameters']:,} of {result['parameters']:,} weights"
-    best = f"; the weights are those of step {result['best_step']:,}, which scored best" if result["best_step"] else ""
+    best = f"; the weights are from step {result['best_step']:,}, which scored best" if result["best_step"] else ""
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     words = (
         f"{counted(result['steps'], 'step')} over {trained}, "
@@ -163,9 +163,9 @@ def _limits(record: Mapping[str, Any]) -> str:
     what = "Cosines" if _kind(record) == "Embedder" else "Scores"
     lines = [
         f"- Texts longer than {record['model']['max_length']} tokens are truncated.",
-        "- It covers the languages and kinds of text of its backbone and of the data above, and has their biases.",
-        f"- {what} are good for ranking; find the threshold of what counts as similar on your own data.",
-        "- The licences of the backbone and of the data apply to this model too.",
+        "- It covers the languages and kinds of text of its backbone and the data above, and shares their biases.",
+        f"- {what} are good for ranking; use your own data to find the threshold above which texts count as similar.",
+        "- The licences of the backbone and the data also apply to this model.",
     ]
     if _only_here(record):
         lines.append(

@@ -1,4 +1,4 @@
-"""The record of a run, run.json: data, objective, settings, backbone, machine, scores. Everything a card needs."""
+"""The record of a run (run.json) has everything a model card needs: data, objective, settings, machine, scores."""
 
 import importlib.metadata
 import json
@@ -30,27 +30,27 @@ RECORD = "run.json"
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJob:
-    """A run with all that it needs in memory, and what its record will say."""
+    """A run with everything it needs in memory, and what its record will say."""
 
     model: Trainable
     sources: Sequence[DataSource]
     settings: TrainSettings
-    backbone: Mapping[str, Any]  # name, fingerprint, local: whether the name is a folder's
+    backbone: Mapping[str, Any]  # name, fingerprint, local (whether the name is a folder)
     data: Sequence[Mapping[str, Any]]  # a `data_description` per source
-    identity: Mapping[str, Any]  # what makes it this run, besides settings and objectives
+    identity: Mapping[str, Any]  # what identifies this run, besides settings and objectives
     evaluator: Evaluator | None = None
     recipe: str | None = None
-    leaks: Sequence[str] = ()  # what the data share with test sets, one sentence each
-    provenance: Provenance = UNKNOWN_PROVENANCE  # the data sets that the model has seen, if they have names
+    leaks: Sequence[str] = ()  # overlaps of the data with test sets, one sentence each
+    provenance: Provenance = UNKNOWN_PROVENANCE  # the named data sets that the model has seen
 
     def run_identity(self) -> dict[str, Any]:
-        """What must be equal for a finished run to be the same."""
+        """What must be equal for a finished run to count as this one."""
         objectives = [source.objective.describe() for source in self.sources]
         return through_json({**self.identity, "run": self.settings.identity(), "objectives": objectives})
 
 
 def training_record(job: TrainingJob, result: TrainResult, scores: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of a finished run, as JSON can hold it."""
+    """The record of a finished run, as JSON values."""
     model = job.model
     return {
         "recipe": job.recipe,
@@ -79,7 +79,7 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def data_description(source: DataSource, **known: str | None) -> dict[str, Any]:
-    """What a record keeps of data; `known` may add licence, hub, sha256 (of the file) and where (a condition)."""
+    """The record's entry for data; `known` may add licence, hub, sha256 (of the file) and where (a condition)."""
     described = {"where": None, "sha256": None, "licence": None, "hub": None, **source.info, **known}
     rows = source.rows if isinstance(source.rows, TrainingRows) else None  # a stream has neither columns nor a digest
     return {
@@ -93,7 +93,7 @@ def data_description(source: DataSource, **known: str | None) -> dict[str, Any]:
 
 
 def append_result_line(path: Path, record: Mapping[str, Any], model: str, **more: Any) -> None:
-    """Append a line to a list of finished runs: the run, its scores × 100, and `more`. The same line is added once."""
+    """Append a line to a list of finished runs: the run, its scores × 100, and `more`. Repeats are not added."""
     names = [str(one["name"]) for one in record["data"]]
     line = {
         "model": model,
@@ -120,7 +120,7 @@ def append_result_line(path: Path, record: Mapping[str, Any], model: str, **more
 
 
 def machine_description(device: torch.device) -> dict[str, Any]:
-    """The machine, and versions of the packages."""
+    """The machine, and the versions of packages."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu_name()
     return {
         "device": name,

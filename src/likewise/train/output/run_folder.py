@@ -1,6 +1,6 @@
-"""A run and its folder: checkpoints and a log meanwhile; at the end the model with its curve, card and record.
+"""A run's folder: checkpoints and a log during training; at the end, the model with its curve, card and record.
 
-`likewise.train.train`, the command and the recipes (recipes/) all end here, so that a finished folder is one thing.
+`likewise.train.train`, the command and the recipes (recipes/) all use this, so that finished folders look alike.
 """
 
 import shutil
@@ -35,17 +35,17 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass(frozen=True)
 class FolderRun:
-    """How a run in a folder ended. Only the main process of a run that was not interrupted has the `record`."""
+    """How a run in a folder ended. Only the main process has the `record`, unless the run was interrupted."""
 
     result: TrainResult
     record: dict[str, Any] | None
-    was_finished: bool = False  # before: nothing was trained
+    was_finished: bool = False  # already, so nothing was trained
 
 
 def run_in_folder(
     folder: Path, job: TrainingJob, *, resume: bool = True, callbacks: Sequence[Callback] = (), is_main: bool = True
 ) -> FolderRun:
-    """Train and save the finished folder, unless this same run is finished there already."""
+    """Train and save the finished folder, unless the same run is already finished there."""
     record = finished_record(folder, job) if resume else None
     if record is not None:
         if is_main:
@@ -60,17 +60,17 @@ def run_in_folder(
 def train_in_folder(
     folder: Path, job: TrainingJob, *, resume: bool = True, callbacks: Sequence[Callback] = (), is_main: bool = True
 ) -> TrainResult:
-    """Train with live progress; a checkpoint of this same run in the folder is resumed from, unless told not to.
+    """Train with live progress; resumes from a checkpoint of the same run in the folder if `resume` allows.
 
-    Only the main one of several processes prints and locks the folder.
+    With several processes, only the main one prints and locks the folder.
     """
     if not is_main:
         return _train(folder, job, resume, callbacks, quiet=True)
     folder.mkdir(parents=True, exist_ok=True)
-    lock = WriterLock(folder, "train into another folder")  # log and checkpoints are read, changed and written
+    lock = WriterLock(folder, "train into another folder")  # protects the log and the checkpoints
     try:
         if not resume:
-            (folder / RECORD).unlink(missing_ok=True)  # it describes the run that this one replaces
+            (folder / RECORD).unlink(missing_ok=True)  # it describes the run being replaced
         elif before := latest_checkpoint(folder / CHECKPOINTS):
             _note(f"resuming after step {before.step:,}, from the checkpoint in {folder}")
         result = _train(folder, job, resume, callbacks, quiet=False)
@@ -100,7 +100,7 @@ def train_job(
     resume: bool = True,
     stop: Callable[[], bool] = lambda: False,
 ) -> TrainResult:
-    """Train with live progress, if the settings want it."""
+    """Train, with live progress if the settings enable it."""
     console = [ConsoleProgress()] if job.settings.show_progress_bar else []
     result = Trainer(
         model=job.model,
@@ -126,26 +126,26 @@ def _warn_if_worse(result: TrainResult) -> None:
 
 
 def finished_record(folder: Path, job: TrainingJob) -> dict[str, Any] | None:
-    """The record of the finished run in the folder, if it is this same run."""
+    """The record of the finished run in the folder, if it is the same run."""
     record = read_object(folder / RECORD)
     if not record:
         return None
     if record.get("identity") != job.run_identity():
         raise BadInput(
-            f"{folder} has another finished run: {first_difference(job.run_identity(), record.get('identity'))}. "
+            f"{folder} contains another finished run: {first_difference(job.run_identity(), record.get('identity'))}. "
             "Use another folder, or --fresh (resume=False) to replace it"
         )
     return record
 
 
 def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: Mapping[str, Any]) -> dict[str, Any]:
-    """Save the model, its card, curve and record; the checkpoints, no longer needed, are deleted last."""
+    """Save the model, its card, curve and record; then delete the checkpoints, which are no longer needed."""
     record = training_record(job, result, scores)
     job.model.save(folder)
-    write_provenance(folder, job.provenance)  # after the model, which is saved with that of its backbone
+    write_provenance(folder, job.provenance)  # after the model, which is saved with its backbone's provenance
     with atomic_file(folder / "README.md") as partial:
         partial.write_text(model_card(record, folder.resolve().name), "utf-8")
-    if (folder / LOG).exists():  # a soup has only the logs of its runs
+    if (folder / LOG).exists():  # a soup has no log of its own
         _draw_curve(folder)
     write_record(folder, record)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
@@ -153,7 +153,7 @@ def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: M
 
 
 def finished_weights(job: TrainingJob, folder: Path) -> None:
-    """Give the job's model the weights of the finished run in the folder."""
+    """Load the weights of the finished run in the folder into the job's model."""
     saved = type(job.model).load(folder, precision="fp32", device=job.model.device)
     job.model.load_state_dict(saved.state_dict())
     job.model.eval()

@@ -19,7 +19,7 @@ TokenIds = Sequence[Sequence[int]]
 
 
 def check_embedder_objective(embedder: TorchEmbedder, objective: Objective) -> None:
-    """Fit the objective to the embedder: create the objective's own weights, and refuse what does not fit."""
+    """Fit the objective to the embedder: create the objective's own weights, and reject mismatches."""
     if isinstance(objective, RerankerObjective):
         raise BadInput(f"{type(objective).__name__} is for a reranker, and this is an embedder; see OBJECTIVES")
     objective.initialize(embedder_for_objective(objective, embedder).dimension, embedder.encoder.vocabulary)
@@ -28,13 +28,13 @@ def check_embedder_objective(embedder: TorchEmbedder, objective: Objective) -> N
 def embedder_backward(
     embedder: TorchEmbedder, objective: Objective, batch: Batch, options: StepOptions | None = None
 ) -> StepResult:
-    """Add the gradient of `options.loss_scale` × the objective to that of the parameters.
+    """Add the gradient of `options.loss_scale` × the objective to the parameters' gradients.
 
-    The embedder may be in training mode or not. The objective has been fitted to it (`trainable.check_objective`). Of
-    several processes, each gets its part of the embedder's gradient, to be summed (`Processes.sum_gradients`); the
-    gradient of the objective's own parameters is whole.
+    The embedder may be in training mode or not. The objective has been fitted to it (`trainable.check_objective`). With
+    several processes, each gets its part of the embedder's gradient, to be summed (`Processes.sum_gradients`), but the
+    whole gradient of the objective's own parameters.
 
-    Where memory runs out, this process halves its token budget and repeats the step (`memory`).
+    If memory runs out, this process halves its token budget and repeats the step (`memory`).
     """
     options = options or StepOptions()
     ids, batch = tokenized_batch(embedder, objective, batch)
@@ -54,14 +54,14 @@ def embedder_backward(
 
 
 def embedder_tokens(embedder: TorchEmbedder, objective: Objective, batch: Batch) -> int:
-    """How many tokens a step on the batch reads."""
+    """The number of tokens that a step reads from the batch."""
     return sum(len(ids) for ids in tokenized_batch(embedder, objective, batch)[0])
 
 
 def tokenized_batch(embedder: TorchEmbedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:
-    """The token ids of each text, column after column: with special tokens, truncated to the model's maximum length.
+    """The token ids of each text, column by column, with special tokens, truncated to the model's maximum length.
 
-    If the objective reads them, the batch gets the unchanged `token_ids` of its first column.
+    If the objective reads token ids, the batch gets the unchanged `token_ids` of its first column.
     """
     tokenizer = embedder.tokenizer
     prompt = embedder.default_prompt
@@ -81,7 +81,7 @@ def tokenized_batch(embedder: TorchEmbedder, objective: Objective, batch: Batch)
 
 
 def packed_forward(embedder: TorchEmbedder, ids: TokenIds, dtype: torch.dtype | None = None) -> Float[Tensor, "M E"]:
-    """Vectors of M texts in the order given, packed by decreasing length; with autocast to `dtype` if given."""
+    """Vectors of M texts in the given order, packed by decreasing length, with autocast to `dtype` if given."""
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
     with torch.autocast(embedder.device.type, dtype, enabled=dtype is not None):
         vectors: Tensor = embedder(Ragged.of([ids[i] for i in order], embedder.device))
@@ -89,12 +89,12 @@ def packed_forward(embedder: TorchEmbedder, ids: TokenIds, dtype: torch.dtype | 
 
 
 def at_least_float32(values: Tensor) -> Tensor:
-    """The values in single precision, or in double if they are."""
+    """The values in single precision, or in double precision if they already are."""
     return values if values.dtype == torch.float64 else values.float()
 
 
 def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
-    """The objective of a batch whose M = N·C vectors are stored column after column."""
+    """The objective of a batch whose M = N·C vectors are stored column by column."""
     numbers = {name: like_vectors(vectors, values) for name, values in batch.numbers.items()}
     if objective.reads().text_ids:
         numbers["text_ids"] = batch.names.to(vectors.device)
@@ -103,12 +103,12 @@ def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -
 
 
 def like_vectors(vectors: Tensor, values: Tensor) -> Tensor:
-    """The values on the vectors' device and in their precision; whole numbers stay whole numbers."""
+    """The values on the vectors' device and in their precision; integers stay integers."""
     return values.to(vectors.device, vectors.dtype if values.is_floating_point() else values.dtype)
 
 
 class HeadsPerLayer(nn.Module):
-    """The heads, applied to the vector of each layer."""
+    """Applies the heads to the vector of each layer."""
 
     def __init__(self, heads: nn.Module, parts: int) -> None:
         super().__init__()
@@ -119,16 +119,16 @@ class HeadsPerLayer(nn.Module):
 
 
 def multi_layer_embedder(embedder: TorchEmbedder, layers: int) -> TorchEmbedder:
-    """The same weights with the vectors of each of the last `layers` layers: training it trains the embedder.
+    """A model with the same weights that returns vectors of each of the last `layers` layers; training it trains both.
 
     The embeddings below the first block count as a layer.
     """
     depth, pooling = embedder.encoder.depth, embedder.pooling
     if not 1 <= layers <= depth + 1:
-        raise BadInput(f"layers is {layers}; the model has {depth + 1} layers, with the embeddings")
+        raise BadInput(f"layers is {layers}; the model has {depth + 1} layers, including the embeddings")
     if not isinstance(pooling, Reduce):
         raise BadInput(
-            f"the pooling {pooling.spec} has no vector for each layer; expected one of a single layer: cls, mean, max …"
+            f"the pooling {pooling.spec} has no vector per layer; expected a single-layer pooling: cls, mean, max …"
         )
     stack = Stack(pooling, depth + 1 - layers, depth)
     return TorchEmbedder(
@@ -137,12 +137,12 @@ def multi_layer_embedder(embedder: TorchEmbedder, layers: int) -> TorchEmbedder:
 
 
 def embedder_for_objective(objective: Objective, embedder: TorchEmbedder) -> TorchEmbedder:
-    """The embedder with the vectors that the objective reads: its own, or those of its last layers."""
+    """The embedder with the vectors that the objective reads: the final ones, or those of its last layers."""
     layers = objective.layers_read()
     if not layers:
         return embedder
     if not isinstance(embedder.heads, HeadsPerLayer):
         return multi_layer_embedder(embedder, layers)
     if embedder.heads.parts != layers:
-        raise BadInput(f"the model has vectors of {embedder.heads.parts} layers, and the objective reads {layers}")
+        raise BadInput(f"the model has vectors of {embedder.heads.parts} layers, but the objective reads {layers}")
     return embedder

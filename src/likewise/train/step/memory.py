@@ -1,6 +1,6 @@
-"""A step in parts that fit into memory: if memory runs out, the same step is repeated in smaller parts.
+"""Computes a step in parts that fit into memory; if memory runs out, repeats the step in smaller parts.
 
-What a step consists of differs between an embedder, a cross-encoder and a poly-encoder; when it is repeated does not.
+The computation differs between embedders, cross-encoders and poly-encoders, but the rules for repeating it do not.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from .processes import SINGLE_PROCESS, Processes
 
 Gradients = Sequence[tuple[nn.Parameter, Tensor | None]]
 StepParts = list[list[int]]
-"""Indices of what is computed at once, one list per part."""
+"""Indices of the texts or rows computed together, one list per part."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class StepResult:
 
 @dataclass
 class TokenBudget:
-    """Tokens that may be encoded at once with their gradients; halved permanently when memory runs out."""
+    """The number of tokens that may be encoded at once with gradients; halved permanently when memory runs out."""
 
     tokens: int | None = None
 
@@ -45,14 +45,14 @@ class StepOptions:
     """How to compute a step."""
 
     token_budget: TokenBudget = field(default_factory=TokenBudget)
-    dtype: torch.dtype | None = None  # of autocast; None computes in fp32
+    dtype: torch.dtype | None = None  # for autocast; None means fp32
     loss_scale: float = 1.0  # below 1 if several batches make one step
-    processes: Processes = SINGLE_PROCESS  # the batch is this one's part; the loss is that of all parts together
+    processes: Processes = SINGLE_PROCESS  # the batch is this process's part; the loss covers all parts
 
 
 @dataclass(frozen=True, eq=False)
 class SplittableStep:
-    """A step in three phases: `forward` in parts; `gather` from all processes; `backward`, in parts again."""
+    """A step in three phases: `forward` in parts, `gather` from all processes, and `backward` in parts."""
 
     unit: str  # the smallest part, for messages: "text", "row"
     lengths: Sequence[int]  # tokens of each unit
@@ -64,10 +64,10 @@ class SplittableStep:
 def retry_smaller(
     model: nn.Module, objective: nn.Module, step: SplittableStep, budget: TokenBudget, processes: Processes
 ) -> StepResult:
-    """Compute the step; repeat it in smaller parts if memory runs out here, and as it is if memory runs out elsewhere.
+    """Compute the step; repeat it in smaller parts if memory runs out here, or unchanged if it runs out elsewhere.
 
-    If memory runs out before the results are gathered, no other process is affected. If it does so after, all
-    processes repeat the step, since each needs the part of the others.
+    If memory runs out before the results are gathered, no other process is affected. If it runs out later, all
+    processes repeat the step, since each one needs the other parts.
     """
     tokens = sum(step.lengths)
     generators, gradients_before = seeding.generator_states(_device(model)), copied_gradients(model, objective)
@@ -80,7 +80,7 @@ def retry_smaller(
         if loss is not None and not repeat:
             return StepResult(loss, tokens, len(parts))
         if loss is None and len(parts) == len(step.lengths):
-            raise OutOfMemory(f"memory does not suffice for one {step.unit} of {max(step.lengths):,} tokens")
+            raise OutOfMemory(f"not enough memory for one {step.unit} of {max(step.lengths):,} tokens")
         if loss is None:
             budget.tokens = max(1, (budget.tokens or tokens) // 2)
         outputs = None  # and with it the graph

@@ -1,10 +1,10 @@
-"""Several processes that train as one: negatives come from all of them, and the gradient is that of the joined batch.
+"""Several processes that train as one: negatives come from all of them, and gradients are those of the joined batch.
 
-Each process turns its own rows into vectors. The vectors, numbers and text ids of all processes are gathered, every
-process computes the same loss of the joined batch, and goes backward through its own vectors only; the encoders'
-gradients are then summed. Nothing has to be differentiated across processes, since the graph is cut at the vectors
-(`embedder_step`). Started by torchrun: gloo for tensors on CPUs, NCCL for those on GPUs. Every process has to make the
-same calls in the same order; where one fails, torchrun ends the others.
+Each process turns its own rows into vectors. The vectors, numbers and text ids of all processes are gathered, and every
+process computes the same loss of the joined batch but goes backward only through its own vectors. Then the encoders'
+gradients are summed. Nothing is differentiated across processes, since the graph is cut at the vectors
+(`embedder_step`). torchrun starts the processes, which use gloo on CPUs and NCCL on GPUs. Every process must make the
+same calls in the same order; if one fails, torchrun ends the others.
 """
 
 import importlib
@@ -22,12 +22,12 @@ from torch import Tensor, distributed, nn
 
 from ...errors import BadInput
 
-TIMEOUT = timedelta(hours=2)  # the first process may be evaluating; one that died is noticed without it
+TIMEOUT = timedelta(hours=2)  # long enough for the first process to evaluate; dead processes are noticed earlier
 
 
 @dataclass(frozen=True)
 class Processes:
-    """The rank of this process, and how many there are."""
+    """The rank of this process, and the number of processes."""
 
     rank: int = 0
     count: int = 1
@@ -38,7 +38,7 @@ class Processes:
         return self.rank == 0
 
     def local_rows(self, rows: int) -> slice:
-        """The rows of a batch that belong to this process; BadInput if they cannot be divided evenly."""
+        """This process's rows of a batch; BadInput if the batch cannot be divided evenly."""
         if rows % self.count:
             raise BadInput(f"a batch of {rows} rows cannot be divided evenly among {self.count} processes")
         each = rows // self.count
@@ -53,7 +53,7 @@ class Processes:
         return torch.cat(parts)
 
     def pad_to_widest(self, local: Int[Tensor, "n W"], fill: int) -> Int[Tensor, "n V"]:
-        """Padded to the width of the widest process, so that they can be gathered."""
+        """The rows padded to the width of the widest process, so that they can be gathered."""
         if self.count == 1:
             return local
         widest = torch.tensor(local.shape[1], device=local.device)
@@ -61,7 +61,7 @@ class Processes:
         return nn.functional.pad(local, (0, int(widest) - local.shape[1]), value=fill)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter], scale: float = 1.0) -> None:
-        """Each gradient becomes `scale` × the sum over all processes; one that no process has is left out."""
+        """Replace each gradient by `scale` × its sum over all processes; gradients that no process has are skipped."""
         trained = [p for p in parameters if p.requires_grad]
         if self.count == 1 or not trained:
             return
@@ -78,7 +78,7 @@ class Processes:
             p.grad = part.view_as(p)
 
     def any(self, local: bool) -> bool:
-        """Whether it is true in one of the processes."""
+        """Whether it is true in any process."""
         return self.sum(int(local)) > 0
 
     def sum(self, local: int) -> int:
@@ -90,7 +90,7 @@ class Processes:
         return int(number)
 
     def broadcast(self, value: Any) -> Any:
-        """The main process's value, in all of them; JSON must be able to hold it."""
+        """The main process's value, in every process; it must be JSON-serializable."""
         if self.count == 1:
             return value
         encoded = torch.tensor(list(json.dumps(value).encode()), dtype=torch.uint8)
@@ -102,11 +102,11 @@ class Processes:
 
     @torch.no_grad()
     def synchronize(self, tensors: Iterable[Tensor]) -> None:
-        """Copy the main process's values into the tensors of all of them."""
+        """Copy the main process's values into the tensors of every process."""
         for tensor in tensors if self.count > 1 else ():
             sent = tensor.detach().clone(memory_format=torch.contiguous_format)
             distributed.broadcast(sent, 0)
-            tensor.copy_(sent)  # which raises its version, as `Linear.packed` requires
+            tensor.copy_(sent)  # raises the tensor's version, as `Linear.packed` requires
 
 
 SINGLE_PROCESS = Processes()
@@ -114,14 +114,14 @@ SINGLE_PROCESS = Processes()
 
 @contextmanager
 def process_group() -> Iterator[Processes]:
-    """The processes that torchrun started, or this one alone; nested calls give the same."""
+    """The processes started by torchrun, or this one alone; nested calls return the same object."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield SINGLE_PROCESS
         return
     starts_group = not distributed.is_initialized()
     if starts_group:
-        # Its functions have the group of that moment as default arguments, and would keep it: its threads could then
-        # still be releasing tensors while the interpreter ends, which aborts the process (seen with torch 2.13).
+        # Its functions keep the current group alive as default arguments. The group's threads could then still be
+        # releasing tensors while the interpreter exits, which aborts the process (seen with torch 2.13).
         importlib.import_module("torch.distributed.nn.functional")
         backends = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         distributed.init_process_group(backends, timeout=TIMEOUT)

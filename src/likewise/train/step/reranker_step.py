@@ -1,8 +1,8 @@
 """One training step of a reranker: the gradient of a batch, in parts that fit into memory.
 
-A cross-encoder reads pairs, and the loss is a mean over rows: a part is some rows, forward and backward at once. A
-poly-encoder reads texts separately: its graph is cut at their vectors, as an embedder's is (`memory.cut_step`), so that
-every context meets every candidate of the batch, however small the parts.
+A cross-encoder reads pairs and its loss is a mean over rows, so each part goes forward and backward at once. A
+poly-encoder reads texts separately. Its graph is cut at their vectors, like an embedder's (`memory.cut_step`), so that
+every context meets every candidate in the batch, however small the parts.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,15 +27,15 @@ from .memory import SplittableStep, StepOptions, StepParts, StepResult, cut_step
 
 
 def check_reranker_objective(reranker: TorchReranker, objective: Objective, *, reads_all_pairs: bool) -> None:
-    """Refuse an objective that does not fit; a poly-encoder can score every first text with every candidate."""
+    """Reject an objective that does not fit; only a poly-encoder can score all first texts with all candidates."""
     kind, name = type(reranker).__name__, type(objective).__name__
     if not isinstance(objective, RerankerObjective):
         raise BadInput(
-            f"{name} is for the vectors of an embedder, and this is a {kind}; its objectives are RERANKER_OBJECTIVES"
+            f"{name} is for an embedder's vectors, but this is a {kind}; its objectives are in RERANKER_OBJECTIVES"
         )
     if len(reranker.labels) != objective.num_labels:
         raise BadInput(
-            f"{name} needs {counted(objective.num_labels, 'label')}, and the {kind} has {len(reranker.labels)} "
+            f"{name} needs {counted(objective.num_labels, 'label')}, but the {kind} has {len(reranker.labels)} "
             f"({', '.join(list(reranker.labels)[:5])}): create one with "
             f"Reranker.start(…, labels={objective.num_labels})"
         )
@@ -49,10 +49,10 @@ def check_reranker_objective(reranker: TorchReranker, objective: Objective, *, r
 def reranker_backward(
     split: "SplitStep", reranker: TorchReranker, objective: Objective, batch: Batch, options: StepOptions | None = None
 ) -> StepResult:
-    """Add the gradient of `options.loss_scale` × the mean of the rows' losses to that of the parameters.
+    """Add the gradient of `options.loss_scale` × the mean of the rows' losses to the parameters' gradients.
 
-    Of several processes, a cross-encoder's objective gets the gradient of this process's rows only, not the whole one
-    (`trainable.join_gradients` handles both).
+    With several processes, a cross-encoder's objective gets only the gradient of this process's rows
+    (`trainable.join_gradients` handles both cases).
     """
     inputs = _step_inputs(objective, batch, options)
     step = split(reranker, inputs)
@@ -60,14 +60,14 @@ def reranker_backward(
 
 
 def reranker_tokens(split: "SplitStep", reranker: TorchReranker, objective: Objective, batch: Batch) -> int:
-    """How many tokens a step on the batch reads."""
+    """The number of tokens that a step reads from the batch."""
     return sum(split(reranker, _step_inputs(objective, batch)).lengths)
 
 
 def reranker_logits(
     reranker: CrossEncoder, contents: Sequence[TokenIdPair], dtype: torch.dtype | None = None
 ) -> Float[Tensor, "n C"]:
-    """Logits of pairs of ids in the order given, packed by decreasing length; with autocast to `dtype` if given."""
+    """Logits of pairs of ids in the given order, packed by decreasing length, with autocast to `dtype` if given."""
     order = sorted(range(len(contents)), key=lambda i: -sum(map(len, contents[i])))
     with torch.autocast(reranker.device.type, dtype, enabled=dtype is not None):
         logits: Tensor = reranker(reranker.packed([contents[i] for i in order]))
@@ -76,14 +76,14 @@ def reranker_logits(
 
 @dataclass(frozen=True, eq=False)
 class RerankerStepInputs:
-    """What one step is computed from."""
+    """The inputs of one step."""
 
     objective: RerankerObjective
     batch: Batch
     options: StepOptions
 
     def losses(self, scores: Tensor, batch: Batch) -> Float[Tensor, " N"]:
-        """The losses of this batch's rows, whose logits or scores are given."""
+        """The losses of this batch's rows, given their logits or scores."""
         numbers = {name: like_vectors(scores, values) for name, values in batch.numbers.items()}
         if self.objective.reads().text_ids:
             numbers["text_ids"] = batch.names.to(scores.device)
@@ -91,7 +91,7 @@ class RerankerStepInputs:
         return losses
 
     def backward(self, loss: Float[Tensor, ""]) -> float:
-        """Add the gradient of this loss."""
+        """Add this loss's gradient."""
         (loss * self.options.loss_scale).backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
 
@@ -102,11 +102,11 @@ def _step_inputs(objective: Objective, batch: Batch, options: StepOptions | None
 
 
 SplitStep: TypeAlias = Callable[[Any, RerankerStepInputs], SplittableStep]
-"""The step of one kind of rerankers: `cross_encoder_step` or `poly_encoder_step`."""
+"""The step of one kind of reranker: `cross_encoder_step` or `poly_encoder_step`."""
 
 
 def cross_encoder_step(reranker: CrossEncoder, inputs: RerankerStepInputs) -> SplittableStep:
-    """Each part of the rows goes forward and backward at once, and only losses are gathered."""
+    """Takes each part of the rows forward and backward at once; only losses are gathered."""
     batch, rows, options = inputs.batch, len(inputs.batch), inputs.options
     first, *others = batch.texts
     contents = reranker.token_id_pairs([pair for other in others for pair in zip(first, other, strict=True)])
@@ -130,7 +130,7 @@ def cross_encoder_step(reranker: CrossEncoder, inputs: RerankerStepInputs) -> Sp
 
 
 def poly_encoder_step(reranker: PolyEncoder, inputs: RerankerStepInputs) -> SplittableStep:
-    """Contexts and candidates are encoded apart, so that every context can meet every candidate of the batch."""
+    """Encodes contexts and candidates separately, so that every context can meet every candidate in the batch."""
     first, *others = inputs.batch.texts
     ids = (reranker.context_ids(first), reranker.candidate_ids([text for column in others for text in column]))
     encoders, device, options = (reranker.contexts, reranker.candidates), reranker.device, inputs.options

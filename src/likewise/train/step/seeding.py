@@ -1,4 +1,4 @@
-"""Seeds from the run's seed, the step and the process alone, so that no generator state has to be saved."""
+"""Seeds computed only from the run's seed, the step and the process, so that no generator state must be saved."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @contextmanager
 def borrowed_generators(device: torch.device) -> Iterator[None]:
-    """Inside, torch's generators may be seeded freely; afterwards they have the caller's state again."""
+    """Inside the context, torch's generators may be seeded freely; afterwards the caller's state is restored."""
     before = generator_states(device)
     try:
         yield
@@ -20,9 +20,9 @@ def borrowed_generators(device: torch.device) -> Iterator[None]:
 
 
 def seed(device: torch.device, *numbers: int) -> None:
-    """Seed torch's generators of the CPU and of this device from whole numbers, 0 or more.
+    """Seed torch's generators for the CPU and this device from whole numbers of 0 or more.
 
-    Neighbouring numbers give unrelated seeds (NumPy's `SeedSequence`).
+    Adjacent numbers give unrelated seeds (NumPy's `SeedSequence`).
     """
     number = int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
     torch.default_generator.manual_seed(number)
@@ -42,7 +42,7 @@ def generator_states(device: torch.device) -> list[Tensor]:
 
 
 def restore_generators(states: Sequence[Tensor], device: torch.device) -> None:
-    """Put the generators back into these states."""
+    """Restore these generator states."""
     torch.set_rng_state(states[0])
     for state in states[1:]:
         _device_module(device).set_rng_state(state, *_device_argument(device))

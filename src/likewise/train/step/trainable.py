@@ -1,6 +1,6 @@
-"""Models that can be trained, and what training does differently for each kind: the rows of `TRAINING_STRATEGIES`.
+"""Trainable models, and how training differs for each kind: the rows of `TRAINING_STRATEGIES`.
 
-The loop itself uses a model's parameters, its encoder, device and precision, and its train and eval.
+The loop itself uses only a model's parameters, encoder, device, precision, `train` and `eval`.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,51 +22,51 @@ Trainable: TypeAlias = TorchEmbedder | TorchReranker
 
 @dataclass(frozen=True)
 class TrainingStrategy:
-    """How models of one kind are trained, and how records and reports describe them."""
+    """How to train models of one kind, and how records and reports describe them."""
 
-    model_name: str  # in records, whatever engine computes it
+    model_name: str  # in records, for any engine
     check_objective: Callable[[Any, Objective], None]
     backward: Callable[[Any, Objective, Batch, StepOptions | None], StepResult]
     count_tokens: Callable[[Any, Objective, Batch], int]
-    record: Callable[[Any], dict[str, Any]]  # what run.json has of it, beside kind, fingerprint and maximum length
-    output: Callable[[Any], str]  # what it computes of a text or of a pair, in words
+    record: Callable[[Any], dict[str, Any]]  # for run.json, besides kind, fingerprint and maximum length
+    output: Callable[[Any], str]  # what it computes for a text or a pair, in words
     pieces: Callable[[Any, Sequence[str]], list[list[str]]]  # the word pieces of each text; long pairs are cut further
-    whole_objective_gradient: bool = True  # every process has that of the objective's parameters for all rows
+    whole_objective_gradient: bool = True  # every process has the objective's whole gradient
 
 
 def training_strategy(model: object) -> TrainingStrategy:
     """The row of the model's kind."""
-    kind = getattr(type(model), "kind", None)  # a class is not a model, though it has a kind too
+    kind = getattr(type(model), "kind", None)  # of the type, because the model classes have a kind themselves
     if not isinstance(kind, str) or kind not in TRAINING_STRATEGIES:
         raise BadInput(
-            f"a {type(model).__name__} (kind: {kind!r}) cannot be trained; the kinds known here are "
-            f"{', '.join(TRAINING_STRATEGIES)}. A new one is a row in TRAINING_STRATEGIES (train/step/trainable.py)"
+            f"a {type(model).__name__} (kind: {kind!r}) cannot be trained; the known kinds are "
+            f"{', '.join(TRAINING_STRATEGIES)}. To add one, add a row to TRAINING_STRATEGIES (train/step/trainable.py)"
         )
     return TRAINING_STRATEGIES[kind]
 
 
 def model_kind(model: Trainable) -> str:
-    """Embedder, CrossEncoder or PolyEncoder, whatever engine computes it."""
+    """Embedder, CrossEncoder or PolyEncoder, for any engine."""
     return training_strategy(model).model_name
 
 
 def check_objective(model: Trainable, objective: Objective) -> None:
-    """Fit the objective to the model: create the objective's own weights, and refuse what does not fit."""
+    """Fit the objective to the model: create the objective's own weights, and reject mismatches."""
     training_strategy(model).check_objective(model, objective)
 
 
 def backward(model: Trainable, objective: Objective, batch: Batch, options: StepOptions | None = None) -> StepResult:
-    """Add a batch's gradient to that of the parameters."""
+    """Add a batch's gradient to the parameters' gradients."""
     return training_strategy(model).backward(model, objective, batch, options)
 
 
 def join_gradients(model: Trainable, objectives: Sequence[Objective], processes: Processes) -> None:
-    """Each gradient becomes that of the joined batch, in all processes.
+    """Turn each gradient into that of the joined batch, in all processes.
 
-    Every process has its own part of the model's gradient, so these are summed. Every process has the whole gradient
-    of the objectives' own parameters; their mean is used so that they stay equal in all processes (what an objective
-    draws at random, or a kernel rounds, may differ). The exception is a cross-encoder, which reads its own rows only:
-    there the objectives' gradients are parts too.
+    Every process has its own part of the model's gradient, so the parts are summed. Every process has the whole
+    gradient of the objectives' own parameters; these are averaged to stay equal everywhere (random draws and rounding
+    may differ between processes). The exception is a cross-encoder, which reads only its own rows: there, the
+    objectives' gradients are parts too.
     """
     processes.sum_gradients(model.parameters())
     scale = 1 / processes.count if training_strategy(model).whole_objective_gradient else 1.0
