@@ -155,7 +155,7 @@ def test_what_parquet_cannot_hold_is_told_before_anything_is_computed(teachers, 
 def test_a_similarity_or_a_label_that_is_not_there_is_refused(teachers):
     with pytest.raises(BadInput, match="the similarity 'cos' is unknown"):
         teacher_outputs(PAIRS, teachers["embedder"], Regression(), request=TeacherRequest("cos"))
-    with pytest.raises(BadInput, match="name the one that is the score"):
+    with pytest.raises(BadInput, match="choose the one whose probability is the score"):
         teacher_outputs(PAIRS, teachers["labelled"], Regression())
 
 

@@ -1,4 +1,4 @@
-"""Hard negatives: for each anchor, texts that are similar to it and are not known positives.
+"""Hard negatives: for each anchor, texts that are similar to it but not known positives.
 
 >>> result = mine_negatives(questions, answers, embedder, settings=MiningSettings(k=3))     # doctest: +SKIP
 >>> rules = [ExcludeKnownPositives(), RankBetween(10, 100), BelowPositive(ratio=0.95)]
@@ -42,16 +42,16 @@ def mine_negatives(
     prompts: MiningPrompts = NO_PROMPTS,
     show_progress_bar: Progress = None,
 ) -> MiningResult:
-    """Find k negatives for each row, an anchor with one positive. The search is exact, in bounded memory.
+    """Find k negatives for each row (an anchor with one positive). The search is exact and uses bounded memory.
 
     Args:
-        anchors: N texts, none of them blank; one may be in several rows, each with another positive.
-        positives: N texts, none of them blank.
-        model: an `Embedder`, or vectors computed before (`Precomputed`).
-        corpus: where negatives come from; default: the positives. Texts that are equal in normalized form are one
-            candidate, in the first spelling; blank ones are left out.
-        settings: how many negatives, by which rules, chosen how.
-        prompts: of anchors and of all other texts.
+        anchors: N non-blank texts; an anchor may be in several rows, with different positives.
+        positives: N non-blank texts.
+        model: an `Embedder`, or precomputed vectors (`Precomputed`).
+        corpus: the source of negatives; default: the positives. Texts that are equal after normalization are one
+            candidate, in the first spelling; blank ones are ignored.
+        settings: the number of negatives, the rules, and how to choose.
+        prompts: for anchors and for all other texts.
         show_progress_bar: as `Embedder.encode` takes it.
     """
     _check_model(model)
@@ -87,13 +87,13 @@ def _checked_rows(anchors: Sequence[str], positives: Sequence[str]) -> Rows:
     rows = (_checked_texts("anchors", anchors), _checked_texts("positives", positives))
     if len(rows[0]) != len(rows[1]) or not rows[0]:
         raise BadInput(
-            f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; expected equal numbers, at least one"
+            f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; expected the same number, at least one"
         )
     return rows
 
 
 def _check_model(model: object) -> None:
-    """Refuse what neither encodes nor is vectors; the `encode` of a str is another."""
+    """Reject anything but an encoder or vectors; a str also has `encode`, but a different one."""
     if isinstance(model, str | type) or not isinstance(model, CanEncode | Precomputed):
         raise BadInput(f"model is {describe_value(model)}; expected an Embedder (Embedder.load(name)), or Precomputed")
 
@@ -105,7 +105,7 @@ def _checked_texts(name: str, given: Sequence[str]) -> list[str]:
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise BadInput(f"{name}, row {i}: {text!r:.40} is not a text")
-        if name != "corpus" and not normalized(text):  # its vector means nothing; blank texts of a corpus are left out
+        if name != "corpus" and not normalized(text):  # its vector is meaningless; blank corpus texts are ignored
             raise BadInput(f"{name}, row {i}: the text is empty, so nothing is similar to it; leave the row out")
     return texts
 

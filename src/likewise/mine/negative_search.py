@@ -1,4 +1,4 @@
-"""The search for negatives: nearest candidates of a block of rows, rules, a choice; deeper for rows that need more."""
+"""Searches for negatives: finds the nearest candidates of a block of rows, applies rules, chooses, and goes deeper."""
 
 from dataclasses import dataclass, replace
 
@@ -9,10 +9,10 @@ from .candidate_space import CandidateSpace
 from .rules import CandidateBlock, ExcludeKnownPositives, KnownPositives, RerankerFilter
 from .settings import STRATEGIES, MiningSettings
 
-BLOCK = 1024  # rows that are searched in one block
-MAX_BLOCK_CANDIDATES = 1 << 22  # candidates of a block, at most: about 100 MB of indices, scores and masks
+BLOCK = 1024  # rows per block
+MAX_BLOCK_CANDIDATES = 1 << 22  # most candidates per block: about 100 MB of indices, scores and masks
 FIRST_DEPTH = 64  # candidates examined at first
-DEPTH_FACTOR = 4  # how many times as many are examined next, for rows that need more
+DEPTH_FACTOR = 4  # growth of the depth for rows that need more
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,15 +22,15 @@ class SearchState:
     indices: Int[np.ndarray, "N k"]
     scores: Float[np.ndarray, "N k"]
     positive_scores: Float[np.ndarray, " N"]
-    count: Int[np.ndarray, " N"]  # negatives that the rules kept
+    count: Int[np.ndarray, " N"]  # negatives kept by the rules
     filled: Bool[np.ndarray, "N k"]
     examined: Int[np.ndarray, " N"]
-    removed: Int[np.ndarray, " R"]  # candidates, by each rule
+    removed: Int[np.ndarray, " R"]  # candidates removed by each rule
     rows_short: Int[np.ndarray, " R"]  # rows that each rule left with fewer than k
 
     @classmethod
     def empty(cls, rows: int, k: int, rules: int) -> "SearchState":
-        """Before the search."""
+        """The state before the search."""
         counts = [np.zeros(rows, np.int64), np.zeros((rows, k), bool), np.zeros(rows, np.int64)]
         per_rule = [np.zeros(rules, np.int64) for _ in range(2)]
         scores = np.full((rows, k), np.nan, np.float32)
@@ -38,11 +38,11 @@ class SearchState:
 
     @property
     def complete(self) -> Bool[np.ndarray, " N"]:
-        """Rows that have k negatives."""
+        """The rows that have k negatives."""
         return self.indices[:, -1] >= 0
 
     def record(self, row: int, indices: Int[np.ndarray, " c"], scores: Float[np.ndarray, " c"], count: int) -> None:
-        """Store a row's negatives, nearest first: the first `count` were kept by the rules, the others fill up."""
+        """Store a row's negatives, nearest first: the rules kept the first `count`; the rest are filled up."""
         order = np.argsort(-scores, kind="stable")
         cells = np.s_[row, : len(indices)]
         self.indices[cells], self.scores[cells], self.filled[cells] = indices[order], scores[order], (order >= count)
@@ -51,10 +51,10 @@ class SearchState:
 
 @dataclass(frozen=True, eq=False)
 class RuleOutcome:
-    """What the rules decided about the candidates of Q rows."""
+    """The rules' decisions about the candidates of Q rows."""
 
     kept: Bool[np.ndarray, "Q d"]
-    not_positive: Bool[np.ndarray, "Q d"]  # kept by `ExcludeKnownPositives`, whatever the other rules
+    not_positive: Bool[np.ndarray, "Q d"]  # kept by `ExcludeKnownPositives`, regardless of other rules
     exhausted: Bool[np.ndarray, " Q"]  # no farther candidate can be kept
     removed: Int[np.ndarray, "R Q"]
     available: Int[np.ndarray, "R Q"]  # candidates that each rule saw
@@ -71,16 +71,16 @@ class NegativeSearch:
 
     @property
     def max_candidates(self) -> int:
-        """Per row; there may be fewer candidates than the settings allow."""
+        """The maximum per row; there may be fewer candidates than the settings allow."""
         return min(self.settings.max_candidates, len(self.space.pool))
 
     @property
     def block(self) -> int:
-        """How many rows are searched in one block."""
+        """The number of rows per block."""
         return max(1, min(BLOCK, MAX_BLOCK_CANDIDATES // self.max_candidates))
 
     def search(self, rows: Int[np.ndarray, " Q"], state: SearchState) -> None:
-        """Find the negatives of these rows, at growing depth, until each has enough or no candidates remain."""
+        """Find these rows' negatives at growing depth, until each row has enough or no candidates remain."""
         depth = min(max(FIRST_DEPTH, 2 * self.settings.candidates_to_keep), self.max_candidates)
         state.positive_scores[rows] = self.space.positive_scores(rows)
         while len(rows):
@@ -89,7 +89,7 @@ class NegativeSearch:
         self.reranker_filter.clear()
 
     def _search_at(self, rows: Int[np.ndarray, " Q"], depth: int, state: SearchState) -> Bool[np.ndarray, " Q"]:
-        """Examine this many candidates of each row, and record the rows that are done."""
+        """Examine this many candidates per row, and record the rows that are done."""
         block = self._nearest(rows, depth, state)
         outcome = self._apply_rules(block)
         done = self._is_done(outcome, depth)
@@ -133,7 +133,7 @@ class NegativeSearch:
     def _choose(
         self, row: int, kept: Int[np.ndarray, " p"], not_positive: Int[np.ndarray, " u"]
     ) -> Int[np.ndarray, " c"]:
-        """Positions of up to k candidates: first the ones that the rules kept, then the ones that fill up."""
+        """Positions of up to k candidates: first those kept by the rules, then those that fill up."""
         settings = self.settings
         if len(kept) >= settings.k:
             generator = np.random.default_rng([settings.seed, row])

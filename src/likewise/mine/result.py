@@ -14,11 +14,11 @@ from ..wording import counted, counted_of
 
 @dataclass(frozen=True)
 class RuleStats:
-    """What one rule did."""
+    """The effect of one rule."""
 
     rule: str
-    removed: int  # candidates that the rules before it had kept
-    rows_short: int  # rows that had k or more candidates before it, and fewer after
+    removed: int  # candidates that earlier rules had kept
+    rows_short: int  # rows that had at least k candidates before it, and fewer after
 
 
 @dataclass(frozen=True)
@@ -26,18 +26,18 @@ class MiningReport:
     """Counts of one run; a row is an anchor with one positive, and a candidate is counted once for each row."""
 
     rows: int
-    anchors: int  # distinct ones, in normalized form
-    candidates: int  # distinct ones, in normalized form
+    anchors: int  # distinct after normalization
+    candidates: int  # distinct after normalization
     corpus_texts: int  # texts that the candidates come from
     k: int
-    examined: int  # candidates, of all rows
+    examined: int  # candidates, summed over rows
     rule_stats: tuple[RuleStats, ...]
     complete: int  # rows with k negatives
-    partial: int  # rows with some, fewer than k
+    partial: int  # rows with at least one but fewer than k
     empty: int  # rows without negatives
     filled: int  # negatives that the rules had removed (missing="fill")
     dropped: int  # rows that are not in the result
-    largest_group: int  # texts of the largest group that pairs connect
+    largest_group: int  # texts in the largest group connected by pairs
 
     @property
     def kept(self) -> int:
@@ -60,12 +60,12 @@ class MiningResult:
     anchors: Sequence[str]
     positives: Sequence[str]
     candidates: Sequence[str]
-    indices: Int[np.ndarray, "n k"]  # of the negatives among the candidates
+    indices: Int[np.ndarray, "n k"]  # positions of the negatives among the candidates
     scores: Float[np.ndarray, "n k"]  # similarity of the negatives to the anchor
     positive_scores: Float[np.ndarray, " n"]
     filled: Bool[np.ndarray, "n k"]  # negatives that the rules had removed (missing="fill")
-    rows: Int[np.ndarray, " n"]  # indices of the given rows
-    groups: Int[np.ndarray, " n"] | None  # of anchors that pairs connect; None if only pairs themselves count
+    rows: Int[np.ndarray, " n"]  # indices into the given rows
+    groups: Int[np.ndarray, " n"] | None  # of anchors connected by pairs; None if only direct pairs count
     report: MiningReport
 
     def __len__(self) -> int:
@@ -73,13 +73,13 @@ class MiningResult:
 
     @property
     def negatives(self) -> list[list[str]]:
-        """The texts, k a row."""
+        """The texts, k per row."""
         return [[self.candidates[i] for i in row] for row in self.indices.tolist()]
 
     def columns(self, *, scores: bool = True) -> dict[str, list[Any]]:
-        """Columns anchor, positive and negative, or negative_1 … negative_k; then the group, and the scores.
+        """The columns anchor, positive and negative, or negative_1 … negative_k; then the group and the scores.
 
-        `Contrastive` reads the texts, and the group, so that no positive of a group counts as a negative within it.
+        `Contrastive` reads the texts and the group, so that no positive of a group counts as a negative within it.
         """
         k = self.indices.shape[1]
         names = ["negative"] if k == 1 else [f"negative_{i + 1}" for i in range(k)]
@@ -94,7 +94,7 @@ class MiningResult:
         return columns
 
     def triplets(self, *, scores: bool = True) -> dict[str, list[Any]]:
-        """Columns anchor, positive, negative: n · k rows; the rows of one anchor are next to each other."""
+        """The columns anchor, positive, negative: n · k rows, with an anchor's rows next to each other."""
         k = self.indices.shape[1]
         pairs = {"anchor": self.anchors, "positive": self.positives}
         columns = {name: [text for text in texts for _ in range(k)] for name, texts in pairs.items()}
@@ -107,5 +107,5 @@ class MiningResult:
         return columns
 
     def write(self, path: Path, *, triplets: bool = False, scores: bool = True) -> None:
-        """Write a .parquet, .csv, .tsv or .jsonl, complete or not at all."""
+        """Write a complete .parquet, .csv, .tsv or .jsonl file, or none at all."""
         write_table(path, (self.triplets if triplets else self.columns)(scores=scores))

@@ -1,8 +1,8 @@
-"""Rules: which of an anchor's nearest texts may be its negatives. A new one is a class with `keeps`.
+"""Rules that decide which of an anchor's nearest texts may be its negatives. To add one, write a class with `keeps`.
 
-Rules form a list, and each sees the candidates that those before it kept: `RankBetween(10, 100)` after
-`ExcludeKnownPositives()` counts ranks among texts that are not known positives. A rule looks at each candidate and at
-nearer ones, never at farther ones, so that the depth of the search does not change the result.
+Rules form a list, and each one sees the candidates kept by the earlier ones: `RankBetween(10, 100)` after
+`ExcludeKnownPositives()` counts ranks among texts that are not known positives. A rule looks only at a candidate and
+nearer ones, never at farther ones, so the depth of the search does not change the result.
 """
 
 import math
@@ -22,7 +22,7 @@ from ..text.normalization import normalized
 
 @dataclass(frozen=True, eq=False)
 class KnownPositives:
-    """Normalized texts, numbered: those of the N rows and of the M candidates, F distinct forms in all."""
+    """Numbered normalized texts of the N rows and M candidates; F distinct forms in total."""
 
     anchors: Int[np.ndarray, " N"]
     positives: Int[np.ndarray, " N"]
@@ -42,7 +42,7 @@ class KnownPositives:
 
     @cached_property
     def group(self) -> Int[np.ndarray, " F"]:
-        """A number for each form; forms that pairs connect share one: a–b and b–c put a and c into one group."""
+        """A group number for each form; forms connected by pairs share one: a–b and b–c put a and c into one group."""
         pairs = zip(self.anchors.tolist(), self.positives.tolist(), strict=True)
         representative = {form: form for form in self.forms}
         for group in connected_components((self.forms[a], self.forms[p]) for a, p in pairs):
@@ -55,7 +55,7 @@ class KnownPositives:
         return np.asarray(self.group[self.anchors[rows]][:, None] == self.group[self.candidates[candidates]])
 
     def paired(self, rows: Int[np.ndarray, " Q"], candidates: Int[np.ndarray, "Q d"]) -> Bool[np.ndarray, "Q d"]:
-        """Whether each candidate is the anchor's own text or forms a pair with it in some row, in either order."""
+        """Whether each candidate is the anchor's own text or is paired with it in some row, in either order."""
         anchor, candidate = self.anchors[rows][:, None], self.candidates[candidates]
         codes = anchor * len(self.forms) + candidate
         return np.asarray(np.isin(codes, self._pair_codes) | (anchor == candidate))
@@ -67,7 +67,7 @@ class KnownPositives:
 
     @property
     def largest_group(self) -> int:
-        """Texts of the largest group."""
+        """The number of texts in the largest group."""
         return int(np.bincount(self.group).max())
 
 
@@ -80,7 +80,7 @@ class ScoresPairs(Protocol):
 
 
 class RerankerFilter:
-    """Scores rows' anchors with candidates by rerankers, and caches the scores until `clear`."""
+    """Scores anchors with candidates, using rerankers, and caches the scores until `clear`."""
 
     def __init__(self, anchors: Sequence[str], positives: Sequence[str], candidates: Sequence[str]) -> None:
         self.anchors, self.positives, self.candidates = anchors, positives, candidates
@@ -114,13 +114,13 @@ class RerankerFilter:
 
 @dataclass(frozen=True, eq=False)
 class CandidateBlock:
-    """The d nearest candidates of each of Q rows, nearest first, and what is known of them."""
+    """The d nearest candidates of each of Q rows, nearest first, with known facts about them."""
 
     rows: Int[np.ndarray, " Q"]
     candidates: Int[np.ndarray, "Q d"]
     scores: Float[np.ndarray, "Q d"]  # similarity to the anchor
     positive_scores: Float[np.ndarray, " Q"]  # similarity of the row's own positive to the anchor
-    kept: Bool[np.ndarray, "Q d"]  # by the rules before
+    kept: Bool[np.ndarray, "Q d"]  # by the earlier rules
     known: KnownPositives
     reranker_filter: RerankerFilter
 
@@ -130,14 +130,14 @@ class Rule(ABC):
 
     @abstractmethod
     def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
-        """Which candidates stay; the answer counts only for candidates that earlier rules kept."""
+        """Which candidates to keep; used only for candidates kept by earlier rules."""
 
     def ends(self, block: CandidateBlock) -> Bool[np.ndarray, " Q"]:
-        """Whether no farther candidate of the row can be kept, so that the search can stop."""
+        """Whether no farther candidate in the row can be kept, so that the search can stop."""
         return np.zeros(len(block.rows), bool)
 
     def __str__(self) -> str:
-        """As it is written in code: the settings that differ from their defaults."""
+        """The rule as written in code, with the settings that differ from their defaults."""
         settings = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
         shown = [
             value if isinstance(value, Rule) else f"{name}={value}"
@@ -149,10 +149,10 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class ExcludeKnownPositives(Rule):
-    """Removes the anchor's own text and its positives in any row; if `transitive`, also what pairs connect it to.
+    """Removes the anchor's own text and its positives in any row; if `transitive`, also texts connected to it by pairs.
 
-    Texts are compared in normalized form (`likewise.text.normalization.normalized`), and an anchor in several rows, or
-    in several spellings, is one. Transitive: with the pairs a–b and b–c, c is not a negative of a.
+    Texts are compared after normalization (`likewise.text.normalization.normalized`), so an anchor in several rows or
+    spellings counts as one. Transitive means: with the pairs a–b and b–c, c is not a negative of a.
     """
 
     transitive: bool = True
@@ -184,11 +184,11 @@ class RankBetween(Rule):
 
 @dataclass(frozen=True)
 class BelowPositive(Rule):
-    """Removes what is not clearly less similar to the anchor than its own positive (Moreira et al. 2024, NV-Retriever).
+    """Keeps only candidates clearly less similar to the anchor than its positive (Moreira et al. 2024, NV-Retriever).
 
-    With s the positive's score, a candidate must score below s − margin ("TopK-MarginPos"), or below ratio · s
-    ("TopK-PercPos", 0.95 theirs; the relative margin is 1 − ratio). Where s is negative, the same part of |s| is
-    subtracted: s − (1 − ratio) · |s|.
+    If the positive's score is s, a candidate must score below s − margin ("TopK-MarginPos") or below ratio · s
+    ("TopK-PercPos", with 0.95 in the paper; the relative margin is 1 − ratio). If s is negative, the same part of |s|
+    is subtracted: s − (1 − ratio) · |s|.
     """
 
     margin: float | None = field(default=None, kw_only=True)
@@ -209,13 +209,13 @@ class BelowPositive(Rule):
 
 @dataclass(frozen=True)
 class ScoreBetween(Rule):
-    """Removes what scores below `low` or above `high`."""
+    """Removes candidates that score below `low` or above `high`."""
 
     low: float = -math.inf
     high: float = math.inf
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high:  # also refuses NaN
+        if not self.low <= self.high:  # also rejects NaN
             raise BadInput(f"{self} removes every candidate; expected low ≤ high")
 
     def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
@@ -227,13 +227,13 @@ class ScoreBetween(Rule):
 
 @dataclass(frozen=True, eq=False)
 class RerankerScoreBelow(Rule):
-    """A rule about scores, applied to the scores of a reranker, which reads the anchor and the candidate together.
+    """Applies a rule about scores to those of a reranker, which reads the anchor and the candidate together.
 
     >>> RerankerScoreBelow(reranker, ScoreBetween(high=0.3))  # doctest: +SKIP
     >>> RerankerScoreBelow(reranker, BelowPositive(margin=0.2))  # doctest: +SKIP
 
-    The reranker scores only what the rules before kept, each pair once: put it last. `label` chooses whose probability
-    is the score, if the model has several labels.
+    The reranker scores only candidates kept by the earlier rules, each pair once, so put it last. If the model has
+    several labels, `label` chooses the one whose probability is the score.
     """
 
     reranker: ScoresPairs = field(repr=False)
@@ -251,4 +251,4 @@ RULES: dict[str, Callable[..., Rule]] = {
     rule.__name__: rule
     for rule in (ExcludeKnownPositives, RankBetween, ScoreBetween, BelowPositive, RerankerScoreBelow)
 }
-"""In the order in which the command line applies them."""
+"""The rules, in the order in which the command line applies them."""

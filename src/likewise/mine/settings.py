@@ -1,4 +1,4 @@
-"""What is mined: how many negatives, by which rules, chosen how; and the prompts under which texts are encoded."""
+"""Settings for mining: the number of negatives, the rules, how to choose, and the prompts for encoding texts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ STRATEGIES: dict[str, Callable[[Positions, int, np.random.Generator], Positions]
     "random": lambda positions, k, generator: positions[np.sort(generator.choice(len(positions), k, replace=False))],
     "spread": lambda positions, k, _: positions[((np.arange(k) + 0.5) * len(positions) / k).astype(np.int64)],
 }
-"""Positions of k or more candidates, nearest first, to k in the same order; `spread`: the middles of k equal parts."""
+"""Choose k positions from k or more, keeping the order, nearest first; `spread` takes the middles of k equal parts."""
 
 Missing = Literal["drop", "fill", "error"]
-DEFAULT_RATIO = 0.95  # of the positive's similarity (Moreira et al. 2024, NV-Retriever)
+DEFAULT_RATIO = 0.95  # relative to the positive's similarity (Moreira et al. 2024, NV-Retriever)
 
 MAX_NEGATIVES = 1 << 20  # per row; memory for all of them is allocated before the search
 
@@ -39,21 +39,21 @@ def _check_rules(rules: object) -> None:
 
 @dataclass(frozen=True)
 class MiningSettings:
-    """How negatives are mined; the report counts the rows with fewer than k, whatever happens to them."""
+    """How to mine negatives; the report counts the rows with fewer than k, whatever happens to them."""
 
     k: int = 1
     rules: Sequence[Rule] = (ExcludeKnownPositives(), BelowPositive(ratio=DEFAULT_RATIO))
-    """Each sees what the rules before it kept; `ExcludeKnownPositives()` comes first if none is among them."""
+    """Each rule sees what the earlier ones kept; if `ExcludeKnownPositives()` is not among them, it is put first."""
     strategy: str = "top"
-    """Which of the kept candidates become negatives: `"top"` the nearest, `"random"` any, `"spread"` near to far."""
-    pool_size: int = 100  # `"random"` and `"spread"` choose among this many of the kept candidates, the nearest
-    max_candidates: int = 1000  # examined per row, at most
+    """The kept candidates to use: `"top"` (the nearest), `"random"`, or `"spread"` (evenly from near to far)."""
+    pool_size: int = 100  # `"random"` and `"spread"` choose among this many nearest kept candidates
+    max_candidates: int = 1000  # at most this many are examined per row
     missing: Missing = "drop"
-    """Rows with fewer than k: `"drop"` leaves them out; `"fill"` adds the least similar of the `max_candidates` nearest
-    that are not known positives, whatever the other rules, and leaves out rows that still have too few; `"error"`
-    refuses."""
+    """Rows with fewer than k: `"drop"` leaves them out; `"fill"` ignores the other rules, adds the least similar of the
+    `max_candidates` nearest that are not known positives, and leaves out rows that still have too few; `"error"`
+    raises."""
     metric: str = "cosine"  # of `likewise.arrays.similarity.SIMILARITIES`
-    seed: int = 0  # of `"random"`; the draw of a row depends on the seed and the row's number alone
+    seed: int = 0  # for `"random"`; a row's draw depends only on the seed and the row's number
 
     def __post_init__(self) -> None:
         for name in ("k", "pool_size", "max_candidates"):
@@ -74,18 +74,18 @@ class MiningSettings:
 
     @property
     def transitive(self) -> bool:
-        """Whether known positives are followed from pair to pair."""
+        """Whether known positives are followed transitively from pair to pair."""
         return any(isinstance(rule, ExcludeKnownPositives) and rule.transitive for rule in self.all_rules)
 
     @property
     def candidates_to_keep(self) -> int:
-        """How many candidates the rules must keep before the search of a row can end."""
+        """The number of candidates that the rules must keep before the search for a row can end."""
         return self.k if self.strategy == "top" else max(self.k, self.pool_size)
 
 
 @dataclass(frozen=True)
 class MiningPrompts:
-    """The prompts of anchors, and of all other texts: a text, or the name of one of the model's own prompts."""
+    """The prompts for anchors and for all other texts: a text, or the name of one of the model's own prompts."""
 
     anchor: str | None = None
     anchor_name: str | None = None

@@ -141,7 +141,7 @@ def test_a_column_of_the_file_is_not_replaced(words, tmp_path, capsys):
     (tmp_path / "in.csv").write_text("text,cluster\na cat,7\n")
     words[1] = str(tmp_path / "in.csv")
     assert main([*words, "-o", str(tmp_path / "out.csv")]) == 2
-    assert "has a column 'cluster' already" in capsys.readouterr().err
+    assert "already has a column 'cluster'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("lines", ["", "\n\n", "one\n"])

@@ -61,13 +61,13 @@ def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys, json
     expected = Reranker.load(model).rank("a", DOCUMENTS, label="entailment")
     assert [row["index"] for row in best] == [i for i, _ in expected]
     assert main(["rerank", "-m", model, "--query", "a", file]) == 2
-    assert "name the one that is the score" in capsys.readouterr().err
+    assert "choose the one whose probability is the score" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-k", "0"], "expected how many documents to keep"),
+        (["-k", "0"], "expected the number of documents to keep"),
         (["--max-seq-length", "3"], "leave no tokens for two texts"),
         (["--device", "nowhere"], "--device nowhere cannot be used here"),
         (["--threads", "0"], "--threads is 0"),

@@ -145,7 +145,7 @@ def test_pairs_of_a_text_with_itself_are_simcse_and_said():
 
 def test_a_text_file_has_no_columns(tmp_path):
     (tmp_path / "x.txt").write_text("a\n")
-    with pytest.raises(BadInput, match="lines and no columns"):
+    with pytest.raises(BadInput, match="lines but no columns"):
         read_rows(tmp_path / "x.txt", Contrastive())
 
 

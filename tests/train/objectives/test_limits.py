@@ -213,7 +213,7 @@ def test_one_row_in_which_the_negative_is_not_the_positive_is_enough():
 def test_triplets_need_two_labels_and_one_of_them_twice():
     BatchTriplets().check({}, {"label": np.array([4, 4, 5, 5])})
     for labels, found in (([4, 4], "all are 4"), ([4, 5], "each occurs once")):
-        with pytest.raises(BadInput, match=f"one of which occurs twice; in these {found}"):
+        with pytest.raises(BadInput, match=f"one of which occurs twice; in these data, {found}"):
             BatchTriplets().check({}, {"label": np.array(labels)})
     with pytest.warns(UserWarning, match=r"1 labels occur once, the first in row 2 \(9\)"):
         BatchTriplets().check({}, {"label": np.array([4, 4, 9])})
@@ -222,8 +222,13 @@ def test_triplets_need_two_labels_and_one_of_them_twice():
 @pytest.mark.parametrize(
     ("make", "accepted", "refused", "message"),
     [
-        (lambda: Matryoshka(CoSENT(), [1, 8]), 8, 7, "dimensions contains 8, but the model's vectors have 7 numbers"),
-        (lambda: Layerwise(CoSENT(), 3), 9, 10, "vectors of 10 numbers are not a concatenation of 3 layers"),
+        (
+            lambda: Matryoshka(CoSENT(), [1, 8]),
+            8,
+            7,
+            "dimensions contains 8, but the model's vectors have 7 dimensions",
+        ),
+        (lambda: Layerwise(CoSENT(), 3), 9, 10, "vectors with 10 dimensions are not a concatenation of 3 layers"),
         (AnglE, 2, 3, "AnglE needs vectors with an even dimension; the model's have 3 dimensions"),
     ],
 )

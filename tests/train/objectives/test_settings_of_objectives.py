@@ -217,7 +217,7 @@ def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
     torch.testing.assert_close(gradient(model, both, batch_for(both)), gradient(model, alone, batch_for(alone)))
     misfit = Layerwise(Contrast(), 2)
     misfit.initialize(model.dimension)  # instead of check_objective, which knows the layers
-    with pytest.raises(BadInput, match="the vectors of 2 layers have 32 numbers; found 64"):
+    with pytest.raises(BadInput, match="the vectors of 2 layers should have 32 dimensions; found 64"):
         backward(model, misfit, batch_for(misfit))
 
 
