@@ -1,4 +1,4 @@
-"""Columns under other names, scaled, with numbers for label texts, and rows selected: alike for every verb.
+"""Renames and scales columns, turns label texts into numbers, and selects rows, in the same way for every verb.
 
 >>> ColumnNames.parse(["anchor=question", "score=similarity/5"]).names
 {'anchor': 'question', 'score': 'similarity/5'}
@@ -17,7 +17,7 @@ ColumnValues = Mapping[str, Sequence[Any]]
 
 PAIR = ("anchor", "positive")
 NLI_LABELS = ("contradiction", "entailment", "neutral")
-"""Label texts in the order of Sentence-BERT's authors: contradiction 0, entailment 1, neutral 2."""
+"""Label texts in the order used by Sentence-BERT's authors: contradiction 0, entailment 1, neutral 2."""
 _SCALED = re.compile(r"(.+?)\s*([/*])\s*(-?\d+(?:\.\d+)?(?:e-?\d+)?)")
 _CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(==|!=|<=|>=|<|>)\s*(.+?)\s*")
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -32,15 +32,15 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """How a file's columns get the names that are read."""
+    """Maps a file's columns to the expected names."""
 
-    names: Mapping[str, str] = field(default_factory=dict)  # name: column of the file; "score": "similarity/5" scales
+    names: Mapping[str, str] = field(default_factory=dict)  # name to file column; "score": "similarity/5" scales
     labels: Sequence[str] = NLI_LABELS  # label texts; a label's number is its position
     where: str | None = None  # "label==1" selects rows
 
     @classmethod
     def parse(cls, pairs: Sequence[str], labels: Sequence[str] = (), where: str | None = None) -> "ColumnNames":
-        """From `NAME=COLUMN` pairs, as flags and TOML files have them."""
+        """From `NAME=COLUMN` pairs, as in flags and TOML files."""
         split = [pair.partition("=") for pair in pairs]
         if not all(name.strip() and column.strip() for name, _, column in split):
             raise BadInput(f"--columns is {', '.join(pairs)}; expected NAME=COLUMN, such as anchor=question")
@@ -48,7 +48,7 @@ class ColumnNames:
         return cls(names, labels or NLI_LABELS, where)
 
     def rename(self, columns: ColumnValues) -> dict[str, list[Any]]:
-        """The selected rows under the new names; a column that was renamed is no longer there under its old name."""
+        """The selected rows under the new names; renamed columns lose their old names."""
         selected = select_rows(columns, self.where) if self.where else columns
         renamed = {name: list(values) for name, values in selected.items()}
         for name, column in self.names.items():
@@ -59,7 +59,7 @@ class ColumnNames:
         return renamed
 
     def applicable(self, columns: Iterable[str], expected: Iterable[str]) -> "ColumnNames":
-        """Those names that are expected, missing from these columns, and can be renamed from one of them."""
+        """The expected names that are missing from these columns but can be renamed from one of them."""
         there = dict.fromkeys(columns, ())
         missing = [name for name in expected if name in self.names and name not in there]
         names = {name: self.names[name] for name in missing if source_column(there, self.names[name]) in there}
@@ -67,7 +67,7 @@ class ColumnNames:
 
 
 def renaming_example(columns: Iterable[str]) -> str:
-    """The --columns that give these columns names that are read: theirs, if they are two; else what a score needs."""
+    """A --columns value that renames these columns: an example for two columns, otherwise for scored pairs."""
     names = list(columns)
     if len(names) != len(PAIR):
         return "--columns sentence1=NAME,sentence2=NAME,score=NAME"
@@ -75,7 +75,7 @@ def renaming_example(columns: Iterable[str]) -> str:
 
 
 def numbers_of(name: str, values: Sequence[Any], labels: Sequence[str] = ()) -> list[Any]:
-    """Numbers as they are, texts that spell numbers, or label texts as their positions in `labels`."""
+    """Numbers as they are, texts that spell numbers, or label texts by their positions in `labels`."""
     if not any(isinstance(value, str) for value in values):
         return list(values)
     number = {label.strip().lower(): float(i) for i, label in enumerate(labels)}
@@ -98,13 +98,13 @@ def select_rows(columns: ColumnValues, condition: str) -> ColumnValues:
 def select_from_stream(
     open_stream: Callable[[], Iterable[Mapping[str, Any]]], condition: str
 ) -> Iterator[Mapping[str, Any]]:
-    """The rows of a stream that satisfy a condition."""
+    """The rows in a stream that satisfy a condition."""
     name, holds = _parsed_condition(condition)
     return (row for row in open_stream() if holds(row.get(name)))
 
 
 def source_column(columns: ColumnValues, column: str) -> str:
-    """The column that is read: "similarity" of "similarity/5"."""
+    """The source column: "similarity" for "similarity/5"."""
     scaled = None if column in columns else _SCALED.fullmatch(column)
     return scaled[1] if scaled else column
 
@@ -133,7 +133,7 @@ def _floats(name: str, values: Sequence[Any], alternatives: str = "") -> list[fl
 
 
 def _parsed_condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
-    """The column of a condition, and whether a value of it satisfies the condition."""
+    """The column of a condition, and a function that tests a value."""
     match = _CONDITION.fullmatch(condition)
     if match is None:
         raise BadInput(f"the condition is {condition!r}; expected COLUMN==VALUE, or != < <= > >=")
@@ -141,7 +141,7 @@ def _parsed_condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
 
 
 def _satisfies(compare: Callable[[Any, Any], bool], value: str, cell: Any) -> bool:
-    """Compare as numbers if both are numbers, else as texts."""
+    """Compare as numbers if both are numbers, otherwise as texts."""
     try:
         return compare(float(cell), float(value))
     except (TypeError, ValueError):

@@ -1,10 +1,10 @@
-"""Read data sets by name: the columns of a file in the folder LIKEWISE_DATA, or of the copy on the Hugging Face hub.
+"""Reads data sets by name: the columns of a file in the folder LIKEWISE_DATA, or of its copy on the Hugging Face hub.
 
     columns = read_dataset("stsb/test")   # {"sentence1": [...], "sentence2": [...], "score": [5.0, 4.75, ...], ...}
     check_dataset("stsb/test").state      # "complete"
 
-A file is stored there as NAME.parquet, .csv, .tsv or .jsonl. Your own copies are read too; differences from the
-published data are reported, not refused.
+A file is stored there as NAME.parquet, .csv, .tsv or .jsonl. Your own copies work too; differences from the
+published data are only reported.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ DatasetState = Literal[Completeness, "changed", "unchecked", "unreadable", "miss
 
 @dataclass(frozen=True)
 class DatasetCheck:
-    """The local copy of a file, compared with what was published.
+    """The local copy of a file, compared with the published one.
 
     `state` is complete, partial or look-alike if the file is the one in the catalogue; changed if its bytes or rows
     differ; unchecked if the catalogue has nothing to compare it with; unreadable, or missing.
@@ -52,7 +52,7 @@ class DatasetCheck:
 
 @dataclass(frozen=True)
 class LoadedDataset:
-    """The columns of a file, in its order, and notes to report with its scores."""
+    """The columns of a file in order, and notes to report with its scores."""
 
     columns: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...]
@@ -61,7 +61,7 @@ class LoadedDataset:
 def read_dataset(name: str) -> DatasetColumns:
     """The columns of a data set such as "stsb/test": the ones in the catalogue, and any others the file has.
 
-    Scores are numbers; rows without one are left out, and a warning counts them.
+    Scores are numbers; rows without a score are left out, and a warning reports their number.
     """
     return {column: list(values) for column, values in load_dataset(name).columns.items()}
 
@@ -78,7 +78,7 @@ def load_dataset(name: str) -> LoadedDataset:
 
 
 def check_dataset(name: str) -> DatasetCheck:
-    """Compare the local file with what was published; nothing is downloaded."""
+    """Compare the local file with the published one; nothing is downloaded."""
     file = dataset_entry(name)[1]
     paths = _local(name, [])
     if not paths:
@@ -104,7 +104,7 @@ def dataset_entry(name: str) -> tuple[Dataset | None, DatasetFile]:
 
 
 def dataset_credit(name: str) -> dict[str, str | None]:
-    """What a model card states about a file: licence, name on the hub, sha256 of the local copy; None if unknown."""
+    """A file's facts for model cards: licence, hub name, sha256 of the local copy; None if unknown."""
     dataset, file = dataset_entry(name)
     path = check_dataset(name).path
     return {
@@ -120,7 +120,7 @@ def local_files(name: str) -> tuple[Path, ...]:
 
 
 def data_folder() -> Path | None:
-    """The folder of data sets, if it is set."""
+    """The data folder, if it is set."""
     root = os.environ.get(DATA_FOLDER_VARIABLE)
     return expanded(root) if root else None
 
@@ -143,7 +143,7 @@ def _local(name: str, tried: list[str]) -> tuple[Path, ...]:
 
 
 def _remote(name: str, tried: list[str]) -> tuple[Path, ...]:
-    """The files downloaded from the hub, in the order of their patterns; else none, with the reason in `tried`."""
+    """The files downloaded from the hub, in the order of their patterns, or none, with the reason in `tried`."""
     hub = dataset_entry(name)[1].hub
     if hub is None:
         return ()
@@ -211,7 +211,7 @@ def _digest(path: Path, stamp: int) -> str | None:
 
 
 @cache
-def _sha256(path: Path, stamp: int) -> str:  # noqa: ARG001, a changed file has a new time stamp
+def _sha256(path: Path, stamp: int) -> str:  # noqa: ARG001, a changed file gets a new time stamp
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -2,9 +2,9 @@
 
 Texts are compared after `normalized`: NFKC, case folding, collapsed white space. Pairs are unordered, and each distinct
 pair counts once. Counted this way, STS-B train shares 996, 596, 1,822, 1,102 and 197 pairs with STS12–16; `sts.py`
-reports 1,002, 597, 1,861, 1,102 and 197, since it counts rows of the test set, where a pair that occurs twice, in
-either order, is scored twice. Without punctuation and spaces, tokenised copies are found too: Flickr30k's training
-captions contain 1,210 texts of STS15, and 1,168 if punctuation counts.
+reports 1,002, 597, 1,861, 1,102 and 197, because it counts rows of the test set, in which a pair that occurs twice, in
+either order, is scored twice. Ignoring punctuation and spaces also finds tokenised copies: Flickr30k's training
+captions contain 1,210 texts of STS15, or 1,168 if punctuation counts.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from .columns import DatasetColumns
 
 NormalizeText = Callable[[str], str]
 LeakedPair = tuple[str, str]
-MAX_EXAMPLES = 3  # of shared pairs or texts, per leak
+MAX_EXAMPLES = 3  # shared pairs or texts per leak
 
 PAIRED_COLUMNS = (
     ("sentence1", "sentence2"),
@@ -33,14 +33,14 @@ PAIRED_COLUMNS = (
 
 @dataclass(frozen=True)
 class Leak:
-    """What one training file shares with one test file. Texts and pairs are counted once each."""
+    """The overlap of one training file with one test file. Each text and pair counts once."""
 
     train: str
     test: str
-    texts: int  # of the test file that occur in the training file
+    texts: int  # test texts that occur in the training file
     of_texts: int
-    pairs: int  # of the test file that are pairs in the training file
-    known: int  # of the test file whose texts both occur in the training file, in one pair or not
+    pairs: int  # test pairs that are also pairs in the training file
+    known: int  # test pairs whose texts both occur in the training file, together or apart
     of_pairs: int
     examples: tuple[tuple[str, ...], ...]  # shared pairs, or shared texts if no pair is shared
 
@@ -54,7 +54,7 @@ class Leak:
 class _FileTexts:
     """A file's distinct texts and unordered pairs, normalized."""
 
-    texts: dict[str, str]  # normalized text to one of its spellings
+    texts: dict[str, str]  # normalized text to one original spelling
     pairs: dict[LeakedPair, LeakedPair]
 
     @classmethod
@@ -85,7 +85,7 @@ def without_leaks(
     by: Literal["texts", "pairs"] = "texts",
     punctuation: bool = True,
 ) -> dict[str, list[object]]:
-    """The rows without a text (or, by pairs, without a pair) that occurs in any of `against`.
+    """The rows that contain no text (or, by pairs, no pair) from any of `against`.
 
     The remaining rows have no leak of that kind and keep their order.
     """
@@ -106,7 +106,7 @@ def without_leaks(
 
 
 def text_columns(columns: DatasetColumns) -> list[str]:
-    """The columns that hold texts."""
+    """The text columns."""
     names = [name for name in TEXT_COLUMNS if name in columns]
     if not names:
         raise BadInput(f"expected one of the columns {', '.join(TEXT_COLUMNS)}; found {', '.join(columns) or 'none'}")

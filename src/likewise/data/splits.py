@@ -3,10 +3,10 @@
     for train, test in rounds(folds(pairs, k=10, seed=1111)):
         ...
 
-A sentence that occurs in many pairs is in both training and test data if pairs are assigned to folds one by one. Three
-remedies: `folds(…, group_aware=True)` assigns whole components of the graph of pairs, `topic_folds` whole topics, and
-`without_shared_sentences` removes training pairs that share a sentence with the test pairs, which also works if one
-component contains almost all pairs.
+If pairs are assigned to folds one by one, a sentence that occurs in many pairs ends up in both training and test data.
+There are three remedies: `folds(…, group_aware=True)` assigns whole components of the graph of pairs, `topic_folds`
+assigns whole topics, and `without_shared_sentences` removes training pairs that share a sentence with test pairs, which
+also works if one component contains almost all pairs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,15 +19,15 @@ from ..errors import BadInput
 
 RowIndices = Int[np.ndarray, " _"]
 TrainTestSplit = tuple[RowIndices, RowIndices]
-"""Rows to train on, rows to test on."""
+"""Rows for training, and rows for testing."""
 SentencePairs = Sequence[tuple[str, str]]
 
 
 def folds(pairs: SentencePairs, k: int = 10, seed: int = 1111, group_aware: bool = False) -> Int[np.ndarray, " N"]:
-    """The fold, 0 to k − 1, that holds out each pair of sentences.
+    """For each pair of sentences, the fold (0 to k − 1) that holds it out.
 
-    If `group_aware`, no sentence is in two folds. Components are assigned, largest first, to the smallest fold; if one
-    is larger than an even fold, folds are uneven, and some may be empty.
+    If `group_aware`, no sentence is in two folds. Components are assigned, largest first, to the smallest fold. If a
+    component is larger than an even fold, folds are uneven, and some may be empty.
     """
     if not 2 <= k <= len(pairs):
         raise BadInput(
@@ -46,7 +46,7 @@ def folds(pairs: SentencePairs, k: int = 10, seed: int = 1111, group_aware: bool
 
 
 def topic_folds(topics: Sequence[str]) -> Int[np.ndarray, " N"]:
-    """The fold that holds out each pair, one fold per topic, in the order in which topics first appear."""
+    """For each pair, the fold that holds it out; one fold per topic, in order of first appearance."""
     number = {topic: i for i, topic in enumerate(dict.fromkeys(topics))}
     return np.array([number[topic] for topic in topics], int)
 
@@ -65,7 +65,7 @@ def without_shared_sentences(pairs: SentencePairs, split: TrainTestSplit) -> Tra
 
 
 def count_leaked(pairs: SentencePairs, split: TrainTestSplit) -> int:
-    """How many test pairs contain a sentence of the training pairs."""
+    """The number of test pairs that contain a sentence from the training pairs."""
     train, test = split
     train_sentences = _sentences(pairs, train)
     return sum(not train_sentences.isdisjoint(pairs[i]) for i in test.tolist())

@@ -1,4 +1,4 @@
-"""Rerankers: two texts to one score, read jointly (cross-encoder) or encoded separately first (poly-encoder)."""
+"""Rerankers score two texts, read jointly (cross-encoder) or encoded separately first (poly-encoder)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""CLASSIFIERS: the classification head of every family, and the names of its tensors in files; no torch here.
+"""CLASSIFIERS: every family's classification head, and the names of its tensors in files; no torch here.
 
-Each is a dense layer on the first token, an activation and a linear map to one number per label. What the families
-differ in is a field of `HeadShape` or of their row. Engines compute it (torch: cross_encoder.py).
+Each head is a dense layer on the first token, an activation and a linear map to one number per label. Differences
+between families are fields of `HeadShape` or of their row. Engines run the heads (torch: cross_encoder.py).
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class HeadShape:
     dropout: float = 0.1
     drops_first: bool = False  # also before the dense layer
     bias: bool = True
-    norm: float | None = None  # the epsilon of a normalisation behind the activation
+    norm: float | None = None  # the epsilon of a normalisation after the activation
     norm_bias: bool = False
     pooling: str = "cls"
 
@@ -47,47 +47,45 @@ class HeadShape:
 
 @dataclass(frozen=True)
 class ClassificationHead:
-    """One family's row: the name of its class less `ForSequenceClassification`, its names, how config.json is read."""
+    """One family's row: its class name without `ForSequenceClassification`, tensor names, and config.json reader."""
 
     architecture: str
-    prefix: str  # before the names of the encoder's tensors
+    prefix: str  # prefix of the encoder's tensor names
     names: Names
     shape: Callable[[Config], HeadShape]
 
     def build(self, config: Config) -> Any:
-        """The head of this config, a torch module whose weights are not initialized."""
+        """The head for this config, a torch module with uninitialized weights."""
         return import_module(f"{__package__}.cross_encoder").Classifier(self.shape(config))
 
     def file_name(self, ours: str) -> str:
-        """The name in files of a tensor of `HeadShape.tensors`."""
+        """The name that a tensor of `HeadShape.tensors` has in files."""
         return file_names(ours, self.names)[0]
 
 
 def head_of(kind: str, context: str) -> ClassificationHead:
-    """The row of a family of encoders; `context` opens the error message if there is none."""
+    """The row of an encoder family; `context` starts the error message if there is none."""
     if kind not in CLASSIFIERS:
         raise BadModel(
             f"{context} a {kind!r} encoder, and rerankers are built on {', '.join(CLASSIFIERS)}. "
-            "A new one is a row in CLASSIFIERS (likewise/reranker/classification_heads.py)"
+            "To add one, add a row to CLASSIFIERS (likewise/reranker/classification_heads.py)"
         )
     return CLASSIFIERS[kind]
 
 
 def check_head(folder: Path, config: Config, head: ClassificationHead) -> None:
-    """Refuse a folder that holds an encoder and no classification head."""
+    """Reject a folder that holds an encoder without a classification head."""
     names = [] if config.get("architectures") is None else config["architectures"]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise BadModel(f"config.json has architectures = {names!r:.100}; expected a list of names")
     classifies = not names or any(name.endswith("ForSequenceClassification") for name in names)
     if not classifies or not _has_weights(folder, config, head):
-        why = (
-            "the weights of a classification head are not there" if classifies else f"its config.json names {names[0]}"
-        )
+        why = "the weights of a classification head are missing" if classifies else f"its config.json names {names[0]}"
         raise BadModel(f"{folder} holds no reranker ({why}). Reranker.start(folder) builds an untrained one on it")
 
 
 def _has_weights(folder: Path, config: Config, head: ClassificationHead) -> bool:
-    """Whether the folder has every tensor of the head; shapes are compared when they are read."""
+    """Whether the folder has every tensor of the head; shapes are checked on reading."""
     names = [head.file_name(ours) for ours in head.shape(config).tensors]
     with ExitStack() as stack:
         weights = WeightReader(folder, stack, "numpy")
@@ -119,7 +117,7 @@ def labels_of(config: Config) -> list[str]:
 def _shape(
     config: Config, width: str = "hidden_size", dropout: tuple[str, float] | None = None, **fields: Any
 ) -> HeadShape:
-    """`dropout`: its key in config.json and its default, for families that have one of their own."""
+    """`dropout`: its key in config.json and its default, for families that have their own."""
     usual = fraction(config, "classifier_dropout", fraction(config, "hidden_dropout_prob", 0.1))
     share = fraction(config, *dropout) if dropout else usual
     return HeadShape(size(config, width), len(labels_of(config)), dropout=share, **fields)
@@ -160,4 +158,4 @@ CLASSIFIERS: dict[str, ClassificationHead] = {
     "albert": ClassificationHead("Albert", "albert.", {"dense": "albert.pooler", "out": "classifier"}, _albert),
     "modernbert": ClassificationHead("ModernBert", "model.", _MODERNBERT, _modernbert),
 }
-"""Tests quantify over this table: it has a row for every family of encoders."""
+"""Tests iterate over this table, which has a row for every encoder family."""

@@ -1,7 +1,7 @@
 """CrossEncoder: a torch encoder reads both texts as one sequence, so that words of one attend to words of the other.
 
-Any sequence-classification folder of a known family is one. Without torch, and on CPUs by default, engines compute the
-same (engines/array_cross_encoder.py).
+It can be any sequence-classification folder of a known family. Without torch, and by default on CPUs, other engines
+compute the same results (engines/array_cross_encoder.py).
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ class CrossEncoder(TorchReranker, JointReranker):
         super().__init__(tokenizer, encoder, manifest)
         self.head = head
         self._read_settings(encoder.config, getattr(getattr(encoder, "shape", None), "segments", 0))
-        older = {"activation_fn": torch_name(self.activation)}  # where sentence-transformers 4 and 5 look for it
+        older = {"activation_fn": torch_name(self.activation)}  # sentence-transformers 4 and 5 look for it here
         self.encoder.config = {**encoder.config, "sentence_transformers": older}
 
     @classmethod
@@ -98,18 +98,18 @@ class CrossEncoder(TorchReranker, JointReranker):
         prompt: str | None = None,
         prompt_name: str | None = None,
     ) -> Ragged:
-        """Pairs of texts as the model reads them, truncated to what it reads: the input of `forward`."""
+        """Tokenized pairs of texts, truncated to the model's limit: the input of `forward`."""
         return self.packed(self.token_id_pairs(pairs, documents, prompt=prompt, prompt_name=prompt_name))
 
     def packed(self, contents: Sequence[TokenIdPair]) -> Ragged:
-        """Pairs of ids (of `token_id_pairs`) with the special ones, laid end to end."""
+        """Pairs of ids (from `token_id_pairs`) with special tokens, laid end to end."""
         ids, kinds = self._sequences(contents)
         return Ragged.of(ids, self.device, kinds)
 
     def save(self, folder: str | Path) -> None:
-        """A folder that `load`, transformers (as a sequence classifier) and sentence-transformers' CrossEncoder read.
+        """Write a folder for `load`, transformers (as a sequence classifier) and sentence-transformers' CrossEncoder.
 
-        A new folder appears whole or not at all; an existing one is replaced as by `Embedder.save`.
+        A new folder appears only when complete; an existing one is replaced as in `Embedder.save`.
 
         Raises:
             BadInput: the folder cannot be written to.
@@ -132,11 +132,11 @@ class CrossEncoder(TorchReranker, JointReranker):
         checkpoint.check_same_form(built, self.head, "a classification head of this config")
         if self.activation not in HEAD_ACTIVATIONS:
             known = ", ".join(HEAD_ACTIVATIONS)
-            raise BadModel(f"the activation {self.activation!r} cannot be saved; known are {known}")
+            raise BadModel(f"the activation {self.activation!r} cannot be saved; known ones are {known}")
         again = labels_of(self.encoder.config)
         if list(self.labels) != again:
             raise BadModel(
-                f"the labels are {', '.join(self.labels)}, and would be {', '.join(again)} when the model is loaded "
+                f"the labels are {', '.join(self.labels)}, but would be {', '.join(again)} when the model is loaded "
                 "again; Reranker.start(model, labels) builds one with other labels"
             )
 
@@ -163,7 +163,7 @@ def _names(labels: int | Sequence[str]) -> list[str]:
     listed = isinstance(labels, list | tuple) and len(labels) > 0 and all(isinstance(name, str) for name in labels)
     if listed and len(set(labels)) == len(labels):  # type: ignore[arg-type]
         return list(labels)  # type: ignore[arg-type]
-    raise BadInput(f"labels is {labels!r}; expected how many, 1 or more, or their names, all different")
+    raise BadInput(f"labels is {labels!r}; expected their number, 1 or more, or a list of distinct names")
 
 
 class Classifier(nn.Module):

@@ -1,6 +1,6 @@
-"""JointReranker: pairs of texts read as one sequence (tokens, truncation, segments), on any engine; no torch.
+"""JointReranker reads pairs of texts as one sequence (tokens, truncation, segments), on any engine; no torch.
 
-Devlin et al. 2019 for the layout of a pair, Nogueira and Cho 2019 for ranking with it.
+The layout of a pair is from Devlin et al. 2019, and its use for ranking from Nogueira and Cho 2019.
 """
 
 import json
@@ -31,11 +31,11 @@ class JointReranker(Reranker):
 
     kind = "cross-encoder"
     segmented: bool
-    """Whether the encoder is given token types: which text a token is from."""
+    """Whether the encoder gets token types, which tell the two texts apart."""
 
     def _read_settings(self, config: Config, segments: int) -> None:
-        """Set labels, activation and limits, from the config, the manifest, the tokenizer, and how many token types the
-        encoder knows.
+        """Set labels, activation and limits from the config, the manifest, the tokenizer, and the encoder's number of
+        token types.
         """
         self.labels = labels_of(config)
         self.activation = _activation(self.manifest.activation, len(self.labels))
@@ -62,7 +62,7 @@ class JointReranker(Reranker):
         prompt: str | None = None,
         prompt_name: str | None = None,
     ) -> list[TokenIdPair]:
-        """The ids of each pair's two texts, truncated to what the model reads."""
+        """The ids of each pair's two texts, truncated to the model's limit."""
         first, second = columns(pairs, documents)
         return self._token_id_pairs(list(zip(self._prompted(first, prompt, prompt_name), second, strict=True)))
 
@@ -77,14 +77,14 @@ class JointReranker(Reranker):
         return np.concatenate([np.empty((0, len(self.labels)), np.float32), *blocks])
 
     def counted_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[TokenIdPair, int]]:
-        """The ids of each pair, truncated to what the model reads, and how many there were before."""
+        """The ids of each pair, truncated to the model's limit, and their number before truncation."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         lengths = dict(zip(texts, map(len, self._token_ids(texts)), strict=True))
         totals = [lengths[first] + lengths[second] for first, second in pairs]
         return list(zip(self._token_id_pairs(pairs), totals, strict=True))
 
     def logits_of(self, contents: Sequence[TokenIdPair]) -> Float[np.ndarray, "n C"]:
-        """The logits of pairs that are tokenized already, in one batch."""
+        """The logits of already tokenized pairs, in one batch."""
         batches = WindowBatches(len(contents), max(1, sum(self._lengths(contents))), lambda *_: None)
         logits = self._window_logits(list(contents), batches)
         check_finite(logits, "pairs", 0, self.precision)
@@ -97,14 +97,14 @@ class JointReranker(Reranker):
         return [frame.ids(a, b) for a, b in contents], kinds
 
     def _lengths(self, contents: Sequence[TokenIdPair]) -> list[int]:
-        """The tokens of each pair, special ones included."""
+        """The number of tokens of each pair, including special ones."""
         specials = self.tokenizer.pair.specials
         return [len(a) + len(b) + specials for a, b in contents]
 
     def _token_id_pairs(
         self, pairs: Sequence[tuple[str, str]], counter: TruncationCounter | None = None, rows: Rows | None = None
     ) -> list[TokenIdPair]:
-        """The ids of each pair, cut to what the model reads; every distinct text is tokenised once."""
+        """The ids of each pair, cut to the model's limit; every distinct text is tokenised once."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         ids = dict(zip(texts, self._token_ids(texts), strict=True))
         if counter is not None:
@@ -121,7 +121,7 @@ class JointReranker(Reranker):
         return replace(self.manifest, activation=torch_name(self.activation), max_seq_length=limit, lowercase=lowercase)
 
     def _written_tokenizer(self) -> Tokenizer:
-        """The tokenizer with its limit and inputs in its settings, so that every reader of the folder does the same."""
+        """The tokenizer with its limit and inputs in its settings, so that all readers of the folder agree."""
         tokenizer = self.tokenizer
         inputs = ["input_ids", *(["token_type_ids"] if self.segmented else []), "attention_mask"]
         settings = {**tokenizer.settings, "model_max_length": tokenizer.max_seq_length}
@@ -130,37 +130,37 @@ class JointReranker(Reranker):
 
 
 def torch_name(activation: str) -> str:
-    """The name of an activation as sentence-transformers writes it: that of torch's class, with its module."""
+    """An activation's name as written by sentence-transformers: torch's class with its module."""
     return f"torch.nn.modules.{'linear' if activation == 'Identity' else 'activation'}.{activation}"
 
 
 def _activation(named: str | None, labels: int) -> str:
-    """Its short name; by default the sigmoid for a single label, as in sentence-transformers."""
+    """The activation's short name; by default the sigmoid for a single label, as in sentence-transformers."""
     if named is None:
         return "Sigmoid" if labels == 1 else "Identity"
     short = named.rpartition(".")[2]
     if short not in HEAD_ACTIVATIONS or not named.startswith("torch."):
         known = ", ".join(HEAD_ACTIVATIONS)
-        raise BadModel(f"the scores have the unknown activation {named!r}; known are torch's {known}")
+        raise BadModel(f"unknown activation {named!r} for the scores; known ones are torch's {known}")
     return short
 
 
 TYPED_TOKENIZERS = (
     *("Bert", "Electra", "ConvBert", "MobileBert", "SqueezeBert", "LayoutLM", "Lxmert", "FNet", "Deberta", "DebertaV2"),
 )
-"""Names, less `Tokenizer`, of transformers' tokenizer classes that give token types unless a setting says otherwise."""
+"""Names, without `Tokenizer`, of transformers' tokenizer classes that give token types by default."""
 TYPED_FAMILIES = ("bert", "electra")
-"""The families whose tokenizer, if no class is named, is one of these."""
+"""The families that use one of these tokenizers if no class is named."""
 
 
 def _segmented(tokenizer: Tokenizer, segments: int, config: Config) -> bool:
-    """Whether the encoder is given token types (first or second text): it has a table, and the tokenizer gives them.
+    """Whether the encoder gets token types (first or second text): it has a table, and the tokenizer provides them.
 
-    As in sentence-transformers, it depends on the tokenizer's class: a generic tokenizer has no token types.
+    As in sentence-transformers, this depends on the tokenizer's class: a generic tokenizer has no token types.
     """
     settings = json.loads(
         tokenizer.companions.get(SETTINGS, "{}")
-    )  # without them the family decides, as in transformers
+    )  # without settings, the family decides, as in transformers
     inputs = settings.get("model_input_names")
     if inputs is not None and not isinstance(inputs, list):
         raise BadModel(f"{SETTINGS} has model_input_names = {inputs!r:.100}; expected a list of names")

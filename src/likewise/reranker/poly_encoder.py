@@ -1,6 +1,6 @@
 """PolyEncoder (Humeau et al. 2020): candidates are encoded separately, once, and attend to m context vectors.
 
-With h the token vectors of a context, c_1 … c_m learned codes and y the vector of a candidate,
+Let h be the token vectors of a context, c_1 … c_m learned codes, and y the vector of a candidate:
 
     y_i = Σ_j softmax_j(c_i · h_j) h_j          (the context seen through code i, section 4.4)
     score = y · Σ_i softmax_i(y · y_i) y_i
@@ -44,11 +44,11 @@ from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
 
 Encode = Callable[[Ragged], Tensor]
 Codes = Float[Tensor, "m D"]
-NUMBERS = 1 << 24  # of context vectors or scores that are held in fp32 at a time
+NUMBERS = 1 << 24  # numbers in context vectors or scores that are held in fp32 at a time
 
 
 class PolyEncoder(TorchReranker):
-    """Tokenizer, encoder, codes; candidates are pooled as the embedder did, and its heads are not used."""
+    """Tokenizer, encoder, codes; candidates use the embedder's pooling but not its heads."""
 
     kind = "poly-encoder"
     MODULE_TYPE = f"{OWN_RERANKER}PolyEncoder"
@@ -70,7 +70,7 @@ class PolyEncoder(TorchReranker):
         assert manifest.late is not None
         encoder, late = load_encoder(manifest.encoder, dtype), manifest.late
         if not regular_file_exists(late.folder / "model.safetensors"):
-            raise BadModel(f"{late.folder} holds no model.safetensors, so the poly-encoder has no codes")
+            raise BadModel(f"{late.folder} has no model.safetensors, so the poly-encoder has no codes")
         try:
             codes = load_file(late.folder / "model.safetensors")["codes"].to(dtype)
             pooling = Reduce.parse(late.config["pooling"])
@@ -86,20 +86,20 @@ class PolyEncoder(TorchReranker):
     def start(  # type: ignore[override]
         cls, source: HasEncoder | str | Path, codes: int = 64, *, seed: int = 0, max_seq_length: int | None = None
     ) -> "PolyEncoder":
-        """An untrained poly-encoder: an encoder, copied, and m codes drawn from N(0, 1/D), with which it scores nearly
-        as a dot product of pooled vectors does.
+        """An untrained poly-encoder: a copy of an encoder and m codes drawn from N(0, 1/D), so that its scores are
+        close to the dot product of pooled vectors.
 
         Args:
             source: an embedder, or the name or folder of an embedding model or of a plain encoder.
             codes: m; the paper has 16, 64 and 360.
-            seed: what the codes are drawn with.
-            max_seq_length: the longest text, in tokens with the special ones.
+            seed: the random seed for the codes.
+            max_seq_length: the maximum text length in tokens, including special ones.
         """
         if isinstance(codes, bool) or not isinstance(codes, int) or codes < 1:
-            raise BadInput(f"codes is {codes!r}; expected how many, 1 or more")
+            raise BadInput(f"codes is {codes!r}; expected the number of codes, 1 or more")
         tokenizer, encoder, manifest = parts_of(source)
         if isinstance(manifest, PairManifest):
-            raise BadInput("a poly-encoder starts from an embedder, whose pooling its candidates use; got a reranker")
+            raise BadInput("a poly-encoder starts from an embedder, whose pooling candidates use; got a reranker")
         if not isinstance(manifest.pooling, str):
             kind = manifest.pooling.kind
             raise BadInput(f"the pooling {kind!r} does not fit a poly-encoder; expected a reduction (cls, mean …)")
@@ -113,7 +113,7 @@ class PolyEncoder(TorchReranker):
         return cls(tokenizer, encoder, drawn.to(first.device, first.dtype), pooling, pair_manifest).eval()
 
     def contexts(self, tokens: Ragged) -> Float[Tensor, "N m D"]:
-        """Packed contexts to their m vectors, with gradients if they are on."""
+        """Turn packed contexts into m vectors each, with gradients if enabled."""
         x, blocks = last(self.encoder(tokens)), []
         for run in tokens.runs:
             block = _exact(x[run.rows].view(run.sentences, run.length, -1))
@@ -122,21 +122,21 @@ class PolyEncoder(TorchReranker):
         return torch.cat(blocks)
 
     def candidates(self, tokens: Ragged) -> Float[Tensor, "N D"]:
-        """Packed candidates to vectors, with gradients if they are on."""
+        """Turn packed candidates into vectors, with gradients if enabled."""
         return _exact(self.pooling(self.encoder(tokens), tokens))
 
     def forward(self, contexts: Ragged, candidates: Ragged) -> Float[Tensor, "N C"]:
-        """Packed contexts and candidates to the score of each with each, with gradients: others' are the negatives."""
+        """Score all packed contexts with all candidates, with gradients; other contexts' candidates are negatives."""
         return score_candidates(self.contexts(contexts), self.candidates(candidates))
 
     def tokens(self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None) -> Ragged:
-        """Texts as the model reads them, truncated to what it reads: the input of `forward`."""
+        """Tokenized texts, truncated to the model's limit: the input of `forward`."""
         return Ragged.of(self.context_ids(texts, prompt=prompt, prompt_name=prompt_name), self.device)
 
     def context_ids(
         self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
     ) -> list[list[int]]:
-        """The ids of each context as the model reads it, behind the model's prompt if it has one."""
+        """The ids of each context as the model reads it, after the model's prompt if it has one."""
         return self._model_inputs(self._prompted(checked_texts(texts, "contexts"), prompt, prompt_name))
 
     def candidate_ids(self, texts: Iterable[str]) -> list[list[int]]:
@@ -152,7 +152,7 @@ class PolyEncoder(TorchReranker):
         show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "Q m D"]:
-        """The m vectors of every context (a query, what was said so far), float32, in the order given."""
+        """The m vectors of every context (a query or a conversation so far), float32, in the given order."""
         prompted = self._prompted(checked_texts(texts, "contexts"), prompt, prompt_name)
         return self._encoded(
             "contexts", prompted, self.contexts, self.codes.shape, (overflow, show_progress_bar, batch_tokens)
@@ -166,7 +166,7 @@ class PolyEncoder(TorchReranker):
         show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "C D"]:
-        """One vector per candidate, float32, in the order given; they depend on no context, so they can be kept."""
+        """One vector per candidate, float32, in the given order; independent of contexts, so they can be stored."""
         checked, shape = checked_texts(texts, "candidates"), self.codes.shape[1:]
         return self._encoded("candidates", checked, self.candidates, shape, (overflow, show_progress_bar, batch_tokens))
 
@@ -174,7 +174,7 @@ class PolyEncoder(TorchReranker):
     def match(
         self, contexts: Float[np.ndarray, "Q m D"], candidates: Float[np.ndarray, "C D"]
     ) -> Float[np.ndarray, "Q C"]:
-        """The score of every context with every candidate, both encoded before."""
+        """The score of every context with every candidate, both already encoded."""
         m, width = self.codes.shape
         if contexts.ndim != 3 or contexts.shape[1:] != (m, width) or candidates.shape[1:] != (width,):
             raise BadInput(
@@ -190,7 +190,7 @@ class PolyEncoder(TorchReranker):
         return scores
 
     def _logits(self, first: list[str], second: list[str], options: RunOptions) -> Float[np.ndarray, "N 1"]:
-        """Every distinct text is encoded once on either side, however many pairs it is in."""
+        """Encodes every distinct text once per side, however many pairs it is in."""
         scores = np.empty((len(first), 1), np.float32)
         texts, documents_of = distinct_items(second)
         queries, queries_of = distinct_items(first)
@@ -205,7 +205,7 @@ class PolyEncoder(TorchReranker):
         return scores
 
     def save(self, folder: str | Path) -> None:
-        """A folder that only this library reads, as a warning says; otherwise as `Embedder.save`.
+        """Like `Embedder.save`, but only this library can read the folder, and a warning says so.
 
         Raises:
             BadInput: the folder cannot be written to.
@@ -245,7 +245,7 @@ class PolyEncoder(TorchReranker):
     def _blocks(
         self, texts: Iterable[Sequence[str]], encode: Encode, shape: Sequence[int], run: InferenceRun
     ) -> Iterator[Float[np.ndarray, "..."]]:
-        """What `encode` computes of packed tokens, of this shape for every text, a block per window of texts."""
+        """The results of `encode` on packed tokens, with this shape per text, one block per window of texts."""
 
         @torch.inference_mode()
         def compute(ids: list[list[int]], batches: WindowBatches) -> Float[np.ndarray, "..."]:
@@ -263,7 +263,7 @@ class PolyEncoder(TorchReranker):
     def _model_inputs(
         self, texts: list[str], counter: TruncationCounter | None = None, rows: Rows | None = None
     ) -> list[list[int]]:
-        """The ids of each text as the model reads it; texts that come several times, at `rows`, count as often."""
+        """The ids of each text as the model reads it; repeated texts (see `rows`) count repeatedly."""
         contents = self._token_ids(texts)
         if counter is not None:
             long_words = longest_words(self.tokenizer.overlong_words(texts, contents), rows)
@@ -271,12 +271,12 @@ class PolyEncoder(TorchReranker):
         limit = self.max_content_length
         model_inputs = [self.tokenizer.with_special_tokens(content[:limit]) for content in contents]
         if not all(model_inputs):
-            raise BadInput("one of the texts has no tokens, and this model puts no special ones around a text")
+            raise BadInput("one of the texts has no tokens, and this model adds no special tokens")
         return model_inputs
 
 
 def score_candidates(contexts: Float[Tensor, "Q m D"], candidates: Float[Tensor, "C D"]) -> Float[Tensor, "Q C"]:
-    """The score y · Σ_i softmax_i(y · y_i) y_i, which is the sum of the y · y_i, each weighted by their softmax."""
+    """The score y · Σ_i softmax_i(y · y_i) y_i, the softmax-weighted sum of the y · y_i."""
     return _softmax_weighted(torch.einsum("qmd,cd->qcm", contexts, candidates))
 
 
@@ -289,5 +289,5 @@ def _softmax_weighted(dots: Float[Tensor, "Q C m"]) -> Float[Tensor, "Q C"]:
 
 
 def _exact(vectors: Tensor) -> Tensor:
-    """At least single precision: half precision is for the encoder alone."""
+    """Convert to at least single precision: half precision is only for the encoder."""
     return vectors if vectors.dtype == torch.float64 else vectors.float()

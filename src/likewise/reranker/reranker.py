@@ -1,4 +1,4 @@
-"""Reranker: pairs of texts to scores and ranks. Loading, and the code that all kinds and engines share; no torch."""
+"""Reranker scores and ranks pairs of texts: loading, and code shared by all kinds and engines; no torch."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -25,29 +25,29 @@ from ..text.truncation import TruncationCounter
 from .text_pairs import TextPairs, checked_texts, columns
 
 Loaded = TypeVar("Loaded")
-"""The class that `load` was called on."""
+"""The class on which `load` was called."""
 PairOverflow = Literal["error", "warn", "truncate"]
 RunOptions = tuple[PairOverflow, Progress, int | None]
-"""Overflow, show_progress_bar and batch_tokens, as `logits` takes them."""
+"""The options overflow, show_progress_bar and batch_tokens of `logits`."""
 
 
 class PairEncoder(Protocol):
     """The part of an encoder that every reranker uses."""
 
     vocabulary: int
-    """Rows of the table of words: ids are below."""
+    """The size of the vocabulary; all ids are below it."""
 
 
 class Reranker(ABC):
-    """Two texts to one score: slower than comparing vectors, and more accurate.
+    """Scores two texts together: slower than comparing vectors, but more accurate.
 
     >>> reranker = Reranker.load("cross-encoder/ms-marco-MiniLM-L6-v2")      # doctest: +SKIP
     >>> reranker.rank("how do cats sleep", ["Cats nap.", "Shares fell."])    # doctest: +SKIP
     [(0, 0.93), (1, 0.02)]
 
-    `load` returns a cross-encoder or a poly-encoder, by what the folder holds, and picks the engine that computes it.
-    Those of torch (`CrossEncoder`, `PolyEncoder`) are modules that return logits, with gradients, when called. Calls
-    of one reranker may come from several threads at once.
+    `load` returns a cross-encoder or a poly-encoder, depending on the folder, and picks the engine that runs it. The
+    torch rerankers (`CrossEncoder`, `PolyEncoder`) are modules that return logits, with gradients, when called. One may
+    be called from several threads at once.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Reranker(ABC):
     labels: Sequence[str]
     """The names of the C labels; a model with a single label returns plain scores."""
     activation: str
-    """The function that turns logits into scores if there is one label, by its name in HEAD_ACTIVATIONS."""
+    """The name in HEAD_ACTIVATIONS of the function that turns logits into scores if there is one label."""
 
     @classmethod
     def load(
@@ -70,21 +70,21 @@ class Reranker(ABC):
         device: Any = None,
         max_seq_length: int | None = None,
     ) -> Loaded:
-        """The reranker of this name or folder.
+        """Load the reranker with this name or in this folder.
 
         Args:
             name: a folder (a Hugging Face sequence classifier, a CrossEncoder of sentence-transformers, or a
                 poly-encoder), or a hub name.
-            engine: what computes: `"native"` (the compiled library), `"torch"` (which alone computes poly-encoders) or
-                `"numpy"`; by default the first of them that is installed and supports the model and the options, but
-                torch where there is a GPU.
+            engine: `"native"` (the compiled library), `"torch"` (the only one for poly-encoders) or `"numpy"`; by
+                default the first of these that is installed and supports the model and options, but torch if there is a
+                GPU.
             precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA), `"fp16"` (torch only) or
                 `"int8"` (native only).
             device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
-            max_seq_length: another maximum input length, in tokens with the special ones.
+            max_seq_length: a different maximum input length, in tokens including special ones.
 
         Raises:
-            ModelNotFound: the name leads nowhere; the message lists what was tried.
+            ModelNotFound: no model has this name; the message lists what was tried.
             BadModel: the folder is broken, unsafe, or holds no reranker.
             BadInput: an option is unknown, or not supported by the engine.
             MissingExtra: the engine needs a package that is not installed.
@@ -97,32 +97,32 @@ class Reranker(ABC):
     @classmethod
     @abstractmethod
     def from_manifest(cls, manifest: PairManifest, options: LoadOptions) -> "Reranker":
-        """The reranker that a folder describes."""
+        """The reranker described by a folder."""
 
     @classmethod
     @abstractmethod
     def check_options(cls, options: LoadOptions) -> None:
-        """Raise BadInput for options that this engine does not support, before any model is read."""
+        """Raise BadInput, before any model is read, for options that this engine does not support."""
 
     @classmethod
     @abstractmethod
     def check_model(cls, manifest: PairManifest, options: LoadOptions) -> None:
-        """Raise BadModel for a model that this engine cannot run, before any weights are read."""
+        """Raise BadModel, before any weights are read, for a model that this engine cannot run."""
 
     @classmethod
     def start(
         cls, source: Any, labels: int | Sequence[str] = 1, *, seed: int = 0, max_seq_length: int | None = None
     ) -> Any:
-        """An untrained `CrossEncoder` of torch: an encoder, copied, and a classification head drawn at random.
+        """An untrained torch `CrossEncoder`: a copy of an encoder with a random classification head.
 
-        Its scores mean nothing before it is trained.
+        Its scores are meaningless until it is trained.
 
         Args:
-            source: an embedder of torch, or the name or folder of an embedding model or of a plain encoder; or another
-                reranker, one trained for inference say, whose head is not used.
-            labels: how many labels (1: a score), or their names.
-            seed: the random seed of the head.
-            max_seq_length: the maximum input length, in tokens of both texts with the special ones.
+            source: a torch embedder, or the name or folder of an embedding model or plain encoder; or another reranker
+                (one trained for inference, say), whose head is not used.
+            labels: the number of labels (1: a score), or their names.
+            seed: the random seed for the head.
+            max_seq_length: the maximum length of both texts together, in tokens including special ones.
 
         Raises:
             MissingExtra: torch is not installed.
@@ -142,55 +142,55 @@ class Reranker(ABC):
         show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N C"]:
-        """The model's output for each pair before any activation, float32, in the order given; see `score`."""
+        """The model's output for each pair before any activation, float32, in the given order; see `score`."""
         first, second = columns(pairs, documents)
         prompted = self._prompted(first, prompt, prompt_name)
         return self._logits(prompted, second, (overflow, show_progress_bar, batch_tokens))
 
     @abstractmethod
     def _logits(self, first: list[str], second: list[str], options: RunOptions) -> Float[np.ndarray, "N C"]:
-        """The logits of pairs of texts, given as two columns, the first behind its prompt."""
+        """The logits of pairs of texts given as two columns, with the prompt added to the first."""
 
     @property
     @abstractmethod
     def max_content_length(self) -> int:
-        """The most tokens that are read at once, without the special ones."""
+        """The maximum number of tokens read at once, without special ones."""
 
     def probabilities(
         self, pairs: TextPairs, documents: Iterable[str] | None = None, **how: Any
     ) -> Float[np.ndarray, "N C"]:
-        """The activation of the logits; of several labels, their softmax unless the model names another activation."""
+        """The activation of the logits; for several labels, softmax unless the model names another one."""
         return self.activated(self.logits(pairs, documents, **how))
 
     def activated(self, logits: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]:
-        """Logits through the model's activation, as `probabilities` has them."""
+        """Apply the model's activation to logits, as in `probabilities`."""
         several = len(self.labels) > 1 and self.activation == "Identity"
         return np.asarray(softmax(logits) if several else HEAD_ACTIVATIONS[self.activation](logits), np.float32)
 
     def score(
         self, pairs: TextPairs, documents: Iterable[str] | None = None, *, label: int | str | None = None, **how: Any
     ) -> Float[np.ndarray, " N"]:
-        """One number per pair, float32, in the order given.
+        """One number per pair, float32, in the given order.
 
         Args:
-            pairs: pairs of texts; or the first texts, with `documents` for the second ones.
+            pairs: pairs of texts, or the first texts if `documents` has the second ones.
             documents: one for every first text.
-            label: whose probability is the score, by name or number, if the model has several labels
+            label: the name or number of the label whose probability is the score, if the model has several labels
                 (`"entailment"`, say).
-            how: as `logits` takes it: `prompt` (a text put before every first text), `prompt_name` (the name of one of
-                the model's own, in its place), `overflow` (a pair of more tokens than the model reads: `"error"`;
+            how: options of `logits`: `prompt` (a text prepended to every first text), `prompt_name` (the name of one of
+                the model's own prompts instead), `overflow` (for pairs longer than the model's limit: `"error"`;
                 `"warn"` truncates the longer text first and warns; `"truncate"` does so silently), `show_progress_bar`,
                 `batch_tokens`.
 
         Raises:
-            BadInput: an item is not a pair of texts (its index is named), or an option is unknown.
-            TooLong: under `overflow="error"`.
-            OutOfMemory: one single pair does not fit into memory.
+            BadInput: an item is not a pair of texts (the message gives its index), or an option is unknown.
+            TooLong: a pair is too long, with `overflow="error"`.
+            OutOfMemory: a single pair does not fit into memory.
         """
         return self.probabilities(pairs, documents, **how)[:, self._label(label)]
 
     def pair_scores(self, first: Sequence[str], second: Sequence[str], **how: Any) -> Float[np.ndarray, " N"]:
-        """One score per pair of texts; an embedder's method of this name gives similarities."""
+        """One score per pair of texts; an embedder's method with this name returns similarities."""
         return self.score(first, second, **how)
 
     def rank(
@@ -203,15 +203,15 @@ class Reranker(ABC):
         return_documents: bool = False,
         **how: Any,
     ) -> list[Any]:
-        """The k documents that match the query best (by default all of them), best first.
+        """The k documents (by default all) that best match the query, best first.
 
-        Each is (index, score), or (index, score, document) with `return_documents`. Documents of equal score keep
+        Each is (index, score), or (index, score, document) with `return_documents`. Documents with equal scores keep
         their order.
         """
         if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or k < 1):
-            raise BadInput(f"k is {k!r}; expected how many documents to keep, 1 or more")
+            raise BadInput(f"k is {k!r}; expected the number of documents to keep, 1 or more")
         if not isinstance(query, str):
-            raise BadInput(f"the query is {query!r:.40}; expected one str (score takes many)")
+            raise BadInput(f"the query is {query!r:.40}; expected a single str (score accepts several)")
         texts = checked_texts(documents, "documents")
         scores = self.score([query] * len(texts), texts, label=label, **how)
         best = [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
@@ -219,16 +219,16 @@ class Reranker(ABC):
 
     @abstractmethod
     def save(self, folder: str | Path) -> None:
-        """A folder that `load` reads, weights in the precision that they have here."""
+        """Write a folder for `load`, with the weights in their current precision."""
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes scores: weights, tokenizer, head, prompts."""
+        """32 hexadecimal digits that change whenever scores do: with weights, tokenizer, head or prompts."""
 
     @property
     def batch_threads(self) -> int:
-        """How many threads split the texts of a batch; 1 if all threads share each matrix product."""
+        """The number of threads that split the texts of a batch; 1 if all threads share each matrix product."""
         return 1
 
     @property
@@ -239,7 +239,7 @@ class Reranker(ABC):
     @property
     @abstractmethod
     def precision(self) -> str:
-        """The precision that it computes in: `"fp32"`, `"bf16"`, `"fp16"` or `"int8"`."""
+        """The precision of its computations: `"fp32"`, `"bf16"`, `"fp16"` or `"int8"`."""
 
     def _label(self, label: int | str | None) -> int:
         if label is None and len(self.labels) == 1:
@@ -247,7 +247,7 @@ class Reranker(ABC):
         known = ", ".join(self.labels[:20])
         if label is None:
             several = f"this model has {len(self.labels)} labels ({known})"
-            raise BadInput(f"{several}; name the one that is the score: label=…")
+            raise BadInput(f"{several}; choose the one whose probability is the score: label=…")
         if isinstance(label, str):
             same = [i for i, name in enumerate(self.labels) if name.lower() == label.lower()]
             if len(same) == 1:
@@ -257,7 +257,7 @@ class Reranker(ABC):
         raise BadInput(f"there is no label {label!r}; there are {known}")
 
     def _run(self, what: str, total: int, options: RunOptions) -> AbstractContextManager[InferenceRun]:
-        """The run that scores so many items; `what` they are called in warnings."""
+        """The run that scores this many items; `what` names them in warnings."""
         overflow, show_progress_bar, batch_tokens = options
         counter = TruncationCounter(
             self.max_content_length, overflow, what, windows=False, word_limit=self.tokenizer.longest_word
@@ -273,15 +273,15 @@ class Reranker(ABC):
         )
 
     def _token_ids(self, texts: list[str]) -> list[list[int]]:
-        """The ids of each text, whole, without special tokens, all of them in the encoder's vocabulary."""
+        """The untruncated ids of each text without special tokens, checked against the encoder's vocabulary."""
         contents = self.tokenizer.token_ids(texts)
         unknown = self.tokenizer.first_out_of_vocabulary(contents, self.encoder.vocabulary)
         if unknown is not None:
             text = texts[unknown[0]]
-            raise BadInput(f"the text {text!r:.60} holds the token {unknown[1]!r}, for which the encoder has no vector")
+            raise BadInput(f"the text {text!r:.60} has the token {unknown[1]!r}, for which the encoder has no vector")
         return contents
 
     def _prompted(self, texts: Iterable[str], prompt: str | None, prompt_name: str | None) -> list[str]:
-        """Each text behind the prompt given, or the model's own."""
+        """Each text after the given prompt, or after the model's own."""
         text_prompt = resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
         return [text_prompt + text for text in texts]

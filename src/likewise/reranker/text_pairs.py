@@ -1,4 +1,4 @@
-"""What can be scored: pairs of texts, or two columns of them, checked text by text."""
+"""Input for scoring: pairs of texts, or two columns of texts, checked text by text."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ TextPairs = Iterable[Any]
 
 
 def columns(pairs: TextPairs, documents: Iterable[str] | None = None) -> tuple[list[str], list[str]]:
-    """The first and the second text of every pair, from pairs or from two columns of one length."""
+    """The first and second texts of all pairs, from pairs or from two columns of equal length."""
     if documents is None:
         both = [_two(i, pair) for i, pair in enumerate(_rows(pairs, "pairs"))]
         return [first for first, _ in both], [second for _, second in both]
@@ -26,12 +26,12 @@ def columns(pairs: TextPairs, documents: Iterable[str] | None = None) -> tuple[l
 
 
 def checked_texts(texts: Iterable[Any], what: str) -> list[str]:
-    """A list of texts; an error names the item that is not a str."""
+    """A list of texts; raises with the index of an item that is not a str."""
     return [_text(text, f"{what}[{i}]") for i, text in enumerate(_rows(texts, what))]
 
 
 def in_windows(items: Sequence[T], largest: int | None = None) -> Iterator[Sequence[T]]:
-    """The items, some at a time, at most `largest`."""
+    """The items in parts of at most `largest`."""
     size = min(CHUNK_TEXTS, largest or CHUNK_TEXTS)
     return (items[start : start + size] for start in range(0, len(items), size))
 

@@ -1,4 +1,4 @@
-"""TorchReranker: what the rerankers of torch share, cross-encoders and poly-encoders: they train, and run on GPUs."""
+"""TorchReranker: the base of torch cross-encoders and poly-encoders, which can be trained and run on GPUs."""
 
 from abc import abstractmethod
 from importlib import import_module
@@ -20,7 +20,7 @@ from .reranker import Reranker
 
 @runtime_checkable
 class HasEncoder(Protocol):
-    """What a reranker can be started from: an embedder, say."""
+    """A model that a reranker can start from, such as an embedder."""
 
     @property
     def tokenizer(self) -> Tokenizer: ...
@@ -31,7 +31,7 @@ class HasEncoder(Protocol):
 
 
 class TorchReranker(MovableModule, Reranker):
-    """A reranker of torch modules, which return logits, with gradients, when called."""
+    """A reranker made of torch modules, which returns logits, with gradients, when called."""
 
     encoder: Encoder
     MODULE_TYPE: str | None = None
@@ -62,7 +62,7 @@ class TorchReranker(MovableModule, Reranker):
     @classmethod
     @abstractmethod
     def read(cls, manifest: PairManifest, dtype: torch.dtype, max_seq_length: int | None) -> "TorchReranker":
-        """The reranker that a folder describes, on the CPU."""
+        """The reranker described by a folder, on the CPU."""
 
     @property
     def fingerprint(self) -> str:
@@ -73,7 +73,7 @@ class TorchReranker(MovableModule, Reranker):
     @property
     @abstractmethod
     def _settings(self) -> list[Any]:
-        """Settings besides tokenizer, encoder and weights that change scores, as JSON can hold them."""
+        """JSON-serializable settings, besides tokenizer, encoder and weights, that change scores."""
 
     @property
     def device(self) -> torch.device:
@@ -88,22 +88,22 @@ TORCH_RERANKERS: dict[str | None, str] = {
     None: "cross_encoder:CrossEncoder",
     f"{OWN_RERANKER}PolyEncoder": "poly_encoder:PolyEncoder",
 }
-"""The class of each kind, by the type in modules.json of the part after the encoder (None: a classification head)."""
+"""The class of each kind, by the type in modules.json of the module after the encoder (None: classification head)."""
 
 
 def _class_of(manifest: PairManifest) -> type[TorchReranker]:
-    """The class of the kind of reranker that a folder holds; its module is imported now."""
+    """Import and return the class for the kind of reranker in a folder."""
     kind = None if manifest.late is None else manifest.late.kind
     if kind not in TORCH_RERANKERS:
         known = ", ".join(name for name in TORCH_RERANKERS if name is not None)
-        raise BadModel(f"{manifest.encoder} holds a reranker of the kind {kind!r}; known here: {known}")
+        raise BadModel(f"{manifest.encoder} holds a reranker of kind {kind!r}; known kinds: {known}")
     module, _, name = TORCH_RERANKERS[kind].partition(":")
     reranker_class: type[TorchReranker] = getattr(import_module(f"{__package__}.{module}"), name)
     return reranker_class
 
 
 def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:
-    """Tokenizer, encoder and manifest of an embedder or a reranker, or of the model of a name."""
+    """The tokenizer, encoder and manifest of an embedder, a reranker, or a named model."""
     if isinstance(source, str | Path):
         manifest = read_manifest(locate(source))
         loaded = load_encoder(manifest.encoder)
@@ -116,6 +116,6 @@ def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manif
 
 
 def tokenizer_of(encoder: Encoder, manifest: Manifest | PairManifest, max_seq_length: int | None) -> Tokenizer:
-    """The tokenizer of a folder, with the maximum length given, or the folder's, or the encoder's."""
+    """The tokenizer of a folder, with the given maximum length, or the folder's, or the encoder's."""
     limit = max_input_length(max_seq_length, manifest.max_seq_length, encoder.longest)
     return Tokenizer.load(manifest.encoder, limit, manifest.lowercase)

@@ -1,4 +1,4 @@
-"""A catalogue entry: a data set's files, their columns and sizes, its licence, and where to get it."""
+"""Catalogue entries: a data set's files with columns and sizes, its licence, and where to get it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ TEXT = ("text", "label")
 TRIPLETS = ("anchor", "positive", "negative")
 CAPTIONS = ("caption1", "caption2", "caption3", "caption4", "caption5")
 TEXT_COLUMNS = ("text", "sentence1", "sentence2", *TRIPLETS, *CAPTIONS)
-"""The names of all columns that hold texts."""
+"""The names of all text columns."""
 
 
 @dataclass(frozen=True)
 class HubFiles:
-    """Where to download a file from the Hugging Face hub: patterns of files, read in this order.
+    """Where to download a file from the Hugging Face hub: file patterns, read in this order.
 
     `filename_column` names a column to fill with each file's name without ending (qrels/test.tsv → "test").
     """
@@ -32,7 +32,7 @@ class HubFiles:
 class DatasetFile:
     """A file of a data set: its expected columns, and how to verify it.
 
-    `rows` and `sha256` describe the copy that this project's scores were measured on, None if there was none.
+    `rows` and `sha256` describe the copy used for this project's scores, or are None if there was none.
     `published` is the number of rows its authors published, if known. `kind` describes the copy with `rows` rows.
     `aliases` maps an expected column to its name in published copies.
     """

@@ -4,7 +4,7 @@ from .entry import CAPTIONS, LABELLED, TRIPLETS, Dataset, DatasetFile, HubFiles
 
 SCIFACT = ("mteb/scifact", "cf10ab6856b15b0e670ef8ae5dae4e266c12d035")
 NLI = (
-    "SNLI about 24,500, MultiNLI about 34,100, the rest other human-written three-way NLI; no pair of it is in the dev "
+    "SNLI about 24,500, MultiNLI about 34,100, the rest other human-written three-way NLI; no pair is in the dev "
     "and test files."
 )
 DOR = {"anchor": "Sentence1", "positive": "Sentence2", "negative": "Sentence3"}
@@ -19,7 +19,7 @@ PAIRS = (
             "test": DatasetFile(LABELLED, 1725, "c4740d362073c4883c5bdfa9f68236868bb9b21cac82ce05274b6c77cbc3aba9",
                 1725),
         },
-        licence="Microsoft's", terms="Microsoft Research's own, of the download.",
+        licence="Microsoft's", terms="Microsoft Research's own, included in the download.",
         citation="Dolan and Brockett 2005, Automatically constructing a corpus of sentential paraphrases, I05-5002",
         homepage="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
         obtain="msr_paraphrase_{train,test}.txt of the download (tabs, no quoting); label 1 is a paraphrase",
@@ -56,7 +56,7 @@ PAIRS = (
         "sentence2; label in words, unlabelled rows left out): 549,367 and 392,702 pairs to train on",
     ),
     Dataset(
-        name="qqp_subset", title="Quora question pairs: a part of them",
+        name="qqp_subset", title="Quora question pairs: a subset",
         files={
             "pairs": DatasetFile(LABELLED, 29324, "96333272b0184d23f361e510dd4097bf8fd5f96f8da30b15ee5f41470b054dc5",
                 404290, kind="partial"),
@@ -67,7 +67,7 @@ PAIRS = (
         obtain="quora_duplicate_questions.tsv of Quora's release; question1 becomes sentence1, question2 sentence2",
     ),
     Dataset(
-        name="scifact", title="SciFact: abstracts that decide a claim (BEIR's form)",
+        name="scifact", title="SciFact: abstracts that support or refute a claim (BEIR's form)",
         files={
             "corpus": DatasetFile(("doc_id", "title", "text"), 5183,
                 "fa94d1667c497fead5c0b5b51bcf6473fe616c4b2a29185f440b8dc48f37f77a", 5183, aliases={"doc_id": "_id"},
@@ -86,7 +86,7 @@ PAIRS = (
         homepage="https://github.com/allenai/scifact", obtain="the hub's mteb/scifact, or BEIR's scifact.zip",
     ),
     Dataset(
-        name="wiki_sections", title="Sentences of one Wikipedia section or of two: a small look-alike of Dor et al.",
+        name="wiki_sections", title="Sentences from one or two Wikipedia sections: a small look-alike of Dor et al.",
         files={
             "triplets": DatasetFile((*TRIPLETS, "split"), 11400,
                 "bb50804f29b964916d880f604c45c28307232e296cf4bf3c327c20010defb855", kind="look-alike",
@@ -95,13 +95,13 @@ PAIRS = (
                 "9e172d9fa6d032cdbabd4bec6895b57db0873a4f30b067250300fa2970d82a5e", kind="look-alike"),
         },
         licence="CC BY-SA 3.0", terms="Wikipedia's: CC BY-SA 3.0 and GFDL.",
-        citation="made the way of Ein Dor et al. 2018, P18-2009, from WikiText-2 (Merity et al. 2017)",
+        citation="built as in Ein Dor et al. 2018, P18-2009, from WikiText-2 (Merity et al. 2017)",
         homepage="https://en.wikipedia.org/wiki/Wikipedia:Featured_articles",
         obtain="60 articles of WikiText-2's raw test file, cut into sentences and sections; articles of train and test "
-        "are distinct", note="Its figures are not those of Dor et al.'s corpus (wiki_sections_dor).",
+        "are distinct", note="Scores are not comparable with Dor et al.'s corpus (wiki_sections_dor).",
     ),
     Dataset(
-        name="wiki_sections_dor", title="Sentences of one Wikipedia section or of two (Dor et al.)",
+        name="wiki_sections_dor", title="Sentences from one or two Wikipedia sections (Dor et al.)",
         files={
             "train": DatasetFile(TRIPLETS, aliases=DOR, note="About 1.8 million."),
             "validation": DatasetFile(TRIPLETS, aliases=DOR),
@@ -129,10 +129,10 @@ PAIRS = (
         homepage="https://github.com/staeiou/arxiv_archive",
         obtain="docs/diverse-text.md names every source with version and licence; texts are sentences and passages, "
         "12 to 1,200 characters, distinct by letters and digits",
-        note="No text of a test is in it, and no run of nine words that a test has.",
+        note="It contains no test text, and no run of nine words from one.",
     ),
     Dataset(
-        name="flickr30k_captions", title="Flickr30k: five captions an image",
+        name="flickr30k_captions", title="Flickr30k: five captions per image",
         files={
             "train": DatasetFile(("image_id", *CAPTIONS), 29000,
                 "f29c75341c4f384740b44126eb5b430125f7d54aac6bda1ca2c6a57a67fa9091", 29000),

@@ -1,4 +1,4 @@
-"""Pairs with a score of how alike they are."""
+"""Pairs with similarity scores."""
 
 from .entry import LABELLED, SCORED, Dataset, DatasetFile, HubFiles
 
@@ -62,7 +62,7 @@ SCORED_PAIRS = (
         "79f1f480cc24f362043c15f14573f69cee45f01384bf63f1a2c0119ce46b3d98",
         "ae752c7c21bf194d8b67fd573edf7ae58183cbe3",
         "Agirre et al. 2015, SemEval-2015 Task 2, S15-2045",
-        "Of 8,500 pairs, those with a gold score. STS-B train holds 1,102 distinct ones of them.",
+        "Those of 8,500 pairs that have a gold score. STS-B train holds 1,102 of its distinct pairs.",
     ),
     _sts(
         16,
@@ -103,7 +103,7 @@ SCORED_PAIRS = (
         homepage="https://zenodo.org/record/2787612",
         obtain="SICK_{train,trial,test_annotated}.txt of SemEval-2014 Task 1: score is relatedness_score (1–5), label "
         "entailment_judgment in lower case",
-        note="73 test pairs are in train too. The hub's mteb/sickr-sts holds all 9,927 pairs as its test set, so its "
+        note="73 test pairs are also in train. The hub's mteb/sickr-sts holds all 9,927 pairs as its test set, so its "
         "figures are not comparable, and it is not read here.",
     ),
     Dataset(
@@ -117,14 +117,14 @@ SCORED_PAIRS = (
         citation="Reimers et al. 2019, Classification and clustering of arguments, P19-1054",
         homepage="https://github.com/UKPLab/acl2019-BERT-argument-classification-and-clustering",
         obtain="UKP_ASPECT.tsv of its authors (tudatalib)",
-        note="Of the kind of AFS, with four degrees in place of scores: its figures are not AFS's.",
+        note="Like AFS, but with four degrees instead of scores, so results are not comparable with AFS.",
     ),
     Dataset(
         name="afs", title="Argument facet similarity",
         files={"all": DatasetFile((*SCORED, "topic"), published=6000)}, licence="not stated",
         citation="Misra, Ecker and Walker 2016, Measuring the similarity of sentential arguments, W16-3636",
         homepage="https://nlds.soe.ucsc.edu/node/44",
-        obtain="its authors' page; three topics (gun control, gay marriage, death penalty) of 2,000 pairs each in one "
-        "file, score 0–5 the mean of the annotators, topic by name",
+        obtain="its authors' page; three topics (gun control, gay marriage, death penalty) with 2,000 pairs each in "
+        "one file, score 0–5 (mean over annotators), topic by name",
     ),
 )  # fmt: skip
