@@ -67,5 +67,5 @@ def test_a_classifier_is_learned_from_a_few_examples_and_the_embedder_left_alone
     assert classifier.predict_proba(TEXTS).shape == (8, 2) and list(classifier.classes_) == ["animal", "money"]
     assert embedder.fingerprint == before != classifier.embedder.fingerprint
     for labels in (LABELS[:3], ["one"] * 8):
-        with pytest.raises(BadInput, match="two classes or more"):
+        with pytest.raises(BadInput, match="at least two classes"):
             classifier.fit(TEXTS, labels)

@@ -36,7 +36,7 @@ def test_pandas_and_polars_get_a_column_of_vectors(embedder):
 def test_a_frame_without_the_column_is_refused(embedder):
     with pytest.raises(BadInput, match="no column 'text'; it has name"):
         with_vectors(pl.DataFrame({"name": TEXTS}), embedder)
-    with pytest.raises(BadInput, match="pandas or polars is expected; got a list"):
+    with pytest.raises(BadInput, match="expected a pandas or polars frame; got a list"):
         with_vectors(TEXTS, embedder)
 
 
@@ -48,7 +48,7 @@ def test_an_arrow_column_shares_the_vectors_memory(embedder):
     assert vectors_of_column(column).ctypes.data == vectors.ctypes.data
     chunked = pa.chunked_array([column[:1], column[1:]])
     np.testing.assert_array_equal(vectors_of_column(chunked), vectors)
-    with pytest.raises(BadInput, match="expected lists of one size, no nulls"):
+    with pytest.raises(BadInput, match="expected lists of equal size without nulls"):
         vectors_of_column(pa.array([[1.0], None]))
     with pytest.raises(BadInput, match=r"got the shape \(384,\)"):
         arrow_column(vectors[0])

@@ -1,1 +1,1 @@
-"""Adapters to other libraries, a file each."""
+"""Adapters for other libraries, one per file."""

@@ -1,6 +1,6 @@
 """Vectors as an Arrow column, without a copy [extra: parquet].
 
-For DLPack nothing is needed: `torch.from_dlpack(embedder.encode(texts))` shares the array's memory.
+DLPack needs no adapter: `torch.from_dlpack(embedder.encode(texts))` shares the array's memory.
 """
 
 from typing import Any
@@ -18,19 +18,19 @@ except ImportError:
 
 
 def arrow_column(vectors: Float[np.ndarray, "N E"]) -> Any:
-    """A `FixedSizeListArray` of float32 over the array's own memory, if its rows are contiguous."""
+    """A float32 `FixedSizeListArray` that shares the array's memory if its rows are contiguous."""
     if vectors.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, E), a row a text; got the shape {vectors.shape}")
+        raise BadInput(f"expected a table of vectors (N, E), one row per text; got the shape {vectors.shape}")
     flat = pa.array(np.ascontiguousarray(vectors, np.float32).ravel())
     return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
 
 
 def vectors_of_column(column: Any) -> Float[np.ndarray, "N E"]:
-    """The table of vectors of a column of lists of one size, chunked or not, without a copy where it has one chunk."""
+    """The vectors in a column of equally long lists, chunked or not; a single chunk is not copied."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if not pa.types.is_fixed_size_list(column.type) or column.null_count:
         raise BadInput(
-            f"the column is {column.type} with {column.null_count} nulls; expected lists of one size, no nulls"
+            f"the column is {column.type} with {column.null_count} nulls; expected lists of equal size without nulls"
         )
     tables = [chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1) for chunk in chunks]
     joined = tables[0] if len(tables) == 1 else np.concatenate([np.empty((0, column.type.list_size)), *tables])

@@ -1,4 +1,4 @@
-"""A backend of BERTopic, computed by an embedder [extra: bertopic].
+"""A BERTopic backend that uses an embedder [extra: bertopic].
 
 BERTopic(embedding_model=EmbedderBackend(Embedder.load("likewise-mini")))
 """
@@ -18,7 +18,7 @@ except ImportError:
 
 
 class EmbedderBackend(BaseEmbedder):  # type: ignore[misc]
-    """What BERTopic takes as its model of vectors."""
+    """An embedding model for BERTopic."""
 
     def __init__(self, embedder: Embedder) -> None:
         super().__init__(embedding_model=embedder)

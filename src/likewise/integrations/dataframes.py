@@ -1,6 +1,6 @@
-"""A column of texts to a column of vectors, in pandas, polars, and Hugging Face's datasets.
+"""Turns a column of texts into a column of vectors, in pandas, polars, and Hugging Face's datasets.
 
-None of them is imported here: a frame is recognised by what it can do.
+None of these libraries is imported here: a frame is recognised by its methods.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,12 +11,12 @@ from ..errors import BadInput
 
 
 def with_vectors(frame: Any, embedder: Embedder, column: str = "text", into: str = "vector", **options: Any) -> Any:
-    """A new frame with one column more: in polars of arrays of float32, in pandas of one NumPy array per row.
+    """A new frame with one more column, of float32 arrays in polars, or with one NumPy array per row in pandas.
 
     The options are those of `Embedder.encode`.
     """
     if not hasattr(frame, "columns") or not (hasattr(frame, "with_columns") or hasattr(frame, "assign")):
-        raise BadInput(f"a frame of pandas or polars is expected; got a {type(frame).__name__}")
+        raise BadInput(f"expected a pandas or polars frame; got a {type(frame).__name__}")
     if column not in frame.columns:
         raise BadInput(f"the frame has no column {column!r}; it has {', '.join(map(str, frame.columns))}")
     vectors = embedder.encode(frame[column], **options)
@@ -28,7 +28,7 @@ def with_vectors(frame: Any, embedder: Embedder, column: str = "text", into: str
 def vector_batches(
     embedder: Embedder, column: str = "text", into: str = "vector", **options: Any
 ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """A function for `datasets.Dataset.map(…, batched=True)`: batches of texts to batches of vectors.
+    """A function for `datasets.Dataset.map(…, batched=True)` that turns batches of texts into batches of vectors.
 
     >>> dataset.map(vector_batches(embedder), batched=True)                          # doctest: +SKIP
     """

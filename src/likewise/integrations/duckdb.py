@@ -1,4 +1,4 @@
-"""A function of SQL in DuckDB: the vector of a text [extra: duckdb].
+"""A SQL function for DuckDB that returns the vector of a text [extra: duckdb].
 
 register_embedder(connection, Embedder.load("likewise-mini"))
 connection.sql("SELECT text FROM notes ORDER BY array_cosine_distance(embed(text), embed('a kitten')) LIMIT 5")
@@ -18,7 +18,7 @@ except ImportError:
 
 
 def register_embedder(connection: Any, embedder: Embedder, name: str = "embed") -> None:
-    """Adds the function `name(text) → FLOAT[E]` to a connection; texts arrive in batches, a null has no vector."""
+    """Adds the function `name(text) → FLOAT[E]` to a connection; texts arrive in batches, and null stays null."""
 
     def embed(texts: Any) -> Any:
         given = texts.to_pylist()

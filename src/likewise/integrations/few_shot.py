@@ -1,8 +1,8 @@
-"""A classifier from a few texts a class: the model learns which texts belong together, then a regression [extras:
-torch, scikit-learn].
+"""A classifier from a few texts per class: the model learns which texts belong together; a regression classifies them
+[extras: torch, scikit-learn].
 
-As SetFit (Tunstall et al. 2022, section 3): pairs of examples are labelled 1 where they are of one class and 0 where
-not, the embedder is trained so that its cosines are these, and a logistic regression reads its vectors.
+As in SetFit (Tunstall et al. 2022, section 3), pairs of examples are labelled 1 if they are of the same class and 0
+otherwise, the embedder is trained to give these cosines, and a logistic regression reads its vectors.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ except ImportError:
 
 
 class FewShotClassifier:
-    """Classes of texts, learned from a few examples each.
+    """Classifies texts after learning from a few examples per class.
 
     >>> FewShotClassifier("likewise-mini").fit(texts, labels).predict(["a new text"])    # doctest: +SKIP
 
-    `fit` leaves an embedder that it was given as it was; `embedder` is the trained one.
+    `fit` does not change an embedder that you pass; `embedder` is the trained copy.
     """
 
     def __init__(
@@ -38,8 +38,8 @@ class FewShotClassifier:
     ) -> None:
         """Takes a model's name or folder, or an embedder loaded with `engine="torch"`.
 
-        For each example `pairs` pairs of one class, and as many of two, are drawn by `seed`. The default settings are
-        one epoch with batches of 16 at a learning rate of 2e-5.
+        For each example, `pairs` pairs within its class and as many with other classes are drawn, using `seed`. The
+        default settings are one epoch with batches of 16 at a learning rate of 2e-5.
         """
         self.model, self.pairs, self.seed = model, whole_number("pairs", pairs), seed
         self.settings = settings or TrainSettings(epochs=1, batch_size=16, learning_rate=2e-5, show_progress_bar=False)
@@ -48,8 +48,8 @@ class FewShotClassifier:
         """Learns from these examples."""
         if len(texts) != len(labels) or len(set(labels)) < 2:
             raise BadInput(
-                f"there are {len(texts)} texts and {len(labels)} labels of {len(set(labels))} classes; expected a "
-                "label for each text, and two classes or more"
+                f"there are {len(texts)} texts and {len(labels)} labels of {len(set(labels))} classes; expected "
+                "one label per text and at least two classes"
             )
         given = self.model
         if not isinstance(given, Embedder):
@@ -71,14 +71,14 @@ class FewShotClassifier:
 
     @property
     def classes_(self) -> Any:
-        """The classes in their order."""
+        """The classes, in sorted order."""
         return self.regression.classes_
 
 
 def label_pairs(texts: Sequence[str], labels: Sequence[Any], count: int, seed: int) -> dict[str, list[Any]]:
-    """For each text `count` partners of its own class, with score 1, and `count` of others, with score 0.
+    """For each text, `count` partners from its own class with score 1, and `count` from other classes with score 0.
 
-    A text that is alone in its class is in no pair of one class.
+    A text that is alone in its class has no partners with score 1.
     """
     random = np.random.default_rng(seed)
     of = {label: [i for i, other in enumerate(labels) if other == label] for label in set(labels)}

@@ -1,4 +1,4 @@
-"""Embedders of Haystack 2, for texts and for documents, computed by an embedder [extra: haystack].
+"""Haystack 2 embedders for texts and for documents [extra: haystack].
 
 pipeline.add_component("embedder", LikewiseDocumentEmbedder("likewise-mini"))
 """
@@ -18,14 +18,14 @@ except ImportError:
 
 
 class _LoadedLater:
-    """A component that keeps a model's name, so that a pipeline can be written to a file, and loads it when needed."""
+    """A component that stores a model's name, so that pipelines can be saved, and loads the model when needed."""
 
     def __init__(self, model: str = DEFAULT_MODEL, precision: str | None = None) -> None:
         self.model, self.precision = model, precision
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model of this name."""
+        """The model with this name."""
         return Embedder.load(self.model, precision=self.precision)
 
     def warm_up(self) -> None:
@@ -33,19 +33,19 @@ class _LoadedLater:
         _ = self.embedder
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as a pipeline's file holds it."""
+        """The component as stored in a pipeline file."""
         found: dict[str, Any] = default_to_dict(self, model=self.model, precision=self.precision)
         return found
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Any:
-        """The component that a pipeline's file holds."""
+        """The component from a pipeline file."""
         return default_from_dict(cls, data)
 
 
 @component
 class LikewiseTextEmbedder(_LoadedLater):
-    """The vector of a query, under the model's prompt for queries."""
+    """Embeds a query with the model's query prompt."""
 
     @component.output_types(embedding=list[float])  # type: ignore[untyped-decorator]
     def run(self, text: str) -> dict[str, Any]:
@@ -55,11 +55,11 @@ class LikewiseTextEmbedder(_LoadedLater):
 
 @component
 class LikewiseDocumentEmbedder(_LoadedLater):
-    """The vectors of documents, under the model's prompt for documents."""
+    """Embeds documents with the model's document prompt."""
 
     @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
     def run(self, documents: list[Document]) -> dict[str, Any]:
-        """`documents`: the same ones, each with its vector; those given are not changed."""
+        """`documents`: copies of the given documents with their vectors; the originals do not change."""
         vectors = self.embedder.encode_document([document.content or "" for document in documents])
         pairs = zip(documents, vectors.tolist(), strict=True)
         return {"documents": [replace(document, embedding=vector) for document, vector in pairs]}

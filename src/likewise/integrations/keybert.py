@@ -1,4 +1,4 @@
-"""A backend of KeyBERT, computed by an embedder [extra: keybert].
+"""A KeyBERT backend that uses an embedder [extra: keybert].
 
 KeyBERT(model=KeywordBackend(Embedder.load("likewise-mini")))
 """
@@ -18,7 +18,7 @@ except ImportError:
 
 
 class KeywordBackend(BaseEmbedder):  # type: ignore[misc]
-    """What KeyBERT takes as its model of vectors."""
+    """An embedding model for KeyBERT."""
 
     def __init__(self, embedder: Embedder) -> None:
         super().__init__(embedding_model=embedder)

@@ -1,4 +1,4 @@
-"""Embeddings of LangChain, computed by an embedder [extra: langchain].
+"""LangChain embeddings that use an embedder [extra: langchain].
 
 InMemoryVectorStore(EmbedderEmbeddings(Embedder.load("likewise-mini")))
 """
@@ -13,7 +13,7 @@ except ImportError:
 
 
 class EmbedderEmbeddings(Embeddings):  # type: ignore[misc]
-    """What LangChain's vector stores take; queries and documents get the model's prompts for them, if it has any."""
+    """Embeddings for LangChain's vector stores; queries and documents get the model's prompts, if it has any."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder

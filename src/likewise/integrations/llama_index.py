@@ -1,4 +1,4 @@
-"""An embedding model of LlamaIndex, computed by an embedder [extra: llama-index].
+"""A LlamaIndex embedding model that uses an embedder [extra: llama-index].
 
 VectorStoreIndex.from_documents(documents, embed_model=EmbedderEmbedding.of(Embedder.load("likewise-mini")))
 """
@@ -16,13 +16,13 @@ except ImportError:
 
 
 class EmbedderEmbedding(BaseEmbedding):  # type: ignore[misc]
-    """What LlamaIndex's indexes take; queries and texts get the model's prompts for them, if it has any."""
+    """A model for LlamaIndex's indexes; queries and texts get the model's prompts, if it has any."""
 
     _embedder: Embedder = PrivateAttr()
 
     @classmethod
     def of(cls, embedder: Embedder, *, batch: int = 256) -> "EmbedderEmbedding":
-        """The model of an embedder; `batch` texts are passed at a time, and batched by tokens inside."""
+        """Wrap an embedder; `batch` texts are passed at a time, and batched by tokens inside."""
         found = cls(model_name=str(embedder.fingerprint), embed_batch_size=batch)
         found._embedder = embedder
         return found

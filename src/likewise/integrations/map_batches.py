@@ -1,7 +1,7 @@
-"""EncodeBatches: texts of a distributed table to vectors, a batch at a time, for Ray Data, Spark and Daft.
+"""EncodeBatches turns texts of a distributed table into vectors, batch by batch, for Ray Data, Spark and Daft.
 
-None of them is imported here: each calls the object with batches of its own kind, in processes of its own. The model is
-loaded once in each process, when its first batch comes.
+None of these libraries is imported here: they call the object with their own batches in their own processes. Each
+process loads the model once, for its first batch.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,8 +22,8 @@ class EncodeBatches:
 
         table.mapInPandas(EncodeBatches("likewise-mini").frames, schema)
 
-    Every machine must find the model by this name or folder; `vectors` names the new column, and further options are
-    those of `Embedder.load`.
+    Every machine must find the model by this name or folder. `vectors` names the new column; other options go to
+    `Embedder.load`.
     """
 
     def __init__(self, model: str = "likewise-mini", column: str = "text", vectors: str = "vector", **options: Any):
@@ -31,19 +31,19 @@ class EncodeBatches:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model, loaded when it is first used."""
+        """The model, loaded on first use."""
         return Embedder.load(self.model, **self.options)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the loaded model: each process loads its own."""
+        """The state without the loaded model, since each process loads its own."""
         return {key: value for key, value in vars(self).items() if key != "embedder"}
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """A batch of columns, as Ray Data and `datasets.map` have them, with one more: (n, E), float32."""
+        """Add a column (n, E), float32, to a batch of columns as in Ray Data and `datasets.map`."""
         return {**batch, self.vectors: self.encode(batch[self.column])}
 
     def frames(self, frames: Iterable[Any]) -> Iterator[Any]:
-        """Frames of pandas, as Spark's `mapInPandas` has them, each with a column of lists more."""
+        """Add a column of lists to each pandas frame, for Spark's `mapInPandas`."""
         for frame in frames:
             yield frame.assign(**{self.vectors: list(self.encode(frame[self.column]))})
 

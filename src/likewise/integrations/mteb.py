@@ -16,11 +16,11 @@ from ..evaluate.models import models_to_evaluate
 from ..runtime.installation import missing_extra
 
 OF_MTEB = ("batch_size", "show_progress_bar", "num_workers")
-"""Options that mteb passes and no result depends on; batches are ours to choose."""
+"""Options passed by mteb that affect no result; likewise chooses its own batches."""
 
 
 class ForMteb:
-    """The interface that mteb expects of an encoder, over an embedder."""
+    """Wraps an embedder in mteb's encoder interface."""
 
     def __init__(self, embedder: Embedder, name: str, meta: Any) -> None:
         self._embedder, self.name, self.mteb_model_meta = embedder, name, meta
@@ -37,10 +37,10 @@ class ForMteb:
         prompt_type: Any = None,
         **options: Any,
     ) -> Float[np.ndarray, "N E"]:
-        """The texts of all batches, under "text", as one table; at once, so that they can be sorted by length.
+        """Encode the texts (key "text") of all batches together, so that they can be sorted by length.
 
         Raises:
-            BadInput: `encode_kwargs` have something that would do nothing here, such as a precision.
+            BadInput: `encode_kwargs` contains an option without effect here, such as a precision.
         """
         if unknown := [name for name in options if name not in OF_MTEB]:
             raise BadInput(f"encode for mteb has no option {', '.join(unknown)}; leave it out of encode_kwargs")
@@ -48,11 +48,11 @@ class ForMteb:
         return self._embedder.encode(texts, prompt_name=self._prompt(prompt_type), show_progress_bar=False)
 
     def similarity(self, a: Any, b: Any) -> Float[np.ndarray, "M N"]:
-        """By the model's own similarity; of every row with every row."""
+        """The model's own similarity of every row with every row."""
         return self._similarity(*(np.atleast_2d(np.asarray(x)) for x in (a, b)))
 
     def similarity_pairwise(self, a: Any, b: Any) -> Float[np.ndarray, " N"]:
-        """By the model's own similarity; row by row."""
+        """The model's own similarity, row by row."""
         return self._pairwise(*(np.atleast_2d(np.asarray(x)) for x in (a, b)))
 
     def _prompt(self, kind: Any) -> str | None:
@@ -62,9 +62,9 @@ class ForMteb:
 
 
 def for_mteb(embedder: Embedder, name: str | None = None) -> ForMteb:
-    """An object that `mteb.evaluate` takes; `name` is what its tables call the model.
+    """An object for `mteb.evaluate`; its tables call the model `name`.
 
-    The revision is the fingerprint, so that results that mteb keeps are never those of other weights.
+    The revision is the fingerprint, so that results cached by mteb never come from different weights.
     """
     try:
         from mteb.models import ModelMeta

@@ -1,4 +1,4 @@
-"""A transformer of scikit-learn: a column of texts to vectors, in pipelines and grid searches [extra: scikit-learn].
+"""A scikit-learn transformer from texts to vectors, for pipelines and grid searches [extra: scikit-learn].
 
 make_pipeline(EmbeddingTransformer("likewise-mini"), LogisticRegression()).fit(texts, labels)
 """
@@ -19,11 +19,11 @@ try:
 except ImportError:
     raise missing_extra("scikit-learn", "scikit-learn", "EmbeddingTransformer") from None
 
-LOADED = 4  # models kept, so that a grid search loads each once
+LOADED = 4  # cached models, so that a grid search loads each one once
 
 
 class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Texts to vectors; what it loads is chosen by its parameters, which a grid search may vary.
+    """Turns texts into vectors; its parameters choose the model and can be varied in a grid search.
 
     `GridSearchCV(pipeline, {"embeddingtransformer__pooling": ["mean", "cls", "max"]})` compares poolings.
     """
@@ -44,7 +44,7 @@ class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         self.max_seq_length, self.overflow, self.normalize_embeddings = max_seq_length, overflow, normalize_embeddings
 
     def fit(self, texts: Iterable[str], y: Any = None) -> "EmbeddingTransformer":  # noqa: ARG002
-        """Nothing is learned; the model is loaded, so that a name without a model is an error here."""
+        """Learns nothing, but loads the model, so that a wrong name raises here."""
         self.n_features_out_ = self.embedder.dimension
         return self
 
@@ -60,12 +60,12 @@ class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         return np.array([f"embedding{i}" for i in range(self.embedder.dimension)], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """True: it can transform without having been fitted."""
+        """True, because it can transform without being fitted."""
         return True
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder of these parameters."""
+        """The embedder for these parameters."""
         if isinstance(self.model, Embedder):
             return self.model
         return _loaded(self.model, self.pooling, self.engine, self.precision, self.max_seq_length)

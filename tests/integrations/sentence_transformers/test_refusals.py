@@ -78,7 +78,7 @@ def test_inputs_that_are_no_texts_are_refused_by_name(model):
         ({"chunk_size": 0}, "chunk_size is 0"),
         ({"precision": "int4"}, "Precision 'int4'"),
         ({"output_value": "zzz"}, "output_value is 'zzz'"),
-        ({"device": ["cuda:0", "cuda:1"]}, "one call computes on one device"),
+        ({"device": ["cuda:0", "cuda:1"]}, "each call runs on one device"),
         ({"processing_kwargs": {"text": {}}}, "set model.max_seq_length"),
         ({"zzz": 1}, r"not use: \['zzz'\]"),
     ],
@@ -164,7 +164,7 @@ def test_it_stands_in_for_libraries_that_import_sentence_transformers():
 
 def test_it_does_not_stand_in_for_what_is_imported_already(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", type(sys)("sentence_transformers"))
-    with pytest.raises(BadInput, match="imported already"):
+    with pytest.raises(BadInput, match="already imported"):
         sentence_transformers.stand_in()
 
 

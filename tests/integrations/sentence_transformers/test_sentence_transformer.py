@@ -236,5 +236,5 @@ def test_a_copy_has_settings_of_its_own_and_pickle_loads_the_model_again(own, mo
         twin.max_seq_length, twin.prompts["query"] = 9, "a "
         assert first.max_seq_length == 20 and first.prompts["query"] == "the "
     assert deepcopy(SentenceTransformer(tiny)).embedder is not tiny
-    with pytest.raises(BadInput, match="passed as it is cannot be pickled"):
+    with pytest.raises(BadInput, match="passed in cannot be pickled"):
         pickle.dumps(SentenceTransformer(tiny))

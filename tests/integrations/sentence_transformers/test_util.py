@@ -139,7 +139,7 @@ def test_binary_has_the_signs_and_int8_the_place_in_the_range(vectors):
 def test_quantization_refuses_what_has_no_range():
     with pytest.raises(BadInput, match="ranges from a single embedding"):
         util.quantize_embeddings(VECTORS[:1], "int8")
-    with pytest.raises(BadInput, match="expected floating-point numbers"):
+    with pytest.raises(BadInput, match="expected unquantized floating-point numbers"):
         util.quantize_embeddings(np.ones((3, 4), np.int8), "binary")
     with pytest.raises(BadInput, match="Precision 'int4' is not supported; expected one of"):
         util.quantize_embeddings(VECTORS, "int4")

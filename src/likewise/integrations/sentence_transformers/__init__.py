@@ -1,11 +1,11 @@
-"""A drop-in for sentence-transformers: its classes and functions, computed by this library.
+"""A drop-in replacement for sentence-transformers: its classes and functions, implemented by this library.
 
 >>> from likewise.integrations.sentence_transformers import SentenceTransformer, util
 >>> model = SentenceTransformer("likewise-mini")
 >>> util.cos_sim(model.encode("A cat sleeps."), model.encode("A kitten naps."))           # doctest: +SKIP
 
-An application changes this line; a library that imports sentence-transformers itself gets this package in its place
-after `stand_in()`. docs/drop-in.md lists what is not served.
+An application only changes this import; libraries that import sentence-transformers themselves get this package instead
+after `stand_in()`. docs/drop-in.md lists what is not supported.
 """
 
 import sys
@@ -54,13 +54,13 @@ PARTS = {
     "models": "models",
     "SentenceTransformer": "sentence_transformer",
 }
-"""Modules that are imported by name, and the modules here."""
+"""Modules that libraries import by name, and their counterparts here."""
 
 
 def stand_in() -> ModuleType:
-    """Lets `import sentence_transformers` give the drop-in, in this process, whether that library is installed or not.
+    """Make `import sentence_transformers` return the drop-in in this process, whether or not that library is installed.
 
-    Called before the library that imports it:
+    Call it before importing a library that uses it:
 
     >>> from likewise.integrations.sentence_transformers import stand_in
     >>> stand_in()                                                              # doctest: +SKIP
@@ -74,7 +74,7 @@ def stand_in() -> ModuleType:
     if present is not None and present.__dict__.get("drop_in") is package:
         return present
     if present is not None:
-        raise BadInput(f"{PEER} is imported already; call stand_in() before whatever imports it")
+        raise BadInput(f"{PEER} is already imported; call stand_in() before anything imports it")
     for theirs, ours in PARTS.items():
         name = f"{PEER}.{theirs}".rstrip(".")
         sys.modules[name] = _alias(name, import_module(f"{__name__}.{ours}".rstrip(".")))
@@ -83,10 +83,10 @@ def stand_in() -> ModuleType:
 
 
 def _alias(name: str, home: ModuleType) -> ModuleType:
-    """A module of this name whose attributes are those of another."""
+    """A module with this name and the attributes of another module."""
     alias = ModuleType(name, home.__doc__)
     alias.__spec__ = ModuleSpec(name, None, is_package=name == PEER)
-    alias.__path__ = []  # so that what is missing in it is a ModuleNotFoundError
+    alias.__path__ = []  # so that missing submodules raise ModuleNotFoundError
     alias.__dict__["__getattr__"] = lambda attribute: getattr(home, attribute)
     alias.__dict__["__dir__"] = lambda: dir(home)
     return alias

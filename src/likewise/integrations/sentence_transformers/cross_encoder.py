@@ -1,4 +1,4 @@
-"""CrossEncoder: `Reranker` under the signatures of sentence-transformers, so that one import changes."""
+"""CrossEncoder: `Reranker` with the signatures of sentence-transformers, so that only an import changes."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -21,7 +21,7 @@ from .sentence_transformer import as_output
 from .util import as_array, as_tensor
 
 Activation = str | Callable[[Any], Any]
-"""A name, such as `"Sigmoid"` or `"torch.nn.Identity"`, or a function of a tensor (of an array, without torch)."""
+"""A name such as `"Sigmoid"` or `"torch.nn.Identity"`, or a function of a tensor (without torch, of an array)."""
 
 
 class CrossEncoder(DropInModel[Reranker]):
@@ -31,7 +31,7 @@ class CrossEncoder(DropInModel[Reranker]):
     >>> model.rank("how do cats sleep", ["Cats nap.", "Shares fell."])                   # doctest: +SKIP
     [{'corpus_id': 0, 'score': 0.93}, {'corpus_id': 1, 'score': 0.02}]
 
-    `CrossEncoder(Reranker.load(name, engine="native", precision="int8"))` takes a reranker as it is.
+    `CrossEncoder(Reranker.load(name, engine="native", precision="int8"))` uses a reranker directly.
     """
 
     model_type = "CrossEncoder"
@@ -80,7 +80,7 @@ class CrossEncoder(DropInModel[Reranker]):
 
     @property
     def reranker(self) -> Reranker:
-        """The reranker of this library that computes."""
+        """The underlying reranker of this library."""
         return self.loaded
 
     @property
@@ -90,14 +90,14 @@ class CrossEncoder(DropInModel[Reranker]):
 
     @property
     def activation_fn(self) -> Any:
-        """What turns logits into scores: a module of torch, or the function that was set; without torch its name."""
+        """What turns logits into scores: a torch module, or the function that was set, or without torch its name."""
         if callable(self._activation) or not has_torch():
             return self._activation
         return getattr(import_module("torch").nn, self._activation.rpartition(".")[2])()
 
     @activation_fn.setter
     def activation_fn(self, activation: Activation) -> None:
-        _activated(np.zeros((1, self.num_labels), np.float32), activation)  # one that is unknown is refused now
+        _activated(np.zeros((1, self.num_labels), np.float32), activation)  # rejects an unknown one now
         self._activation = activation
 
     max_length = DropInModel.max_seq_length  # the older names
@@ -120,13 +120,13 @@ class CrossEncoder(DropInModel[Reranker]):
         chunk_size: int | None = None,
         **kwargs: Any,
     ) -> Any:
-        """The scores of pairs of texts, or of one pair; a row of scores each where there are several labels.
+        """The scores of pairs of texts, or of one pair; a row of scores per pair if there are several labels.
 
-        Batches are sized by tokens and no result depends on them, so `batch_size` is checked and otherwise not used.
+        Batches are sized by tokens and do not affect results, so `batch_size` is checked but otherwise ignored.
 
         Raises:
-            BadInput: an option is unknown or not served, or an input is no pair of texts.
-            MissingExtra: tensors are asked for, and torch is not installed.
+            BadInput: an option is unknown or unsupported, or an input is not a pair of texts.
+            MissingExtra: tensors are requested, but torch is not installed.
         """
         self._check_extra("predict", kwargs)
         whole_number("batch_size", batch_size)
@@ -163,7 +163,7 @@ class CrossEncoder(DropInModel[Reranker]):
         pool: dict[str, Any] | None = None,
         chunk_size: int | None = None,
     ) -> list[dict[str, Any]]:
-        """The documents by their score with the query, best first: `corpus_id`, `score` and, where asked, `text`.
+        """The documents by their score with the query, best first: `corpus_id`, `score` and, if requested, `text`.
 
         Raises:
             BadInput: the model has several labels.
@@ -181,12 +181,12 @@ class CrossEncoder(DropInModel[Reranker]):
         return [{"corpus_id": int(i), "score": float(scores[i]), **text} for i, text in zip(order, texts, strict=True)]
 
     def is_singular_input(self, inputs: Any) -> bool:
-        """Whether this is one pair of texts, and no list of pairs."""
+        """Whether this is one pair of texts rather than a list of pairs."""
         return checked_pairs(inputs)[1]
 
 
 def checked_pairs(inputs: Any) -> tuple[list[Any], bool]:
-    """A list of pairs, and whether one pair was given."""
+    """A list of pairs, and whether a single pair was given."""
     if isinstance(inputs, Mapping) or not is_list_of_rows(inputs, 2):
         raise BadInput(f"the input is {describe_value(inputs)}; expected pairs of texts")
     pairs = list(inputs)
@@ -195,7 +195,7 @@ def checked_pairs(inputs: Any) -> tuple[list[Any], bool]:
 
 
 def _activated(logits: Float[np.ndarray, "N C"], activation: Activation) -> Float[np.ndarray, "N ..."]:
-    """The logits through an activation: by name in NumPy, a function on a tensor, without torch on an array."""
+    """Apply an activation to logits: a named one in NumPy, a function to a tensor or, without torch, to an array."""
     if callable(activation):
         return np.asarray(as_array(activation(as_tensor(logits) if has_torch() else logits)), np.float32)
     name = str(activation).rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""What `SentenceTransformer` and `CrossEncoder` share: prompts, lengths, devices, pools of processes, saving."""
+"""Shared by `SentenceTransformer` and `CrossEncoder`: prompts, lengths, devices, process pools, saving."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -20,12 +20,12 @@ from .tokenizer_view import TokenizerView, encoded_batch
 Model = TypeVar("Model")
 Method = TypeVar("Method", bound=Callable[..., Any])
 LOGGER = logging.getLogger("sentence_transformers")
-"""The log whose level decides whether progress is shown, as in sentence-transformers."""
+"""The logger whose level decides whether progress is shown, as in sentence-transformers."""
 POOL_KEYS = ("input", "output", "processes")
 
 
 class DropInModel(Generic[Model]):
-    """A model of this library under the methods and attributes of sentence-transformers' models.
+    """A model of this library with the methods and attributes of sentence-transformers' models.
 
     The subclass sets `loaded`, the embedder or reranker, before anything else is used.
     """
@@ -34,24 +34,24 @@ class DropInModel(Generic[Model]):
     prompts: dict[str, str]
     default_prompt_name: str | None
     default_prompts: tuple[str, ...] = ()
-    """Names of prompts that every model has, if only empty ones."""
+    """Prompt names that every model has, even if the prompts are empty."""
     _load_on: Callable[[Any], Model] | None = None
-    """Loads the model on a device; None where it was passed as it is."""
+    """Loads the model on a device; None if a loaded model was passed."""
     modalities = ("text",)
     backend = "torch"
     trust_remote_code = False
     training = False
 
     def _take(self, given: Any, load_on: Callable[[Any], Model], device: Any) -> None:
-        """The model that the constructor was given, or the one that it names, loaded."""
-        self.model_card_data = SimpleNamespace()  # applications set values on it, for cards that are not written here
+        """Set the model passed to the constructor, or load the one it names."""
+        self.model_card_data = SimpleNamespace()  # applications set values for model cards on it; unused here
         if hasattr(given, "manifest"):
             self.loaded = given
         else:
             self._load_on, self.loaded = load_on, load_on(device)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """A copy with settings of its own; weights are shared where no call can change or move them."""
+        """A copy with its own settings; weights are shared if no call can change or move them."""
         twin = object.__new__(type(self))
         shared = ("loaded", "_load_on")
         own = {name: deepcopy(value, memo) for name, value in vars(self).items() if name not in shared}
@@ -60,14 +60,14 @@ class DropInModel(Generic[Model]):
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """The settings, for pickle; a model is loaded again from its name or folder."""
+        """The settings for pickle; the model is loaded again from its name or folder."""
         if self._load_on is None:
-            raise BadInput("a model that was passed as it is cannot be pickled; construct it by its name or folder")
+            raise BadInput("a loaded model that was passed in cannot be pickled; construct it with a name or folder")
         place = {"device": str(self._any.device), "length": self.max_seq_length, "manifest": self._any.manifest}
         return {**{name: value for name, value in vars(self).items() if name != "loaded"}, "place": place}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """The model of these settings, loaded."""
+        """Load the model with these settings."""
         place = state.pop("place")
         vars(self).update(state)
         self.loaded = state["_load_on"](place["device"])
@@ -75,7 +75,7 @@ class DropInModel(Generic[Model]):
         self.max_seq_length = place["length"]
 
     def _set_prompts(self, prompts: Mapping[str, str | None] | None, default: str | None) -> None:
-        """The model's own prompts under those of the constructor."""
+        """The model's own prompts, overridden by those of the constructor."""
         own = self._any.manifest
         joined = {**dict.fromkeys(self.default_prompts), **own.prompts, **(prompts or {})}
         self.prompts = {name: text or "" for name, text in joined.items()}
@@ -83,10 +83,10 @@ class DropInModel(Generic[Model]):
         self._named_prompt(self.default_prompt_name, "Default prompt")
 
     def _prompt_text(self, prompt: str | None, prompt_name: str | None) -> str:
-        """The text put before each text; `prompt` goes before `prompt_name`, as there."""
+        """The text prepended to each text; `prompt` takes precedence over `prompt_name`, as there."""
         if prompt is not None:
             if prompt_name is not None:
-                LOGGER.warning(  # as worded there, like the errors below, since applications match it
+                LOGGER.warning(  # worded as there, like the errors below, since applications match it
                     "Provide either a `prompt`, a `prompt_name`, or neither, but not both. "
                     "Ignoring the `prompt_name` in favor of `prompt`."
                 )
@@ -105,20 +105,20 @@ class DropInModel(Generic[Model]):
 
     @property
     def device(self) -> Any:
-        """The device that computes: a `torch.device` where torch is installed, else its name."""
+        """The device it runs on: a `torch.device` if torch is installed, otherwise its name."""
         return import_module("torch").device(str(self._any.device)) if has_torch() else str(self._any.device)
 
     _target_device = device  # the older name
 
     @property
     def dtype(self) -> Any:
-        """The precision that it computes in, as a data type of torch; its name without torch."""
+        """Its precision as a torch data type, or without torch its name."""
         names = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
         name = names[self._any.precision]
         return getattr(import_module("torch"), name) if has_torch() else name
 
     def to(self, device: Any = None) -> Any:
-        """The model on another device; weights are loaded there again, unless torch moves them."""
+        """Move the model to another device; weights are loaded again there unless torch moves them."""
         present = str(self._any.device)
         if isinstance(device, list | tuple):
             raise refuse(type(self).__name__, "device", device)
@@ -129,7 +129,7 @@ class DropInModel(Generic[Model]):
         elif self._load_on is not None:
             self.loaded = self._load_on(str(device))
         else:
-            raise BadInput(f"the model was passed as it is, on {present}; load it with device={str(device)!r}")
+            raise BadInput(f"a loaded model was passed in, on {present}; load it with device={str(device)!r}")
         return self
 
     def cpu(self) -> Any:
@@ -139,11 +139,11 @@ class DropInModel(Generic[Model]):
         return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
     def eval(self) -> Any:
-        """The model itself: it never trains."""
+        """The model itself, since it never trains."""
         return self
 
     def _use(self, device: Any, pool: Any, chunk_size: int | None) -> None:
-        """Goes to the device of a call; a pool, or several CPUs, are this process with all its cores."""
+        """Move to a call's device; a pool, or several CPUs, stands for this process with all its cores."""
         if chunk_size is not None:
             whole_number("chunk_size", chunk_size)
         if pool is not None and (not isinstance(pool, Mapping) or set(pool) != set(POOL_KEYS)):
@@ -157,20 +157,20 @@ class DropInModel(Generic[Model]):
             self.to(device)
 
     def start_multi_process_pool(self, target_devices: list[str] | None = None) -> dict[str, Any]:
-        """A pool without processes: `encode` and `predict` use every core of this process."""
+        """A pool without processes: `encode` and `predict` already use every core in this process."""
         if target_devices is not None:
             self._use(list(target_devices), None, None)
         return {"input": None, "output": None, "processes": []}
 
     @staticmethod
     def stop_multi_process_pool(pool: dict[str, Any]) -> None:
-        """Nothing: the pool has no processes."""
+        """Do nothing, since the pool has no processes."""
         if set(pool) != set(POOL_KEYS):
             raise BadInput(f"pool is {pool!r:.80}; expected what start_multi_process_pool returned")
 
     @property
     def max_seq_length(self) -> int:
-        """The most tokens of an input, special ones included; longer texts are truncated. It can be set."""
+        """The maximum number of input tokens, including special ones; longer texts are truncated. It can be set."""
         return int(self._any.tokenizer.max_seq_length)
 
     @max_seq_length.setter
@@ -184,11 +184,11 @@ class DropInModel(Generic[Model]):
 
     @property
     def tokenizer(self) -> TokenizerView:
-        """The tokenizer, under the methods of transformers' that applications use."""
+        """The tokenizer, with those methods of transformers' tokenizers that applications use."""
         return TokenizerView(self._any.tokenizer)
 
     def preprocess(self, inputs: list[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
-        """The ids of texts, or of pairs of texts, padded to one length, with their mask; arrays without torch."""
+        """The ids of texts, or of pairs of texts, padded to equal length, with their mask; arrays without torch."""
         self._check_extra("preprocess", kwargs)
         return encoded_batch(self._any.tokenizer, inputs, prompt or "")
 
@@ -196,15 +196,15 @@ class DropInModel(Generic[Model]):
         return self.preprocess(texts, **kwargs)
 
     def supports(self, modality: Any) -> bool:
-        """Whether inputs of this kind are read: text is."""
+        """Whether inputs of this kind are supported; only text is."""
         return modality in self.modalities
 
     def get_model_kwargs(self) -> list[str]:
-        """Further options of `encode`: there are none."""
+        """Additional options of `encode`, of which there are none."""
         return []
 
     def get_backend(self) -> str:
-        """What applications ask for before they load a model: `"torch"`, though another engine may compute."""
+        """`"torch"`, since applications check this before loading a model, though another engine may run it."""
         return self.backend
 
     def evaluate(self, evaluator: Any, output_path: str | None = None) -> Any:
@@ -214,12 +214,12 @@ class DropInModel(Generic[Model]):
     def save(
         self,
         path: str | Path | None,
-        model_name: str | None = None,  # noqa: ARG002, the card is not written from it
+        model_name: str | None = None,  # noqa: ARG002, the card does not use it
         create_model_card: bool = True,  # noqa: ARG002
         train_datasets: list[str] | None = None,  # noqa: ARG002
         safe_serialization: bool = True,
     ) -> None:
-        """A folder that this library and sentence-transformers load, with the prompts as they are now."""
+        """Write a folder that this library and sentence-transformers can load, with the current prompts."""
         if not safe_serialization:
             raise refuse("save", "safe_serialization", safe_serialization)
         if path is not None:
@@ -235,7 +235,7 @@ class DropInModel(Generic[Model]):
         return replace(own, prompts=named, default_prompt=self.default_prompt_name if named else None)
 
     def _check_extra(self, method: str, options: Mapping[str, Any]) -> None:
-        """Refuses further options of a call; the task of a router is accepted, as no model here has one."""
+        """Reject additional options of a call; a router's task is accepted, since no model here has a router."""
         if options.get("processing_kwargs"):
             raise refuse(method, "processing_kwargs", options["processing_kwargs"])
         if unknown := [name for name in options if name not in ("task", "processing_kwargs")]:
@@ -248,14 +248,14 @@ class DropInModel(Generic[Model]):
 
 
 def shows_progress(asked: bool | None) -> bool:
-    """Whether progress is shown: where it is asked for, or where the log's level is INFO or DEBUG."""
+    """Whether to show progress: if requested, or if the log level is INFO or DEBUG."""
     return LOGGER.getEffectiveLevel() in (logging.INFO, logging.DEBUG) if asked is None else bool(asked)
 
 
 def accepts_older_names(unused: tuple[str, ...] = (), **renames: str) -> Callable[[Method], Method]:
-    """A decorator: options by an older name are passed on by the one that they have now.
+    """A decorator that passes options with older names on under their current names.
 
-    Options in `unused`, which have had no effect for a while, are left out; a present name goes before an older one.
+    Options in `unused`, which no longer have an effect, are dropped; a current name takes precedence over an older one.
     """
 
     def decorate(method: Method) -> Method:
@@ -270,6 +270,6 @@ def accepts_older_names(unused: tuple[str, ...] = (), **renames: str) -> Callabl
 
 
 def current_names(options: Mapping[str, Any], **renames: str) -> dict[str, Any]:
-    """The options, each by the name that it has now."""
+    """The options under their current names."""
     older = {renames[name]: value for name, value in options.items() if name in renames}
     return older | {name: value for name, value in options.items() if name not in renames}

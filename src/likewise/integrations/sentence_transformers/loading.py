@@ -1,4 +1,4 @@
-"""The constructors' options, as sentence-transformers names them, to an embedder or a reranker of this library."""
+"""Loads an embedder or reranker of this library from the constructor options of sentence-transformers."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -17,9 +17,9 @@ UNUSED = {
     "model_kwargs": {"attn_implementation", "use_safetensors", "low_cpu_mem_usage"},
     "processor_kwargs": {"use_fast", "clean_up_tokenization_spaces"},
 }
-"""Settings that change no vector here: attention is chosen by the engine, weights are safetensors, tokenizers fast."""
+"""Settings without effect here: the engine chooses the attention; weights are safetensors, and tokenizers fast."""
 ORGANIZATIONS = {"SentenceTransformer": "sentence-transformers", "CrossEncoder": "cross-encoder"}
-"""The organization on the hub of a name without one."""
+"""The hub organization for names without one."""
 UNSERVED = {
     "modules": "Embedder.load(folder, pooling='mean') loads an encoder's folder with a pooling of your choice",
     "trust_remote_code": "code in a model folder is never run; engine='torch' reads many more families",
@@ -29,30 +29,30 @@ UNSERVED = {
     "load_in_8bit": "likewise model quantize writes an int8 model for the native engine",
     "quantization_config": "likewise model quantize writes an int8 model for the native engine",
     "num_labels": "likewise.Reranker.start(model, labels) makes an untrained one",
-    "device": "one call computes on one device; load a model on each",
+    "device": "each call runs on one device; load a model on each device",
     "processing_kwargs": "set model.max_seq_length",
     "safe_serialization": "model.safetensors is always written",
     "model_card_data": "",
     "keep_in_fp32_modules": "",
     "chat_template": "",
 }
-"""Options of sentence-transformers that are rejected if they ask for something, and what to do instead."""
+"""Options of sentence-transformers that are rejected if set, and what to do instead."""
 
 
 def refuse(what: str, name: str, value: Any) -> BadInput:
-    """The error for an option that is not served."""
+    """The error for an unsupported option."""
     return BadInput(f"{what} does not take {name}={value!r:.80}" + f"; {UNSERVED[name]}" * bool(UNSERVED[name]))
 
 
 def check_constructor(what: str, given: Mapping[str, Any]) -> None:
-    """Refuse options that are not served, unless they have a value that asks for nothing."""
+    """Reject unsupported options unless their values request nothing."""
     for name, value in given.items():
         if name in UNSERVED and name != "device" and value and not (name == "backend" and value == "torch"):
             raise refuse(what, name, value)
 
 
 def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kwargs: Mapping[str, Any] | None) -> Any:
-    """`precision` and `max_seq_length` for `load`, from the settings that were meant for transformers."""
+    """`precision` and `max_seq_length` for `load`, taken from settings meant for transformers."""
     model, processor = dict(model_kwargs or {}), dict(processor_kwargs or {})
     dtypes = [model.pop(name) for name in ("torch_dtype", "dtype") if model.get(name) is not None]
     length = processor.pop("model_max_length", None)
@@ -60,14 +60,14 @@ def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kw
         check_constructor(what, given)
         unknown = sorted(name for name, value in given.items() if name not in UNUSED[kind] and value is not None)
         if unknown:
-            raise BadInput(f"{what} does not take {unknown[0]!r} in {kind}; it is a setting of transformers alone")
+            raise BadInput(f"{what} does not take {unknown[0]!r} in {kind}; only transformers has this setting")
     return {"precision": _precision(what, dtypes[0]) if dtypes else "fp32", "max_seq_length": length}
 
 
 def load_model(
     what: str, load: Callable[..., Model], given: Mapping[str, Any], options: Mapping[str, Any], device: Any
 ) -> Model:
-    """The model of a name or folder, from the place that the constructor's options for the hub point to."""
+    """Load a model by name or folder, from the place given by the constructor's hub options."""
     name = given["model_name_or_path"]
     if name is None:
         raise BadInput(f"{what} needs the name or the folder of a model; {UNSERVED['modules']}")

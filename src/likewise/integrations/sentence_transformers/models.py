@@ -1,4 +1,4 @@
-"""The names of `sentence_transformers.models`, for libraries that import them to ask what kind a model is; none is."""
+"""The names in `sentence_transformers.models`, for libraries that check a model's type; no model here has one."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from .loading import refuse
 
 
 class _Module:
-    """Refused: a model is loaded from its folder, not put together from torch modules."""
+    """Raises: load a model from its folder instead of assembling torch modules."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         raise refuse(type(self).__name__, "modules", arguments or options)

@@ -1,4 +1,4 @@
-"""SentenceTransformer: `Embedder` under the signatures of sentence-transformers, so that one import changes."""
+"""SentenceTransformer: `Embedder` with the signatures of sentence-transformers, so that only an import changes."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ class SentenceTransformer(DropInModel[Embedder]):
     >>> model.encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)
 
-    `SentenceTransformer(Embedder.load(name, engine="native", precision="int8"))` takes an embedder as it is.
+    `SentenceTransformer(Embedder.load(name, engine="native", precision="int8"))` uses an embedder directly.
     """
 
     default_prompts = ("query", "document")
@@ -73,7 +73,7 @@ class SentenceTransformer(DropInModel[Embedder]):
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder of this library that computes."""
+        """The underlying embedder of this library."""
         return self.loaded
 
     @accepts_older_names(sentences="inputs")
@@ -95,13 +95,13 @@ class SentenceTransformer(DropInModel[Embedder]):
         chunk_size: int | None = None,
         **kwargs: Any,
     ) -> Any:
-        """One vector per text, as sentence-transformers gives them; texts that are too long are truncated silently.
+        """One vector per text, as in sentence-transformers; texts that are too long are silently truncated.
 
-        Batches are sized by tokens and no result depends on them, so `batch_size` is checked and otherwise not used.
+        Batches are sized by tokens and do not affect results, so `batch_size` is checked but otherwise ignored.
 
         Raises:
-            BadInput: an option is unknown or not served; the message has the reason.
-            MissingExtra: tensors are asked for, and torch is not installed.
+            BadInput: an option is unknown or unsupported; the message gives the reason.
+            MissingExtra: tensors are requested, but torch is not installed.
         """
         self._check_extra("encode", kwargs)
         whole_number("batch_size", batch_size)
@@ -124,16 +124,16 @@ class SentenceTransformer(DropInModel[Embedder]):
 
     @wraps(encode, assigned=(), updated=())
     def encode_query(self, *arguments: Any, **options: Any) -> Any:
-        """As `encode`, under the model's prompt for queries."""
+        """Like `encode`, with the model's query prompt."""
         return self.encode(**self._in_role("query", arguments, options))
 
     @wraps(encode, assigned=(), updated=())
     def encode_document(self, *arguments: Any, **options: Any) -> Any:
-        """As `encode`, under the model's prompt for documents: the first of document, passage and corpus."""
+        """Like `encode`, with the model's document prompt: the first of document, passage and corpus."""
         return self.encode(**self._in_role("document", arguments, options))
 
     def _in_role(self, role: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of `encode` by name, with the name of the model's first prompt for this role."""
+        """The arguments of `encode` by name, with the model's first prompt name for this role."""
         bound = signature(SentenceTransformer.encode).bind(
             self, *arguments, **current_names(options, sentences="inputs")
         )
@@ -151,7 +151,7 @@ class SentenceTransformer(DropInModel[Embedder]):
     def _per_token(
         self, texts: list[str], output: str | None, options: Mapping[str, Any], truncate_dim: int | None
     ) -> list[Any]:
-        """The tensors of every text's tokens; with output None also its ids, mask and vector, by name."""
+        """The token tensors of every text; with output None, also its ids, mask and vector, by name."""
         if output not in OUTPUTS:
             raise BadInput(f"output_value is {output!r}; expected one of {', '.join(map(repr, OUTPUTS))}")
         require_torch(f"output_value={output!r}")
@@ -178,13 +178,13 @@ class SentenceTransformer(DropInModel[Embedder]):
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
     ) -> Any:
-        """As `encode`, in this process: every core computes without others."""
+        """Like `encode`, in this process, which already uses every core."""
         options = {name: value for name, value in locals().items() if name not in ("self", "sentences")}
         return self.encode(sentences, **options)
 
     @property
     def similarity_fn_name(self) -> str:
-        """What `similarity` computes: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`. It can be set."""
+        """The function behind `similarity`: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`. It can be set."""
         return self._similarity_name
 
     @similarity_fn_name.setter
@@ -192,22 +192,22 @@ class SentenceTransformer(DropInModel[Embedder]):
         self._similarity_name = "cosine" if function is None else similarity_name(function)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """The similarity of every vector with every vector; a tensor, without torch an array."""
+        """The similarity of every vector with every vector, as a tensor or, without torch, an array."""
         return SimilarityFunction.to_similarity_fn(self.similarity_fn_name)(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """The similarity of vector i and vector i; a tensor, without torch an array."""
+        """The similarity of vectors at the same position, as a tensor or, without torch, an array."""
         return SimilarityFunction.to_similarity_pairwise_fn(self.similarity_fn_name)(embeddings1, embeddings2)
 
     def get_embedding_dimension(self) -> int:
-        """The dimensions of a vector after truncation."""
+        """The dimension of vectors after truncation."""
         return min(self.loaded.dimension, self.truncate_dim or self.loaded.dimension)
 
     get_sentence_embedding_dimension = get_embedding_dimension  # the older name
 
     @contextmanager
     def truncate_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
-        """A block in which vectors are truncated to this many dimensions."""
+        """A context in which vectors are truncated to this many dimensions."""
         before = self.truncate_dim
         try:
             self.truncate_dim = truncate_dim
@@ -218,11 +218,11 @@ class SentenceTransformer(DropInModel[Embedder]):
     truncate_sentence_embeddings = truncate_embeddings  # the older name
 
     def set_pooling_include_prompt(self, include_prompt: bool) -> None:
-        """Whether the tokens of a prompt are pooled with those of the text."""
+        """Whether to pool a prompt's tokens together with the text's."""
         self.loaded.manifest = replace(self.loaded.manifest, include_prompt=bool(include_prompt))
 
     def is_singular_input(self, inputs: Any) -> bool:
-        """Whether this is one text, and no list of texts."""
+        """Whether this is one text rather than a list of texts."""
         return isinstance(inputs, str)
 
     @staticmethod
@@ -240,7 +240,7 @@ class SentenceTransformer(DropInModel[Embedder]):
 
 
 def checked_inputs(inputs: Any) -> tuple[list[str], bool]:
-    """A list of texts, and whether one text was given."""
+    """A list of texts, and whether a single text was given."""
     if isinstance(inputs, str):
         return [inputs], True
     if isinstance(inputs, Mapping) or not hasattr(inputs, "__iter__") or getattr(inputs, "ndim", 1) != 1:
@@ -253,7 +253,7 @@ def checked_inputs(inputs: Any) -> tuple[list[str], bool]:
 
 
 def as_output(rows: Any, convert_to_numpy: bool, convert_to_tensor: bool, device: Any) -> Any:
-    """Rows as sentence-transformers returns them: an array, one tensor, or a list of tensors; of none an empty one."""
+    """Rows as sentence-transformers returns them: an array, one tensor, or a list of tensors, which may be empty."""
     if convert_to_numpy and not convert_to_tensor:
         return as_array(rows) if len(rows) else np.array([])
     require_torch("a tensor")

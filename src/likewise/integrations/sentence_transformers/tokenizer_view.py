@@ -1,4 +1,4 @@
-"""A model's tokenizer under the methods of transformers' tokenizers that applications use to count and cut tokens."""
+"""A model's tokenizer, with those methods of transformers' tokenizers that applications use to count and cut tokens."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -14,7 +14,7 @@ UNTRUNCATED = (False, None, "do_not_truncate")
 
 
 class TokenizerView:
-    """Ids, word pieces and text of a model's tokenizer; `backend_tokenizer` is that of the tokenizers library."""
+    """Ids, word pieces and text from a model's tokenizer; `backend_tokenizer` is the tokenizers library's object."""
 
     is_fast = True
 
@@ -24,7 +24,7 @@ class TokenizerView:
 
     @property
     def model_max_length(self) -> int:
-        """The most tokens of an input, special ones included."""
+        """The maximum number of input tokens, including special ones."""
         return self._tokenizer.max_seq_length
 
     @property
@@ -53,7 +53,7 @@ class TokenizerView:
         truncation: bool | str | None = False,
         max_length: int | None = None,
     ) -> list[int]:
-        """The ids of a text, whole unless it is truncated."""
+        """The ids of a text, untruncated by default."""
         ids = self._tokenizer.token_ids([text])[0]
         if truncation not in UNTRUNCATED:
             specials = len(self._tokenizer.prefix) + len(self._tokenizer.suffix) if add_special_tokens else 0
@@ -61,7 +61,7 @@ class TokenizerView:
         return self._tokenizer.with_special_tokens(ids) if add_special_tokens else ids
 
     def __call__(self, text: str | Sequence[str], **options: Any) -> dict[str, Any]:
-        """The `input_ids` and `attention_mask` of a text, or of several, as lists; options as in `encode`."""
+        """The `input_ids` and `attention_mask` of one or several texts, as lists; options as in `encode`."""
         for name in ("padding", "return_tensors"):
             if options.pop(name, None):
                 raise BadInput(f"the drop-in's tokenizer returns lists without {name}; model.preprocess(texts) pads")
@@ -70,24 +70,24 @@ class TokenizerView:
         return {"input_ids": ids, "attention_mask": mask}
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
-        """The text of ids."""
+        """The text for these ids."""
         return str(self.backend_tokenizer.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
 
     def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
-        """The token of an id, or those of several."""
+        """The token of an id, or the tokens of several ids."""
         if isinstance(ids, int):
             return self.backend_tokenizer.id_to_token(ids)
         return [self.backend_tokenizer.id_to_token(int(i)) for i in ids]
 
     def convert_tokens_to_ids(self, tokens: str | Sequence[str]) -> Any:
-        """The id of a token, or those of several; None for what is no token."""
+        """The id of a token, or the ids of several; None for unknown tokens."""
         if isinstance(tokens, str):
             return self.backend_tokenizer.token_to_id(tokens)
         return [self.backend_tokenizer.token_to_id(token) for token in tokens]
 
 
 def encoded_batch(tokenizer: Tokenizer, inputs: Sequence[Any], prompt: str) -> dict[str, Any]:
-    """The ids of texts, or of pairs of texts, truncated and padded to one length, their mask and their segments."""
+    """The ids of texts or pairs of texts, truncated and padded to equal length, with mask and segments."""
     rows = [
         _pair(tokenizer, text, prompt) if not isinstance(text, str) else _text(tokenizer, prompt + text)
         for text in inputs
@@ -118,6 +118,6 @@ def _pair(tokenizer: Tokenizer, pair: Any, prompt: str) -> tuple[list[int], list
 
 
 def _pad_id(tokenizer: Tokenizer) -> int:
-    """The id of the padding token, under any of its usual names; masked positions are never read."""
+    """The id of the padding token, by any of its usual names; masked positions are never read."""
     ids = (tokenizer.backend.token_to_id(name) for name in ("[PAD]", "<pad>", "<|endoftext|>"))
     return next((i for i in ids if i is not None), 0)

@@ -1,8 +1,8 @@
 """`util` of sentence-transformers: similarities, search, paraphrases, communities, quantization.
 
-If torch is installed, functions return tensors as they do there, whatever they are given; without torch they take and
-return NumPy arrays. Scores, pairs, groups and bytes are those of sentence-transformers, except that of equal scores the
-earlier row comes first, where its order is left to chance.
+If torch is installed, functions return tensors for any input, as they do there; without torch, they accept and return
+NumPy arrays. Scores, pairs, groups and bytes equal those of sentence-transformers, except that ties, whose order it
+leaves to chance, are ordered by row here.
 """
 
 import logging
@@ -25,11 +25,11 @@ from ...search.pairs import BLOCK, PairColumns, of_neighbours, without_own
 
 LOGGER = logging.getLogger("sentence_transformers")
 Table = Any
-"""A tensor or an array of vectors, a row a text; or a list of such rows."""
+"""A tensor or array of vectors, one row per text, or a list of rows."""
 
 
 def as_tensor(vectors: Table) -> Any:
-    """The numbers as a tensor: itself if it is one, on its device and with its gradient; arrays are not copied."""
+    """The numbers as a tensor; tensors keep their device and gradient, and arrays are not copied."""
     require_torch("a tensor")
     torch = import_module("torch")
     if isinstance(vectors, torch.Tensor):
@@ -42,7 +42,7 @@ def as_tensor(vectors: Table) -> Any:
 
 
 def as_array(vectors: Table) -> Shaped[np.ndarray, "..."]:
-    """The numbers as an array: a tensor's without its gradient, from its device, bfloat16 as float32."""
+    """The numbers as an array; tensors are detached and copied from their device, and bfloat16 becomes float32."""
     if isinstance(vectors, list | tuple) and vectors and hasattr(vectors[0], "detach"):
         return np.stack([as_array(row) for row in vectors])
     if not hasattr(vectors, "detach"):
@@ -52,13 +52,13 @@ def as_array(vectors: Table) -> Shaped[np.ndarray, "..."]:
 
 
 def as_rows(vectors: Table) -> Any:
-    """Vectors as a tensor (N, D), or an array without torch; one vector is one row, half precision becomes float32."""
+    """Vectors as a tensor (N, D), or an array without torch; a single vector becomes a row, half precision float32."""
     rows = at_least_float32(vectors)
     return rows[None] if rows.ndim == 1 else rows
 
 
 def at_least_float32(vectors: Table) -> Any:
-    """Vectors as a tensor, or an array without torch; half precision becomes float32, so that few scores are equal."""
+    """Vectors as a tensor, or an array without torch; half precision becomes float32, so that few scores tie."""
     if not has_torch():
         found = as_array(vectors)
         return found.astype(np.float32) if found.dtype == np.float16 else found
@@ -80,13 +80,13 @@ def truncate_embeddings(embeddings: Table, truncate_dim: int | None) -> Any:
 
 
 def batch_to_device(batch: dict[str, Any], target_device: Any) -> dict[str, Any]:
-    """The same dictionary, its tensors on a device."""
+    """The same dictionary with its tensors on a device."""
     batch.update({name: value.to(target_device) for name, value in batch.items() if hasattr(value, "to")})
     return batch
 
 
 def get_device_name() -> str:
-    """The device that a model is computed on by default: `"cuda"`, `"mps"` or `"cpu"`."""
+    """The default device for models: `"cuda"`, `"mps"` or `"cpu"`."""
     torch = import_module("torch") if has_torch() else None
     if torch is None:
         return "cpu"
@@ -129,7 +129,7 @@ def manhattan_sim(a: Table, b: Table) -> Any:
 
 
 def pairwise_cos_sim(a: Table, b: Table) -> Any:
-    """The cosine of row i of `a` and row i of `b`."""
+    """The cosine between row i of `a` and row i of `b`."""
     return _rows("cosine", lambda x, y: (normalize_embeddings(x) * normalize_embeddings(y)).sum(-1), a, b)
 
 
@@ -149,7 +149,7 @@ def pairwise_manhattan_sim(a: Table, b: Table) -> Any:
 
 
 class SimilarityFunction(Enum):
-    """The similarities by name, and the functions that compute them: of all rows, or of row with row."""
+    """The similarities by name, and the functions that compute them for all rows or row by row."""
 
     COSINE = "cosine"
     DOT_PRODUCT = "dot"
@@ -164,7 +164,7 @@ class SimilarityFunction(Enum):
 
     @staticmethod
     def to_similarity_pairwise_fn(similarity_function: Any) -> Compare:
-        """The function that compares row with row."""
+        """The function that compares rows at the same position."""
         return _FUNCTIONS[similarity_name(similarity_function)][1]
 
     @staticmethod
@@ -183,7 +183,7 @@ def similarity_name(function: Any) -> str:
 
 
 def metric_of(function: Compare) -> str | None:
-    """The name of the similarity that this function computes; None for a function of the caller's own."""
+    """The name of the similarity that this function computes; None for the caller's own function."""
     return {compare: name for name, (compare, _) in _FUNCTIONS.items()}.get(function)
 
 
@@ -215,9 +215,9 @@ def semantic_search(
     top_k: int = 10,
     score_function: Compare = cos_sim,
 ) -> list[list[dict[str, int | float]]]:
-    """For each query the `top_k` most similar rows of the corpus as `corpus_id` and `score`, best first.
+    """For each query, the `top_k` most similar corpus rows as `corpus_id` and `score`, best first.
 
-    The sizes of chunks are accepted: blocks are sized here, and the result does not depend on them.
+    Chunk sizes are accepted but ignored; they do not affect the result.
 
     Raises:
         BadInput: a number is NaN or infinite, `top_k` is not 1 or more, or the widths differ.
@@ -262,7 +262,7 @@ def paraphrase_mining_embeddings(
     top_k: int = 100,
     score_function: Compare = cos_sim,
 ) -> list[list[float | int]]:
-    """The `max_pairs` pairs of greatest score, each among the `top_k` of one of its rows, as [score, i, j] with i < j.
+    """The `max_pairs` best pairs, each among the `top_k` of one of its rows, as [score, i, j] with i < j.
 
     Raises:
         BadInput: a number is NaN or infinite, or an option is not 1 or more.
@@ -282,7 +282,7 @@ def community_detection(
     batch_size: int = 1024,
     show_progress_bar: bool = False,  # noqa: ARG001, groups are found in one pass of the compiled scan
 ) -> list[list[int]]:
-    """Groups of rows within `threshold` cosine of a centre, largest first, each with its centre first."""
+    """Groups of rows whose cosine to a centre reaches `threshold`, largest first, each starting with its centre."""
     whole_number("batch_size", batch_size)
     if len(embeddings) < max(1, min_community_size) or threshold > 1:
         return []
@@ -297,7 +297,7 @@ def _check_chunks(*sizes: int) -> None:
 
 
 def _hits(queries: Any, corpus: Any, k: int, score: Compare) -> Hits:
-    """The k rows of greatest score for each query, by the compiled scan or by the caller's own function."""
+    """The k rows with the highest scores for each query, by the compiled scan or the caller's own function."""
     k, metric = whole_number("top_k", k), metric_of(score)
     if metric is not None:
         return search(as_array(queries), as_array(corpus), k, metric=metric)
@@ -315,7 +315,7 @@ def _nearest_others(vectors: Any, k: int, score: Compare) -> Iterator[Hits]:
 
 
 def _best_pairs(pairs: PairColumns, count: int) -> PairColumns:
-    """Each pair once, with i < j, the best first and at most so many."""
+    """Each pair once, with i < j, best first, limited to a maximum number."""
     i, j = np.minimum(pairs.i, pairs.j), np.maximum(pairs.i, pairs.j)
     order = np.lexsort((j, i, -pairs.scores))
     i, j, scores = i[order], j[order], pairs.scores[order]
@@ -326,7 +326,7 @@ def _best_pairs(pairs: PairColumns, count: int) -> PairColumns:
 
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 STEPS = 255
-FEW = 100  # rows below which ranges say little
+FEW = 100  # with fewer rows, ranges are unreliable
 
 
 def quantize_embeddings(
@@ -338,20 +338,20 @@ def quantize_embeddings(
     """Vectors in one of `PRECISIONS`.
 
     Args:
-        embeddings: float vectors, a row a text.
+        embeddings: float vectors, one row per text.
         precision: `"binary"` and `"ubinary"` pack eight signs into a byte, the first into the highest bit.
         ranges: for int8 and uint8, the least and greatest number of each dimension.
-        calibration_embeddings: in its place, vectors whose ranges are used; by default those of `embeddings`.
+        calibration_embeddings: vectors to compute the ranges from instead; by default `embeddings`.
 
     Raises:
-        BadInput: the precision is unknown, the vectors are quantized already, or one vector alone has no range.
+        BadInput: the precision is unknown, the vectors are already quantized, or a single vector has no range.
     """
     check_precision(precision)
     if isinstance(embeddings, list) and not embeddings:
         return np.empty((0, 0), np.float32)
     vectors = as_array(embeddings)
     if vectors.dtype in (np.int8, np.uint8):
-        raise BadInput(f"the embeddings are {vectors.dtype}; expected floating-point numbers, not quantized yet")
+        raise BadInput(f"the embeddings are {vectors.dtype}; expected unquantized floating-point numbers")
     if precision == "float32":
         return np.asarray(vectors, np.float32)
     if precision in ("int8", "uint8"):
@@ -382,8 +382,8 @@ def _ranges(vectors: Any, precision: str, calibration: Table | None) -> Any:
         )
     if calibration is None and 0 < len(vectors) < FEW:
         LOGGER.warning(
-            "the ranges of %s are those of %d vectors; with calibration_embeddings of some hundreds, later vectors "
-            "are within them",
+            "the ranges for %s come from only %d vectors; pass a few hundred calibration_embeddings so that later ones "
+            "fall within them",
             precision,
             len(vectors),
         )
