@@ -1,10 +1,10 @@
-"""A disk cache of evaluation: vectors by text, results by cell. Bounded in size, written atomically, safe to delete.
+"""A disk cache for evaluation: vectors by text, results by cell. Bounded in size, written atomically, safe to delete.
 
     evaluation-cache/vectors/MODEL_NAME/….safetensors     keys (k, 16) and vectors (k, E): some of this model's texts
     evaluation-cache/results/….json                  one model on one task
 
-Every entry is one file, renamed into place when complete, so no entry is ever partial. A file that is damaged, or that
-another process deletes meanwhile, counts as missing. Other files in the user's cache folder (converted word vectors,
+Every entry is one file, renamed into place when complete, so no entry is ever partial. A file that is damaged or
+deleted by another process counts as missing. Other files in the user's cache folder (converted word vectors,
 entries of versions before this layout, files of other programs) are never touched.
 """
 
@@ -36,24 +36,24 @@ from .task import Encode, as_vectors
 CACHE_VARIABLE = "LIKEWISE_CACHE"
 SUBFOLDER = "evaluation-cache"  # of the user's cache folder; only this module uses it
 MAX_BYTES = 4 << 30
-SLICE = 8192  # texts encoded at a time: the most that an interruption loses, and how often progress is reported
-MEMORY_BYTES = 1 << 30  # of vectors in memory; beyond that the memory is cleared and vectors are read from disk again
+SLICE = 8192  # texts encoded at a time; an interruption loses at most this many, and progress is reported this often
+MEMORY_BYTES = 1 << 30  # limit for vectors in memory; beyond it, memory is cleared and vectors are read from disk again
 TextsCallback = Callable[[int, int], None]
-KEY_BYTES = 16  # of a text's digest
+KEY_BYTES = 16  # length of a text's digest
 RESULT_NAME = re.compile(r"[0-9a-f]{32}\.json")
 MODEL_NAME = re.compile(r"[0-9a-f]{32}")
 VECTORS_NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
 VECTOR_SOURCE, RESULT_SOURCE = "model_names", "evaluate"
-"""The parts of this package that load models and that compute results, which depend on all that these import."""
+"""The parts of this package that load models and compute results, which depend on everything these parts import."""
 IMPORT = re.compile(r"^\s*from (\.+)(\w*)[\w.]* import (.*)", re.MULTILINE)
-NAMED_CLASS = re.compile(r'"likewise\.(\w+)[\w.]*:\w+"')  # what a table of classes names, to be imported later
+NAMED_CLASS = re.compile(r'"likewise\.(\w+)[\w.]*:\w+"')  # a class named in a table, to be imported later
 
 
 @dataclass(frozen=True)
 class Cache:
     """A folder of vectors and results; beyond `limit` bytes the least recently used files are deleted.
 
-    With `recompute` nothing is read from the cache, and what is computed replaces its entries.
+    With `recompute`, nothing is read from the cache, and new results replace its entries.
     """
 
     folder: Path
@@ -73,7 +73,7 @@ class Cache:
         )
 
     def result(self, key: str) -> Mapping[str, Any] | None:
-        """The result stored under this key; None if there is none, or with `recompute`."""
+        """The result stored under this key, or None if there is none or with `recompute`."""
         if self.recompute:
             return None
         path = self._path(key)
@@ -90,9 +90,9 @@ class Cache:
             partial.write_text(json.dumps(result), "utf-8")
 
     def prune(self) -> None:
-        """Delete the least recently used entries until the rest is within the limit, and nothing but entries.
+        """Delete the least recently used entries, and no other files, until the rest is within the limit.
 
-        An entry that another process used meanwhile is kept. Partial files of killed processes are deleted.
+        Entries used by another process in the meantime are kept. Partial files from killed processes are deleted.
         """
         entries = sorted((state.st_mtime, state.st_size, path) for path, state in self._entries())
         total = sum(size for _, size, _ in entries)
@@ -103,7 +103,7 @@ class Cache:
                 total -= size
 
     def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """The files that this cache wrote, by folder and name; abandoned partial files are removed."""
+        """The files written by this cache, by folder and name; abandoned partial files are removed."""
         for folder, name in self._folders():
             remove_abandoned(folder, name.pattern)
             for path in _listed(folder):
@@ -113,7 +113,7 @@ class Cache:
                         yield path, state
 
     def _folders(self) -> Iterator[tuple[Path, re.Pattern[str]]]:
-        """The folders of this cache, each with the pattern of its entries' names; links are not followed."""
+        """The folders of this cache, each with a name pattern for its entries; links are not followed."""
         root = self.folder / SUBFOLDER
         yield root / "results", RESULT_NAME
         for folder in _listed(root / "vectors"):
@@ -126,14 +126,14 @@ class Cache:
 
 @dataclass
 class CachedVectors:
-    """The vectors of one model, by the digest of their text."""
+    """The vectors of one model, by the digests of their texts."""
 
     folder: Path
     locations: dict[bytes, tuple[Path, int]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: Path) -> "CachedVectors":
-        """Open the files of a folder; only the digests of texts are read."""
+        """Open the files of a folder; only text digests are read."""
         vectors = cls(folder)
         for path in sorted(folder.glob("*.safetensors")):
             with suppress(OSError, SafetensorError), safe_open(path, "numpy") as file:  # damaged or deleted: missing
@@ -141,7 +141,7 @@ class CachedVectors:
         return vectors
 
     def find(self, texts: Sequence[str]) -> dict[str, Float[np.ndarray, " E"]]:
-        """The vectors of those texts that are stored."""
+        """The stored vectors of these texts."""
         by_file: dict[Path, list[tuple[str, int]]] = {}
         for text in texts:
             if location := self.locations.get(text_key(text)):
@@ -176,7 +176,7 @@ class CachedVectors:
 
 
 class CachedEncode:
-    """A model's `encode` with its vectors by text, the files they are read from, and the files they are added to.
+    """A model's `encode` with its vectors by text, and the files for reading and storing them.
 
     No text is encoded twice within a run, and vectors on disk are reused between runs.
     """
@@ -189,7 +189,7 @@ class CachedEncode:
         self._bytes = 0
 
     def __call__(self, texts: Sequence[str], callback: TextsCallback) -> np.ndarray:
-        """The vectors of the texts; `callback` gets how many distinct ones are done, and how many there are."""
+        """The vectors of the texts; `callback` gets the number of finished and of all distinct texts."""
         if self._bytes > MEMORY_BYTES:
             self._vectors, self._bytes = {}, 0
         distinct = dict.fromkeys(texts)
@@ -232,9 +232,9 @@ def columns_digest(columns: Mapping[str, Iterable[Any]]) -> str:
 
 @cache
 def source_digest(part: str = RESULT_SOURCE) -> str:
-    """The digest of this package's version and the source of a part of it with all that it imports.
+    """The digest of this package's version, and the source of a part of it with everything that part imports.
 
-    A result is not reused after that has changed, and is after a change elsewhere.
+    A result is not reused after a change there, but is after a change elsewhere.
     """
     root = Path(__file__).parent.parent
     hasher = hashlib.sha256(__version__.encode())
@@ -245,7 +245,7 @@ def source_digest(part: str = RESULT_SOURCE) -> str:
 
 
 def _needed(root: Path, part: str) -> set[str]:
-    """The folders and modules directly in the package that this one imports, directly or not, and itself."""
+    """This folder or module and the package's top-level ones that it imports, directly or indirectly."""
     needed, new = set(), {part}
     while new:
         name = new.pop()
@@ -256,7 +256,7 @@ def _needed(root: Path, part: str) -> set[str]:
 
 
 def _imported(source: str, depth: int) -> set[str]:
-    """What a file imports of the package that is as many levels above as it has dots, also within its functions."""
+    """The names that a file imports, even inside functions, from the package this many levels (dots) above."""
     found = set(NAMED_CLASS.findall(source))
     for dots, module, names in IMPORT.findall(source):
         if len(dots) == depth:
@@ -279,7 +279,7 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def _removed(path: Path, used: float) -> bool:
-    """Delete a file unless it was used since; returns whether it no longer exists."""
+    """Delete a file unless it has been used since; returns whether it is gone."""
     try:
         if path.lstat().st_mtime != used:
             return False

@@ -1,7 +1,7 @@
-"""The models that can be evaluated: an embedder, a model's name, a function's name, or anything that encodes texts.
+"""Models to evaluate: an embedder, a model's name, a function's name, or anything that encodes texts.
 
 A model that learns from the texts it encodes (tf-idf) offers `fitted(texts)`, which returns an encode function; it is
-fitted again for every task, on the texts of the task's first request, and a note in the result reports it.
+fitted again for every task, on the texts of the task's first request, and a note in the result says so.
 """
 
 import inspect
@@ -26,7 +26,7 @@ FitModel = Callable[[Sequence[str]], Encode]
 
 @dataclass(frozen=True)
 class OpenedModel:
-    """A loaded model. Without a fingerprint a change cannot be detected, so nothing of it is stored on disk."""
+    """A loaded model. Without a fingerprint, changes cannot be detected, so nothing is stored on disk."""
 
     encode: Encode | None
     fit: FitModel | None
@@ -37,7 +37,7 @@ class OpenedModel:
 
 @dataclass(frozen=True)
 class EvaluatedModel:
-    """A model by its name in the table; loaded when it is evaluated."""
+    """A named model, loaded when it is evaluated."""
 
     name: str
     open: Callable[[], OpenedModel]
@@ -123,7 +123,7 @@ def _imported(name: str) -> Any:
 
 
 def _describe_error(error: BaseException) -> str:
-    """The error in the user's code and its location; for a missing module or name the message is enough."""
+    """The error in the user's code and its location; for a missing module or name, only the message."""
     if isinstance(error, ImportError | AttributeError):
         return str(error)
     if isinstance(error, SyntaxError):  # its message has the location

@@ -1,4 +1,4 @@
-"""Evaluation on your own data: pairs, with a score, a label or neither, or triplets; the columns decide the measure."""
+"""Evaluation on your own data, pairs (with a score, a label or neither) or triplets; the columns choose the metric."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from .tasks.triplets import SIDES, score_triplets
 
 SUITE = "own data"
 BOOLEANS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
-"""How a label may be written."""
+"""The accepted spellings of labels."""
 RunOnColumns = Callable[[Encode, DatasetColumns, EvaluationSettings, str], Result]
 
 
@@ -36,7 +36,7 @@ def data_task(
 
     Args:
         data: a file (.csv, .tsv, .jsonl, .parquet), the name of a data set ("stsb/dev"), or a mapping of columns.
-        columns: other names of columns: {"sentence1": "question", "score": "rating/5"}, or ["sentence1=question", …].
+        columns: your column names: {"sentence1": "question", "score": "rating/5"}, or ["sentence1=question", …].
         name: the task's name in results (default: the file as given).
 
     Raises:
@@ -66,7 +66,7 @@ def data_task(
 
 
 def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[str]]:
-    """The columns, and for a file the place of each row ("line 3")."""
+    """The columns and, for a file, the place of each row ("line 3")."""
     if isinstance(data, Mapping):
         return data, ()
     path = expanded(data)
@@ -116,7 +116,7 @@ CHECKS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(TEXT_COLUMNS, _text_problem),
     **{"score": _score_problem, "label": _label_problem},
 }
-"""What is wrong with a value of a column, if anything."""
+"""The problem with a value of a column, if there is one."""
 
 
 def _scored_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
@@ -135,7 +135,7 @@ def _labelled_pairs(encode: Encode, columns: DatasetColumns, settings: Evaluatio
 
 
 def _label(value: Any) -> int | None:
-    """A label as 0 or 1; None if it is neither."""
+    """A label as 0 or 1, or None if it is neither."""
     text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().lower()
     return BOOLEANS.get(text)
 
@@ -161,4 +161,4 @@ MEASURES: dict[tuple[str, ...], tuple[str, RunOnColumns]] = {
     SIDES: ("accuracy: the anchor is closer to the positive than to the negative", _triplets),
     PAIR: ("MRR@10: the anchor finds its positive among all positives", _pairs),
 }
-"""The columns of each kind of data, in order of preference, and what is measured."""
+"""The columns of each kind of data, in order of preference, with the metric."""

@@ -14,7 +14,7 @@ from .task import EvaluationSettings, Evidence, Result, Score, Task
 
 @dataclass(frozen=True)
 class Cell:
-    """One model on one task: its result, or the reason why there is none."""
+    """One model on one task: its result, or why there is none."""
 
     model: str
     task: str
@@ -31,7 +31,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Results:
-    """Every cell, by model and task. Of each result the headline keeps its evidence, other scores their interval."""
+    """Every cell by model and task. In each result, the headline keeps its evidence, other scores their interval."""
 
     models: tuple[str, ...]
     tasks: tuple[Task, ...]
@@ -57,7 +57,7 @@ class Results:
         return float(np.mean([result.headline.value for result in results]))
 
     def average_interval(self, model: str, names: tuple[str, ...]) -> Interval | None:
-        """The average with its interval, for which tasks share the draws of items that they share; None without one."""
+        """The average with its interval, or None; tasks that share items also share the draws of these items."""
         if np.isnan(self.average(model, names)):
             return None
         results = [self.cells[model, name].result for name in names]
@@ -99,7 +99,7 @@ def _evidence(stored: Mapping[str, Any] | None) -> Evidence | None:
 
 
 def without_secondary_evidence(result: Result) -> Result:
-    """The result with evidence for the headline only, which is enough to compare two models."""
+    """The result with evidence only for the headline, which is enough to compare two models."""
     first, *others = result.scores
     return replace(result, scores=(first, *(replace(score, evidence=None) for score in others)))
 

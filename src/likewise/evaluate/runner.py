@@ -26,7 +26,7 @@ TRANSDUCTIVE = "transductive: the model was fitted on the texts of the task itse
 NOT_REACHED = "not reached before the end of the run"
 SECONDARY_RESAMPLES = 1_000  # for scores other than the headline
 NUMBERS = re.compile(r"\b\d[\d,]*\b")
-TOLERANCE = 1e-3  # rounding difference allowed between a score and the value its evidence gives
+TOLERANCE = 1e-3  # allowed rounding difference between a score and the value from its evidence
 OVERLAPPING_TASKS: dict[str, tuple[str, ...]] = {
     "flickr30k_captions": ("sts15", "stsb", "sick"),
     "stsb": ("sts12", "sts13", "sts14", "sts15", "sts16", "sick", "mrpc"),
@@ -51,7 +51,7 @@ class EvaluationProgress:
     total_texts: int
     seconds_left: float | None
     so_far: Callable[[], Results] = field(repr=False, compare=False)
-    """The results so far; cells that are not done yet have the error NOT_REACHED."""
+    """The results so far; unfinished cells have the error NOT_REACHED."""
 
     def __str__(self) -> str:
         texts = f" · {self.texts:,} of {self.total_texts:,} texts" if self.total_texts else ""
@@ -74,7 +74,7 @@ def evaluate(
 ) -> Results:
     """Evaluate every model on every task.
 
-    A text must always get the same vector, whichever texts are encoded with it, since a text shared by several tasks is
+    A text must always get the same vector, whatever texts are encoded with it, since a text shared by several tasks is
     encoded once. A model that learns from the texts it encodes offers `fitted` instead (see `evaluate.models`).
 
     Args:
@@ -82,9 +82,9 @@ def evaluate(
             imported), a function of a list of texts, an object with `encode`; or a mapping of names to these.
         tasks: names of tasks or suites, separated by commas, or `Task` objects; `data_task("pairs.csv")` evaluates on
             your own data.
-        settings: settings shared by all tasks, among them the seed and the number of bootstrap resamples.
+        settings: settings for all tasks, including the seed and the number of bootstrap resamples.
         read: reads a data set by name (default: `data.datasets.read_dataset`).
-        cache: where vectors and results are stored, so that an interrupted run continues (default: nothing is stored).
+        cache: stores vectors and results, so that an interrupted run can resume (default: nothing is stored).
         load: loads a model by name (default: `model_names.load_model`).
         callback: called with the progress of the run.
 
@@ -171,7 +171,7 @@ def _cell(
             result = task.run(encode, run.read, run.settings)
             notes += _distinct(str(warning.message) for warning in caught)
         result = without_secondary_evidence(_with_all_intervals(_checked(result, notes), run.settings.resamples))
-    except Exception as error:  # a model may be any code, and its failure must not lose the other cells
+    except Exception as error:  # a model may be any code; its failure must not affect other cells
         return Cell(name, task.name, error=_reason(error), seconds=time.perf_counter() - start)
     seconds = time.perf_counter() - start
     if run.cache and key:
@@ -180,7 +180,7 @@ def _cell(
 
 
 def _stored_cell(name: str, task: Task, key: str | None, cache: Cache | None) -> Cell | None:
-    """The cell from the cache; None if it is not stored or its file is damaged."""
+    """The cell from the cache, or None if it is not stored or its file is damaged."""
     entry = cache.result(key) if cache and key else None
     if entry is None:
         return None
@@ -192,7 +192,7 @@ def _stored_cell(name: str, task: Task, key: str | None, cache: Cache | None) ->
 
 
 def _distinct(messages: Iterable[str]) -> Iterator[str]:
-    """Each warning once. Texts are encoded in slices, so the same warning can come again with other numbers."""
+    """Each warning once. Texts are encoded in slices, so the same warning can recur with different numbers."""
     similar: dict[str, list[str]] = {}
     for message in messages:
         similar.setdefault(NUMBERS.sub("#", message), []).append(message)
@@ -222,7 +222,7 @@ def _checked(result: Result, notes: Sequence[str] = ()) -> Result:
 
 
 def _with_all_intervals(result: Result, resamples: int) -> Result:
-    """The result with intervals: the headline's from all resamples, those of other scores from fewer."""
+    """The result with intervals: the headline's from all resamples, those for other scores from fewer."""
     scores: list[Score] = []
     few = min(SECONDARY_RESAMPLES, resamples)
     for part, count in ((result.scores[:1], resamples), (result.scores[1:], few)):
@@ -262,12 +262,12 @@ class _Progress:
         yield report
         self._done += 1
         duration = time.perf_counter() - start
-        if duration > 0.05:  # anything faster came from the cache, and says nothing about the other cells
+        if duration > 0.05:  # anything faster came from the cache, and does not help the estimate
             self._durations.append(duration)
 
 
 def leak_note(model: str, provenance: Provenance, tasks: Sequence[Task]) -> str:
-    """One line on the tasks whose data (or part of it) the model or its teacher was trained on; empty if there is none.
+    """A line about tasks on whose data (or part of it) the model or its teacher was trained; empty if there are none.
 
     Training data from which test texts were removed only affects tasks built from the same data set.
     """

@@ -18,9 +18,9 @@ from ..wording import counted, counted_of
 from .statistics.significance import RESAMPLES, Interval
 
 Encode = Callable[[Sequence[str]], np.ndarray]
-"""N texts to vectors (N, E), in the order given."""
+"""Turns N texts into vectors (N, E), in the given order."""
 ReadDataset = Callable[[str], DatasetColumns]
-"""The name of a file of a data set ("stsb/test") to its columns."""
+"""Returns the columns of a data set's file by name ("stsb/test")."""
 Statistic = Literal["mean", "pearson", "spearman", "average_precision"]
 Mode = Literal["fast", "faithful"]
 
@@ -29,14 +29,14 @@ Mode = Literal["fast", "faithful"]
 class EvaluationSettings:
     """Settings shared by all tasks of an evaluation."""
 
-    mode: Mode = "fast"  # how classifiers are trained: all folds in batches, or SentEval's optimiser step by step
-    seed: int = 1111  # of folds and classifiers; SentEval's default
+    mode: Mode = "fast"  # training of classifiers: all folds in batches, or SentEval's optimiser step by step
+    seed: int = 1111  # for folds and classifiers; SentEval's default
     hidden: int = 0  # units in the classifiers' hidden layer: 0 in the literature, 50 in SBERT-WK
     lowercase: bool = False  # SentEval lower-cases STS texts; mteb and SBERT do not
     resamples: int = RESAMPLES  # bootstrap resamples of the headline's interval; other scores use at most 1,000
 
     def cased(self, texts: Iterable[str]) -> list[str]:
-        """The texts as they are encoded: lower-cased if asked for."""
+        """The texts to encode, lower-cased if requested."""
         return [text.lower() if self.lowercase else text for text in texts]
 
     @property
@@ -134,11 +134,11 @@ class TaskVectors:
 
 
 def as_vectors(encoded: Any, count: int) -> Float[np.ndarray, "N E"]:
-    """The output of an `encode` for `count` texts, as floating-point rows; an error if it has another shape or type."""
+    """The output of `encode` for `count` texts as floating-point rows; raises if the shape or type is wrong."""
     rows: np.ndarray = np.asarray(encoded)
     if rows.ndim != 2 or len(rows) != count or rows.dtype.kind not in "fiu":
         raise BadInput(
             f"the model was given {count:,} texts and returned {rows.dtype} of shape {rows.shape}; expected "
-            f"numbers of shape ({count}, E), one row for each text in the order given"
+            f"numbers of shape ({count}, E), one row per text, in the given order"
         )
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float32)

@@ -1,10 +1,10 @@
 """SentEval's classifiers trained in batches: the same starts, steps and early stopping, many in one matrix product.
 
 Nothing is approximated. All classifiers start from the same seed, so folds with the same number of rows draw the same
-order of positions, and all L2 values tried on one fold see the same rows. The rows are therefore gathered once, and the
-weights of several folds are one array (folds, L2 values, out, in). The results differ from sequential training only by
-floating-point rounding: weights and dropout masks are drawn as torch draws them. (On Intel's processors torch takes its
-dropout masks from MKL; there the masks differ, and nothing else.)
+order of positions, and all L2 values tried on one fold see the same rows. So the rows are gathered once, and the
+weights of several folds form one array (folds, L2 values, out, in). The results differ from sequential training only by
+floating-point rounding, since weights and dropout masks are drawn as in torch. (On Intel processors, torch takes
+dropout masks from MKL; there, only the masks differ.)
 """
 
 from collections import defaultdict
@@ -79,7 +79,7 @@ class _Group:
         tried = self.l2.shape[:2]
         self.weights: list[ClassifierWeights] = [np.tile(layer, (*tried, 1, 1)) for layer in layers]
         self.means, self.squares = ([np.zeros_like(w) for w in self.weights] for _ in range(2))
-        self.best = [w.copy() for w in self.weights]  # of all folds of the group
+        self.best = [w.copy() for w in self.weights]  # for all folds of the group
         self.active = np.arange(len(folds))
         self.accuracy: Float[np.ndarray, "F R"] = np.full(tried, -1.0)
         self.failures: Int[np.ndarray, "F R"] = np.zeros(tried, np.int64)
@@ -91,7 +91,7 @@ class _Group:
         correction = (1 - _SECOND**self.steps) ** 0.5
         gradients = _gradients(self.weights, x, truth, self._mask(x.shape[1]))
         for w, mean, square, gradient in zip(self.weights, self.means, self.squares, gradients, strict=True):
-            change = w * self.l2  # one array for all that follows: a new one each time costs more than the arithmetic
+            change = w * self.l2  # reused below: a new array each time costs more than the arithmetic
             gradient += change
             np.subtract(gradient, mean, out=change)
             change *= 1 - _FIRST
@@ -188,8 +188,8 @@ def _with_one(hidden: Float[np.ndarray, "G R H B"]) -> Float[np.ndarray, "G R _ 
 def linear_weights(random: np.random.RandomState, into: int, out: int) -> Float[np.ndarray, "out into1"]:
     """The initial weights of torch's Linear, uniform in ±1/√into, with the bias as the last column.
 
-    torch's CPU generator is the Mersenne Twister, seeded as NumPy's RandomState is; only the way from 32 bits to a
-    number differs.
+    torch's CPU generator is the Mersenne Twister, seeded like NumPy's RandomState; only the conversion from 32 bits to
+    a number differs.
     """
     weights, bias = _uniform(random, (out, into)), _uniform(random, (out, 1))
     bound = np.float32(into**-0.5)
@@ -197,7 +197,7 @@ def linear_weights(random: np.random.RandomState, into: int, out: int) -> Float[
 
 
 def kept_by_dropout(random: np.random.RandomState, size: tuple[int, int], p: float) -> Bool[np.ndarray, "_ _"]:
-    """True with probability p, as torch draws it: the low 53 bits of two draws, the first the higher."""
+    """True with probability p, drawn as in torch: the low 53 bits of two draws, the first one higher."""
     high, low = np.moveaxis(random.randint(0, 1 << 32, (*size, 2), np.uint32).astype(np.uint64), -1, 0)
     return np.asarray(((high << np.uint64(32) | low) & np.uint64((1 << 53) - 1)) / (1 << 53) < p)
 

@@ -19,15 +19,15 @@ Indices = Int[np.ndarray, " _"]
 
 @dataclass(frozen=True)
 class ClassifierRecipe:
-    """How a classifier is trained; the defaults are those of the literature (SBERT, InferSent)."""
+    """How to train a classifier; the defaults are from the literature (SBERT, InferSent)."""
 
     hidden: int = 0  # units of the hidden layer, 0 for none; SBERT-WK uses 50
     dropout: float = 0.0  # before the sigmoid, as in SentEval
     learning_rate: float = 1e-3
     batch_size: int = 64
     epochs_per_evaluation: int = 4  # epochs between two evaluations on the dev set
-    patience: int = 5  # evaluations without improvement, counted over the whole training, not in a row
-    max_epochs: int = 200  # no further round of epochs starts beyond this
+    patience: int = 5  # evaluations without improvement, counted over the whole training
+    max_epochs: int = 200  # no new round of epochs starts after this
     seed: int = 1111
 
 
@@ -77,7 +77,7 @@ class RandomStart:
 
 
 def random_starts(fold: Fold, seed: int) -> RandomStart:
-    """Seed NumPy for each classifier as SentEval does: draw the held-out rows (without a dev set), then each epoch."""
+    """Seed NumPy for each classifier like SentEval: draw the held-out rows (without a dev set), then each epoch."""
     random = np.random.RandomState(seed)
     if fold.dev is not None:
         return RandomStart(fold.train, fold.dev, random)

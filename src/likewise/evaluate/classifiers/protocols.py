@@ -1,7 +1,7 @@
 """SentEval's three protocols: nested cross-validation, cross-validation with a test set, and predefined splits.
 
 Conneau and Kiela 2018; the rules follow its code. Each protocol tries four L2 values, compares their accuracies in per
-cent *rounded to two decimals*, and takes the first of the best.
+cent *rounded to two decimals*, and takes the first best one.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,14 +63,14 @@ def cross_validation(
 def given_splits(
     problem: Problem, parts: Parts, train: TrainClassifiers, recipes: Sequence[ClassifierRecipe]
 ) -> ProtocolResult:
-    """The dev rows choose the L2 value and, of several recipes, the recipe.
+    """The dev rows choose the L2 value and, if there are several, the recipe.
 
     SentEval trains the chosen classifier again from the same seed on the same rows, which gives the same classifier.
     """
     rows, dev, test = parts
     tried = {recipe: train(problem, [Fold(rows, dev, L2)], recipe) for recipe in recipes}
     chosen = {recipe: _choose(of_recipe) for recipe, of_recipe in tried.items()}
-    recipe = max(chosen, key=lambda recipe: chosen[recipe][1])  # the first of the best
+    recipe = max(chosen, key=lambda recipe: chosen[recipe][1])  # the first one wins ties
     l2, accuracy = chosen[recipe]
     predicted = tried[recipe][0][L2.index(l2)].predict(problem.x[test])
     return ProtocolResult(predicted, _percent(predicted == problem.y[test]), accuracy, (l2,), recipe)
@@ -106,7 +106,7 @@ def stratified(labels: Int[np.ndarray, " N"], k: int, seed: int) -> Int[np.ndarr
 
     Identical to StratifiedKFold(k, shuffle=True, random_state=seed): SentEval's scores depend on which sentence falls
     into which fold. The labels, sorted by class, are assigned to folds in turn, which sets how many items of each class
-    a fold has. Which items these are is then drawn class by class, in the order in which the classes first appear.
+    a fold has. The items themselves are then drawn class by class, in the order in which the classes first appear.
     """
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     appearance = np.argsort(np.argsort(first))[inverse]
@@ -145,7 +145,7 @@ class Protocol:
 NESTED = Protocol(
     nested_cross_validation,
     f"nested {FOLDS}-fold cross-validation; the score is the mean of the folds' accuracies, each rounded to two "
-    "decimals, so the mean of the evidence differs by rounding and by folds of unequal size",
+    "decimals, so the mean of the evidence differs slightly because of rounding and unequal folds",
 )
 CROSS_VALIDATED = Protocol(cross_validation, f"L2 chosen by {FOLDS}-fold cross-validation on train, accuracy on test")
 SPLIT = Protocol(given_splits, "L2 chosen on dev, accuracy on test", uses_folds=False)

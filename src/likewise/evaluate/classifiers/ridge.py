@@ -1,7 +1,7 @@
 """Ridge regression solved exactly, with the penalty chosen by cross-validation (Hoerl and Kennard 1970).
 
-No fold is refitted. With H the matrix that maps targets to predictions, the errors on a held-out fold g are
-(I − H_gg)⁻¹ times its errors when it is trained on; so one decomposition serves every penalty and every fold.
+No fold is refitted. If H is the matrix that maps targets to predictions, the errors on a held-out fold g are
+(I − H_gg)⁻¹ times its training errors, so one decomposition serves every penalty and every fold.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Metrics of binary decisions: pairs with a score and the truth (1 or 0), decided by a threshold.
 
-Pairs with equal scores are always decided alike.
+Pairs with equal scores always get the same decision.
 """
 
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class ThresholdDecision(NamedTuple):
 def average_precision(scores: Numbers, gold: Truth, *, positives: int | None = None) -> float:
     """Precision at each distinct score, weighted by the recall it adds; NaN if there is no positive.
 
-    Ties count as in scikit-learn. `positives` is their total number; any that are not among the pairs count as missed.
+    Ties count as in scikit-learn. `positives` is their total number; positives not among the pairs count as missed.
     """
     selected, correct, total = _selections(scores, gold, positives)
     if not total:
@@ -67,7 +67,7 @@ def binary_decisions(scores: Numbers, gold: Truth, threshold: float) -> tuple[fl
 
 
 def _selections(scores: Numbers, gold: Truth, positives: int | None) -> tuple[np.ndarray, np.ndarray, int]:
-    """How many pairs each distinct threshold selects (the first: none), how many of these are positive, the total."""
+    """The number of pairs that each distinct threshold selects (the first: none), positives among them, and the total."""
     scores, positive = _checked_pairs(scores, gold)
     order = np.argsort(-scores, kind="stable")
     descending = scores[order]
@@ -89,7 +89,7 @@ def _decision(
 
 
 def _threshold(scores: Numbers, selected: int) -> float:
-    """Half-way between the last selected score and the next one; at the ends the lowest score, or just above all."""
+    """Half-way between the last selected score and the next one; at the ends, the lowest score or just above all."""
     descending = -np.sort(-np.asarray(scores, np.float64))
     if selected == 0:
         return float(np.nextafter(descending[0], np.inf))

@@ -20,7 +20,7 @@ class ClusterAgreement(NamedTuple):
 def cluster_agreement(groups: Shaped[np.ndarray, " n"], classes: Shaped[np.ndarray, " n"]) -> ClusterAgreement:
     """V-measure and its parts (Rosenberg and Hirschberg 2007), adjusted Rand index (Hubert and Arabie 1985).
 
-    With a single class homogeneity is 1, with a single group completeness is 1. Memory is O(n).
+    With a single class, homogeneity is 1; with a single group, completeness is 1. Memory is O(n).
     """
     if np.shape(groups) != np.shape(classes) or np.ndim(groups) != 1 or not len(groups):
         raise BadInput(
@@ -46,7 +46,7 @@ def _entropy(sizes: Int[np.ndarray, " c"]) -> float:
 def _adjusted_rand(
     groups: Int[np.ndarray, " g"], classes: Int[np.ndarray, " c"], cells: Int[np.ndarray, " x"]
 ) -> float:
-    """Pairs that share group and class, beyond chance; 1 if both sides are one group, or all singletons."""
+    """Agreement on pairs beyond chance; 1 if both sides are a single group or all singletons."""
     n = int(groups.sum())
     in_groups, in_classes, in_both = (int((sizes * (sizes - 1) // 2).sum()) for sizes in (groups, classes, cells))
     expected = in_groups * in_classes / (n * (n - 1) / 2) if n > 1 else 0.0

@@ -2,7 +2,7 @@
 
 `ranked` holds the relevance of the documents returned for each query, best first; `judged` holds the relevance of every
 document judged for it, in any order. Both are padded with zeros, which change nothing: a document that was not returned
-or not judged counts as not relevant (as in trec_eval). A query without relevant documents scores 0.
+or not judged counts as irrelevant (as in trec_eval). A query without relevant documents scores 0.
 """
 
 from collections.abc import Callable

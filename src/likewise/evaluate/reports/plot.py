@@ -35,7 +35,7 @@ def draw_results(results: Results, path: Path) -> None:
 
 
 def results_figure(results: Results) -> Figure:
-    """Tasks down, scores across: dots with 95 % whiskers, filled for a model that is significantly the best."""
+    """Tasks down, scores across: dots with 95 % whiskers, filled if the model is significantly the best."""
     best = winners(results)  # empty if there is one model
     count, names = len(results.models), [task.name for task in results.tasks]
     row = 0.2 + 0.09 * count

@@ -13,8 +13,8 @@ from ..statistics.comparison import ALPHA, Comparison, comparable, compare, holm
 from ..tasks.registry import SUITES
 from .text_table import TextTable, fit_to_width, paragraph
 
-MARK_RESAMPLES = 2_000  # of the test behind a significance mark
-BEYOND_RESAMPLES = "if no resample has the other sign"  # as then p would be above what Holm's correction of many needs
+MARK_RESAMPLES = 2_000  # resamples in the test for a significance mark
+BEYOND_RESAMPLES = "if no resample has the other sign"  # else p is too large for Holm's correction over many tasks
 DASH = "–"
 STAR = "*"
 TESTS = {"williams": "Williams", "mcnemar": "McNemar"}
@@ -56,7 +56,7 @@ def winners(results: Results) -> Mapping[str, str]:
 
 
 def compare_best_two(results: Results) -> Mapping[str, tuple[str, Comparison]]:
-    """For each task with two comparable models, the best one, and its comparison with the next best."""
+    """For each task with two comparable models, the best one and its comparison with the next best."""
     best: dict[str, tuple[str, Comparison]] = {}
     resamples = min(MARK_RESAMPLES, results.settings.resamples)
     for task in results.tasks:
@@ -83,7 +83,7 @@ def compare_two(results: Results, a: str, b: str) -> dict[str, Comparison]:
 def comparison_lines(
     results: Results, a: str, b: str, comparisons: Mapping[str, Comparison], *, width: int = 100
 ) -> str:
-    """The comparison of two models as a summary and a table; `comparison_method` says how it is made."""
+    """The comparison of two models as a summary and a table; `comparison_method` explains it."""
     full, short = (_comparison_table(results, a, b, comparisons, classical) for classical in (True, False))
     table, gap = fit_to_width([(full, 2), (short, 2), (short, 1)], width)
     summary = f"A is {a}, B is {b}. {_wins_line(results, comparisons)}"
@@ -136,7 +136,7 @@ def report_notes(results: Results, width: int = 100) -> Iterator[str]:
 
 
 def _where(results: Results, cells: list[Cell]) -> str:
-    """The tasks of some cells, and their models unless these are all."""
+    """The tasks of some cells, and their models unless they are all models."""
     models = list(dict.fromkeys(cell.model for cell in cells))
     tasks = list(dict.fromkeys(cell.task for cell in cells))
     same_kind = {cell.model for cell in results.cells.values() if bool(cell.error) == bool(cells[0].error)}
@@ -168,7 +168,7 @@ def _significance_note(results: Results, compared: Mapping[str, tuple[str, Compa
 
 
 def _table(results: Results, marks: Mapping[str, str], plus: str) -> TextTable:
-    """Tasks down, models across; at the bottom averages of complete suites, and seconds."""
+    """Tasks down, models across, with averages of complete suites and seconds at the bottom."""
     rows = []
     for task in results.tasks:
         best = marks.get(task.name)

@@ -14,7 +14,7 @@ IsBold = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table: column names, and rows of a name and one string per column; numbers are aligned right.
+    """A table: column names, and rows with a name and one string per column; numbers are right-aligned.
 
     A row named "" is a horizontal line.
     """
@@ -52,7 +52,7 @@ class TextTable:
         return (" " * gap).join(cells).rstrip()
 
     def _widths(self) -> list[int]:
-        """Column widths: that of the widest cell, or of the longest unbreakable part of the name."""
+        """Column widths: the widest cell, or the longest unbreakable part of the name."""
         widths = [max(map(len, [self.corner, *(row[0] for row in self.rows)]))]
         for j, name in enumerate(self.columns, 1):
             cells = [len(row[j]) for row in self.rows if row[0]]
@@ -62,7 +62,7 @@ class TextTable:
 
 
 def fit_to_width(layouts: Sequence[tuple[TextTable, int]], width: int) -> tuple[TextTable, int]:
-    """The first table that fits with its gap between columns; the narrowest if none fits."""
+    """The first table that fits with its gap between columns, or the narrowest if none fits."""
     narrowest = min(layouts, key=lambda one: one[0].width(one[1]))
     return next((one for one in layouts if one[0].width(one[1]) <= width), narrowest)
 

@@ -26,7 +26,7 @@ def resample(
 
 
 def draw_counts(n: int, resamples: int, random: np.random.Generator) -> Iterator[Counts]:
-    """How often each of n items is drawn, a block of resamples at a time."""
+    """How often each of n items is drawn, one block of resamples at a time."""
     step = max(1, _BLOCK // n)
     for start in range(0, resamples, step):
         b = min(step, resamples - start)
@@ -124,7 +124,7 @@ def _centred_ranks(members: Int[np.ndarray, "g b"]) -> Float[np.ndarray, "g b"]:
 
 
 def _ratio(shared: np.ndarray, squares: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Shared / √squares; NaN where squares are only rounding errors."""
+    """Shared / √squares; NaN if squares are only rounding errors."""
     tiny = 1e-14 * scale * scale
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(squares > tiny, shared / np.sqrt(np.maximum(squares, 0)), np.nan)
@@ -143,4 +143,4 @@ STATISTICS: dict[str, Callable[[Sequence[Numbers], Numbers | None], ResampledSta
     "spearman": spearmans,
     "average_precision": average_precisions,
 }
-"""The allowed values of `Evidence.statistic`, and how each is computed."""
+"""The allowed values of `Evidence.statistic`, and the functions that compute them."""

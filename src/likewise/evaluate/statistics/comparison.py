@@ -22,9 +22,9 @@ CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 class Comparison:
     """The difference of two scores (first minus second, as a fraction of 1), and the results of tests.
 
-    `p` is the paired bootstrap's; `tests` holds the p of classical tests where they apply: "williams" and "steiger"
-    for correlations, "mcnemar" for right and wrong. `adjusted` is `p` after Holm's correction over the tasks that
-    were compared at once, and `p` itself until then.
+    `p` is from the paired bootstrap; `tests` holds p of the classical tests that apply: "williams" and "steiger" for
+    correlations, "mcnemar" for right and wrong. `adjusted` is `p` after Holm's correction over the tasks that were
+    compared together, and `p` itself before that.
     """
 
     difference: Interval
@@ -56,12 +56,12 @@ class Comparison:
 
 
 def estimate(evidence: Evidence, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
-    """The score that the evidence gives, and its confidence interval."""
+    """The score computed from the evidence, and its confidence interval."""
     return estimates([evidence], resamples=resamples, seed=seed)[0]
 
 
 def estimates(evidence: Sequence[Evidence], *, resamples: int = RESAMPLES, seed: int = 0) -> list[Interval]:
-    """The scores of several pieces of evidence; equal gold, groups and statistic share resamples, which is faster."""
+    """The scores from several pieces of evidence; those with equal gold, groups and statistic share resamples."""
     families: dict[tuple[object, ...], list[int]] = {}
     for i, one in enumerate(evidence):
         families.setdefault(_family(one), []).append(i)
@@ -75,7 +75,7 @@ def estimates(evidence: Sequence[Evidence], *, resamples: int = RESAMPLES, seed:
 
 
 def compare(ours: Evidence, theirs: Evidence, *, resamples: int = RESAMPLES, seed: int = 0) -> Comparison:
-    """Compare two models on the same items; an error if the items, their groups or the statistic differ."""
+    """Compare two models on the same items; raises if the items, their groups or the statistic differ."""
     if not comparable(ours, theirs):
         raise BadInput(
             f"only evidence on the same items can be compared; found {ours.statistic} of {len(ours.values):,} items "
@@ -100,9 +100,9 @@ def mean_interval(
 ) -> Interval:
     """The plain mean of the tasks' scores, or of their differences from another model's (`minus`), and its interval.
 
-    Tasks share items (most pairs of STS-B's test split are in STS12 to STS16 too), so their errors are not independent:
-    one bootstrap draws the distinct items of all tasks, and an item as often in every task that has it. Items that a
-    task does not identify are its own.
+    Tasks share items (most pairs of STS-B's test split are also in STS12 to STS16), so errors are not independent:
+    one bootstrap draws the distinct items of all tasks, and an item counts equally often in every task that has it.
+    Items without identifiers count as different from all others.
     """
     others: Sequence[Evidence | None] = [None] * len(evidence) if minus is None else minus
     scores = [_score(ours, theirs) for ours, theirs in zip(evidence, others, strict=True)]
@@ -117,7 +117,7 @@ def mean_interval(
 
 
 def _score(ours: Evidence, theirs: Evidence | None) -> Callable[[Counts], Float[np.ndarray, " b"]]:
-    """A task's score, or the difference of two, for every column of counts of its items."""
+    """A task's score, or the difference of two scores, for every column of item counts."""
     if theirs is not None and not comparable(ours, theirs):
         raise BadInput("only evidence on the same items can be compared, task by task")
     rows = [one.values for one in (ours, theirs) if one is not None]
@@ -136,9 +136,9 @@ def _score(ours: Evidence, theirs: Evidence | None) -> Callable[[Counts], Float[
 
 
 def _distinct_items(evidence: Sequence[Evidence]) -> tuple[list[Int[np.ndarray, " n"]], int]:
-    """Where each task's items are among the distinct ones, and how many of these there are."""
+    """The positions of each task's items among the distinct ones, and the number of distinct items."""
     sizes = [len(one.values) for one in evidence]
-    own = np.split(-1 - np.arange(sum(sizes)), np.cumsum(sizes)[:-1])  # below 0, where no digest is
+    own = np.split(-1 - np.arange(sum(sizes)), np.cumsum(sizes)[:-1])  # below 0, so that they match no digest
     keys = [key if one.items is None else one.items for one, key in zip(evidence, own, strict=True)]
     distinct, places = np.unique(np.concatenate(keys), return_inverse=True)
     return np.split(places, np.cumsum(sizes)[:-1]), len(distinct)
@@ -162,6 +162,6 @@ def _classical_tests(ours: Evidence, theirs: Evidence) -> dict[str, float]:
 
 
 def _family(evidence: Evidence) -> tuple[object, ...]:
-    """What evidence has to have in common to be compared, or to share resamples."""
+    """What evidence must have in common to be compared or to share resamples."""
     arrays = (None if x is None else np.ascontiguousarray(x).tobytes() for x in (evidence.gold, evidence.groups))
     return (evidence.statistic, len(evidence.values), *arrays)

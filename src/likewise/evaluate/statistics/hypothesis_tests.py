@@ -10,7 +10,7 @@ from jaxtyping import Float, Shaped
 from ...arrays.correlation import Numbers
 from ...errors import BadInput
 
-_TINY, _STEPS = 1e-300, 500  # of the continued fraction
+_TINY, _STEPS = 1e-300, 500  # for the continued fraction
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def williams(ours: float, theirs: float, between: float, n: int) -> TestResult:
 
 
 def steiger(ours: float, theirs: float, between: float, n: int) -> TestResult:
-    """As `williams`, by Fisher's z of each correlation: equations 3, 11 and 14 of Steiger 1980, correlations pooled."""
+    """Like `williams`, with Fisher's z of each correlation: equations 3, 11 and 14 of Steiger 1980, pooled."""
     _check_correlations(ours, theirs, between, n)
     square = ((ours + theirs) / 2) ** 2
     numerator = between * (1 - 2 * square) - square * (1 - 2 * square - between**2) / 2
@@ -81,7 +81,7 @@ def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) ->
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """The p values of several tests, adjusted so that the probability of any false positive stays below the level.
+    """The p-values of several tests, adjusted so that the probability of any false positive stays below the level.
 
     S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
     """
@@ -121,7 +121,7 @@ def _ratio(numerator: float, denominator: float) -> float:
 
 
 def two_sided(t: float, degrees: float) -> float:
-    """The probability that |t| of Student's distribution with these degrees of freedom is this large or larger."""
+    """The probability that |t| is at least this large in Student's distribution with these degrees of freedom."""
     if not math.isfinite(t):
         return t if math.isnan(t) else 0.0
     return _beta(degrees / (degrees + t * t), degrees / 2, 0.5)
@@ -142,7 +142,7 @@ def _beta(x: float, a: float, b: float) -> float:
     """The regularised incomplete beta function; Lentz's evaluation of its continued fraction (DLMF 8.17.22)."""
     if x <= 0:
         return 0.0
-    if x > (a + 1) / (a + b + 2):  # where the fraction converges slowly its mirror image does not
+    if x > (a + 1) / (a + b + 2):  # if the fraction converges slowly, its mirror image does not
         return 1 - _beta(1 - x, b, a)
     logarithm = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     value, c, d = 1.0, 1.0, 0.0

@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals: of one score, and of the difference of two scores on the same items.
+"""Bootstrap confidence intervals for a score, and for the difference of two scores on the same items.
 
 Percentile method (Efron 1979; Efron and Tibshirani 1993, chapters 13 and 16).
 """
@@ -23,7 +23,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class BootstrapSettings:
-    """How many resamples, the random seed they are drawn from, and the confidence level of the interval."""
+    """The number of resamples, their random seed, and the confidence level of the interval."""
 
     resamples: int = RESAMPLES
     seed: int = 0
@@ -94,12 +94,11 @@ def paired(
     """The difference of a statistic between two rows of predictions for the same items, and its two-sided p.
 
     p is twice the share of resamples in which the difference changes its sign or is zero, with 1 added to each count,
-    so that it is never 0 (Davison and Hinkley 1997, section 4.2): with 10,000 resamples it is 0.0002 or more. If it
-    does in none of them, the p of a t test with the bootstrap's standard error is used if it is smaller, but never
-    less than the sign test's: 0.5 to the power of the number of items (of positive ones, if precision is measured)
-    less one.
+    so that it is never 0 (Davison and Hinkley 1997, section 4.2): with 10,000 resamples it is at least 0.0002. If no
+    resample changes the sign, the p of a t test with the bootstrap's standard error is used if it is smaller, but not
+    below the sign test's p: 0.5 to the power of n − 1 for n items (or n positive items, if precision is measured).
 
-    A group in which one of the two has no statistic is left out for both, with a warning.
+    A group in which the statistic is undefined for one of the two is left out for both, with a warning.
     """
     by_group = _by_group([ours, theirs], gold, groups, statistic, bootstrap)
     value, differences = (part[:, 0] - part[:, 1] for part in by_group)
@@ -117,13 +116,13 @@ def paired(
 
 
 def _tail(lead: float, error: float, items: int, groups: int) -> float:
-    """The two-sided p of a difference by its standard error, not below the sign test's of as many items."""
+    """The two-sided p of a difference from its standard error, but not below the sign test's p for this many items."""
     t = lead / error if error else math.copysign(math.inf, lead)
     return max(two_sided(t, max(1, items - groups)), 0.5 ** (items - 1))
 
 
 def percentiles(value: float, draws: Float[np.ndarray, " B"], level: float) -> Interval:
-    """A value with the interval that this share of its finite draws lies in."""
+    """A value with the interval that contains this share of its finite draws."""
     if not np.isfinite(draws).any():
         return Interval(float(value), float("nan"), float("nan"))
     tail = 50 * (1 - level)
@@ -160,7 +159,7 @@ def _checked_rows(
     if statistic == "mean":
         return [np.asarray(row, np.float64) for row in predicted], None
     if gold is None:
-        raise BadInput(f"{statistic} compares predictions with gold values, and no gold values were given")
+        raise BadInput(f"{statistic} compares predictions with gold values, but no gold values were given")
     *rows, truth = checked(*predicted, gold)
     return rows, truth
 

@@ -39,7 +39,7 @@ METHOD = "ridge regression on [|u−v|, u∗v] of frozen vectors (the papers fin
 class ArgumentSet:
     """A set of argument pairs: its file, the column of ratings, and the number that each label stands for.
 
-    Pairs with a label in `undecided` have a degree too; an additional score leaves them out.
+    Pairs with a label in `undecided` also have a degree; an additional score leaves them out.
     """
 
     data: str
@@ -69,7 +69,7 @@ def zero_shot(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *
 
 
 def ten_fold(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
-    """Ten folds within each topic: assigned pair by pair, and in two ways without leaks.
+    """Ten folds within each topic, assigned pair by pair and in two leak-free ways.
 
     Scores named `…/mean` correlate the out-of-fold predictions for all pairs of a topic, and average over topics;
     `…/folds` averages over folds. The papers do not state whether their folds are within topics.
@@ -132,7 +132,7 @@ def _predictions(a: Vectors, b: Vectors, pairs: RatedPairs, schemes: Schemes, se
 
 
 def _out_of_fold(x: Vectors, pairs: RatedPairs, splits: Splits, seed: int, group_aware: bool) -> Numbers:
-    """Predictions of each split's ridge regression for its test pairs; NaN if there is nothing to learn from."""
+    """Each split's ridge predictions for its test pairs; NaN if there is nothing to learn from."""
     predicted, texts = np.full(len(pairs), np.nan), _texts(pairs)
     for train, test in splits:
         if len(train) < 2 or not np.isfinite(x).all() or not x[train].std(0).any():
@@ -215,10 +215,10 @@ def _uneven_folds(pairs: RatedPairs, schemes: Schemes) -> Iterator[str]:
 
 _KINDS: Mapping[str, tuple[Callable[..., Result], str]] = {
     "": (zero_shot, "Spearman correlation of cosine with human ratings of arguments"),
-    "-10-fold": (ten_fold, "the same by ridge regression on frozen vectors, ten folds in each topic"),
+    "-10-fold": (ten_fold, "the same with ridge regression on frozen vectors, ten folds in each topic"),
     "-cross-topic": (
         across_topics,
-        "the same by ridge regression on frozen vectors, each topic predicted from the others",
+        "the same with ridge regression on frozen vectors, each topic predicted from the others",
     ),
 }
 ARGUMENT_TASKS: tuple[Task, ...] = tuple(

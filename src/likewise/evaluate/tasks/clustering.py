@@ -18,7 +18,7 @@ LABELLED_FILES = {
     "trec-clusters": ("label", ("trec/train", "trec/test"), "questions by type (six types)"),
     "ukp-topics": ("topic", ("ukp_aspect/all",), "arguments by their topic (28)"),
 }
-"""For each task the label column, the files, and a summary."""
+"""Each task's label column, files, and summary."""
 TEXTS = ("text", "sentence1", "sentence2")
 
 
@@ -46,7 +46,7 @@ def labelled_texts(read: ReadDataset, files: Sequence[str], column: str) -> Iter
 
 
 def distinct_labelled(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], Shaped[np.ndarray, " n"], tuple[str, ...]]:
-    """Each text once with its label, in order of appearance; a text with several labels is left out."""
+    """Each distinct text with its label, in order of appearance; texts with several labels are left out."""
     labels_of: dict[str, set[str]] = {}
     for text, label in pairs:
         labels_of.setdefault(text, set()).add(label)

@@ -1,4 +1,4 @@
-"""Duplicates: decided pair by pair by a similarity and a threshold, or mined as the closest pairs among many texts."""
+"""Duplicates, either decided pair by pair with a threshold on a similarity, or mined as the closest of many texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ BLOCK = 4096  # pairs compared at a time
 QQP_PAIRS = 404_290
 """The number of pairs that Quora published."""
 MAX_TEXTS, MINED_PAIRS = 20_000, 100_000
-"""Mined texts, in complete groups of duplicates and the order of the file; and the closest pairs that are mined."""
+"""The number of texts, in complete groups of duplicates in file order, and of closest pairs to mine."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class LabelledPairs:
     is_duplicate: Bool[np.ndarray, " N"]
 
     def similarities(self, vectors: TaskVectors, similarity: str) -> Float[np.ndarray, " N"]:
-        """Each pair's similarity, in fp64, in which it does not overflow."""
+        """Each pair's similarity, in fp64 to avoid overflow."""
         values = np.empty(len(self.is_duplicate))
         for start in range(0, len(values), BLOCK):
             block = slice(start, start + BLOCK)
@@ -40,7 +40,7 @@ class LabelledPairs:
 
 
 def labelled_pairs(read: ReadDataset, name: str) -> LabelledPairs:
-    """The pairs of a file with labels 1 (duplicates) and 0; an error unless it has both and nothing else."""
+    """The pairs of a file with labels 1 (duplicates) and 0; raises unless it has both and no others."""
     columns = read(name)
     labels = list(columns["label"])
     if set(labels) != {0, 1}:
@@ -124,7 +124,7 @@ class KnownDuplicates:
 
 
 def paraphrase_mining(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """Compare all pairs of texts and predict the closest as duplicates; pairs that are not mined count as missed."""
+    """Compare all pairs of texts and predict the closest as duplicates; those that are not mined count as missed."""
     pairs = labelled_pairs(read, "qqp_subset/pairs")
     known = transitive_closure(pairs, MAX_TEXTS)
     vectors = TaskVectors.of(encode, known.texts)
@@ -149,8 +149,8 @@ def paraphrase_mining(encode: Encode, read: ReadDataset, settings: EvaluationSet
     notes = (
         f"recall@known counts the closest {total:,} pairs, recall@mined all mined pairs",
         f"groups have up to {known.largest_group:,} questions, and n questions form n(n − 1)/2 pairs",
-        f"an unlabelled pair counts as wrong; {known.contradicted:,} of the known pairs follow from others but have "
-        "a label of their own that says they are not duplicates",
+        f"an unlabelled pair counts as wrong; {known.contradicted:,} of the known pairs follow from others but are "
+        "labelled as not duplicates",
     )
     return Result("mining", scores, protocol, (*vectors.notes, *notes))
 

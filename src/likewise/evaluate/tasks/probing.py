@@ -1,7 +1,7 @@
 """SentEval's ten probing tasks: classifiers that predict length, words, tree depth, tense and so on from the vectors.
 
 Conneau, Kruszewski, Lample, Barrault and Baroni 2018, "What you can cram into a single vector". The classifier has one
-hidden layer of sigmoids, whose width and dropout are chosen on dev together with the L2 value; word content has none.
+hidden layer of sigmoids, whose width and dropout are chosen on dev along with the L2 value; word content has none.
 """
 
 from functools import partial
@@ -29,7 +29,7 @@ def run_probing(encode: Encode, read: ReadDataset, settings: EvaluationSettings,
 
 
 def _rows_of_split(columns: DatasetColumns, split: str, file: str) -> DatasetColumns:
-    """The rows of a split, with labels as strings: sorted as strings they have the order of SentEval's classes."""
+    """The rows of a split, with labels as strings, because sorting these gives the order of SentEval's classes."""
     if missing := {"split", "label", "text"} - set(columns):
         raise BadInput(f"{file} needs the columns split, label and text; missing: {', '.join(sorted(missing))}")
     rows = [i for i, value in enumerate(columns["split"]) if value == split]

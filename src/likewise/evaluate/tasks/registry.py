@@ -28,11 +28,11 @@ SUITES: dict[str, tuple[str, ...]] = {
 ALIASES: dict[str, tuple[str, ...]] = {
     "supervised": ("mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e")
 }
-"""Further suites, not listed as a task's own: SBERT-WK's evaluation script calls SentEval's classification tasks so."""
+"""Other names for suites, such as the name of SentEval's classification tasks in SBERT-WK's evaluation script."""
 
 
 def select_tasks(names: str | Task | Sequence[str | Task]) -> tuple[Task, ...]:
-    """Select tasks by name, by suite, or all ("sts,senteval,stsb"); each once, in the given order."""
+    """Select tasks by name, by suite, or all ("sts,senteval,stsb"), each once, in the given order."""
     selected: dict[str, Task] = {}
     for part in [names] if isinstance(names, str | Task) else names:
         for task in [part] if isinstance(part, Task) else _named(part):

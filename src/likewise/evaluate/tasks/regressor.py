@@ -1,11 +1,11 @@
-"""STS-B and SICK-R by a trained regressor, as SentEval (Conneau and Kiela 2018) and SBERT-WK report them.
+"""STS-B and SICK-R with a trained regressor, as reported by SentEval (Conneau and Kiela 2018) and SBERT-WK.
 
 A linear layer reads [|u − v|, u ∗ v] and predicts probabilities of five classes; the score is their mean, 1 … 5. It is
 trained on Tai et al.'s (2015, section 4.2) soft labels with squared error. Scores of this protocol differ greatly from
 scores without training; never compare the two.
 
-Training follows SentEval step by step in every `EvaluationSettings.mode`: with a hand-written gradient it takes
-seconds, and of the larger batches and learning rates tried, the one within 0.3 points was no faster.
+Training follows SentEval step by step in every `EvaluationSettings.mode`. With a hand-written gradient it takes
+seconds; of the larger batches and learning rates we tried, the only one within 0.3 points was no faster.
 """
 
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ SoftLabels = Float[np.ndarray, "N 5"]
 
 @dataclass(frozen=True)
 class FittedRegressor:
-    """The best regressor's scores of the test pairs, its Pearson on dev, and how many epochs were run."""
+    """The best regressor's scores for the test pairs, its Pearson correlation on dev, and the number of epochs."""
 
     predicted: Float[np.ndarray, " N"]
     dev_pearson: float
@@ -150,7 +150,7 @@ def _softmax(x: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]:
 
 
 def _with_one(x: Features) -> Float[np.ndarray, "N F+1"]:
-    """A column of ones, whose weights are the bias."""
+    """Append a column of ones, whose weights are the bias."""
     return np.hstack([x, np.ones((len(x), 1), np.float32)])
 
 

@@ -1,4 +1,4 @@
-"""Retrieval with relevance judgements: exact search, and re-ranking of a first stage by BM25."""
+"""Retrieval with relevance judgements: exact search, and re-ranking of BM25 results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ...search.bm25 import BM25Index
 from ..metrics.ranking import ranking_metric
 from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Result, Score, Task, TaskVectors
 
-DEPTH = 100  # documents retrieved for a query
+DEPTH = 100  # documents retrieved per query
 QUERY_BATCH = 64  # queries whose pairs are scored in one call
 RETRIEVAL_METRICS = ("ndcg@10", "mrr@10", "map@10", "recall@1", "recall@5", "recall@10", "recall@100")
 RERANKING_METRICS = ("ndcg@10", "mrr@10", "map@100")
@@ -23,9 +23,9 @@ PAIR_METRICS = ("mrr@10", "hit@1", "hit@5", "hit@10", "ndcg@10")
 Ranking = Int[np.ndarray, " _"]
 """Indices of documents, best first."""
 ScorePairs = Callable[[Sequence[tuple[str, str]]], np.ndarray]
-"""N pairs of a query and a document to N scores, higher for more relevant."""
+"""Turns N pairs of query and document into N scores; higher is more relevant."""
 RetrievalScores = Iterator[Float[np.ndarray, " _"]]
-"""For each query, a score for each document of its first stage."""
+"""For each query, a score for each document from its first stage."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RetrievalCollection:
 
     @classmethod
     def of_pairs(cls, anchors: Sequence[str], positives: Sequence[str], name: str) -> "RetrievalCollection":
-        """Each distinct anchor is a query, each distinct positive a document, relevant to the anchors of its pairs."""
+        """Each distinct anchor is a query; each distinct positive is a document, relevant to its anchors."""
         queries = {text: i for i, text in enumerate(dict.fromkeys(anchors))}
         rows = {text: i for i, text in enumerate(dict.fromkeys(positives))}
         if len(rows) < 2:
@@ -92,7 +92,7 @@ def retrieval_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
 
 
 def score_pair_retrieval(encode: Encode, collection: RetrievalCollection) -> tuple[list[Score], tuple[str, ...]]:
-    """PAIR_METRICS of ranking a collection's documents for each query by cosine, and notes about the vectors."""
+    """PAIR_METRICS for ranking a collection's documents by cosine for each query, and notes about the vectors."""
     vectors = TaskVectors.of(encode, collection.queries, collection.documents)
     hits = search(vectors[collection.queries], vectors[collection.documents], k=min(DEPTH, len(collection.documents)))
     return collection.scores(list(hits.indices), PAIR_METRICS), vectors.notes
@@ -108,7 +108,7 @@ def cosine_reranking_task(encode: Encode, read: ReadDataset, settings: Evaluatio
 
 
 def reranking_task(score: ScorePairs, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """Re-rank the documents retrieved by BM25 by any score of a query and a document, such as a cross-encoder's."""
+    """Re-rank the documents retrieved by BM25 with any score for a query and a document, such as a cross-encoder's."""
     collection = read_collection(read)
     first_stage = collection.first_stage()
     return _reranked(collection, first_stage, _scored(collection, first_stage, score), "a score of query and document")

@@ -21,7 +21,7 @@ Correlation = Literal["spearman", "pearson"]
 Vectors = Float[np.ndarray, "N E"]
 CORRELATIONS: dict[Correlation, Callable[[Numbers, Numbers], float]] = {"spearman": spearman, "pearson": pearson}
 
-_LARGEST = 1e100  # sums of squares of what is larger overflow
+_LARGEST = 1e100  # sums of squares of larger numbers overflow
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class RatedPairs:
         return len(self.gold)
 
     def encoded(self, encode: Encode) -> tuple[Vectors, Vectors, tuple[str, ...]]:
-        """Vectors of both sides in fp64, in which similarities of fp32 vectors do not overflow, and notes on them."""
+        """Vectors of both sides, in fp64 so that similarities of fp32 vectors do not overflow, and notes on them."""
         vectors = TaskVectors.of(encode, self.first, self.second)
         return vectors[self.first].astype(np.float64), vectors[self.second].astype(np.float64), vectors.notes
 
     def similarities(self, encode: Encode, kinds: Iterable[str]) -> tuple[dict[str, Numbers], tuple[str, ...]]:
-        """Every pair's similarity of each kind, and notes on pairs, vectors and undefined correlations."""
+        """Every pair's similarity by each measure, and notes on pairs, vectors and undefined correlations."""
         a, b, notes = self.encoded(encode)
-        with np.errstate(over="ignore", invalid="ignore"):  # not finite, hence without a correlation: a note says so
+        with np.errstate(over="ignore", invalid="ignore"):  # correlation is then undefined; a note says so
             found = {kind: PAIRWISE[kind](a, b) for kind in kinds}
         not_finite = no_finite_pair(a, b, notes)
         undefined = (
@@ -91,7 +91,7 @@ def read_pairs(
 
 
 def pair_column(columns: DatasetColumns, key: str, name: str) -> Sequence[Any]:
-    """A column of a file by its name; an error lists the columns."""
+    """A column of a file by its name; raises with the list of columns if it is missing."""
     if key not in columns:
         raise BadInput(f"{name} has the columns {', '.join(columns)}; expected one named {key}")
     return columns[key]
@@ -128,7 +128,7 @@ def correlation_score(
 def correlations_by_group(
     predicted: Numbers, gold: Numbers, statistic: Correlation, groups: Int[np.ndarray, " N"]
 ) -> Float[np.ndarray, " G"]:
-    """The correlation within each group, in the order of group numbers; NaN where it is undefined."""
+    """The correlation within each group, in the order of group numbers; NaN if it is undefined."""
     correlate = CORRELATIONS[statistic]
     within = [(predicted[groups == group], gold[groups == group]) for group in np.unique(groups)]
     return np.array([np.nan if undefined_reason(*rows) else correlate(*rows) for rows in within])
@@ -165,7 +165,7 @@ def undefined_notes(name: str, predicted: Numbers, pairs: RatedPairs, not_finite
 
 
 def no_finite_pair(a: Vectors, b: Vectors, notes: Sequence[str]) -> bool:
-    """Whether every pair has a vector that was not finite (replaced by zeros, as the notes report)."""
+    """Whether every pair has a non-finite vector (replaced by zeros, as the notes report)."""
     return bool(notes) and not (a.any(1) & b.any(1)).any()
 
 

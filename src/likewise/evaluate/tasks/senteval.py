@@ -1,7 +1,7 @@
 """SentEval's transfer tasks: classifiers that predict sentiment, subjectivity and the like from sentence vectors.
 
-Conneau and Kiela 2018. As in its code, texts are split at spaces, and sorted by (number of words, class) before folds
-and batches are drawn, which therefore depend on that order; an empty text becomes ".". A task consists of its data and
+Conneau and Kiela 2018. As in its code, texts are split at spaces and sorted by (number of words, class); folds and
+batches are drawn afterwards and depend on that order. An empty text becomes ".". A task consists of its data and
 one of three protocols.
 """
 
@@ -50,7 +50,7 @@ class SentEvalSplit:
     def of(
         cls, columns: DatasetColumns, file: str, source: SentEvalData, settings: EvaluationSettings
     ) -> "SentEvalSplit":
-        """The split in these columns; an error if one is missing, there are no rows, or a label is not a class."""
+        """The split in these columns; raises if one is missing, there are no rows, or a label is not a class."""
         for column in (*source.columns, "label"):
             if column not in columns:
                 raise BadInput(f"{source.name} needs a column {column!r} in {file}, which has {', '.join(columns)}")
@@ -70,7 +70,7 @@ class SentEvalSplit:
 
 
 def sentence_features(vectors: TaskVectors, texts: Sequence[Sequence[str]]) -> Float[np.ndarray, "n F"]:
-    """The features of texts, their vectors u, or of pairs, [|u − v|, u ∗ v]."""
+    """The features of texts (their vectors u) or of pairs ([|u − v|, u ∗ v])."""
     u, *others = [vectors[side] for side in texts]
     features = np.hstack([np.abs(u - others[0]), u * others[0]]) if others else u
     return features.astype(np.float32)
@@ -79,7 +79,7 @@ def sentence_features(vectors: TaskVectors, texts: Sequence[Sequence[str]]) -> F
 def run_senteval(
     encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, source: SentEvalData, protocol: Protocol
 ) -> Result:
-    """Encode every distinct text of the files once, and score classifiers trained on the vectors."""
+    """Encode every distinct text in the files once, and score classifiers trained on the vectors."""
     parts = [SentEvalSplit.of(read(file), file, source, settings) for file in source.files]
     recipe = ClassifierRecipe(hidden=settings.hidden, seed=settings.seed)
     return score_classifiers(encode, parts, settings, source, protocol, [recipe])
@@ -119,7 +119,7 @@ def score_classifiers(
 
 
 def classifier_trainer(mode: Mode) -> TrainClassifiers:
-    """How classifiers are trained: batched (fast), or sequentially as SentEval does (faithful), which needs torch."""
+    """The trainer of classifiers: batched (fast), or sequential like SentEval's (faithful), which needs torch."""
     if mode == "fast":
         return train_batched
     if mode != "faithful":
@@ -189,7 +189,7 @@ _ENTAILMENT_CLASSES = ("contradiction", "neutral", "entailment")
 SENTEVAL_TASKS: tuple[Task, ...] = (
     _task(SentEvalData("mr", ("mr/all",)), NESTED, "movie reviews, positive or negative"),
     _task(SentEvalData("cr", ("cr/all",)), NESTED, "reviews of products, positive or negative"),
-    # SentEval numbers the objective sentences 1, the data the subjective ones
+    # in SentEval, 1 means objective; in the data, subjective
     _task(SentEvalData("subj", ("subj/all",), (1, 0)), NESTED, "subjective or objective"),
     _task(SentEvalData("mpqa", ("mpqa/all",)), NESTED, "opinions, positive or negative"),
     _task(SentEvalData("sst2", _splits("sst2")), SPLIT, "movie reviews by phrases, positive or negative"),

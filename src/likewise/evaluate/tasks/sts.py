@@ -1,8 +1,8 @@
 """Semantic textual similarity: correlation of similarities with human ratings on STS12 to STS16, STS-B and SICK-R.
 
-Three different numbers are reported as the score of STS12–16, so each name says which it is: `all` correlates the pairs
-of all subsets at once (Reimers and Gurevych 2019, SimCSE, mteb), `mean` is the plain mean over subsets (SBERT-WK),
-`wmean` the mean weighted by their sizes (the older SentEval).
+Papers report three different numbers as the score of STS12–16, so each name says which one it is: `all` correlates the
+pairs of all subsets together (Reimers and Gurevych 2019, SimCSE, mteb), `mean` is the plain mean over subsets
+(SBERT-WK), and `wmean` is the mean weighted by subset size (the older SentEval).
 """
 
 import hashlib
@@ -31,7 +31,7 @@ SBERT_WK_NAMES = (*(f"{name}-mean" for name in STS_NAMES[:5]), "stsb-regressor",
 class StsSet:
     """A set of pairs: its file, the number of pairs in the literature, and a caution for readers of the score.
 
-    `digest` identifies the published pairs: the caution applies to them alone, since a user's own file may have this
+    `digest` identifies the published pairs: the caution applies only to them, since a user's own file may have the same
     name.
     """
 
@@ -70,7 +70,7 @@ STS_SETS: dict[str, StsSet] = {
 def sts_task(
     encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str, headline: str = HEADLINE
 ) -> Result:
-    """The correlations of every similarity, over all pairs and over subsets; `headline` comes first."""
+    """The correlations of every similarity, over all pairs and over subsets, with `headline` first."""
     dataset = STS_SETS[name.removesuffix("-mean")]
     pairs = read_pairs(read, dataset.data, settings, part="subset" if dataset.subsets else None)
     result = correlate_pairs(encode, pairs, settings, name=name, headline=headline)
@@ -80,7 +80,7 @@ def sts_task(
 def correlate_pairs(
     encode: Encode, pairs: RatedPairs, settings: EvaluationSettings, *, name: str, headline: str = HEADLINE
 ) -> Result:
-    """The correlations of every similarity with the gold scores of some pairs; `headline` comes first."""
+    """The correlations of every similarity with the gold scores of some pairs, with `headline` first."""
     similarities, notes = pairs.similarities(encode, PAIRWISE)
     scores = [score for kind, numbers in similarities.items() for score in _scores(kind, numbers, pairs)]
     scores.sort(key=lambda score: score.name != headline)
@@ -94,7 +94,7 @@ def sts_average(results: Iterable[Result], names: Sequence[str] = STS_NAMES) -> 
     count = Counter(result.task for result in results)
     for name in names:
         if count[name] > 1:
-            raise BadInput(f"an average of {len(names)} tasks needs each once; {name} occurs {count[name]} times")
+            raise BadInput(f"an average of {len(names)} tasks needs each task once; {name} occurs {count[name]} times")
     if missing := [name for name in names if not count[name]]:
         raise BadInput(f"no average of {len(names)} tasks: {', '.join(missing)} was not run")
     by_task = {result.task: result.headline for result in results}
@@ -120,13 +120,13 @@ def _cautions(dataset: StsSet, pairs: RatedPairs) -> Iterator[str]:
     if len(pairs) != dataset.pairs:
         yield f"{len(pairs):,} pairs; the set that papers report has {dataset.pairs:,}, so scores are not comparable"
     elif pairs_digest(pairs) != dataset.digest:
-        yield f"not the published pairs of {dataset.data}, though as many: scores may not be comparable"
+        yield f"these are not the published pairs of {dataset.data}, though equally many: scores may not be comparable"
     elif dataset.caution:
         yield dataset.caution
 
 
 def pairs_digest(pairs: RatedPairs) -> str:
-    """The digest of the distinct pairs, ignoring order and punctuation: a copy in another format has the same."""
+    """A digest of the distinct pairs that ignores order and punctuation, so that it is the same for other formats."""
     form = partial(normalized, punctuation=False)
     distinct = {tuple(sorted((form(a), form(b)))) for a, b in zip(pairs.first, pairs.second, strict=True)}
     lines = "\n".join(sorted(f"{a} | {b}" for a, b in distinct))

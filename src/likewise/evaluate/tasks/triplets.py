@@ -20,13 +20,13 @@ from .sentence_pairs import pair_column
 DATA, LITERATURE = "wiki_sections/triplets", 222_957
 SIDES = ("anchor", "positive", "negative")
 DISTANCES = ("euclidean", "cosine", "manhattan")
-"""The first is the headline's: the paper trains with it."""
+"""The first one is used for the headline, because the paper trains with it."""
 MAX_ACCURACY = "accuracy/max of the three (2019's evaluator)"
 _BLOCK = 4096  # triplets compared at a time
 
 
 def triplet_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:
-    """Accuracy by each distance on the test split, and the largest of them, which the paper's code returned."""
+    """The accuracy with each distance on the test split, and their maximum, which the paper's code returned."""
     columns = read(DATA)
     rows = [i for i, split in enumerate(pair_column(columns, "split", DATA)) if split == "test"]
     if not rows:
@@ -40,7 +40,7 @@ def triplet_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings
 def score_triplets(
     encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, *, name: str, headline: str = DISTANCES[0]
 ) -> Result:
-    """Accuracy by each distance on all rows of the columns anchor, positive and negative; `headline` comes first."""
+    """The accuracy with each distance on all rows of anchor, positive and negative, with `headline` first."""
     sides = [settings.cased(pair_column(columns, side, name)) for side in SIDES]
     vectors = TaskVectors.of(encode, *sides)
     margins = {kind: similarity_margins(vectors, sides, kind) for kind in dict.fromkeys((headline, *DISTANCES))}
@@ -55,7 +55,7 @@ def similarity_margins(vectors: TaskVectors, sides: Sequence[Sequence[str]], kin
     margins = []
     for start in range(0, len(sides[0]), _BLOCK):
         anchor, positive, negative = (vectors[texts[start : start + _BLOCK]].astype(np.float64) for texts in sides)
-        with np.errstate(over="ignore", invalid="ignore"):  # a margin that is NaN counts as wrong
+        with np.errstate(over="ignore", invalid="ignore"):  # a NaN margin counts as wrong
             margins.append(PAIRWISE[kind](anchor, positive) - PAIRWISE[kind](anchor, negative))
     return np.concatenate(margins)
 
@@ -72,7 +72,7 @@ def _scores(margins: dict[str, Float[np.ndarray, " N"]], n: int, articles: np.nd
 
 
 def _articles(columns: DatasetColumns) -> np.ndarray | None:
-    """The number of each row's article, if the file has it: triplets of one article are not independent."""
+    """The number of each row's article, if known, since triplets from the same article are not independent."""
     if "article_id" not in columns:
         return None
     number = {name: i for i, name in enumerate(dict.fromkeys(columns["article_id"]))}
@@ -85,5 +85,5 @@ def _tie_notes(margins: dict[str, Float[np.ndarray, " N"]], n: int) -> Iterator[
             yield f"{kind}: {counted_of(ties, counted(n, 'triplet'), 'is a tie', 'are ties')}, counted as wrong"
 
 
-_SUMMARY = "accuracy: closer to a sentence of the same section than to one of another"
+_SUMMARY = "accuracy: closer to a sentence from the same section than to one from another"
 TRIPLET_TASKS: tuple[Task, ...] = (Task("wiki-sections", "triplets", (DATA,), _SUMMARY, triplet_task),)
