@@ -67,7 +67,7 @@ def binary_decisions(scores: Numbers, gold: Truth, threshold: float) -> tuple[fl
 
 
 def _selections(scores: Numbers, gold: Truth, positives: int | None) -> tuple[np.ndarray, np.ndarray, int]:
-    """The number of pairs that each distinct threshold selects (the first: none), positives among them, and the total."""
+    """Per distinct threshold, the number of pairs selected (the first: none) and of positives among them; the total."""
     scores, positive = _checked_pairs(scores, gold)
     order = np.argsort(-scores, kind="stable")
     descending = scores[order]
