@@ -176,8 +176,8 @@ def _note(text: str) -> None:
 def stop_requested(quiet: bool = False) -> Iterator[Callable[[], bool]]:
     """A function that returns whether Ctrl-C, or a scheduler's SIGTERM, asked to stop after the current step.
 
-    A second signal ends the process at once, as usual. A note is printed to stderr, unless `quiet`. Outside the main
-    thread signals cannot be handled, and the function is always False.
+    A second signal ends the process at once, as usual. Prints a note to stderr unless `quiet`. Signals can be handled
+    only in the main thread; in others, the function always returns False.
     """
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
