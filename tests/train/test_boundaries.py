@@ -174,7 +174,7 @@ def test_the_label_beyond_a_models_last_is_named_with_its_row():
     assert AccuracyEvaluator({**pairs, "label": [1, 0, 0]}).final_scores(Model()) == {
         "dev accuracy": {"value": 2 / 3, "n": 3}
     }
-    with pytest.raises(BadInput, match="x, row 1: the label is 2, and the model has 2 labels"):
+    with pytest.raises(BadInput, match="x, row 1: the label is 2, but the model has 2 labels"):
         AccuracyEvaluator({**pairs, "label": [0, 2, 1]}, "x")(Model())
 
 
