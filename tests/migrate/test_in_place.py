@@ -135,7 +135,7 @@ def test_the_old_one_can_be_kept_and_is_not_overwritten(folder):
 def test_what_cannot_be_migrated_is_refused(folder, tmp_path):
     with pytest.raises(BadInput, match="holds vectors of old already; there is nothing to migrate"):
         migrate_in_place(folder, OLD, 6, encode)
-    with pytest.raises(BadInput, match="nowhere is no collection"):
+    with pytest.raises(BadInput, match="nowhere is not a collection"):
         migrated(tmp_path / "nowhere")
     Collection.create(str(folder) + in_place.BESIDE, 4, OTHER).close()
     with pytest.raises(BadInput, match="migrating holds vectors of other .* got new"):

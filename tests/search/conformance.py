@@ -158,7 +158,7 @@ REFUSED: dict[str, Callable[[Index], object]] = {
     "k is 0": lambda index: index.search(np.ones((1, WIDTH), np.float32), 0),
     "no record of .* has the column 'yeer'": lambda index: index.search(np.ones((1, WIDTH), np.float32), 3, "yeer > 3"),
     "has the column 'x'": lambda index: index.count("year > 3 or x is null"),
-    "the filter cannot be read at ▸": lambda index: index.count("1 = 1; DROP TABLE records"),
+    "the filter cannot be parsed at ▸": lambda index: index.count("1 = 1; DROP TABLE records"),
     "the filter ends": lambda index: index.count("year >="),
     "block is 0": lambda index: next(index.records(0)),
 }

@@ -55,7 +55,7 @@ def test_translations_are_found_among_others_and_a_row_near_to_all_is_not_prefer
 def test_empty_tables_have_no_pairs_and_widths_must_agree(unchecked):
     rows = np.eye(3, dtype=np.float32)
     assert mine_bitext(rows[:0], rows) == mine_bitext(rows, rows[:0]) == []
-    with pytest.raises(BadInput, match="expected two tables of one dimension"):
+    with pytest.raises(BadInput, match="expected two tables of equal dimension"):
         mine_bitext(rows, np.ones((2, 4), np.float32))
     with pytest.raises(BadInput, match=r"second\[1\] holds a number that is NaN"):
         mine_bitext(rows, np.array([[1, 0, 0], [np.nan, 0, 0]], np.float32))

@@ -1,6 +1,6 @@
-"""Bitext mining: which sentences of two languages say the same, by the margin of Artetxe and Schwenk (2019).
+"""Bitext mining: find translations among sentences in two languages by the margin of Artetxe and Schwenk (2019).
 
-A cosine alone favours sentences that are near to everything. The ratio margin divides it by the mean cosine of both
+A plain cosine favours sentences that are close to everything. The ratio margin divides it by the mean cosine of both
 sentences with their k nearest neighbours in the other language (equation 2, "ratio"); candidates are found in both
 directions, and each sentence is used once, best margins first (their section 3.3).
 """
@@ -26,20 +26,20 @@ def mine_bitext(
     margin: float = 1.0,
     threads: int | None = None,
 ) -> list[ScoredPair]:
-    """Pairs of a row i of `first` and a row j of `second` of at least this margin, best first, each row at most once.
+    """Pairs of row i in `first` and row j in `second` with at least this margin, best first, each row at most once.
 
-    The score is the margin: 1 is a pair no closer than its neighbours are on average. Ties: the earlier rows.
+    The score is the margin: 1 means a pair no closer than its neighbours are on average. Ties: the earlier rows.
     """
     k, margin = whole_number("k", k), real_number("margin", margin)
     first, second = checked_vectors(first, "first"), checked_vectors(second, "second")
     if first.shape[1] != second.shape[1]:
-        raise BadInput(f"expected two tables of one dimension, of one model; got {first.shape} and {second.shape}")
+        raise BadInput(f"expected two tables of equal dimension from one model; got {first.shape} and {second.shape}")
     if not len(first) or not len(second):
         return []
     a, b = (
         unit(first),
         unit(second),
-    )  # products of these are the same in both directions; cosines may differ by rounding
+    )  # their products are equal in both directions; cosines may differ by rounding
     forward, backward = (search(x, y, k, metric="dot", threads=threads) for x, y in ((a, b), (b, a)))
     pairs, cosines = _candidates(forward, backward)
     scores = margin_ratio(cosines, forward.scores.mean(1)[pairs[:, 0]], backward.scores.mean(1)[pairs[:, 1]])
@@ -50,13 +50,13 @@ def mine_bitext(
 def margin_ratio(
     cosines: Float[np.ndarray, " P"], of_first: Float[np.ndarray, " P"], of_second: Float[np.ndarray, " P"]
 ) -> Float[np.ndarray, " P"]:
-    """Each cosine by the mean of its rows' mean cosines with their neighbours; −inf where that mean is not positive."""
+    """Divide each cosine by the average of its rows' mean neighbour cosines; −inf if that is not positive."""
     means = (of_first + of_second) / 2
     return np.asarray(np.divide(cosines, means, out=np.full_like(cosines, -np.inf), where=means > 0))
 
 
 def _candidates(forward: Hits, backward: Hits) -> tuple[Int[np.ndarray, "P 2"], Float[np.ndarray, " P"]]:
-    """All pairs of a row and a neighbour, in either direction, each once, and their cosines."""
+    """All distinct pairs of a row and a neighbour, in either direction, and their cosines."""
     there = np.repeat(np.arange(len(forward.indices)), forward.indices.shape[1]), forward.indices.ravel()
     back = backward.indices.ravel(), np.repeat(np.arange(len(backward.indices)), backward.indices.shape[1])
     pairs = np.concatenate([np.stack(there, 1), np.stack(back, 1)])
@@ -66,7 +66,7 @@ def _candidates(forward: Hits, backward: Hits) -> tuple[Int[np.ndarray, "P 2"], 
 
 
 def _each_once(pairs: Int[np.ndarray, "P 2"], scores: Float[np.ndarray, " P"], margin: float) -> list[ScoredPair]:
-    """The pairs whose rows no better pair has used."""
+    """Keep each pair whose rows are not used by a better pair."""
     used: tuple[set[int], set[int]] = set(), set()
     found = []
     for (i, j), score in zip(pairs.tolist(), scores.tolist(), strict=True):

@@ -1,8 +1,8 @@
-"""BM25: texts ranked by the words they share with a query; the first stage before re-ranking.
+"""BM25: rank texts by the words they share with a query, as a first stage before re-ranking.
 
 The score of a text is the sum, over the words of the query, of idf · tf / (tf + k₁(1 − b + b · length / mean length))
 (Robertson and Zaragoza 2009, equation 3.15), with the idf of Lucene, ln(1 + (N − n + ½) / (n + ½)), which is never
-negative. Words are those of likewise.text.words; there is no stemming and no stop word list.
+negative. Words come from likewise.text.words; there is no stemming and no stop word list.
 """
 
 from array import array
@@ -50,7 +50,7 @@ class BM25Index:
     def nearest(self, query: str, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """The k best texts that share a word with the query, best first, and their scores; ties: the earlier text.
 
-        A word that occurs twice in the query counts twice.
+        A word repeated in the query counts each time.
         """
         k = whole_number("k", k)
         scores = np.zeros(self.size)

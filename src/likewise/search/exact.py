@@ -1,7 +1,7 @@
 """Exact search: every query against every vector, a block of queries and of the corpus at a time.
 
-Cosines and dot products of float32 and float16 are computed by the compiled library where it is there, and by NumPy
-elsewhere. A corpus may be a `numpy.memmap` larger than memory.
+Cosines and dot products of float32 and float16 are computed by the compiled library if it is available, and otherwise
+by NumPy. A corpus may be a `numpy.memmap` larger than memory.
 """
 
 import math
@@ -20,12 +20,12 @@ from ..native.scanning import Hits, Scan, merged, no_hits
 from ..native.threads import thread_count
 from ..runtime.arguments import known_name, whole_number
 
-BLOCK = 8192  # rows of the corpus in one product
-QUERIES = 1024  # rows of queries in one product: 32 MB of scores in float32
-UNIT_ROWS = 1024  # rows scaled to length 1 at a time, which stay in the cache
+BLOCK = 8192  # corpus rows per product
+QUERIES = 1024  # query rows per product: 32 MB of scores in float32
+UNIT_ROWS = 1024  # rows scaled to unit length at a time, few enough to stay in cache
 SCANNED = {"cosine", "dot"}  # by the compiled library
 LONGEST = 1e15
-"""The length of a query below which the compiled library's sums cannot overflow, or it refuses the row."""
+"""For queries shorter than this, the compiled library's sums either cannot overflow or it rejects the row."""
 
 Mask = Bool[np.ndarray, " N"]
 
@@ -41,20 +41,20 @@ def search(
 ) -> Hits:
     """The k most similar rows of the corpus for each query; fewer if the corpus is smaller. Ties: the earlier row.
 
-    Besides the arguments, this needs memory for k numbers per query and a block of scores. The compiled library gives
-    the same bits for any number of threads.
+    Besides the arguments, this needs memory for k numbers per query and a block of scores. With the compiled library
+    the result does not depend on the number of threads.
 
     Args:
-        corpus: a row a vector; in memory or mapped.
-        mask: true for the rows that may be found; None: all. Rows left out are not read.
+        corpus: one vector per row; in memory or mapped.
+        mask: true for rows to search; None searches all. Other rows are not read.
         threads: of the compiled library (default: `thread_count()`).
 
     Raises:
-        BadInput: shapes that do not fit, an unknown metric, a row with a number that is NaN or infinite.
+        BadInput: the shapes do not match, the metric is unknown, or a row has a NaN or infinite number.
     """
     k, metric = whole_number("k", k), known_name("metric", metric, SIMILARITIES)
     if isinstance(corpus, Int8Vectors | BitVectors):
-        raise BadInput(f"the corpus is {type(corpus).__name__}, and search takes arrays: use search_quantized")
+        raise BadInput(f"the corpus is {type(corpus).__name__}, but search takes arrays: use search_quantized")
     queries, corpus = number_table(queries, "queries"), number_table(corpus, "corpus")
     shapes = queries.shape, corpus.shape
     if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][1]:
@@ -64,7 +64,7 @@ def search(
     if metric == "cosine":
         return nearest_units(unit(queries), corpus, k, mask, threads)
     if metric in SCANNED and is_scannable(queries, corpus) and _are_short(queries):
-        with suppress(BadInput):  # NumPy names the row that is not finite, or computes what may overflow
+        with suppress(BadInput):  # NumPy reports the non-finite row, or handles possible overflow
             queries = queries.astype(np.float32, copy=False)
             scan = Scan(queries, corpus, corpus.shape[1], mask=mask, threads=checked_threads(threads))
             return scanning.best_rows(scan, k)
@@ -79,7 +79,7 @@ def nearest_units(
     mask: Mask | None = None,
     threads: int | None = None,
 ) -> Hits:
-    """As `search` by cosine, of queries that have length 1 and arguments that were checked."""
+    """Like `search` by cosine, but for unit-length queries and checked arguments."""
     if is_scannable(queries, corpus):
         with suppress(BadInput):  # NumPy names the row that is not finite
             scan = Scan(queries, corpus, corpus.shape[1], cosine=True, mask=mask, threads=checked_threads(threads))
@@ -89,7 +89,7 @@ def nearest_units(
 
 
 def is_scannable(queries: np.ndarray, corpus: np.ndarray) -> bool:
-    """Whether the compiled library is there, and has what these are stored in; float64 is not rounded."""
+    """Whether the compiled library is available and supports these types; float64 is never rounded."""
     floats = corpus.dtype in (np.float32, np.float16) and queries.dtype in (np.float32, np.float16)
     return floats and corpus.shape[1] > 0 and scanning.available()
 
@@ -99,7 +99,7 @@ def _are_short(queries: np.ndarray) -> bool:
 
 
 def _check_finite(corpus: np.ndarray, mask: Mask | None) -> None:
-    """As `check_finite_rows`, of the rows that may be found."""
+    """Like `check_finite_rows`, for the rows in the mask."""
     if mask is None:
         return check_finite_rows(corpus, "corpus")
     for start in range(0, len(corpus), BLOCK):
@@ -132,9 +132,9 @@ def nearest(
     prepare: Callable[[Any], Any] = lambda rows: rows,
     mask: Mask | None = None,
 ) -> Hits:
-    """As `search`, by the similarities that `compare` returns of queries and prepared rows; arguments must be checked.
+    """Like `search`, with the similarities that `compare` computes for queries and prepared rows; checks nothing.
 
-    Both may be arrays, or anything else with rows that can be sliced.
+    Both may be arrays, or anything else whose rows can be sliced.
     """
     starts = range(0, len(queries), QUERIES)
     best = [no_hits(len(queries[first : first + QUERIES])) for first in starts]
@@ -152,7 +152,7 @@ def nearest(
 
 
 def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
-    """The k greatest of each row, in the order of their columns; of equal scores at the cut-off, the earlier ones."""
+    """Columns of the k greatest in each row, in column order; ties at the cut-off: the earlier ones."""
     if k >= scores.shape[1]:
         return Hits(np.broadcast_to(np.arange(scores.shape[1]), scores.shape), scores)
     edge = np.partition(scores, -k)[:, -k, None]
@@ -165,14 +165,14 @@ def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
 
 
 class UnitRows(NamedTuple):
-    """N rows of length 1, or zero, and the lengths that they had. A zero row has the cosine 0 with everything."""
+    """N rows of unit length, or zero, and their original norms. A zero row has cosine 0 with everything."""
 
     rows: Float[np.ndarray, "N E"]
     lengths: Float64[np.ndarray, " N"]
 
     @classmethod
     def of(cls, vectors: Float32[np.ndarray, "N E"], dtype: str = "float32") -> "UnitRows":
-        """Scale rows to length 1; they are rounded to `dtype`, a block at a time, which stays in the cache."""
+        """Scale rows to unit length and round them to `dtype`, in blocks that stay in cache."""
         rows, lengths = np.empty(vectors.shape, dtype), np.empty(len(vectors))
         for start in range(0, len(vectors), UNIT_ROWS):
             block = vectors[start : start + UNIT_ROWS]
@@ -181,14 +181,14 @@ class UnitRows(NamedTuple):
         return cls(rows, lengths)
 
     def original(self) -> Float32[np.ndarray, "N E"]:
-        """The rows as they were, but for rounding."""
+        """The original rows, up to rounding."""
         return np.asarray(self.rows.astype(np.float32) * self.lengths[:, None], np.float32)
 
 
 def checked_queries(queries: Shaped[np.ndarray, "Q E"], dimension: int) -> Float32[np.ndarray, "Q E"]:
-    """The queries at length 1."""
+    """The queries at unit length."""
     table = number_table(queries, "queries")
     if table.ndim != 2 or table.shape[1] != dimension:
         raise BadInput(f"expected queries of shape (Q, {dimension}), the dimension of this index; got {table.shape}")
     check_finite_rows(table, "queries")
-    return unit(table).astype(np.float32, copy=False)  # of length 1, so that every float64 fits
+    return unit(table).astype(np.float32, copy=False)  # unit length, so any float64 fits

@@ -1,4 +1,4 @@
-"""Index: vectors under ids that can be searched, whatever keeps them: a folder, a server, memory."""
+"""Index: searchable vectors with ids, stored in a folder, on a server or in memory."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -25,14 +25,14 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelIdentity:
-    """Which model computed an index's vectors, and from what: vectors of two models cannot be compared."""
+    """The model of an index's vectors, and the input it was given: vectors of two models cannot be compared."""
 
     name: str
     fingerprint: str
     prompts: tuple[tuple[str, str], ...] = ()
-    """Names and texts of the prompts that queries and documents are given."""
+    """Names and texts of the prompts for queries and documents."""
     headings: bool = False
-    """Whether passages were embedded behind their titles and headings."""
+    """Whether titles and headings were embedded before each passage."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -44,14 +44,14 @@ class ModelIdentity:
 
 
 class Index(ABC):
-    """Vectors of one model and one dimension, each under an id that occurs once, compared by cosine.
+    """Vectors of one model and one dimension, each with a unique id, compared by cosine.
 
-    What a call has returned for is stored: it survives the process. All of a call's records are stored, or none. One
-    process writes at a time; others read. `tests/search/conformance.py` holds every index to this.
+    Once a call returns, its records are stored and outlive the process. A call stores all of its records or none. One
+    process writes at a time; others read. `tests/search/conformance.py` checks this for every index.
     """
 
     location: str
-    """Where it is kept, in words for messages: a folder, a server's address and table."""
+    """Where it is stored, for messages: a folder, or a server's address and table."""
     dimension: int
     model: ModelIdentity | None
     """None: vectors of unknown origin; nothing is checked."""
@@ -62,7 +62,7 @@ class Index(ABC):
         """Make a new, empty index.
 
         Raises:
-            BadInput: there is one already, or something else.
+            BadInput: an index, or something else, is there already.
         """
 
     @classmethod
@@ -80,44 +80,44 @@ class Index(ABC):
 
     @abstractmethod
     def upsert(self, records: Records) -> None:
-        """Store records; those whose ids are there already are replaced, with their texts and metadata."""
+        """Store records; records with existing ids are replaced, with their texts and metadata."""
 
     @abstractmethod
     def delete(self, ids: Sequence[str]) -> int:
-        """Delete the records with these ids, and return how many there were; unknown ids are no error."""
+        """Delete the records with these ids and return how many there were; unknown ids are ignored."""
 
     @abstractmethod
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """For each query the k records of greatest cosine, best first; fewer where fewer pass the filter.
+        """For each query the k records of greatest cosine, best first; fewer if fewer pass the filter.
 
         Raises:
-            BadInput: queries of another dimension or not finite; a filter that cannot be read, or names a column that
-                no record has (`likewise.search.filters` has the language).
+            BadInput: queries have another dimension or are not finite; the filter cannot be parsed or names a column
+                that no record has (its language: `likewise.search.filters`).
         """
 
     def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:  # noqa: ARG002
-        """The k records that match the words of a query best, where an index can find them by words."""
+        """The k records that best match the words of a query, if the index supports search by words."""
         raise BadInput(f"{self.location} has no search by words, which hybrid search needs; a collection has")
 
     def one_state(self) -> AbstractContextManager[Any]:
-        """A block whose searches and reads see one state, whatever others write meanwhile, where an index can."""
+        """A block whose searches and reads see one state despite concurrent writes, if the index supports that."""
         return nullcontext()
 
     @abstractmethod
     def get(self, ids: Sequence[str]) -> Records:
-        """The records with these ids, in the order given, vectors as they are stored (in float32)."""
+        """The records with these ids, in the given order, with vectors as stored (in float32)."""
 
     @abstractmethod
     def records(self, block: int = 1000) -> Iterator[Records]:
-        """All records, a block at a time, in an order that stays the same while nothing is written."""
+        """All records, one block at a time, in an order that changes only with writes."""
 
     def ids(self) -> Iterator[str]:
-        """The ids of all records, in no particular order; here from `records`, and faster where an index can."""
+        """The ids of all records, in any order; this default reads `records`, and subclasses may be faster."""
         for block in self.records():
             yield from block.ids
 
     def ids_beginning(self, beginnings: Sequence[str]) -> Iterator[str]:
-        """The ids that begin with any of these; here from all ids, and faster where an index can."""
+        """The ids that begin with any of these; this default reads all ids, and subclasses may be faster."""
         wanted, lengths = {*beginnings}, {*map(len, beginnings)}
         return (name for name in self.ids() if any(name[:length] in wanted for length in lengths))
 
@@ -127,10 +127,10 @@ class Index(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Release files and connections, as leaving a `with` block does; closing twice is no error."""
+        """Release files and connections, as leaving a `with` block does; closing twice is harmless."""
 
     def check_model(self, model: ModelIdentity) -> None:
-        """Refuse a model that did not compute this index's vectors."""
+        """Raise if another model computed this index's vectors."""
         if self.model is not None and self.model.fingerprint != model.fingerprint:
             raise BadInput(
                 f"{self.location} holds vectors of {self.model.name} (fingerprint {self.model.fingerprint[:12]}); got "

@@ -1,4 +1,4 @@
-"""INDEXES: every index there is, a row each, and which of them a location belongs to. Rows are imported when used."""
+"""INDEXES: the table of all kinds of index, with the location scheme of each. Classes are imported when used."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,7 +10,7 @@ from .index import Index, ModelIdentity
 
 @dataclass(frozen=True)
 class IndexKind:
-    """A row: the class as `module:Class`, the beginning of its locations, and whether it outlives the process."""
+    """A row: the class as `module:Class`, the prefix of its locations, and whether it outlives the process."""
 
     home: str
     scheme: str
@@ -28,25 +28,25 @@ INDEXES: dict[str, IndexKind] = {
     "milvus": IndexKind("likewise.search.backends.milvus:MilvusIndex", "milvus:"),
     "memory": IndexKind("likewise.search.backends.memory_index:MemoryIndex", "memory:", durable=False),
 }
-"""A new index is a subclass of `Index` and a row here: then it is tested as all are (tests/search/conformance.py)."""
+"""To add an index, subclass `Index` and add a row: tests/search/conformance.py then tests it like all others."""
 
 
 def kind_of_location(location: str) -> IndexKind:
-    """The row whose scheme the location begins with; the longest if there are several."""
+    """The row whose scheme the location begins with; the longest scheme if several match."""
     found = max((row for row in INDEXES.values() if location.startswith(row.scheme)), key=lambda row: len(row.scheme))
     if not found.scheme and "://" in location:
         known = ", ".join(sorted(row.scheme for row in INDEXES.values() if row.scheme))
-        raise BadInput(f"{location!r} is no location of an index; expected a folder, or one that begins with {known}")
+        raise BadInput(f"{location!r} is not an index location; expected a folder, or one that begins with {known}")
     return found
 
 
 def create_index(location: str, dimension: int, model: ModelIdentity | None = None) -> Index:
-    """Make a new index at a location, of the kind that the location belongs to."""
+    """Create an index at a location, of the kind that its scheme names."""
     return kind_of_location(location).index_class().create(location, dimension, model)
 
 
 def opened_or_created(location: str, dimension: int, model: ModelIdentity | None) -> Index:
-    """The index at a location, for vectors of this model; a new one where there is none."""
+    """Open the index at a location for vectors of this model, or create it if there is none."""
     try:
         index = open_index(location)
     except BadInput as missing:
@@ -77,5 +77,5 @@ def _check_holds(index: Index, dimension: int, model: ModelIdentity | None) -> N
 
 
 def open_index(location: str, *, read_only: bool = False) -> Index:
-    """Open the index at a location, of the kind that the location belongs to."""
+    """Open the index at a location, of the kind that its scheme names."""
     return kind_of_location(location).index_class().open(location, read_only=read_only)

@@ -1,4 +1,4 @@
-"""The most similar pairs among N vectors: all N(N−1)/2 are compared, and the best, or all above a threshold, kept."""
+"""The most similar pairs among N vectors: compare all N(N−1)/2, and keep the best, or all above a threshold."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -30,14 +30,14 @@ def as_columns(pairs: Sequence[tuple[int, int, float]]) -> PairColumns:
 
 
 def best_first(parts: Iterable[PairColumns]) -> PairColumns:
-    """All pairs, best first; of equal scores the earlier."""
+    """All pairs, best first; ties: the earlier pair."""
     i, j, scores = (np.concatenate(columns) for columns in zip(as_columns(()), *parts, strict=True))
     order = np.argsort(-scores, kind="stable")
     return PairColumns(i[order], j[order], scores[order])
 
 
 def of_neighbours(parts: Iterable[Hits]) -> PairColumns:
-    """Every row with each of its neighbours, by row."""
+    """Every pair of a row and one of its neighbours, by row."""
     found = [as_columns(())]
     start = 0
     for hits in parts:
@@ -66,11 +66,11 @@ def pairs_above(
 ) -> Iterator[PairColumns]:
     """All pairs i < j with a cosine of at least `threshold`, by i and then j, a block of rows i at a time.
 
-    Vectors may be mapped from a file larger than memory: besides a block of rows and the pairs found with them, nothing
-    is kept. The compiled library gives the same bits for any number of threads.
+    Vectors may be mapped from a file larger than memory: only a block of rows and its pairs are held in memory. With
+    the compiled library the result does not depend on the number of threads.
 
     Raises:
-        BadInput: a row holds a number that is NaN or infinite, or the threshold is no cosine.
+        BadInput: a row has a NaN or infinite number, or the threshold is not a cosine.
     """
     vectors = checked_vectors(vectors)
     threshold, threads = real_number("threshold", threshold), checked_threads(threads)
@@ -82,7 +82,7 @@ def pairs_above(
 def nearest_others(
     vectors: Shaped[np.ndarray, "N D"], k: int, *, threads: int | None = None, show_progress_bar: Progress = False
 ) -> Iterator[Hits]:
-    """For each row the k other rows of greatest cosine, best first, a block of rows at a time."""
+    """For each row the k other rows of greatest cosine, best first, one block of rows at a time."""
     vectors, k = checked_vectors(vectors), whole_number("k", k)
     return _nearest_others(vectors, k, threads, show_progress_bar)
 
@@ -91,7 +91,7 @@ def checked_vectors(vectors: object, what: str = "vectors") -> Shaped[np.ndarray
     """The table, if its rows can be compared."""
     table = number_table(vectors, what)
     if table.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {table.shape}")
+        raise BadInput(f"expected a table of vectors (N, D), one row per text; got the shape {table.shape}")
     check_finite_rows(table, what)
     return table
 
@@ -136,9 +136,9 @@ def _nearest_others(
 
 
 def without_own(hits: Hits, start: int) -> Hits:
-    """The hits of rows that are searched among themselves, the first at `start`, each without itself.
+    """Drop each row's match with itself, for rows searched among themselves; the first row is `start`.
 
-    Where copies of a row come first and it is not among its own hits, the last of them is left out instead.
+    If copies of a row crowd it out of its own hits, the last hit is dropped instead.
     """
     own = hits.indices == np.arange(start, start + len(hits.indices))[:, None]
     own[~own.any(axis=1), -1] = True
@@ -149,7 +149,7 @@ def without_own(hits: Hits, start: int) -> Hits:
 def closest_pairs(
     vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0, above: float = -1.0
 ) -> list[ScoredPair]:
-    """The k pairs of greatest cosine that is less than `below` and at least `above`, best first.
+    """The k pairs of greatest cosine in [`above`, `below`), best first.
 
     The cosine of exact copies is 1, so `below=1` leaves them out.
     """
@@ -174,12 +174,12 @@ def closest_pairs(
         if len(rows):
             kept = np.concatenate([kept, np.stack([rows + top, columns + left], 1)])
             scores = np.concatenate([scores, tile[rows, columns]])
-            order = np.lexsort((kept[:, 0], -scores))[:k]  # of one row the earlier columns came first
+            order = np.lexsort((kept[:, 0], -scores))[:k]  # within a row, earlier columns came first
             kept, scores = kept[order], scores[order]
     return [ScoredPair(int(i), int(j), float(s)) for (i, j), s in zip(kept, scores, strict=True)]
 
 
 def _greatest(tile: Float[np.ndarray, "m n"], expected: Bool[np.ndarray, "m n"], k: int) -> Bool[np.ndarray, "m n"]:
-    """The positions, among those expected, of the k greatest numbers and of any equal to the last of these."""
+    """The positions, among the expected ones, of the k greatest numbers and of any ties with the last of them."""
     found = tile[expected]
     return expected if len(found) <= k else expected & (tile >= np.partition(found, -k)[-k])

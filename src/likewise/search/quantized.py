@@ -1,6 +1,6 @@
 """Search in int8 or one-bit vectors: a fast scan chooses candidates, and their full vectors decide.
 
-The compiled library scans where it is there; NumPy elsewhere, with the same candidates.
+The compiled library scans if it is available, otherwise NumPy; both find the same candidates.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from ..runtime.arguments import whole_number
 from .exact import Mask, checked_mask, checked_threads, is_scannable, nearest
 
 CANDIDATES = {Int8Vectors: 2, BitVectors: 20}
-"""Candidates for each row wanted, whose full vectors are compared (benchmarks/search.py measures the recall)."""
+"""Candidates per requested row, whose full vectors are compared (benchmarks/search.py measures the recall)."""
 
 
 def search_quantized(
@@ -33,11 +33,11 @@ def search_quantized(
     """The k rows of greatest cosine for each query, found by a scan of the quantized vectors.
 
     Args:
-        quantized: of `quantize_int8` or `quantize_bits`.
-        vectors: those that were quantized: the `rescore * k` best of the scan get their exact cosine. None: scores are
-            the scan's, approximate cosines for int8, and for bits the share of equal signs minus that of others.
-        rescore: candidates for each row wanted, 1 or more (default: `CANDIDATES`).
-        mask: true for the rows that may be found; None: all.
+        quantized: from `quantize_int8` or `quantize_bits`.
+        vectors: the original vectors, for exact cosines of the `rescore * k` best candidates. None: scores come from
+            the scan: approximate cosines for int8; for bits, the share of equal signs minus the share of unequal ones.
+        rescore: candidates per requested row, 1 or more (default: `CANDIDATES`).
+        mask: true for rows to search; None searches all.
     """
     k, mask = whole_number("k", k), checked_mask(mask, len(quantized))
     queries = number_table(queries, "queries")
@@ -63,7 +63,7 @@ def rescored(
     *,
     threads: int | None = None,
 ) -> Hits:
-    """The k candidates of greatest cosine for each query, best first; of equal ones the earlier row."""
+    """The k candidates of greatest cosine for each query, best first; ties: the earlier row."""
     listed = np.sort(candidates.indices, axis=1)
     if is_scannable(queries, vectors):
         scan = Scan(unit(queries), vectors, vectors.shape[1], cosine=True, threads=checked_threads(threads))

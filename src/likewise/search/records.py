@@ -1,4 +1,4 @@
-"""Records: what an index holds: vectors under ids, with their texts and metadata, as columns."""
+"""Records: the contents of an index as columns: ids, vectors, texts and metadata."""
 
 import math
 from collections import defaultdict
@@ -17,13 +17,13 @@ from ..files.lines import is_utf8
 Value = str | int | float | bool | None
 """A value of metadata."""
 AT_ONCE = 4096
-"""Texts that are joined to be checked."""
+"""How many texts are joined for one check."""
 VALUE_TYPES = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
 class Records:
-    """N vectors under ids, with the texts they were computed from and metadata, where there are any."""
+    """N vectors with ids, and optionally their texts and metadata."""
 
     ids: Sequence[str]
     vectors: Shaped[np.ndarray, "N E"]
@@ -45,14 +45,14 @@ class Records:
 
 
 def checked_records(records: Records, dimension: int) -> Records:
-    """The records, with vectors in float32, if every index can hold them."""
+    """Return the records with float32 vectors; raises if some index could not store them."""
     vectors = number_table(records.vectors, "vectors")
     if vectors.ndim != 2 or vectors.shape[1] != dimension:
         raise BadInput(f"expected vectors of shape (N, {dimension}), the dimension of this index; got {vectors.shape}")
     for name, column in (("vectors", vectors), ("texts", records.texts), ("metadata", records.metadata)):
         if column is not None and len(column) != len(records.ids):
             raise BadInput(f"expected as many {name} as ids; got {len(column):,} and {len(records.ids):,}")
-    with np.errstate(over="ignore"):  # what is beyond float32's range becomes infinite, and is refused
+    with np.errstate(over="ignore"):  # values beyond float32's range become infinite, and are rejected
         vectors = vectors.astype(np.float32, copy=False)
     check_finite_rows(vectors, "vectors")
     check_ids(records.ids)
@@ -66,14 +66,14 @@ def checked_records(records: Records, dimension: int) -> Records:
 
 
 def listed_ids(ids: Sequence[str]) -> list[str]:
-    """The ids as a list, unless they are one string, which is a sequence too."""
+    """The ids as a list; raises for a single string, which is a sequence too."""
     if isinstance(ids, str):
         raise BadInput(f"expected a list of ids; got the one string {ids!r}")
     return list(ids)
 
 
 def check_ids(ids: Sequence[Any]) -> None:
-    """Refuse ids that are not strings, are empty, or occur twice."""
+    """Raise if ids are not strings, are empty, or occur twice."""
     listed_ids(ids)
     if are_storable(ids) and all(ids) and len({*ids}) == len(ids):
         return
@@ -88,7 +88,7 @@ def check_ids(ids: Sequence[Any]) -> None:
 
 
 def are_storable(texts: Sequence[Any]) -> bool:
-    """Whether every index can keep all of these strings (or None), found in one pass over all of them."""
+    """Whether every index can store all of these strings (or None), checked in one pass."""
     if not {*map(type, texts)} <= {str, type(None)}:
         return False
     for start in range(0, len(texts), AT_ONCE):
@@ -99,7 +99,7 @@ def are_storable(texts: Sequence[Any]) -> bool:
 
 
 def metadata_is_storable(rows: Sequence[Any]) -> bool:
-    """Whether every index can keep the metadata of all rows, found in few passes over all their values."""
+    """Whether every index can store the metadata of all rows, checked in a few passes."""
     if not {*map(type, rows)} <= {dict}:
         return False
     values: list[Any] = [*chain.from_iterable(map(dict.values, rows))]
@@ -115,7 +115,7 @@ def metadata_is_storable(rows: Sequence[Any]) -> bool:
 
 
 def check_storable(text: str, what: str) -> None:
-    """Refuses a text that some index could not keep as it is: with a null character, or half of a surrogate pair."""
+    """Raise if some index could not store a text unchanged: it has a null character or a lone surrogate."""
     if "\0" in text:
         raise BadInput(f"{what} has a null character, at {text.index(chr(0)):,}; expected a text without any")
     try:
@@ -128,12 +128,12 @@ def _check_text(text: Any, i: int) -> None:
     if text is None:
         return
     if not isinstance(text, str):
-        raise BadInput(f"texts[{i}] is {text!r}; expected a string, or None where there is none")
+        raise BadInput(f"texts[{i}] is {text!r}; expected a string, or None if there is none")
     check_storable(text, f"texts[{i}]")
 
 
 def check_metadata(row: Any, i: int) -> None:
-    """Refuses metadata that some index could not keep."""
+    """Raise if some index could not store the metadata."""
     if not isinstance(row, Mapping):
         raise BadInput(f"metadata[{i}] is a {type(row).__name__}; expected a mapping of names to values")
     for name, value in row.items():

@@ -238,11 +238,11 @@ def test_a_reranker_is_given_the_best(filled, call, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["search", "none.index", "cat"], "is no collection"),
+        (["search", "none.index", "cat"], "is not a collection"),
         (["index", "add", "x.index", "nowhere.md"], "nowhere.md is not there"),
-        (["index", "add", "notes", "rows.csv"], "is no collection"),
+        (["index", "add", "notes", "rows.csv"], "is not a collection"),
         (["index", "verify", "memory:x"], "there is no memory:x"),
-        (["search", "ftp://x", "cat"], "is no location of an index"),
+        (["search", "ftp://x", "cat"], "is not an index location"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(place, call, words, message):

@@ -41,8 +41,8 @@ def test_a_percent_sign_spells_what_a_url_cannot_hold():
     ("location", "message"),
     [
         ("mysql://ann:secret@h/d#t", "begins with 'mysql'"),
-        ("postgresql://ann:secret@h:port/d#t", "no URL"),
-        ("postgresql://ann:secret@[h/d#t", "no URL"),
+        ("postgresql://ann:secret@h:port/d#t", "not a URL"),
+        ("postgresql://ann:secret@[h/d#t", "not a URL"),
         ("postgresql://ann:secret@h/d", "the name of a table"),
         ("postgresql://ann:secret@h/d#", "the name of a table"),
         ("postgresql://ann:secret@h/d#" + "é" * 32, "1 to 63 bytes"),

@@ -115,7 +115,7 @@ def test_a_process_that_was_forked_neither_writes_nor_keeps_the_lock(folder):
 def test_a_folder_with_other_files_is_not_made_a_collection(folder, other):
     folder.mkdir()
     (folder / other).write_text("mine")
-    with pytest.raises(BadInput, match=f"has other files, such as {other}"):
+    with pytest.raises(BadInput, match=f"contains other files, such as {other}"):
         Collection.create(str(folder), WIDTH)
     assert [path.name for path in folder.iterdir()] == [other]
 
@@ -123,7 +123,7 @@ def test_a_folder_with_other_files_is_not_made_a_collection(folder, other):
 def test_what_a_killed_create_left_is_made_again_and_not_opened(folder):
     (folder / "vectors").mkdir(parents=True)
     (folder / "collection.sqlite").touch()
-    with pytest.raises(BadInput, match="making it was not finished; make it again"):
+    with pytest.raises(BadInput, match="its creation was interrupted; create it again"):
         Collection.open(str(folder))
     filled(folder).close()
     with pytest.raises(BadInput, match="is a collection already; open it"):
@@ -151,7 +151,7 @@ def test_the_full_text_of_an_earlier_format_is_made_again_by_a_writer_and_not_se
     )
     with Collection.open(str(folder), read_only=True) as reader:
         assert reader.count() == 2 and reader.search(records.vectors[:1], 1)[0][0].id == "a"
-        with pytest.raises(BadInput, match="made by an earlier version.* open it once for writing"):
+        with pytest.raises(BadInput, match="is from an earlier version.* open it once for writing"):
             reader.search_words("İstanbul")
         with Collection.open(str(folder)) as writer:
             assert [match.id for match in writer.search_words("İstanbul")] == ["a"] and writer.verify().is_clean
@@ -169,7 +169,7 @@ def test_settings_that_changed_on_the_disk_are_refused_and_cost_no_record(folder
 def test_something_else_in_the_place_of_the_journal_is_refused(folder):
     filled(folder).close()
     (folder / "collection.sqlite").write_bytes(b"not a database" * 1000)
-    with pytest.raises(BadInput, match="it is damaged, or no file of SQLite"):
+    with pytest.raises(BadInput, match="it is damaged, or not a SQLite file"):
         Collection.open(str(folder))
 
 
@@ -293,10 +293,13 @@ class TestManySegments:
     @pytest.mark.parametrize(
         ("statement", "problem"),
         [
-            ("DELETE FROM tombstones", "segment 1: 0 rows are both alive and dead, and 1 are neither"),
+            ("DELETE FROM tombstones", "segment 1: 0 rows are both live and dead, and 1 are neither"),
             ("INSERT INTO tombstones (row) SELECT row FROM records WHERE id = 'id 9'", "1 rows are both"),
             ("UPDATE columns SET records = 3 WHERE name = 'year'", "the counts of metadata columns are wrong"),
-            ("INSERT INTO words (words, rowid, text) VALUES ('delete', 3, 'text 0 2')", "the full text does not fit"),
+            (
+                "INSERT INTO words (words, rowid, text) VALUES ('delete', 3, 'text 0 2')",
+                "full-text index does not match",
+            ),
         ],
     )
     def test_counts_and_full_text_that_do_not_fit_are_found_and_mended(self, folder, statement, problem):

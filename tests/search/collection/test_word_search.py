@@ -39,7 +39,7 @@ def test_the_score_of_a_query_is_the_sum_of_the_scores_of_its_words(count, where
 
 def test_a_query_of_too_many_words_is_refused_with_the_limit(collection):
     assert collection.search_words(" ".join(f"w{i}" for i in range(MOST_WORDS)))
-    with pytest.raises(BadInput, match=r"has 1,025 different words, and a search by words takes 1,024 at most"):
+    with pytest.raises(BadInput, match=r"has 1,025 different words, but keyword search takes at most 1,024"):
         collection.search_words(" ".join(f"w{i}" for i in range(MOST_WORDS + 1)))
 
 

@@ -124,11 +124,11 @@ def test_ids_that_are_not_there_or_no_ids_are_refused(index):
     with pytest.raises(BadInput, match="the id 'x' is not in"):
         index.get(["x"])
     for wrong in ([""], [None]):
-        with pytest.raises(BadInput, match="is no id; expected a string that is not empty"):
+        with pytest.raises(BadInput, match="is not an id; expected a string that is not empty"):
             index.delete(wrong)
     with pytest.raises(BadInput, match="expected a list of ids; got the one string 'x'"):
         index.get("x")
-    with pytest.raises(BadInput, match="nothing says what is to be deleted"):
+    with pytest.raises(BadInput, match="nothing to delete was named"):
         index.delete()
     assert index.index.count() == 2
 

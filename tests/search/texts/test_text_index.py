@@ -156,7 +156,7 @@ def test_a_reranker_orders_the_candidates_and_says_how_many_it_scored(index):
     assert found.passages[0].scores["reranked"] == 19 and "cosine" in found.passages[0].scores
     hurried = index.search("cat", 4, reranker=lambda pairs: np.zeros(len(pairs)), budget=1e-9)
     assert hurried.reranked == 4  # the first are scored whatever the budget
-    with pytest.raises(BadInput, match="there is no reranker"):
+    with pytest.raises(BadInput, match="budget requires a reranker"):
         index.search("cat", budget=1)
 
 
@@ -203,7 +203,7 @@ def test_the_model_is_the_one_the_index_was_made_with(folders, own, tmp_path):
 
 
 def test_an_index_that_is_not_there_is_not_made_by_reading(tmp_path):
-    with pytest.raises(BadInput, match="is no collection"):
+    with pytest.raises(BadInput, match="is not a collection"):
         TextIndex.open(tmp_path / "index", read_only=True)
     assert not (tmp_path / "index").exists()
 
@@ -211,7 +211,7 @@ def test_an_index_that_is_not_there_is_not_made_by_reading(tmp_path):
 def test_what_is_no_index_is_not_written_to(tmp_path, embedder):
     (tmp_path / "index").mkdir()
     (tmp_path / "index/mine.txt").write_text("mine")
-    with pytest.raises(BadInput, match="is no collection"):
+    with pytest.raises(BadInput, match="is not a collection"):
         TextIndex.open(tmp_path / "index", embedder)
 
 
@@ -220,7 +220,7 @@ def test_an_index_of_unknown_vectors_needs_a_model_of_its_width(embedder):
     create_index("memory:unknown", 7).close()
     with pytest.raises(BadInput, match="does not say which model"):
         TextIndex.open("memory:unknown")
-    with pytest.raises(BadInput, match="vectors of 7 numbers, the model gives 32"):
+    with pytest.raises(BadInput, match="vectors of 7 dimensions, but the model has 32"):
         TextIndex(open_index("memory:unknown"), embedder)
     MemoryIndex.discard("memory:unknown")
 

@@ -1,4 +1,4 @@
-"""What every backend refuses in the same words, stores in the same form, and reads of a server's address."""
+"""Shared by all backends: their common errors, the columns they store, and parsing of server addresses."""
 
 import json
 import time
@@ -19,15 +19,15 @@ from ..records import Records, Value
 
 T = TypeVar("T")
 StoredColumns = tuple[str, str | None, Mapping[str, Value], float, Any]
-"""Id, text, metadata, the length that the vector had, and the vector at length 1."""
+"""Id, text, metadata, the original norm of the vector, and the vector scaled to unit length."""
 PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-"""Seconds between attempts to reach a server: 6.3 in all."""
+"""Seconds between attempts to reach a server; 6.3 in total."""
 SECRETS = ("password", "sslpassword", "token")
-"""Options that are left out of what is shown."""
+"""Options omitted when a location is shown."""
 
 
 def stored_columns(records: Records) -> Iterator[StoredColumns]:
-    """What is stored of each record."""
+    """The stored columns of each record."""
     units, count = UnitRows.of(np.asarray(records.vectors)), len(records)
     texts, metadata = records.texts or [None] * count, records.metadata or [{}] * count
     return zip(records.ids, texts, metadata, units.lengths.tolist(), units.rows, strict=True)
@@ -39,24 +39,24 @@ def stored_records(
     metadata: Callable[[Any], Any] = json.loads,
     vector: Callable[[Any], np.ndarray] = np.asarray,
 ) -> Records:
-    """Records of rows in the order of `stored_columns`, by what reads their metadata and their vectors."""
+    """Convert rows in the order of `stored_columns` to records, with the given readers of metadata and vectors."""
     units = np.array([vector(row[4]) for row in rows], np.float32).reshape(len(rows), dimension)
     original = UnitRows(units, np.array([row[3] for row in rows], np.float64)).original()
     return Records([row[0] for row in rows], original, [row[1] for row in rows], [metadata(row[2]) for row in rows])
 
 
 def metadata_json(metadata: Mapping[str, Value]) -> str:
-    """One flat JSON object; a float has a point, so that it is read as one again. SQLite finds no name with escapes."""
+    """One flat JSON object; floats keep their point, so they are read as floats. SQLite cannot find escaped names."""
     return "{" + ", ".join(f"{json_value(name)}: {json_value(value)}" for name, value in metadata.items()) + "}"
 
 
 def as_matches(pairs: Iterable[tuple[Any, Any]]) -> list[Match]:
-    """Ids and inner products of rows of length 1; rounding takes no cosine beyond 1."""
+    """Ids and inner products of unit-length rows, clipped because rounding can push a cosine past 1."""
     return [Match(str(name), min(1.0, max(-1.0, float(score)))) for name, score in pairs]
 
 
 def found_in_order(ids: Sequence[str], found: Mapping[str, T], location: str) -> list[T]:
-    """What was found under each of the ids."""
+    """The record found under each id."""
     for name in ids:
         if name not in found:
             raise BadInput(f"the id {name!r} is not in {location}")
@@ -64,13 +64,13 @@ def found_in_order(ids: Sequence[str], found: Mapping[str, T], location: str) ->
 
 
 def check_new(existing: Iterable[object], location: str) -> None:
-    """Refuse to add records whose ids exist; `existing` are those that do."""
+    """Raise if ids to be added exist already; `existing` lists them."""
     for name in existing:
         raise BadInput(f"the id {name!r} is in {location} already; upsert replaces it")
 
 
 def check_not_read_only(location: str, read_only: bool) -> None:
-    """Refuse to write to an index that was opened to be read."""
+    """Raise on a write to an index that was opened read-only."""
     if read_only:
         raise BadInput(f"{location} was opened read-only; open it without read_only to write")
 
@@ -78,7 +78,7 @@ def check_not_read_only(location: str, read_only: bool) -> None:
 def checked_filter(
     where: str, location: str, has_column: Callable[[str], Any], columns: Iterable[str] | None = None
 ) -> Condition:
-    """The conditions of a filter, if each of its columns is in some record; `columns`: all there are, for the error."""
+    """Parse a filter; raise if no record has one of its columns. `columns`: all known ones, for the error message."""
     condition = parse_filter(where)
     for name in named_columns(condition):
         if not has_column(name):
@@ -95,7 +95,7 @@ def retried(
     errors: type[Exception] | tuple[type[Exception], ...],
     explain: Callable[[Any], tuple[LikewiseError, bool]],
 ) -> T:
-    """The result of an attempt, repeated after pauses; `explain` makes of an error ours, and whether it is final."""
+    """Retry an attempt after pauses; `explain` converts an error to ours and says whether it is final."""
     for pause in (*PAUSES, None):
         try:
             return attempt()
@@ -112,10 +112,10 @@ class ServerAddress:
     """The parts of `scheme://user:password@host:port/database?option=value#table`."""
 
     url: str
-    """Without our options and the table: what the server's own client reads."""
+    """The URL for the server's own client, without our options and the table."""
     table: str
     options: Mapping[str, str]
-    """Those that are ours and were given, each with one of its known values."""
+    """The options of ours that were given, each with one of its known values."""
     shown: str
     """The location without its password."""
 
@@ -138,14 +138,14 @@ class ServerAddress:
         return cls(parts._replace(query=theirs, fragment="").geturl(), table, ours, shown.geturl())
 
     def check_created(self, row: tuple[int, str, Any] | None) -> tuple[int, str, Any]:
-        """The dimension, kind and model that were found under this address, if `create` made it so."""
+        """The dimension, kind and model found at this address; raises unless `create` made it from this location."""
         if row is None or self.options.get("index", row[1]) != row[1]:
             found = "none there" if row is None else f"index={row[1]}"
             raise BadInput(f"{self.shown}: expected an index that `create` made from this location; found {found}")
         return row
 
     def taken(self) -> BadInput:
-        """The error of making an index where there is one."""
+        """The error for creating an index that already exists."""
         return BadInput(f"{self.shown} is there already; open it, or choose another name after #")
 
 
@@ -157,9 +157,9 @@ def _split(location: str, scheme: str) -> SplitResult:
     expected = f"expected {scheme}://user:password@host:port/database#table"
     try:
         parts = urlsplit(location)
-        _ = parts.port  # raises where it is no number
+        _ = parts.port  # raises if it is not a number
     except ValueError:  # its message could repeat the password
-        raise BadInput(f"the location of an index is no URL; {expected}") from None
+        raise BadInput(f"the location of an index is not a URL; {expected}") from None
     if parts.scheme != scheme:
         raise BadInput(f"the location of an index begins with {location.partition(':')[0]!r:.20}; {expected}")
     return parts

@@ -1,7 +1,7 @@
-"""FaissIndex: exact search by faiss in memory, over a folder whose SQLite file is the truth [extra: faiss].
+"""FaissIndex: exact search by faiss in memory, backed by a SQLite file as the source of truth [extra: faiss].
 
 `records.sqlite` holds everything, vectors included, in WAL mode, synced before a call returns. faiss holds the rows in
-memory, and catches up with the file before each search, whichever process wrote to it.
+memory, and before each search catches up with the file, which other processes may have changed.
 """
 
 import json
@@ -41,7 +41,7 @@ except ImportError:
 
 SCHEME = "faiss:"
 FILE = "records.sqlite"
-LOCK_SECONDS = 30.0  # of waiting for another process that writes
+LOCK_SECONDS = 30.0  # seconds to wait for another process to finish writing
 LOAD_BLOCK = 10_000  # rows read from the file at a time
 SCHEMA = (
     "CREATE TABLE description (width INTEGER NOT NULL, model TEXT)",
@@ -59,7 +59,7 @@ OF_IDS = "id IN (SELECT value FROM json_each(?))"
 
 
 class FaissIndex(Index):
-    """Rows in faiss under their positions in the file. Threads may share it; a call is one transaction of the file."""
+    """Rows in faiss, keyed by their positions in the file. Threads may share it; each call is one transaction."""
 
     def __init__(self, location: str, path: Path, *, read_only: bool = False) -> None:
         self.location, self._read_only, self._lock = location, read_only, RLock()
@@ -97,11 +97,11 @@ class FaissIndex(Index):
         path = _path(location)
         index = cls(location, path, read_only=read_only) if path.is_file() else None
         if index is None or not index._is_described():
-            raise BadInput(f"{location} is no index of faiss; expected a folder with the file {FILE}")
+            raise BadInput(f"{location} is not a faiss index; expected a folder with the file {FILE}")
         return index._ready()
 
     def _is_described(self) -> bool:
-        """Whether `create` got as far as its commit."""
+        """Whether `create` committed."""
         return self._file.execute("SELECT 1 FROM sqlite_master WHERE name = 'description'").fetchone() is not None
 
     def _ready(self) -> "FaissIndex":
@@ -136,7 +136,7 @@ class FaissIndex(Index):
             return file.execute(f"DELETE FROM records WHERE {OF_IDS}", [json.dumps(list(ids))]).rowcount
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """The greatest inner products of rows of length 1; with a filter, of the rows that SQLite lets pass."""
+        """The greatest inner products of unit-length rows; with a filter, only among rows that SQLite selects."""
         rows, k = checked_queries(queries, self.dimension), whole_number("k", k)
         with self._transaction() as file:
             self._catch_up()
@@ -172,7 +172,7 @@ class FaissIndex(Index):
 
     @contextmanager
     def _transaction(self, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
-        """The connection in a transaction: one writer at a time; readers see one state."""
+        """Open a transaction: one writer at a time; each reader sees a consistent state."""
         check_not_read_only(self.location, writing and self._read_only)
         with self._lock:
             self._version = -1 if writing else self._version
@@ -184,11 +184,11 @@ class FaissIndex(Index):
                 if self._file.in_transaction:
                     self._file.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error):
-                    raise BadInput(f"{self.location}: {error}; nothing of this call was stored") from None
+                    raise BadInput(f"{self.location}: {error}; nothing from this call was stored") from None
                 raise
 
     def _blocks(self, columns: str, size: int, after: int = -1) -> Iterator[list[tuple[Any, ...]]]:
-        """Columns and positions of all records behind a position, a block at a time."""
+        """Columns and positions of all records after a position, one block at a time."""
         query = f"SELECT {columns}, position FROM records WHERE position > ? ORDER BY position LIMIT ?"
         while rows := self._file.execute(query, [after, size]).fetchall():
             after = rows[-1][-1]
@@ -213,11 +213,11 @@ class FaissIndex(Index):
         return sqlite_where(checked_filter(where, self.location, has_column))
 
     def _catch_up(self) -> None:
-        """Let faiss hold the file's rows: remove what is gone, and add what is behind the last position."""
-        version = int(self._file.execute("PRAGMA data_version").fetchone()[0])  # of other connections' commits
+        """Bring faiss up to date with the file: remove deleted rows, and add rows after the last position."""
+        version = int(self._file.execute("PRAGMA data_version").fetchone()[0])  # counts other connections' commits
         if version == self._version:
             return
-        self._version = -1  # should this be interrupted, the next search begins anew
+        self._version = -1  # if this is interrupted, the next search starts over
         if self._rows.ntotal != len(self._positions):
             self._rows.reset()
             self._positions = np.empty(0, np.int64)
@@ -236,5 +236,5 @@ class FaissIndex(Index):
 
 def _path(location: str) -> Path:
     if not location.startswith(SCHEME):
-        raise BadInput(f"the location of an index of faiss is {location!r}; expected {SCHEME}FOLDER")
+        raise BadInput(f"the location of a faiss index is {location!r}; expected {SCHEME}FOLDER")
     return target_folder(location.removeprefix(SCHEME)) / FILE

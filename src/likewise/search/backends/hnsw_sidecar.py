@@ -1,11 +1,11 @@
-"""An approximate index (HNSW of faiss) beside any exact one: derived from its records, and thrown away when stale.
+"""An approximate index (faiss HNSW) beside any exact one, built from its records and discarded when stale.
 
     build_sidecar(index, folder, mark="generation 7")
-    sidecar = open_sidecar(folder, mark="generation 7")  # None where it is missing, damaged or of another generation
+    sidecar = open_sidecar(folder, mark="generation 7")  # None if missing, damaged or of another generation
     sidecar.search(index, queries, k=10)
 
-`mark` is whatever the caller changes when its records change. The sidecar proposes candidates, from rows in int8; the
-index gives their vectors, so that scores are exact.
+`mark` is a label that the caller changes whenever the records change. The sidecar proposes candidates from int8 rows;
+the index supplies their full vectors, so scores are exact.
 """
 
 import json
@@ -35,14 +35,14 @@ except ImportError:
 
 GRAPH, NAMES = "hnsw.faiss", "hnsw.json"
 NEIGHBOURS, EF_CONSTRUCTION = 32, 80
-TRAINED_ON = 20_000  # rows from which the range of int8 is learnt
+TRAINED_ON = 20_000  # rows used to fit the int8 range
 CANDIDATES = 4
-"""Candidates for each of the k that are asked for: their exact scores decide."""
+"""Candidates per requested result; their exact scores decide the ranking."""
 
 
 @dataclass(frozen=True)
 class HnswSidecar:
-    """A graph over N rows of length 1, and their ids."""
+    """A graph over N unit-length rows, and their ids."""
 
     graph: Any
     ids: list[str]
@@ -50,7 +50,7 @@ class HnswSidecar:
     def search(
         self, index: Index, queries: Shaped[np.ndarray, "Q E"], k: int = 10, *, ef: int = 100
     ) -> list[list[Match]]:
-        """About the k records of greatest cosine, best first, with exact scores; `ef` trades time for recall."""
+        """Approximately the k nearest records by cosine, best first, with exact scores; `ef` trades time for recall."""
         rows, k = checked_queries(queries, index.dimension), whole_number("k", k)
         wanted = min(CANDIDATES * k, len(self.ids))
         if not wanted or not len(rows):
@@ -67,7 +67,7 @@ class HnswSidecar:
 
 
 def build_sidecar(index: Index, folder: Path, mark: str, *, show_progress_bar: Progress = None) -> None:
-    """Build the graph from all records, a block at a time, and write it; the file that makes it valid is the last."""
+    """Build the graph from all records, one block at a time, and write it; the file that makes it valid comes last."""
     graph = faiss.index_factory(index.dimension, f"HNSW{NEIGHBOURS}_SQ8", faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = EF_CONSTRUCTION
     ids: list[str] = []
@@ -86,7 +86,7 @@ def build_sidecar(index: Index, folder: Path, mark: str, *, show_progress_bar: P
 
 
 def _with_sample(graph: Any, blocks: Iterator[Records]) -> Iterator[Records]:
-    """The blocks, after the range of int8 was learnt from the first."""
+    """Yield the blocks after fitting the int8 range to the first."""
     first = next(blocks, None)
     if first is not None:
         graph.train(UnitRows.of(np.asarray(first.vectors)).rows)
@@ -94,7 +94,7 @@ def _with_sample(graph: Any, blocks: Iterator[Records]) -> Iterator[Records]:
 
 
 def open_sidecar(folder: Path, mark: str) -> HnswSidecar | None:
-    """The sidecar, if it is whole and was built under this mark; None otherwise, and it can be built again."""
+    """The sidecar, if it is complete and was built with this mark; otherwise None, and it can be rebuilt."""
     try:
         described = json.loads((folder / NAMES).read_text("utf-8"))
         if described["mark"] != mark or described["checksum"] != _checksum(folder / GRAPH):

@@ -1,6 +1,6 @@
-"""MemoryIndex: an index in NumPy and dictionaries: the slow, obvious reference, and enough for what need not be kept.
+"""MemoryIndex: an index in NumPy and dictionaries: a slow, simple reference, and good enough for temporary data.
 
-What is under a name (`memory:NAME`) lives as long as the process, and is seen by all who open it.
+The data under a name (`memory:NAME`) lives as long as the process and is shared by everyone who opens it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class MemoryRecord(NamedTuple):
 
 @dataclass
 class MemoryRecords:
-    """What is under a name. The records are replaced, never changed, so that a reader sees whole calls."""
+    """The data under a name. Records are replaced, never modified, so readers never see half of a call."""
 
     dimension: int
     model: ModelIdentity | None
@@ -43,7 +43,7 @@ _KEPT: dict[str, MemoryRecords] = {}
 
 
 class MemoryIndex(Index):
-    """Exact search over records in memory; every write copies the dictionary of ids."""
+    """Exact search over in-memory records; every write copies the dictionary of ids."""
 
     def __init__(self, location: str, kept: MemoryRecords, *, read_only: bool = False) -> None:
         self.location, self._kept, self._read_only = location, kept, read_only
@@ -55,18 +55,18 @@ class MemoryIndex(Index):
             raise BadInput(f"the location of an index in memory is {location!r}; expected {SCHEME}NAME")
         kept = MemoryRecords(whole_number("dimension", dimension), model)
         if _KEPT.setdefault(location, kept) is not kept:
-            raise BadInput(f"{location} exists already; open it, or take another name")
+            raise BadInput(f"{location} exists already; open it, or choose another name")
         return cls(location, kept)
 
     @classmethod
     def open(cls, location: str, *, read_only: bool = False) -> "MemoryIndex":
         if location not in _KEPT:
-            raise BadInput(f"there is no {location} in this process; known are: {', '.join(_KEPT) or 'none'}")
+            raise BadInput(f"there is no {location} in this process; known names: {', '.join(_KEPT) or 'none'}")
         return cls(location, _KEPT[location], read_only=read_only)
 
     @classmethod
     def discard(cls, location: str) -> None:
-        """Forget what is under a name, and free its memory; an unknown name is no error."""
+        """Delete the data under a name and free its memory; an unknown name is not an error."""
         _KEPT.pop(location, None)
 
     def add(self, records: Records) -> None:
@@ -95,7 +95,7 @@ class MemoryIndex(Index):
         return result
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """The nearest by cosine, among those that pass the filter."""
+        """The nearest records by cosine among those that pass the filter."""
         k, queries = whole_number("k", k), checked_queries(queries, self.dimension)
         found = self._passing(where)
         if not found:
@@ -121,7 +121,7 @@ class MemoryIndex(Index):
         return len(self._passing(where))
 
     def close(self) -> None:
-        """Do nothing: the records stay until `discard`, or the end of the process."""
+        """Do nothing: the records stay until `discard` is called or the process ends."""
 
     def _passing(self, where: str | None) -> dict[str, MemoryRecord]:
         known = self._kept.records

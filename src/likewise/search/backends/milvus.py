@@ -1,9 +1,9 @@
-"""MilvusIndex: an index as a collection of a Milvus server or cluster [extra: milvus].
+"""MilvusIndex: an index stored as a collection on a Milvus server or cluster [extra: milvus].
 
     MilvusIndex.create("milvus://user:password@host:19530/database#passages", dimension=384)
 
-Exact by default; `?index=hnsw` before the # keeps an approximate index (HNSW). What was added is seen at once, by all
-(consistency level Strong). Milvus has no transactions: a call is one request, and repeating a call is harmless.
+Exact by default; `?index=hnsw` before the # keeps an approximate index (HNSW). Added records are visible to all clients
+at once (consistency level Strong). Milvus has no transactions: each call is one request and can safely be repeated.
 """
 
 import json
@@ -41,20 +41,20 @@ try:
 except ImportError:
     raise missing_extra("pymilvus", "milvus", "an index in Milvus") from None
 
-logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints a trace of every error that it raises
+logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints a traceback for every error that it raises
 
 TIMEOUT = 30.0
-"""Seconds in which one call must be answered."""
+"""Timeout of one call, in seconds."""
 NOT_CONNECTED = 2
-"""The code of pymilvus's own error where it could not connect."""
+"""pymilvus's own error code for a failed connection."""
 NOT_LOADED = 101
-"""The code of a server that has restarted without a collection in memory."""
+"""The server's error code for a collection that is not loaded, as after a restart."""
 SCHEME = "milvus"
 OPTIONS = {"index": ("exact", "hnsw"), "secure": ("false", "true")}
 
 
 class MilvusCalls:
-    """A client of one server. What is called must be harmless when done twice: a lost call is sent again."""
+    """A client of one server. Calls must be idempotent, because lost calls are sent again."""
 
     def __init__(self, address: ServerAddress) -> None:
         self._shown = address.shown
@@ -64,7 +64,7 @@ class MilvusCalls:
         return self._retried(lambda: self._loaded(method, *args, timeout=TIMEOUT, **options))
 
     def pages(self, collection: str, size: int, fields: list[str]) -> Iterator[list[Any]]:
-        """All rows of a collection in the order of their ids, a page at a time."""
+        """All rows of a collection ordered by id, one page at a time."""
         pages = self("query_iterator", collection, batch_size=size, output_fields=fields, consistency_level="Strong")
         try:
             while page := self._retried(pages.next):
@@ -79,7 +79,7 @@ class MilvusCalls:
         return retried(call, (MilvusException, grpc.RpcError), self._explained)
 
     def _loaded(self, method: str, *args: Any, **options: Any) -> Any:
-        """The result of a method; if the collection, its first argument, is not in memory, it is loaded first."""
+        """Call a method; if the collection, its first argument, is not in memory, load it first."""
         try:
             return getattr(self._client, method)(*args, **options)
         except MilvusException as error:
@@ -91,13 +91,13 @@ class MilvusCalls:
     def _explained(self, error: Any) -> tuple[LikewiseError, bool]:
         message = " ".join(str(getattr(error, "message", "") or error).split())[:300]
         if isinstance(error, grpc.RpcError) or error.code == NOT_CONNECTED or isinstance(error.code, grpc.StatusCode):
-            advice = "Whether a write was stored is not known; repeating it is harmless once the server is back"
+            advice = "A write may or may not have been stored; it is safe to repeat once the server is back"
             return ServerUnavailable(f"{self._shown} cannot be reached: {message}. {advice}"), False
         return BadInput(f"{self._shown}: the server refused: {message}"), True
 
 
 def _parameters(address: ServerAddress) -> dict[str, str]:
-    """The arguments of MilvusClient; a user without a password is a token, as hosted servers give them."""
+    """The arguments of MilvusClient; a user without a password is a token, as used by hosted servers."""
     parts = urlsplit(address.url)
     scheme = "https" if address.options.get("secure") == "true" else "http"
     token = ":".join(unquote(part) for part in (parts.username, parts.password) if part)
@@ -106,11 +106,11 @@ def _parameters(address: ServerAddress) -> dict[str, str]:
 
 
 DIMENSIONS = range(2, 32_769)
-"""The dimensions that Milvus takes."""
+"""The dimensions that Milvus supports."""
 MAX_BYTES = 65_535
-"""The longest text, and the longest metadata as JSON, that Milvus holds."""
+"""The most bytes of a text, and of metadata as JSON, that Milvus stores."""
 MAX_REQUEST = 48 << 20
-"""Bytes of the vectors and texts of one call: Milvus refuses a request of more than 64 MB, and stores no two as one."""
+"""Bytes of vectors and texts in one call: Milvus rejects requests over 64 MB and cannot store two atomically."""
 FIELDS = ["id", "text", "metadata", "length", "vector"]
 DESCRIPTIONS, DESCRIBED = "likewise_indexes", ("width", "kind", "model")
 PARAMETERS: Mapping[str, dict[str, Any]] = {
@@ -120,7 +120,7 @@ PARAMETERS: Mapping[str, dict[str, Any]] = {
 
 
 def _create(calls: MilvusCalls, address: ServerAddress, row: tuple[int, str, Any]) -> None:
-    """Make an index's collection, and then the row that describes it, which makes it an index."""
+    """Create the collection, then the row that describes it, which makes it an index."""
     if calls("has_collection", address.table):
         raise address.taken()
     if not calls("has_collection", DESCRIPTIONS):
@@ -144,7 +144,7 @@ def _create_collection(calls: MilvusCalls, name: str, fields: Mapping[str, Any],
 
 
 def _description(calls: MilvusCalls, name: str) -> tuple[int, str, Any] | None:
-    """Dimension, kind and model of an index; None if there is none of this name."""
+    """Dimension, kind and model of an index; None if no index has this name."""
     if not calls("has_collection", DESCRIPTIONS) or not calls("has_collection", name):
         return None
     rows = calls("query", DESCRIPTIONS, filter=f"id == {milvus_literal(name)}", output_fields=["description"])
@@ -168,28 +168,28 @@ def _rows(records: Records) -> list[dict[str, Any]]:
 
 
 def _checked_bytes(row: Mapping[str, Any]) -> int:
-    """The bytes of a row's strings, each of which must not be too long."""
+    """The bytes of a row's strings; raises if one is too long."""
     sizes = {field: len((row[field] or "").encode()) for field in ("id", "text", "metadata")}
     for field, size in sizes.items():
         if size > MAX_BYTES:
-            raise BadInput(f"the {field} of {row['id']!r:.80} has {size:,} bytes; Milvus takes at most {MAX_BYTES:,}")
-    return sum(sizes.values()) + sizes["metadata"]  # the JSON field holds the same values again
+            raise BadInput(f"the {field} of {row['id']!r:.80} has {size:,} bytes; Milvus stores at most {MAX_BYTES:,}")
+    return sum(sizes.values()) + sizes["metadata"]  # the JSON field repeats these values
 
 
 def _records_of(rows: Iterable[Mapping[str, Any]], dimension: int) -> Records:
-    """Records of rows that were queried with `FIELDS`."""
+    """Convert rows queried with `FIELDS` to records."""
     return stored_records([[row[field] for field in FIELDS] for row in rows], dimension)
 
 
 MAX_K = 16_384
-"""The most that Milvus returns of one search."""
+"""The most results that Milvus returns per search."""
 ID_BLOCK = 1000  # ids in one expression
 EF = 100
-"""Candidates that HNSW keeps while it searches; 2k where that is more."""
+"""Candidates that HNSW keeps during a search; 2k if that is more."""
 
 
 class MilvusIndex(Index):
-    """A collection of records, and a row in the collection `likewise_indexes` that describes it."""
+    """A collection of records, described by a row in the collection `likewise_indexes`."""
 
     def __init__(
         self, address: ServerAddress, calls: MilvusCalls, row: tuple[int, str, Any], *, read_only: bool = False
@@ -238,7 +238,7 @@ class MilvusIndex(Index):
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
         rows, k = checked_queries(queries, self.dimension), whole_number("k", k)
         if k > MAX_K:
-            raise BadInput(f"k is {k:,}; Milvus returns at most {MAX_K:,} of one search")
+            raise BadInput(f"k is {k:,}; Milvus returns at most {MAX_K:,} per search")
         expression = self._expression(where)
         if not len(rows):
             return []
@@ -264,7 +264,7 @@ class MilvusIndex(Index):
         self._calls.close()
 
     def _expression(self, where: str | None) -> str:
-        """The filter in Milvus' language; "" passes all."""
+        """The filter in Milvus's language; "" selects everything."""
         if where is None:
             return ""
 

@@ -1,10 +1,10 @@
-"""PgvectorIndex: an index as a table of a PostgreSQL server with the extension pgvector [extra: pgvector].
+"""PgvectorIndex: an index stored as a PostgreSQL table with the pgvector extension [extra: pgvector].
 
     PgvectorIndex.create("postgresql://user:password@host/database#passages", dimension=384)
 
 Exact by default; `?index=hnsw` before the # keeps an approximate index (HNSW), which returns most of the nearest in
-far less time. A call is one transaction. Rows are kept at length 1, with their lengths beside them, so that the cosine
-is an inner product, which is defined for a zero row, too.
+far less time. Each call is one transaction. Rows are stored at unit length, with their norms beside them, so the cosine
+is an inner product, which is defined even for a zero row.
 """
 
 import json
@@ -46,16 +46,16 @@ except ImportError:
     raise missing_extra("psycopg", "pgvector", "an index in PostgreSQL") from None
 
 STARTING = ("starting up", "shutting down", "recovery", "too many", "slots are reserved")
-"""Parts of a server's refusals that end by themselves; any other refusal, as of a password, is final."""
+"""Fragments of temporary server errors; any other rejection, such as a wrong password, is final."""
 
 Cursor: TypeAlias = psycopg.Cursor
 Connection: TypeAlias = psycopg.Connection
 
 
 class PostgresTransactions:
-    """One connection to a server, opened when a transaction needs it, and again after it was lost.
+    """One connection to a server, opened when a transaction needs it, and reopened after it is lost.
 
-    The threads of a process may share it; one at a time has a transaction.
+    The threads of a process may share it, but only one at a time can hold a transaction.
     """
 
     def __init__(self, address: ServerAddress, *, read_only: bool) -> None:
@@ -76,7 +76,7 @@ class PostgresTransactions:
         try:
             with connection.cursor() as cursor:
                 yield cursor
-            stage = "It was lost in the commit: whether this call's records are stored is not known until it is back"
+            stage = "It was lost during the commit: this call's records may or may not be stored; check once it is back"
             connection.execute("ROLLBACK" if self.read_only else "COMMIT")
         except psycopg.Error as error:
             raise self._explained(error, connection, stage) from error
@@ -92,7 +92,7 @@ class PostgresTransactions:
                 connection.close()
 
     def _begun(self) -> Connection:
-        """A connection on which a transaction has begun; a broken one is replaced, with pauses between attempts."""
+        """Begin a transaction; a broken connection is replaced, with pauses between attempts."""
 
         def attempt() -> Connection:
             connection = self._connection or self._connect()
@@ -103,7 +103,7 @@ class PostgresTransactions:
         return retried(attempt, psycopg.Error, self._not_begun)
 
     def _not_begun(self, error: psycopg.Error) -> tuple[LikewiseError, bool]:
-        """What that means; a refusal to let us in is final, since another attempt would only take longer."""
+        """Explain a connection error; rejected logins are final, because retrying would only take longer."""
         self.close()
         if not isinstance(error, psycopg.OperationalError):
             return BadInput(f"{self.address.shown} cannot be opened: {_one_line(error)}"), True
@@ -119,16 +119,16 @@ class PostgresTransactions:
         return self._connection
 
     def _register_vectors(self, connection: Connection) -> None:
-        """Let NumPy rows be parameters, once the database has the type; `create` makes it."""
+        """Accept NumPy rows as parameters, once the database has the vector type, which `create` adds."""
         if not self._has_vectors:
-            with suppress(psycopg.ProgrammingError):  # the extension is not there yet
+            with suppress(psycopg.ProgrammingError):  # the extension is not installed yet
                 register_vector(connection)
                 self._has_vectors = True
 
     def _roll_back(self, connection: Connection) -> None:
         try:
             connection.execute("ROLLBACK")
-        except psycopg.Error:  # the server rolls back what a lost connection began
+        except psycopg.Error:  # the server rolls back transactions of lost connections
             self.close()
 
     def _explained(self, error: psycopg.Error, connection: Connection, stage: str) -> LikewiseError:
@@ -146,7 +146,7 @@ def _one_line(error: psycopg.Error) -> str:
 COLUMNS = ("id", "text", "metadata", "length", "vector")
 TYPES = ("text", "text", "jsonb", "float8", "vector")
 MAX_DIMENSIONS = {"exact": 16_000, "hnsw": 2_000}
-"""The widest vectors that pgvector stores, and the widest that its HNSW takes."""
+"""The most dimensions that pgvector stores, and that its HNSW supports."""
 
 CREATE = """CREATE TABLE {table} (
     position bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -172,12 +172,12 @@ NEAREST = {
     "exact": "SELECT id, -(vector <#> %s) FROM {table} WHERE {where} ORDER BY vector <#> %s, position LIMIT %s",
     "hnsw": "SELECT id, -(vector <#> %s) FROM {table} WHERE {where} ORDER BY vector <#> %s LIMIT %s",
 }
-"""By kind; of equal scores the one added earlier comes first, but for HNSW, which has no such order."""
+"""By kind. Records with equal scores are ordered by age, except with HNSW, which has no such order."""
 NEXT_BLOCK = "SELECT {columns}, position FROM {table} WHERE position > %s ORDER BY position LIMIT %s"
 
 
 def create_table(cursor: Cursor, address: ServerAddress, row: tuple[int, str, Any]) -> None:
-    """Make an index's table, and its row (dimension, kind, model) in `likewise_indexes`, one process at a time."""
+    """Create an index's table and its row (dimension, kind, model) in `likewise_indexes`, one process at a time."""
     cursor.execute(
         "SELECT pg_advisory_xact_lock(hashtext('likewise_indexes')), getdatabaseencoding(), to_regclass(%s)",
         [Identifier(address.table).as_string(cursor)],
@@ -202,7 +202,7 @@ def create_table(cursor: Cursor, address: ServerAddress, row: tuple[int, str, An
 
 
 def index_row(cursor: Cursor, table: str) -> tuple[int, str, Any] | None:
-    """Dimension, kind and model of an index; None if there is none of this name."""
+    """Dimension, kind and model of an index; None if no index has this name."""
     cursor.execute("SELECT to_regclass('likewise_indexes') IS NOT NULL")
     if cursor.fetchone() != (True,):
         return None
@@ -211,7 +211,7 @@ def index_row(cursor: Cursor, table: str) -> tuple[int, str, Any] | None:
 
 
 def statement(text: LiteralString, table: str, where: Any = "true") -> Composed:
-    """The statement with a table's name, the columns and an expression of `postgres_where`."""
+    """Fill a statement with the table's name, the columns and an expression from `postgres_where`."""
     columns = SQL(", ").join(map(Identifier, COLUMNS))
     return SQL(text).format(table=Identifier(table), columns=columns, where=SQL(where))
 
@@ -225,19 +225,19 @@ def copy_rows(cursor: Cursor, table: str, records: Records) -> None:
 
 
 def selected_records(rows: Sequence[tuple[Any, ...]], dimension: int) -> Records:
-    """Records of rows that were selected with `columns`."""
+    """Convert rows selected with `columns` to records."""
     return stored_records(rows, dimension, dict, Vector.to_numpy)
 
 
 SCHEME = "postgresql"
 OPTIONS = {"index": ("exact", "hnsw")}
 EF_SEARCH = 100
-"""Candidates that HNSW keeps while it searches; 2k where that is more, and 1,000, pgvector's limit, at most."""
+"""Candidates that HNSW keeps during a search; 2k if that is more, up to pgvector's limit of 1,000."""
 HNSW_SETTINGS = "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true)"
 
 
 class PgvectorIndex(Index):
-    """A table of ids, vectors, texts and metadata, and a row of the table `likewise_indexes` that describes it."""
+    """A table of ids, vectors, texts and metadata, described by a row in the table `likewise_indexes`."""
 
     def __init__(self, address: ServerAddress, transactions: PostgresTransactions, row: tuple[int, str, Any]) -> None:
         self.location, self._table, self._transactions = address.shown, address.table, transactions
@@ -250,7 +250,7 @@ class PgvectorIndex(Index):
         kind = address.options.get("index", "exact")
         if whole_number("dimension", dimension) > MAX_DIMENSIONS[kind]:
             raise BadInput(
-                f"dimension is {dimension:,}; pgvector takes at most {MAX_DIMENSIONS[kind]:,} with index={kind}"
+                f"dimension is {dimension:,}; pgvector supports at most {MAX_DIMENSIONS[kind]:,} with index={kind}"
             )
         row = (dimension, kind, None if model is None else model.as_json())
         transactions = PostgresTransactions(address, read_only=False)
@@ -258,7 +258,7 @@ class PgvectorIndex(Index):
             with transactions.begin() as cursor:
                 create_table(cursor, address, row)
         finally:
-            transactions.close()  # a connection opened from now on knows the type `vector`
+            transactions.close()  # connections opened from now on know the type `vector`
         return cls(address, transactions, row)
 
     @classmethod
@@ -294,7 +294,7 @@ class PgvectorIndex(Index):
             return int(cursor.rowcount)
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """The greatest inner products of rows of length 1, all queries on one state; ties: the one added earlier."""
+        """The greatest inner products of unit-length rows; all queries see one state. Ties: the older record."""
         rows, k = checked_queries(queries, self.dimension), whole_number("k", k)
         with self._transactions.begin() as cursor:
             condition, values = self._condition(cursor, where)
@@ -344,7 +344,7 @@ class PgvectorIndex(Index):
 
     @contextmanager
     def _writing(self) -> Iterator[Cursor]:
-        """A transaction in which no other process writes to the table; others read what was there before."""
+        """A transaction during which no other process can write to the table; readers see the previous state."""
         check_not_read_only(self.location, self._transactions.read_only)
         with self._transactions.begin() as cursor:
             cursor.execute(self._sql("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE"))

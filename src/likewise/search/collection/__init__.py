@@ -1,13 +1,13 @@
-"""Collection: an index in a folder that one can copy, with no server and nothing to install.
+"""Collection: an index in a folder that can be copied, with no server and nothing to install.
 
-    collection.sqlite   the journal and the truth: ids, texts, metadata, which rows there are; full text (FTS5)
-    vectors/            rows of vectors in segments, which only grow until they are compacted away
-    derived/            computed from the two above, and computed again where it is missing; may be deleted at any time
-    lock                held by the process that writes
+    collection.sqlite   the journal and source of truth: ids, texts, metadata, list of rows; full text (FTS5)
+    vectors/            rows of vectors in segments, which only grow until they are compacted
+    derived/            computed from the two above, and recomputed if missing; may be deleted at any time
+    lock                held by the writing process
 
-A call that writes syncs its rows to the disk first, then commits the transaction of SQLite that makes them visible. So
-what has returned survives a killed process and a power cut, and what has not is not seen. Readers need no permission to
-write: a writer leaves SQLite's empty -wal and -shm beside the journal, by which they lock it.
+A write syncs its rows to disk first, then commits the SQLite transaction that makes them visible. A call that has
+returned therefore survives a killed process or a power cut, and an unfinished call is never seen. Readers need no write
+permission: a writer leaves SQLite's empty -wal and -shm files beside the journal, which readers use for locking.
 """
 
 from .collection import Collection

@@ -1,4 +1,4 @@
-"""Collection: the index in a folder: what each call does to the journal and the segments."""
+"""Collection: an index in a folder; each call updates or reads the journal and the segments."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -40,9 +40,9 @@ from .verification import CollectionReport, RepairReport, repair_collection, ver
 
 
 class Collection(Index):
-    """An index in a folder; vectors are kept at length 1, in float16 unless it was created with float32.
+    """An index in a folder; vectors are stored at unit length, in float16 unless it was created with float32.
 
-    One process writes, and others read. The threads of a process may share an open collection; one at a time is served.
+    One process writes and others read. Threads may share an open collection, which serves one of them at a time.
     """
 
     def __init__(self, files: OpenFiles, scan: str) -> None:
@@ -78,7 +78,7 @@ class Collection(Index):
         checked = checked_records(records, self.dimension)
         try:
             self._store(checked, replace=False)
-        except IntegrityError:  # asking beforehand would take a look-up for each record
+        except IntegrityError:  # checking beforehand would need a look-up per record
             with self._files.reading() as (db, _):
                 known = keys_of(db, checked.ids)
             name = next(name for name in checked.ids if name in known)
@@ -88,7 +88,7 @@ class Collection(Index):
         self._store(checked_records(records, self.dimension), replace=True)
 
     def _store(self, records: Records, *, replace: bool) -> None:
-        """Insert them; only where that fails are ids looked up, which takes a tenth of the time of inserting."""
+        """Insert records, and look up ids only if that fails; a look-up takes a tenth of the time of inserting."""
         units = UnitRows.of(records.vectors, self._layout.dtype.str)
         checksums = row_checksums(units.rows)
         with self._files.writing() as db:
@@ -112,7 +112,7 @@ class Collection(Index):
         return len(known)
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """The nearest by cosine with the vectors as they are stored, among those that pass the filter."""
+        """The nearest records by cosine with the stored vectors, among those that pass the filter."""
         k, queries = whole_number("k", k), checked_queries(queries, self.dimension)
         with self._files.reading() as (db, snapshot):
             masks = self._derived.passing(None if where is None else self._condition(db, where), db, snapshot)
@@ -122,11 +122,11 @@ class Collection(Index):
         return [[*map(Match, *pair)] for pair in zip(rows, hits.scores.tolist(), strict=True)]
 
     def one_state(self) -> AbstractContextManager[Any]:
-        """A block in one transaction of the journal; other threads wait until it ends."""
+        """Run a block in one transaction of the journal; other threads wait until it ends."""
         return self._files.reading()
 
     def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:
-        """The records that share words with the query, of greatest BM25 first; scores are no cosines."""
+        """The records that share words with the query, highest BM25 score first; scores are not cosines."""
         k = whole_number("k", k)
         self._files.check_words()
         with self._files.reading() as (db, _):
@@ -167,26 +167,26 @@ class Collection(Index):
             return sum(int(mask.sum()) for mask in masks)
 
     def version(self) -> int:
-        """A number that grows with every change: what was computed from one version need not be true of the next."""
+        """A number that increases with every change; results computed from an older version may be out of date."""
         with self._files.reading() as (_, snapshot):
             return snapshot.version
 
     def compact(self, show_progress_bar: Progress = None) -> int:
-        """Free the space of deleted records, and return their number; needs space for one segment (65,536 rows)."""
+        """Free the space of deleted records and return their number; needs space for one segment (65,536 rows)."""
         return compact_collection(self._files, show_progress_bar)
 
     def verify(self, show_progress_bar: Progress = None) -> CollectionReport:
-        """Read everything and compare it with checksums and counts; a writer also compares full text with the texts."""
+        """Check everything against checksums and counts; a writer also compares the full-text index with the texts."""
         return verify_collection(self._files, show_progress_bar)
 
     def repair(self, show_progress_bar: Progress = None) -> RepairReport:
-        """Keep what is good; damaged records are removed, named, and written to a file as far as they can be read."""
+        """Keep intact records; remove and list damaged ones, and write what is readable of them to a file."""
         report = repair_collection(self._files, show_progress_bar)
         self._forget()
         return report
 
     def drop_derived(self) -> None:
-        """Remove all that was derived; it is computed again when it is needed."""
+        """Remove all derived files; they are recomputed when needed."""
         self._files.check_writable()
         remove_derived(self._files.folder)
         self._forget()
@@ -204,6 +204,6 @@ class Collection(Index):
             places = np.array([row.row for row in found], np.int64)
             lengths = np.array([row.length for row in found], np.float64)
         except (ValueError, TypeError) as error:
-            raise BadInput(f"{self.location} is damaged; verify() lists what is ({error})") from None
+            raise BadInput(f"{self.location} is damaged; verify() lists the damage ({error})") from None
         vectors = UnitRows(snapshot.vectors_of(places, self._layout), lengths).original()
         return Records([row.id for row in found], vectors, [row.text for row in found], [row.values() for row in found])

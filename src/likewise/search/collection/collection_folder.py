@@ -1,4 +1,4 @@
-"""The folder of a collection: made, recognised, and the settings that never change."""
+"""The folder of a collection: creating and recognising it, and the settings that never change."""
 
 import json
 import zlib
@@ -20,9 +20,9 @@ from .journal import Journal
 from .segments import RowFormat
 
 FORMAT = 2
-"""1 had the full text of words that were not folded by `likewise.text.words`; a writer makes it again."""
+"""Format 1 indexed words that were not folded by `likewise.text.words`; a writer rebuilds that index."""
 CHECKSUM = "checksum"
-DAMAGED = "the settings of this collection are damaged; restore the folder from a copy, or make it again"
+DAMAGED = "the settings of this collection are damaged; restore the folder from a copy, or create it again"
 DTYPES = ("float16", "float32")
 JOURNAL_FILES = [journal.FILE + end for end in ("", "-wal", "-shm")]
 LEFT_BY_CREATE = {writer_lock.FILE, segments.FOLDER, derived_files.FOLDER, *JOURNAL_FILES}
@@ -30,7 +30,7 @@ LEFT_BY_CREATE = {writer_lock.FILE, segments.FOLDER, derived_files.FOLDER, *JOUR
 
 @dataclass(frozen=True)
 class CollectionSettings:
-    """What the rows are, and whose vectors; rows have length 1, and the lengths that vectors had lie beside them."""
+    """The type of the rows and the model of the vectors. Rows have unit length; norms are stored separately."""
 
     layout: RowFormat
     model: ModelIdentity | None
@@ -38,7 +38,7 @@ class CollectionSettings:
 
     @classmethod
     def of(cls, dimension: int, dtype: str, model: ModelIdentity | None, version: int = FORMAT) -> "CollectionSettings":
-        """Settings from what `Collection.create` is given, or from a folder of this format."""
+        """Settings from the arguments of `Collection.create`, or from a folder of this format."""
         return cls(RowFormat(dimension, np.dtype(known_name("dtype", dtype, DTYPES)).newbyteorder("<")), model, version)
 
     def rows(self) -> list[tuple[str, str]]:
@@ -50,7 +50,7 @@ class CollectionSettings:
 
 
 def make_folder(folder: Path, settings: CollectionSettings) -> tuple[Journal, WriterLock]:
-    """Make a collection, on the disk, in a folder that is new, empty, or left by a `create` that was killed."""
+    """Create a collection on disk, in a folder that is new, empty, or left by a `create` that was killed."""
     _check_new(folder)
     try:
         for part in (segments.FOLDER, derived_files.FOLDER):
@@ -67,11 +67,11 @@ def make_folder(folder: Path, settings: CollectionSettings) -> tuple[Journal, Wr
 
 def _check_new(folder: Path) -> None:
     if folder.is_symlink() and not folder.exists():
-        raise BadInput(f"{folder} is a link that leads nowhere; expected a new or an empty folder")
+        raise BadInput(f"{folder} is a broken link; expected a new or an empty folder")
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file; expected a new or an empty folder")
     if folder.is_dir() and (others := {path.name for path in folder.iterdir()} - LEFT_BY_CREATE):
-        raise BadInput(f"{folder} has other files, such as {min(others)}; expected a new or an empty folder")
+        raise BadInput(f"{folder} contains other files, such as {min(others)}; expected a new or an empty folder")
 
 
 def _with_tables(folder: Path, settings: CollectionSettings) -> Journal:
@@ -91,7 +91,7 @@ def _with_tables(folder: Path, settings: CollectionSettings) -> Journal:
 
 def read_settings(folder: Path, opened: Journal) -> CollectionSettings:
     if not opened.has_tables():
-        raise BadInput(f"{folder} is no collection: making it was not finished; make it again")
+        raise BadInput(f"{folder} is not a collection: its creation was interrupted; create it again")
     try:
         with opened.reading() as db:
             rows = dict(db.execute("SELECT name, value FROM settings"))
@@ -109,7 +109,7 @@ def read_settings(folder: Path, opened: Journal) -> CollectionSettings:
 
 
 def upgraded(opened: Journal, settings: CollectionSettings) -> CollectionSettings:
-    """Make the full text of an earlier format again, in one transaction."""
+    """Rebuild the full-text index of an earlier format, in one transaction."""
     if settings.format == FORMAT:
         return settings
     with opened.writing() as db:

@@ -1,7 +1,7 @@
-"""Compaction: the living rows of segments that have dead ones are copied into new segments, a segment at a time.
+"""Compaction: copies the live rows of segments that contain dead rows into new segments, one segment at a time.
 
-Each step is a transaction, and the files of old segments are removed once it is committed: a step needs the disk space
-of one segment, and a kill leaves the state before or after it. Readers keep what they have mapped.
+Each step is a transaction, and old segment files are removed once it is committed: a step needs the disk space of one
+segment, and killing it leaves the state before or after the step. Readers keep their mapped files.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,11 +19,11 @@ from .segments import SEGMENT_ROWS, new_segment, row_checksums, segment_path, wr
 from .snapshot import OpenFiles, SegmentRows
 
 BLOCK = 4096  # rows copied at a time
-MERGE_PAGES = 500  # of full text merged in one transaction
+MERGE_PAGES = 500  # of the full-text index merged in one transaction
 
 
 def compact_collection(files: OpenFiles, show_progress_bar: Progress) -> int:
-    """Rewrite what has dead rows, and return how many there were; then the journal's own space is returned."""
+    """Rewrite segments that have dead rows, shrink the journal, and return the number of dead rows."""
     files.check_writable()
     with files.reading() as (_, snapshot):
         groups = list(groups_to_rewrite(snapshot.segments))
@@ -37,7 +37,7 @@ def compact_collection(files: OpenFiles, show_progress_bar: Progress) -> int:
 
 
 def groups_to_rewrite(segments: Iterable[SegmentRows]) -> Iterator[list[SegmentRows]]:
-    """Segments with dead rows, and small ones beside them, in groups whose living rows fit into one segment."""
+    """Group segments with dead rows, and small ones, so that each group's live rows fit into one segment."""
     group: list[SegmentRows] = []
     for segment in segments:
         if segment.living == SEGMENT_ROWS:
@@ -55,7 +55,7 @@ def _worth_rewriting(group: list[SegmentRows]) -> Iterator[list[SegmentRows]]:
 
 
 def rewrite_segments(files: OpenFiles, group: list[SegmentRows]) -> int:
-    """Copy the living rows of a group into one new segment, drop the old ones, and return how many rows died."""
+    """Copy the live rows of a group into one new segment, drop the old ones, and return the number of dead rows."""
     with files.writing() as db:
         number = new_segment(db)
         copied = 0
@@ -74,7 +74,7 @@ def rewrite_segments(files: OpenFiles, group: list[SegmentRows]) -> int:
 
 
 def _living(db: Connection, segment: SegmentRows) -> Int64[np.ndarray, "n 3"]:
-    """Key, row and checksum of each living record of a segment, in order."""
+    """Key, row and checksum of each live record of a segment, in order."""
     found = db.execute(
         "SELECT key, row, vector_checksum FROM records WHERE row >= ? AND row < ? ORDER BY row",
         [segment.first, segment.first + SEGMENT_ROWS],
@@ -111,7 +111,7 @@ def _finish(db: Connection, number: int, rows: int) -> None:
 
 
 def compact_journal(files: OpenFiles) -> None:
-    """Merge the full text a little at a time, return unused pages to the disk, and empty the write-ahead log."""
+    """Merge the full-text index in small steps, return unused pages to the disk, and empty the write-ahead log."""
     changed = 2
     while changed > 1:  # FTS5 reports fewer than two changes once there is nothing left to merge
         with files.writing() as db:

@@ -1,8 +1,8 @@
-"""Derived files: arrays computed from the truth, kept beside it to save time, with checksums, and never relied on.
+"""Derived files: a cache of arrays computed from the collection, with checksums; safe to delete.
 
-A file is written whole under another name, synced and renamed. One that is missing, or does not fit, is computed again.
-It has a prefix, a description in JSON filled up with blanks, and the arrays. The prefix has the length and the checksum
-of the description, which has those of the arrays: so no bit of a file can change unnoticed.
+A file is written under another name, synced and renamed. A file that is missing or out of date is recomputed. It
+consists of a prefix, a JSON description padded with blanks, and the arrays. The prefix contains the length and checksum
+of the description, which contains those of the arrays, so any changed bit is detected.
 """
 
 import json
@@ -25,7 +25,7 @@ FOLDER = "derived"
 MAGIC = b"derived2"
 PREFIX = Struct("<8sQQ")  # the magic, length and checksum of the description
 HEADER_BYTES = 4096
-LARGE_HEADER = 1 << 24  # bytes: a column has some 100 in it
+LARGE_HEADER = 1 << 24  # bytes; each column takes about 100
 ALIGNMENT = 64
 
 
@@ -34,7 +34,7 @@ def derived_path(folder: Path, number: int, what: str) -> Path:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> bool:
-    """Keep the arrays, if they can be kept: a disk that is full or may not be written is no error."""
+    """Store the arrays if possible; a full or read-only disk is not an error."""
     places: list[tuple[str, str, tuple[int, ...], int]] = []
     content = bytearray()
     for name, array in arrays.items():
@@ -56,7 +56,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> bool:
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray] | None:
-    """The arrays, mapped into memory, after all of the file was read; None if it is missing, old or damaged."""
+    """The arrays, mapped into memory after the whole file is verified; None if it is missing, old or damaged."""
     header = _checked_header(path)
     if header is None:
         return None
@@ -70,12 +70,12 @@ def map_arrays(path: Path) -> dict[str, np.ndarray] | None:
 
 
 def is_intact(path: Path) -> bool:
-    """Whether the checksums of a derived file are right; reads all of it."""
+    """Whether the checksums of a derived file match; reads the whole file."""
     return _checked_header(path) is not None
 
 
 def remove_derived(folder: Path, number: int | None = None) -> None:
-    """Remove what was derived from a segment, or from any."""
+    """Remove the files derived from one segment, or from all."""
     pattern = "*" if number is None else f"{number:08}.*"
     for path in (folder / FOLDER).glob(pattern):
         with suppress(OSError):
@@ -83,7 +83,7 @@ def remove_derived(folder: Path, number: int | None = None) -> None:
 
 
 def _checked_header(path: Path) -> tuple[int, dict[str, Any]] | None:
-    """Where the content begins, and the description in front of it; None unless every byte of the file is right."""
+    """The offset of the content, and the description before it; None unless every byte of the file is intact."""
     with suppress(OSError, StructError), path.open("rb") as file:
         magic, length, checksum = PREFIX.unpack(file.read(PREFIX.size))
         if magic != MAGIC or length > LARGE_HEADER:

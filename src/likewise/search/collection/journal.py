@@ -1,4 +1,4 @@
-"""Journal: the SQLite file of a collection, in WAL mode: transactions, what its errors mean, and its tables."""
+"""Journal: the SQLite file of a collection, in WAL mode: its tables, transactions, and error messages."""
 
 import os
 import sqlite3
@@ -15,21 +15,21 @@ from ...runtime.cancellation import cancellable_sql, is_cancelled
 from ...text.words import fold
 
 FILE = "collection.sqlite"
-WAIT = 60.0  # seconds for another process's transaction to end
-CACHE_BYTES = 1 << 26  # of pages in memory; ids are sorted by their hashes, so that a block of rows touches most pages
+WAIT = 60.0  # seconds to wait for another process's transaction
+CACHE_BYTES = 1 << 26  # of pages in memory; ids are in hash order, so a block of rows touches most pages
 PAGE_BYTES = 1 << 12  # SQLite's default
-LOG_WAIT = 5.0  # seconds for another process to make its log readable
+LOG_WAIT = 5.0  # seconds to wait for another process to make its log readable
 LOG_NOT_READY = ("SQLITE_READONLY_CANTINIT", "SQLITE_READONLY_RECOVERY", "SQLITE_PROTOCOL")
 LOG_MISSING = ("SQLITE_READONLY_DIRECTORY", "SQLITE_CANTOPEN")  # and it cannot be created
-WAL_BYTES = 1 << 26  # of the write-ahead log before it is copied into the file, and that stay on the disk after that
+WAL_BYTES = 1 << 26  # size at which the write-ahead log is copied into the file, and that it keeps on disk afterwards
 
 FULL_TEXT = (
     "CREATE VIEW folded AS SELECT key, iif(text IS NULL, NULL, fold(text)) AS text FROM records",
     """CREATE VIRTUAL TABLE words
         USING fts5(text, content='folded', content_rowid='key', tokenize="ascii tokenchars '_'")""",
 )
-"""FTS5 over the folded texts. Its tokenizer `ascii` takes every character beyond ASCII for part of a word, so that
-`fold` alone decides what a word is; `unicode61` splits words at marks, and knows the characters of 2012."""
+"""FTS5 over the folded texts. Its tokenizer `ascii` treats every non-ASCII character as part of a word, so `fold`
+alone decides what a word is; `unicode61` splits words at marks, and knows only the characters of 2012."""
 SCHEMA = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE segments (number INTEGER PRIMARY KEY AUTOINCREMENT, rows INTEGER NOT NULL)",
@@ -49,20 +49,20 @@ SCHEMA = (
     "INSERT INTO state VALUES (0)",
     *FULL_TEXT,
 )
-"""A row of `records` is alive. `row` is the place of its vector: the number of its segment times SEGMENT_ROWS, plus the
-place in there. A row that no record has is a tombstone. `columns` counts the records that have each name of metadata,
-and `version` the transactions."""
+"""Rows of `records` are live. `row` is the place of a vector: its segment's number times SEGMENT_ROWS, plus its place
+in the segment. Rows without a record are tombstones. `columns` counts the records that have each metadata name, and
+`version` counts the transactions."""
 
 MEANINGS = {
-    "SQLITE_FULL": "the disk is full; nothing of this call was stored, and all that was stored before still is",
-    "SQLITE_IOERR": "the disk cannot be read or written, or is full; nothing of this call was stored",
-    "SQLITE_CORRUPT": "it is damaged; verify() lists what is, repair() keeps what is good",
-    "SQLITE_NOTADB": "it is damaged, or no file of SQLite",
-    "SQLITE_ERROR": "it is damaged, or not what this version writes; verify() lists what is",
+    "SQLITE_FULL": "the disk is full; nothing from this call was stored, and everything stored before is intact",
+    "SQLITE_IOERR": "the disk cannot be read or written, or is full; nothing from this call was stored",
+    "SQLITE_CORRUPT": "it is damaged; verify() lists the damage, repair() keeps the intact records",
+    "SQLITE_NOTADB": "it is damaged, or not a SQLite file",
+    "SQLITE_ERROR": "it is damaged, or in a format of another version; verify() lists the damage",
     "SQLITE_BUSY": "another process has kept it locked for a minute",
     "SQLITE_READONLY_DIRECTORY": "its log cannot be read here; open it once as a user who may write to its folder",
     "SQLITE_READONLY_RECOVERY": "a writer was killed; open it once as a user who may write to its folder",
-    "SQLITE_READONLY": "it may not be written",
+    "SQLITE_READONLY": "this user may not write to it",
     "SQLITE_CANTOPEN": "it cannot be opened",
 }
 """What SQLite's errors mean, by the beginnings of their names."""
@@ -72,14 +72,14 @@ FileState = tuple[int, int, int, int]
 
 
 class Journal:
-    """One connection, for one thread at a time. Transactions of writers exclude each other, across processes too."""
+    """One connection, for one thread at a time. Write transactions exclude each other, even across processes."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path, self.read_only = path, read_only
         self.lock = RLock()
         self.depth, self._process = 0, os.getpid()
         self._unlocked: FileState | None = None
-        """What the file was when it was opened without locks, by `_connect_reader`."""
+        """The state of the file when `_connect_reader` opened it without locks."""
         with self.naming_errors():
             if read_only:
                 self._connect_reader()
@@ -87,10 +87,10 @@ class Journal:
                 self._connect("mode=rw")
 
     def _connect_reader(self) -> None:
-        """Connect with locks; without them only if SQLite may not create the files of its log, which are missing.
+        """Connect with locks, or without them if SQLite's log files are missing and it may not create them.
 
-        A writer leaves them (`keep_log_files`), so they are missing only from what an earlier version wrote, or what
-        was copied without them. Then SQLite reads as if nobody wrote, and `reading` watches that nobody does.
+        A writer leaves them (`keep_log_files`), so they are missing only if an earlier version wrote the folder or it
+        was copied without them. Then SQLite assumes that nobody writes, and `reading` checks this.
         """
         self._unlocked = None
         try:
@@ -115,7 +115,7 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path) -> "Journal":
-        """A new file without tables, or what a killed `create` left of one."""
+        """Open a new file without tables, or one left by a killed `create`."""
         path.touch()
         journal = cls(path)
         with journal.naming_errors():
@@ -130,7 +130,7 @@ class Journal:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees one state, whatever others write meanwhile; inside another it is part of that."""
+        """A transaction that sees one state regardless of concurrent writes; nested ones join the outer transaction."""
         with self.lock:
             if self.depth:
                 yield self.db
@@ -150,7 +150,7 @@ class Journal:
             self.check_unchanged()
 
     def _take_snapshot(self) -> None:
-        """Begin to see one state; a log that another process has just opened can be read a moment later."""
+        """Begin a consistent read; retries, because a log just opened by another process is unreadable for a moment."""
         end = monotonic() + LOG_WAIT
         while True:
             try:
@@ -162,7 +162,7 @@ class Journal:
             sleep(0.01)
 
     def check_unchanged(self) -> None:
-        """Refuse what was read while another process wrote, where this one could not lock anything."""
+        """Raise if another process wrote during an unlocked read."""
         if self._unlocked and self._file_state() != self._unlocked:
             raise BadInput(
                 f"{self.path.parent} was written by another process while it was read, and without the files "
@@ -178,9 +178,9 @@ class Journal:
         return log.stat().st_size if log.exists() else 0
 
     def keep_log_files(self) -> None:
-        """After `close`: leave the files of the log, empty, so that those who may not create them can lock and read.
+        """After `close`: leave empty log files, so that users who may not create them can lock and read.
 
-        SQLite removes them with the last connection. They get the owner and mode of the journal, as from SQLite.
+        SQLite removes them with the last connection. They get the owner and mode of the journal, as SQLite's do.
         """
         state = self.path.stat()
         for path in (self.path.with_name(f"{FILE}{end}") for end in ("-wal", "-shm")):
@@ -193,18 +193,18 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that is on the disk when the block has ended; if the block fails, nothing has happened."""
+        """A transaction that is on disk when the block ends; if the block fails, nothing changes."""
         with self.checking():
             yield self.db
             self.db.execute("UPDATE state SET version = version + 1")
 
     def checking(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A transaction for checks that SQLite allows to writers alone; it changes nothing that readers see."""
+        """A transaction for checks that SQLite allows only to writers; it changes nothing that readers see."""
         return self._transaction("BEGIN IMMEDIATE")
 
     @contextmanager
     def any_text(self) -> Iterator[None]:
-        """Read text that is not UTF-8, with U+FFFD for what is damaged, instead of failing."""
+        """Read invalid UTF-8 with U+FFFD for damaged bytes instead of failing."""
         with self.lock:
             self.db.text_factory = lambda raw: raw.decode("utf-8", "replace")
             try:
@@ -214,25 +214,25 @@ class Journal:
 
     @contextmanager
     def undoable(self) -> Iterator[None]:
-        """Inside a transaction: a part that is taken back alone if it fails."""
+        """Inside a transaction: a part that is rolled back on its own if it fails."""
         self.db.execute("SAVEPOINT part")
         try:
             yield
         except BaseException:
-            if self.db.in_transaction:  # a full disk may have ended it
+            if self.db.in_transaction:  # a full disk may have ended the transaction
                 self.db.execute("ROLLBACK TO part")
             raise
         self.db.execute("RELEASE part")
 
     def use_log(self) -> None:
-        """Write ahead into a log, as new files do, where `leave_log` has ended that."""
+        """Return to write-ahead logging after `leave_log`."""
         with self.lock, self.naming_errors():
             self.db.execute("PRAGMA journal_mode = WAL").fetchall()
 
     def leave_log(self) -> None:
-        """Copy the write-ahead log into the file and remove it, so that the file may get another name.
+        """Copy the write-ahead log into the file and remove it, so that the file can be renamed.
 
-        SQLite finds the log by its name: under another it would not belong to the file any more.
+        SQLite finds the log by name, so after renaming it would no longer belong to the file.
         """
         with self.lock, self.naming_errors():
             self.db.execute("PRAGMA busy_timeout = 0")
@@ -279,12 +279,12 @@ class Journal:
         """Report errors of SQLite as BadInput that name the file and say what to do."""
         try:
             yield
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter: of SQLite's own messages
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # ValueError: from SQLite's own messages
             self._raise_meaning(error)
 
     def _raise_meaning(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> NoReturn:
         if "no such module: fts5" in str(error):
-            raise BadInput("the SQLite of this Python has no full text (FTS5), which a collection needs") from None
+            raise BadInput("this Python's SQLite lacks full-text search (FTS5), which a collection needs") from None
         undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
         name = "SQLITE_CORRUPT" if undecodable else getattr(error, "sqlite_errorname", None) or ""
         meaning = next((text for beginning, text in MEANINGS.items() if name.startswith(beginning)), None)
@@ -293,7 +293,7 @@ class Journal:
         raise BadInput(f"{self.path}: {meaning} ({name}: {error})") from None
 
     def close(self) -> None:
-        """Close the connection, unless it is that of a process that forked."""
+        """Close the connection, unless it belongs to the parent of a fork."""
         if os.getpid() == self._process:
             with self.lock:
                 self.db.close()

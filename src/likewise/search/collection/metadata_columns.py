@@ -1,7 +1,7 @@
-"""Metadata by columns, each value a code into the sorted distinct ones, so that a filter is a look-up per row.
+"""Metadata as columns of codes into sorted distinct values, so that a filter is one look-up per row.
 
-A condition is evaluated once per distinct value, by bisection where it has an order, and then gathered over the rows.
-The columns of a segment are computed from the journal; they agree with `filters.matches` by a test.
+A condition is evaluated once per distinct value, by bisection if values are ordered, then gathered over the rows. A
+segment's columns are computed from the journal; a test checks that they agree with `filters.matches`.
 """
 
 import json
@@ -28,18 +28,18 @@ from ..records import Value
 
 KINDS = ("boolean", "number", "string")
 Key = tuple[int, Any]
-"""A value, behind the place of its kind, so that all values have one order."""
+"""The rank of a value's kind, then the value, so that all values can be sorted."""
 
 
 class CodedColumn(NamedTuple):
-    """The values of one name in n rows: code 0 where there is none or null, c for the c-th distinct one, from 1."""
+    """The values of one name in n rows: code 0 if missing or null, c for the c-th distinct value, from 1."""
 
     keys: list[Key]
     codes: UInt[np.ndarray, " n"]
 
 
 class MetadataColumns(NamedTuple):
-    """The metadata of n rows; a name that is missing here has no value in any of them."""
+    """The metadata of n rows; names that are missing here have no value in any row."""
 
     rows: int
     columns: Mapping[str, CodedColumn]
@@ -55,7 +55,7 @@ class MetadataColumns(NamedTuple):
 
 
 def passing_codes(leaf: Leaf, keys: Sequence[Key]) -> Bool[np.ndarray, " values"]:
-    """Which codes of a column with these distinct values pass; as `leaf_matches` of each, in less time."""
+    """Which codes of a column with these distinct values pass; equals `leaf_matches` of each value, but faster."""
     passing = np.zeros(len(keys) + 1, bool)
     match leaf:
         case IsMissing(_, negated):
@@ -76,7 +76,7 @@ def passing_codes(leaf: Leaf, keys: Sequence[Key]) -> Bool[np.ndarray, " values"
 
 
 def key_of(value: Any) -> Key:
-    """A value that is not null behind the place of its kind."""
+    """The rank of a non-null value's kind, then the value."""
     return KINDS.index(value_kind(value)), value
 
 
@@ -97,7 +97,7 @@ def _of_kind(keys: Sequence[Key], value: Any) -> slice:
 
 
 def coded(rows: int, metadata: Iterable[tuple[int, Mapping[str, Value]]]) -> MetadataColumns:
-    """The columns of `rows` rows, from pairs of a row's position and its values; rows without metadata are left out."""
+    """The columns of `rows` rows, from pairs of row position and values; rows without metadata are omitted."""
     places: dict[str, list[int]] = {}
     values: dict[str, list[Key]] = {}
     for place, row in metadata:
@@ -134,7 +134,7 @@ def _joined(first: CodedColumn, second: CodedColumn) -> CodedColumn:
 
 
 def as_arrays(columns: MetadataColumns) -> dict[str, np.ndarray]:
-    """Arrays from which `from_arrays` makes the same columns."""
+    """Convert to arrays, which `from_arrays` reads back."""
     arrays: dict[str, np.ndarray] = {"rows": np.array(columns.rows)}
     for name, column in columns.columns.items():
         text = json.dumps([value for _, value in column.keys], ensure_ascii=False)
@@ -143,7 +143,7 @@ def as_arrays(columns: MetadataColumns) -> dict[str, np.ndarray]:
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> MetadataColumns:
-    """The columns that `as_arrays` described."""
+    """Restore columns from the arrays of `as_arrays`."""
     names = [name.removeprefix("codes ") for name in arrays if name.startswith("codes ")]
     values = {name: json.loads(arrays[f"values {name}"].tobytes()) for name in names}
     return MetadataColumns(

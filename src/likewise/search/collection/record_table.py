@@ -1,4 +1,4 @@
-"""The records in the journal: inserted, found and removed, with all that depends on them, inside a transaction."""
+"""The journal's records: insert, find and remove them with their dependent rows, inside a transaction."""
 
 import json
 import sqlite3
@@ -25,7 +25,7 @@ OF_KEYS = "key IN (SELECT value FROM json_each(?))"
 OF_ROWS = "row IN (SELECT value FROM json_each(?))"
 COLUMNS = 8
 ROWS_AT_ONCE = 2048
-"""Rows of one statement, whose parameters stay below 32,766, SQLite's limit: it runs without Python's lock."""
+"""Rows per INSERT, which runs without the GIL; its parameters must stay below SQLite's limit of 32,766."""
 
 JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",\n", ":"))
 
@@ -51,13 +51,13 @@ class StoredRow(NamedTuple):
             found = None
         if not isinstance(found, dict):
             raise BadInput(
-                f"the metadata of {self.id!r} are damaged; verify() lists what is, repair() keeps what is good"
+                f"the metadata of {self.id!r} is damaged; verify() lists the damage, repair() keeps the intact records"
             )
         return found
 
 
 def record_checksum(name: str, text: str | None, metadata: str | None, length: float) -> int:
-    """The CRC-32 of all of a record but its vector."""
+    """The CRC-32 of a record without its vector."""
     marked = "0" if text is None else f"1{text}"
     return zlib.crc32(f"{name}\0{marked}\0{metadata or ''}\0{length!r}".encode())
 
@@ -69,7 +69,7 @@ def insert(
     lengths: Float64[np.ndarray, " N"],
     checksums: Sequence[int],
 ) -> None:
-    """Insert records whose vectors lie in these rows."""
+    """Insert records whose vectors are in these rows."""
     first = db.execute("SELECT coalesce(max(key), 0) + 1 FROM records").fetchone()[0]
     texts = records.texts or [None] * len(records)
     metadata = [*rows_as_json(records.metadata or [{}] * len(records))]
@@ -116,12 +116,12 @@ def all_ids(db: sqlite3.Connection) -> list[str]:
 
 
 def ids_beginning(db: sqlite3.Connection, beginning: str) -> list[str]:
-    """The ids that begin so: SQLite compares texts by code points, so they follow each other."""
-    last = beginning.rstrip(chr(sys.maxunicode))  # which no character follows
+    """The ids with this prefix: SQLite compares texts by code points, so they are adjacent."""
+    last = beginning.rstrip(chr(sys.maxunicode))  # no character comes after it
     if not last:
         return [name for (name,) in db.execute("SELECT id FROM records WHERE id >= ?", [beginning])]
     following = ord(last[-1]) + 1
-    end = last[:-1] + chr(0xE000 if 0xD800 <= following < 0xE000 else following)  # halves of pairs are no characters
+    end = last[:-1] + chr(0xE000 if 0xD800 <= following < 0xE000 else following)  # surrogates are not characters
     return [name for (name,) in db.execute("SELECT id FROM records WHERE id >= ? AND id < ?", [beginning, end])]
 
 
@@ -155,10 +155,10 @@ def stored_after(db: sqlite3.Connection, key: int, count: int) -> list[StoredRow
 
 
 def rows_as_json(rows: Sequence[Mapping[str, Value]]) -> Iterator[str | None]:
-    """Each row as JSON, None where it is empty.
+    """Each row as JSON, or None if it is empty.
 
-    All are encoded at once, which takes less time, and cut apart at the line breaks that stand between
-    values: inside of strings JSON has none.
+    All rows are encoded at once, which is faster, then split at the line breaks between values; JSON
+    strings cannot contain line breaks.
     """
     encoded = JSON.encode([row if type(row) is dict else dict(row) for row in rows])
     between = JSON.item_separator
@@ -167,20 +167,20 @@ def rows_as_json(rows: Sequence[Mapping[str, Value]]) -> Iterator[str | None]:
 
 
 MOST_WORDS = 1_024
-"""Different words of a query."""
+"""Maximum distinct words in a query."""
 WORDS_AT_ONCE = 32
-"""FTS5 looks at each word of a query for each text that has any of them, so long queries are searched in parts."""
+"""FTS5 checks every query word against every text that has any of them, so long queries are searched in parts."""
 
 
 def nearest_by_words(db: sqlite3.Connection, query: str, k: int, condition: Condition | None) -> list[Match]:
-    """The k records that share a word with the query and pass, of greatest BM25 (k₁ = 1.2, b = 0.75), best first.
+    """The k passing records that share a word with the query, highest BM25 score (k₁ = 1.2, b = 0.75) first.
 
-    Each word stands in quotes, so that none is read as FTS5's syntax; ties: the record that was added first.
+    Words are quoted so that none is parsed as FTS5 syntax; ties: the record that was added first.
     """
     words = list(dict.fromkeys(folded_words(query)))
     if len(words) > MOST_WORDS:
         raise BadInput(
-            f"the query has {len(words):,} different words, and a search by words takes {MOST_WORDS:,} at most; "
+            f"the query has {len(words):,} different words, but keyword search takes at most {MOST_WORDS:,}; "
             "shorten the query, or search by meaning alone, without hybrid"
         )
     parts = ['"' + '" OR "'.join(words[i : i + WORDS_AT_ONCE]) + '"' for i in range(0, len(words), WORDS_AT_ONCE)]

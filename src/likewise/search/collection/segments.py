@@ -1,4 +1,4 @@
-"""Segments: files of vectors of one type, row after row; rows that were committed never change."""
+"""Segments: files of vectors of one type, row after row; committed rows never change."""
 
 import os
 import zlib
@@ -22,7 +22,7 @@ FOLDER = "vectors"
 
 
 class RowFormat(NamedTuple):
-    """What the rows of a collection are: numbers in each, and their type (`float16` or `float32`)."""
+    """The format of a collection's rows: dimension and type (`float16` or `float32`)."""
 
     width: int
     dtype: np.dtype
@@ -32,7 +32,7 @@ class RowFormat(NamedTuple):
         return self.width * self.dtype.itemsize
 
     def header(self, number: int) -> bytes:
-        """The beginning of the file of a segment: who it is, and a checksum of that."""
+        """The header of a segment file: its identity, and a checksum of the header."""
         words = np.array([number, self.width], "<u8").tobytes() + self.dtype.str.encode().ljust(8)
         return (MAGIC + words + zlib.crc32(words).to_bytes(8, "little")).ljust(HEADER_BYTES, b"\0")
 
@@ -41,7 +41,7 @@ class RowFormat(NamedTuple):
 
 
 class DamagedSegment(BadInput):
-    """The file of a segment is missing, too short, or another's."""
+    """A segment's file is missing, too short, or belongs to another segment."""
 
 
 def segment_path(folder: Path, number: int) -> Path:
@@ -53,7 +53,7 @@ def row_checksums(rows: Shaped[np.ndarray, "N E"]) -> list[int]:
 
 
 def write_segment_rows(path: Path, number: int, first: int, rows: Shaped[np.ndarray, "N E"]) -> None:
-    """Write rows from place `first` on, over whatever was left there, and sync them; `first` 0 makes the file."""
+    """Write rows from position `first` on, overwriting leftovers, and sync them; `first` 0 creates the file."""
     layout = RowFormat(rows.shape[1], rows.dtype)
     with naming_full_disk(path):
         with FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b") as file:
@@ -66,7 +66,7 @@ def write_segment_rows(path: Path, number: int, first: int, rows: Shaped[np.ndar
 
 
 def _write(file: FileIO, content: bytes | memoryview, place: int) -> None:
-    """Write all of the content, which one call need not do."""
+    """Write the whole content; a single system call may write only part of it."""
     file.seek(place)
     rest = memoryview(content)
     while len(rest):
@@ -74,21 +74,21 @@ def _write(file: FileIO, content: bytes | memoryview, place: int) -> None:
 
 
 def map_rows(path: Path, number: int, rows: int, layout: RowFormat) -> Shaped[np.ndarray, "N E"]:
-    """The first rows of a segment, mapped into memory; they are read when they are used."""
+    """The first rows of a segment, memory-mapped, so they are read on use."""
     with path.open("rb") as file:
         header, size = file.read(HEADER_BYTES), os.fstat(file.fileno()).st_size
         if header != layout.header(number):
-            raise DamagedSegment(f"{path} does not begin as segment {number} does; verify() lists what is damaged")
+            raise DamagedSegment(f"{path} does not have the header of segment {number}; verify() lists the damage")
         if size < layout.file_bytes(rows):
             there = (size - HEADER_BYTES) // layout.row_bytes
-            raise DamagedSegment(f"{path} has {there:,} of {rows:,} rows; verify() lists the records that are lost")
+            raise DamagedSegment(f"{path} has {there:,} of {rows:,} rows; verify() lists the lost records")
         if rows == 0:
             return np.empty((0, layout.width), layout.dtype)
         return np.memmap(file, layout.dtype, "r", HEADER_BYTES, (rows, layout.width))
 
 
 def rows_there(path: Path, number: int, layout: RowFormat) -> int:
-    """How many whole rows the file has; 0 where it is missing or another's."""
+    """How many complete rows the file has; 0 if it is missing or belongs to another segment."""
     try:
         with path.open("rb") as file:
             good, size = file.read(HEADER_BYTES) == layout.header(number), os.fstat(file.fileno()).st_size
@@ -98,7 +98,7 @@ def rows_there(path: Path, number: int, layout: RowFormat) -> int:
 
 
 def cut_tails(folder: Path, committed: Iterable[tuple[int, int]], layout: RowFormat) -> None:
-    """Remove what was written and never committed: the ends of segments, and segments that no transaction names."""
+    """Remove uncommitted data: the ends of segments, and segments that no transaction refers to."""
     sizes = {segment_path(folder, number): layout.file_bytes(rows) for number, rows in committed}
     for path in (folder / FOLDER).iterdir():
         if path.suffix == ".rows" and path not in sizes:
@@ -108,7 +108,7 @@ def cut_tails(folder: Path, committed: Iterable[tuple[int, int]], layout: RowFor
 
 
 def append_rows(db: Connection, folder: Path, rows: Shaped[np.ndarray, "N E"]) -> Int64[np.ndarray, " N"]:
-    """Write rows behind the last ones, in new segments where one is full, and return their numbers."""
+    """Append rows, starting a new segment when one is full, and return their numbers."""
     numbers = [np.empty(0, np.int64)]
     start = 0
     while start < len(rows):
@@ -124,10 +124,10 @@ def append_rows(db: Connection, folder: Path, rows: Shaped[np.ndarray, "N E"]) -
 
 
 def new_segment(db: Connection) -> int:
-    """A new segment without rows; no number is used twice."""
+    """A new segment without rows; numbers are never reused."""
     return int(db.execute("INSERT INTO segments (rows) VALUES (0)").lastrowid or 0)
 
 
 def _last_segment(db: Connection) -> tuple[int, int]:
-    """Number and rows; a full one where there is none."""
+    """Number and rows of the last segment; reported as full if there is none."""
     return db.execute("SELECT number, rows FROM segments ORDER BY number DESC LIMIT 1").fetchone() or (0, SEGMENT_ROWS)

@@ -1,4 +1,4 @@
-"""The open files of a collection, and snapshots of its rows: which are alive after a transaction, pass, are nearest."""
+"""The open files of a collection, and snapshots of its rows: live rows, rows that pass a filter, nearest rows."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -29,12 +29,12 @@ from .record_table import stored_between
 from .segments import SEGMENT_ROWS, DamagedSegment, RowFormat, cut_tails, map_rows, segment_path
 
 SCANS = ("int8", "bits", "exact")
-"""What is scanned: the vectors in int8 or one bit a number, of which the best are compared in full; or in full all."""
+"""What to scan: int8 or one-bit vectors, whose best candidates are compared in full, or the full vectors."""
 
 
 @dataclass(frozen=True)
 class SegmentRows:
-    """The committed rows of a segment, and which of them are alive; `error`: why its vectors cannot be read."""
+    """The committed rows of a segment, and which of them are live; `error`: why its vectors cannot be read."""
 
     number: int
     rows: int
@@ -65,7 +65,7 @@ class SegmentRows:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The segments after a transaction, in order; `tombstone` is the last that is known."""
+    """The segments after a transaction, in order; `tombstone` is the last one already applied."""
 
     version: int = -1
     tombstone: int = 0
@@ -90,7 +90,7 @@ class Snapshot:
 
 
 def refreshed(snapshot: Snapshot, db: sqlite3.Connection, folder: Path, layout: RowFormat) -> Snapshot:
-    """The snapshot of the transaction that `db` is in; what has not changed since the earlier one is kept."""
+    """The snapshot of the transaction that `db` is in; reuses unchanged parts of the earlier snapshot."""
     version = int(db.execute("SELECT version FROM state").fetchone()[0])
     if version == snapshot.version:
         return snapshot
@@ -130,10 +130,10 @@ def _segment(
 
 
 class SegmentIndex:
-    """What is derived from segments when it is first needed: columns of metadata, and vectors in int8 or bits.
+    """Data derived from segments on first use: metadata columns, and vectors in int8 or bits.
 
-    Those of a full segment are kept in files. Without the compiled library no vectors are quantized: NumPy is no
-    faster for it.
+    Full segments keep theirs in files. Without the compiled library vectors are not quantized, because that would
+    not make NumPy faster.
     """
 
     def __init__(self, folder: Path, scan: str) -> None:
@@ -144,7 +144,7 @@ class SegmentIndex:
     def passing(
         self, condition: Condition | None, db: sqlite3.Connection, snapshot: Snapshot
     ) -> list[Bool[np.ndarray, " n"]]:
-        """For each segment, which rows are alive and pass; `db` is in the transaction of the snapshot."""
+        """For each segment, which rows are live and pass; `db` is in the snapshot's transaction."""
         if condition is None:
             return [segment.alive for segment in snapshot.segments]
         self._columns = {s.number: self._columns_of(s, db) for s in snapshot.segments}
@@ -153,8 +153,8 @@ class SegmentIndex:
     def nearest(
         self, queries: Float32[np.ndarray, "Q E"], snapshot: Snapshot, masks: Sequence[Bool[np.ndarray, "..."]], k: int
     ) -> Hits:
-        """The k rows of greatest cosine among those that the masks pass, best first; ties: the earlier row."""
-        if len(self._quantized) > len(snapshot.segments):  # some were compacted away
+        """The k rows of greatest cosine among the masked-in rows, best first; ties: the earlier row."""
+        if len(self._quantized) > len(snapshot.segments):  # some were removed by compaction
             self._quantized = {
                 s.number: self._quantized[s.number] for s in snapshot.segments if s.number in self._quantized
             }
@@ -213,12 +213,12 @@ class SegmentIndex:
 
 
 def _metadata(db: sqlite3.Connection, first: int, end: int) -> Iterator[tuple[int, dict[str, Value]]]:
-    """Places behind `first` and metadata, of the records that have any; dead rows have none, and are never asked."""
+    """Offsets from `first` and metadata of records that have metadata; dead rows have none and are never looked up."""
     return ((row.row - first, row.values()) for row in stored_between(db, first, end) if row.metadata)
 
 
 class OpenFiles:
-    """Transactions on the files of a collection; without a lock, for reading only."""
+    """Transactions on the files of a collection; read-only without a lock."""
 
     def __init__(self, folder: Path, journal: Journal, settings: CollectionSettings, lock: WriterLock | None) -> None:
         self.folder, self.journal, self.settings, self.lock = folder, journal, settings, lock
@@ -232,10 +232,10 @@ class OpenFiles:
 
     @classmethod
     def open(cls, folder: Path, *, read_only: bool) -> "OpenFiles":
-        """Open the folder; a writer removes what a killed one wrote and did not commit."""
+        """Open the folder; a writer removes uncommitted data of a killed one."""
         path = folder / JOURNAL
         if not path.is_file():
-            raise BadInput(f"{folder} is no collection; expected a folder with the file {path.name}")
+            raise BadInput(f"{folder} is not a collection; expected a folder with the file {path.name}")
         lock = None if read_only else WriterLock(folder)
         try:
             found = Journal(path, read_only=read_only)
@@ -252,13 +252,13 @@ class OpenFiles:
 
     @contextmanager
     def reading(self, own: Journal | None = None) -> Iterator[tuple[sqlite3.Connection, Snapshot]]:
-        """A transaction and its snapshot, by the journal's connection or an own one; inside another it is part of that.
+        """A transaction and its snapshot, on the journal's connection or a new one; nested ones join the outer one.
 
-        Where the file of a segment is gone, another process may have compacted it away since the transaction began:
-        then there is a later state to read. What is read in a transaction can be cancelled.
+        If a segment's file is gone, another process may have compacted it since the transaction began; a later state
+        is then read instead. Reads in a transaction can be cancelled.
         """
         if own is None:
-            with self.journal.lock:  # so that `_reading` is this thread's
+            with self.journal.lock:  # so that `_reading` belongs to this thread
                 if self._reading is not None:
                     yield self._reading
                     return
@@ -281,7 +281,7 @@ class OpenFiles:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction; if it fails, the rows that were written for it are cut off, as far as that can be done."""
+        """A transaction; if it fails, the rows written for it are truncated where possible."""
         self.check_writable()
         try:
             with self.journal.writing() as db:
@@ -292,12 +292,12 @@ class OpenFiles:
             raise
 
     def check_words(self) -> None:
-        """Refuse to search words that were folded by an earlier rule."""
+        """Raise if the indexed words were folded by an earlier rule."""
         if self.settings.format != FORMAT:  # when it was opened
             self.settings = read_settings(self.folder, self.journal)
         if self.settings.format != FORMAT:
             raise BadInput(
-                f"the full text of {self.folder} was made by an earlier version, whose words cannot be compared with "
+                f"the full-text index of {self.folder} is from an earlier version, whose words cannot be compared with "
                 f"those of this one; open it once for writing (likewise index compact {self.folder}), which makes it "
                 "again"
             )

@@ -1,4 +1,4 @@
-"""Verification: every checksum and count of a collection; and repair, which keeps what is good."""
+"""Verify every checksum and count of a collection, and repair it by keeping the intact records."""
 
 import json
 import sqlite3
@@ -28,24 +28,24 @@ OUTSIDE = """SELECT key, id FROM records WHERE NOT EXISTS
     (SELECT 1 FROM segments WHERE records.row >= number * ? AND records.row < number * ? + rows)"""
 """Records whose rows are in no segment; the parameters are SEGMENT_ROWS."""
 BLOCK = 4096  # rows checked at a time
-MOST_ERRORS = 20  # of SQLite that are listed
+MOST_ERRORS = 20  # SQLite errors to list
 
 
 @dataclass
 class CollectionReport:
     records: int = 0
     damaged: dict[str, str] = field(default_factory=dict)
-    """Ids of damaged records, and what of them is."""
+    """Ids of damaged records, and which part is damaged."""
     problems: list[str] = field(default_factory=list)
     """What else is wrong."""
     stale: list[str] = field(default_factory=list)
-    """Derived files that are damaged or of an earlier version; they are computed again."""
+    """Derived files that are damaged or from an earlier version; they are recomputed."""
     keys: dict[int, str] = field(default_factory=dict, repr=False)
-    """As `damaged`, by the keys of the records in the journal: ids may be damaged as well."""
+    """Like `damaged`, but by the records' journal keys, since ids may be damaged too."""
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing that matters is wrong."""
+        """Whether the collection is intact; derived files are ignored."""
         return not self.damaged and not self.problems
 
     def as_json(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class CollectionReport:
 
 
 def verify_collection(files: OpenFiles, show_progress_bar: Progress) -> CollectionReport:
-    """Read everything, in one transaction; with the lock of a writer, compare full text with the texts, too."""
+    """Check everything in one transaction; with a writer's lock, also compare the full-text index with the texts."""
     with (
         files.reading() as (db, snapshot),
         files.journal.any_text(),
@@ -91,23 +91,23 @@ def _read_all(db: sqlite3.Connection, folder: Path, layout: RowFormat, advance: 
 
 
 def _check_schema(db: sqlite3.Connection) -> list[str]:
-    """Which tables are not as they were made."""
+    """List tables that differ from their definitions."""
     found = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view')")}
     made = [statement for statement in SCHEMA if statement.startswith("CREATE")]
-    return [f"the journal has not: {statement.splitlines()[0]}" for statement in made if statement not in found]
+    return [f"the journal lacks: {statement.splitlines()[0]}" for statement in made if statement not in found]
 
 
 def _check_words(db: sqlite3.Connection) -> list[str]:
-    """What is wrong with the full text; SQLite checks it only in a transaction that may write."""
+    """List errors of the full-text index; SQLite checks it only in a write transaction."""
     try:
         db.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
     except sqlite3.DatabaseError as error:
-        return [f"the full text does not fit the texts: {error}"]
+        return [f"the full-text index does not match the texts: {error}"]
     return []
 
 
 def readable_part(segment: SegmentRows, folder: Path, layout: RowFormat) -> SegmentRows:
-    """A segment whose file is short or missing, with those rows mapped that are there."""
+    """A segment whose file is short or missing, with the remaining rows mapped."""
     there = min(segment.rows, rows_there(segment_path(folder, segment.number), segment.number, layout))
     return SegmentRows(segment.number, segment.rows, segment.alive, _vectors(folder, segment.number, there, layout))
 
@@ -148,7 +148,7 @@ def _count(block: list[StoredRow], counts: Counter[str]) -> None:
 
 
 def _check_dead(db: sqlite3.Connection, number: int, rows: int, report: CollectionReport) -> None:
-    """Every row is a record's or a tombstone, and none is both."""
+    """Check that every row is either a record's or a tombstone."""
     between = [number * SEGMENT_ROWS, number * SEGMENT_ROWS + rows]
     alive, dead = (
         {row for (row,) in db.execute(f"SELECT row FROM {table} WHERE row >= ? AND row < ?", between)}
@@ -156,7 +156,7 @@ def _check_dead(db: sqlite3.Connection, number: int, rows: int, report: Collecti
     )
     if alive & dead or len(alive | dead) < rows:
         report.problems.append(
-            f"segment {number}: {len(alive & dead):,} rows are both alive and dead, and "
+            f"segment {number}: {len(alive & dead):,} rows are both live and dead, and "
             f"{rows - len(alive | dead):,} are neither"
         )
 
@@ -171,7 +171,7 @@ def _check_totals(db: sqlite3.Connection, counts: Counter[str], report: Collecti
 
 @dataclass(frozen=True)
 class RepairReport:
-    """How many records `repair` kept, which ids it removed and why, and the file that has these records now."""
+    """How many records `repair` kept, which ids it removed and why, and the file it wrote them to."""
 
     kept: int
     removed: dict[str, str]
@@ -182,7 +182,7 @@ class RepairReport:
 
 
 def repair_collection(files: OpenFiles, show_progress_bar: Progress) -> RepairReport:
-    """Verify, remove what is damaged, and compute again what depends on the rest."""
+    """Verify, remove damaged records, and rebuild everything that depends on the rest."""
     files.check_writable()
     with files.journal.checking() as db, suppress(sqlite3.IntegrityError):  # of damaged ids and rows, removed below
         db.execute("REINDEX")
@@ -205,7 +205,7 @@ def repair_collection(files: OpenFiles, show_progress_bar: Progress) -> RepairRe
 
 
 def _rewrite_short_segments(files: OpenFiles) -> None:
-    """Move what is left of segments whose files lack rows to new ones."""
+    """Move the remaining rows of truncated segments to new ones."""
     with files.reading() as (_, snapshot):
         short = [segment for segment in snapshot.segments if segment.mapped is None]
     for segment in short:
@@ -213,7 +213,7 @@ def _rewrite_short_segments(files: OpenFiles) -> None:
 
 
 def _check_repaired(files: OpenFiles) -> None:
-    """Refuse to call good what is still damaged."""
+    """Raise if something is still damaged."""
     left = verify_collection(files, False)
     if not left.is_clean:
         raise _beyond_repair(files.folder, [*left.problems, *left.damaged][0])
@@ -227,7 +227,7 @@ def _beyond_repair(folder: Path, problem: str) -> BadInput:
 
 
 def _write_damaged(db: sqlite3.Connection, folder: Path, report: CollectionReport) -> str | None:
-    """Write the damaged records to a new file, a line of JSON each, and return its name; None if there is none."""
+    """Write the damaged records to a new JSON Lines file and return its name; None if there are no such records."""
     if not report.keys:
         return None
     path = folder / f"damaged-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.jsonl"
@@ -243,7 +243,7 @@ def _write_damaged(db: sqlite3.Connection, folder: Path, report: CollectionRepor
 
 
 def _remove_damaged(db: sqlite3.Connection, keys: Sequence[int]) -> None:
-    """Remove records, and compute again what depends on them: indexes, tombstones, counts and full text."""
+    """Remove records, and rebuild what depends on them: indexes, tombstones, counts and the full-text index."""
     db.execute(f"DELETE FROM records WHERE {OF_KEYS}", [json.dumps(keys)])
     db.execute("REINDEX")
     segments = db.execute("SELECT number, rows FROM segments").fetchall()
@@ -257,7 +257,7 @@ def _remove_damaged(db: sqlite3.Connection, keys: Sequence[int]) -> None:
 
 
 def _bury(db: sqlite3.Connection, segments: Sequence[tuple[int, int]]) -> None:
-    """Remove records outside of all segments, and make every row that no record has a tombstone."""
+    """Remove records outside all segments, and turn every row without a record into a tombstone."""
     db.execute("DELETE FROM tombstones")
     for number, rows in segments:
         first = number * SEGMENT_ROWS

@@ -1,14 +1,14 @@
-"""Filters over metadata: `year >= 2020 and lang = "en"`, read into a tree of conditions and never pasted into a query.
+"""Filters over metadata: `year >= 2020 and lang = "en"`, parsed into a tree of conditions, never pasted into a query.
 
 A condition compares a column with a value: `=  !=  <  <=  >  >=`, `in (…)`, `not in (…)`, `like "…"`, `not like "…"`
-(`%` is any text, `_` any character, a backslash before either takes it literally), `is null`, `is not null`; they are
+(`%` is any text, `_` any character, a backslash escapes either), `is null`, `is not null`; they are
 combined by `and`, `or`, `not` and parentheses; `and` binds closer than `or`. Values are strings in either quotes (a
-quote inside is doubled), numbers, `true` and `false`. A column whose name is one of these words is written in
+quote inside is doubled), numbers, `true` and `false`. A column named like one of these words is written in
 backticks.
 
-What a condition says of a column that a record lacks, or whose value is null or of another kind (string, number,
-boolean) than the condition's, is false, and so is its opposite, as in SQL: neither `lang = "en"` nor `lang != "en"`
-nor `not lang = "en"` is true without a language. `is null` is true of a missing value and of null.
+As in SQL, both a condition and its opposite are false if the record lacks the column, or its value is null or of
+another kind (string, number, boolean) than the condition's: without a language, none of `lang = "en"`, `lang != "en"`
+and `not lang = "en"` is true. `is null` is true of missing values and of null.
 """
 
 from .conditions import Condition, matches, named_columns

@@ -1,4 +1,4 @@
-"""Conditions: the tree of a filter, and whether metadata passes it: the slow reference of every index."""
+"""Conditions: the tree of a filter, and a check whether metadata passes it: the slow reference for all indexes."""
 
 import operator
 import re
@@ -20,7 +20,7 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-"""What each operator computes; strings are in the order of their code points."""
+"""The function of each operator; strings are compared by code points."""
 OPPOSITE: dict[str, Operator] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -75,7 +75,7 @@ class AnyOf:
 
 Leaf = Compares | OneOf | MatchesPattern | IsMissing
 Condition = Leaf | AllOf | AnyOf
-"""The parser moves every `not` down to the leaves, so that a leaf that is unknown can be taken for false."""
+"""The parser moves every `not` down to the leaves, so an unknown leaf can count as false."""
 
 
 def matches(condition: Condition, metadata: Mapping[str, Value]) -> bool:
@@ -89,7 +89,7 @@ def matches(condition: Condition, metadata: Mapping[str, Value]) -> bool:
 
 
 def leaf_matches(leaf: Leaf, value: Value) -> bool:
-    """Whether a value of the leaf's column, None where there is none, passes."""
+    """Whether a value of the leaf's column passes; None if the record has no value."""
     match leaf:
         case IsMissing(_, negated):
             return (value is None) != negated
@@ -102,7 +102,7 @@ def leaf_matches(leaf: Leaf, value: Value) -> bool:
 
 
 def value_kind(value: Value) -> str:
-    """`string`, `number`, `boolean` or `null`: only values of one kind are compared."""
+    """`string`, `number`, `boolean` or `null`: only values of the same kind are compared."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -137,12 +137,12 @@ def leaves(condition: Condition) -> Iterator[Leaf]:
 
 
 def named_columns(condition: Condition) -> list[str]:
-    """The columns that are named, in alphabetical order."""
+    """The columns used in the filter, in alphabetical order."""
     return sorted({leaf.column for leaf in leaves(condition)})
 
 
 def pattern_parts(pattern: str) -> list[tuple[bool, str]]:
-    r"""A pattern of `like` in parts: whether it is a wildcard, and `%`, `_` or the literal text.
+    r"""Split a `like` pattern into parts: whether each is a wildcard, and `%`, `_` or the literal text.
 
     >>> pattern_parts(r"50\%_%")
     [(False, '50%'), (True, '_'), (True, '%')]
@@ -162,9 +162,9 @@ def pattern_parts(pattern: str) -> list[tuple[bool, str]]:
 
 
 def _expression(pattern: str) -> re.Pattern[str]:
-    """The pattern as a regular expression whose time is bounded by the product of the lengths of pattern and text.
+    """The pattern as a regular expression that takes time at most proportional to pattern length × text length.
 
-    What stands between two `%` has a fixed length, so that its leftmost place is the best one, and final.
+    The part between two `%` has a fixed length, so its leftmost match is best and never needs backtracking.
     """
     pieces = [""]
     for wild, text in pattern_parts(pattern):

@@ -1,4 +1,4 @@
-"""Reading a filter: words and marks, then a parser with a method for each rule of the grammar."""
+"""Parse a filter: a tokenizer, then a parser with one method per grammar rule."""
 
 import math
 import re
@@ -25,10 +25,10 @@ KEYWORDS = frozenset({"and", "or", "not", "in", "like", "is", "null", "true", "f
 OPERATORS: dict[str, Operator] = {
     "=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
 }  # fmt: skip
-MAX_DEPTH = 50  # of parentheses and `not`
+MAX_DEPTH = 50  # nested parentheses and `not`
 MAX_CONDITIONS = 500  # SQLite nests at most 1,000 expressions
-MAX_VALUES = 10_000  # of one `in (…)`
-MAX_PATTERN = 1000  # characters of a pattern of `like`
+MAX_VALUES = 10_000  # values in one `in (…)`
+MAX_PATTERN = 1000  # characters in a `like` pattern
 
 TOKEN = re.compile(
     r"""(?xs) \s* (?:
@@ -41,7 +41,7 @@ TOKEN = re.compile(
 
 
 class FilterToken(NamedTuple):
-    """A word, number, string or mark of a filter, and where it starts."""
+    """A word, number, string or symbol of a filter, and where it starts."""
 
     kind: str
     text: str
@@ -49,12 +49,12 @@ class FilterToken(NamedTuple):
 
     @property
     def keyword(self) -> str | None:
-        """In lower case; None if it is anything else."""
+        """The word in lower case; None if the token is not a word."""
         return self.text.lower() if self.kind == "name" and self.text.lower() in KEYWORDS else None
 
 
 def parse_filter(text: str) -> Condition:
-    """The conditions of a filter (the grammar is in `likewise.search.filters`)."""
+    """Parse a filter into conditions (the grammar is in `likewise.search.filters`)."""
     if not isinstance(text, str):
         raise BadInput(f"the filter is a {type(text).__name__}; expected a string such as 'year >= 2020'")
     check_storable(text, "the filter")
@@ -64,7 +64,7 @@ def parse_filter(text: str) -> Condition:
 class FilterParser:
     """Recursive descent: `parse` → `_either` → `_both` → `_negation` → `_condition`.
 
-    A token is read when the one before it is used, so that what exceeds a limit is refused there, however much follows.
+    Tokens are read one ahead, so input that exceeds a limit is rejected there, no matter how much follows.
     """
 
     def __init__(self, text: str) -> None:
@@ -135,7 +135,7 @@ class FilterParser:
         values = [self._value()]
         while self._accept(","):
             if value_kind(values[0]) != value_kind(value := self._value()):
-                self._fail(f"expected values of one kind, as the first, a {value_kind(values[0])}", self._last)
+                self._fail(f"expected values of the same kind as the first, a {value_kind(values[0])}", self._last)
             if len(values) == MAX_VALUES:
                 self._fail(f"expected at most {MAX_VALUES:,} values", self._last)
             values.append(value)
@@ -168,8 +168,8 @@ class FilterParser:
     def _value(self) -> FilterValue:
         token = self._next
         if token.kind not in ("string", "number") and token.keyword not in ("true", "false"):
-            hint = "; for null there are: is null, is not null" if token.keyword == "null" else ""
-            hint = "; a text stands in quotes" if token.kind == "name" and not token.keyword else hint
+            hint = "; for null use: is null, is not null" if token.keyword == "null" else ""
+            hint = "; put texts in quotes" if token.kind == "name" and not token.keyword else hint
             self._fail(f"expected a value{hint}")
         value = self._number(token.text) if token.kind == "number" else None
         self._advance()
@@ -202,7 +202,7 @@ class FilterParser:
         found = TOKEN.match(self.text, start)
         if found is None or found.lastgroup is None:
             start += len(self.text[start:]) - len(self.text[start:].lstrip())
-            self._refuse(start, "a quote has no end" if self.text[start] in "\"'`" else "no such mark or number")
+            self._refuse(start, "a quote has no end" if self.text[start] in "\"'`" else "unknown symbol or number")
         return FilterToken(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup))
 
     def _fail(self, expected: str, token: FilterToken | None = None) -> NoReturn:
@@ -212,4 +212,4 @@ class FilterParser:
 
     def _refuse(self, start: int, why: str) -> NoReturn:
         place = f"{self.text[max(0, start - 40) : start]}▸{self.text[start : start + 40]}"
-        raise BadInput(f"the filter cannot be read at ▸ (character {start + 1}) in {place}: {why}")
+        raise BadInput(f"the filter cannot be parsed at ▸ (character {start + 1}) in {place}: {why}")

@@ -1,4 +1,4 @@
-"""A filter in the languages of SQLite, PostgreSQL and Milvus; a name or value stays in its quotes or parameters."""
+"""Translate filters for SQLite, PostgreSQL and Milvus; names and values stay in quotes or parameters."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from .conditions import (
 
 
 def joined_leaves(condition: Condition, leaf: Callable[[Leaf], str], all_of: str = "AND", any_of: str = "OR") -> str:
-    """The expression; `all_of` and `any_of` are the words of the language between comparisons."""
+    """The expression; `all_of` and `any_of` are the language's words for joining comparisons."""
     if isinstance(condition, AllOf | AnyOf):
         word = all_of if isinstance(condition, AllOf) else any_of
         parts = [joined_leaves(part, leaf, all_of, any_of) for part in condition.conditions]
@@ -32,7 +32,7 @@ def joined_leaves(condition: Condition, leaf: Callable[[Leaf], str], all_of: str
 
 
 def with_parameters(condition: Condition, leaf: Callable[[Leaf], tuple[str, list[Any]]]) -> tuple[str, list[Any]]:
-    """The expression in SQL and its parameters in their order; `leaf` gives both of a comparison."""
+    """The SQL expression and its parameters in order; `leaf` returns both for one comparison."""
     parameters: list[Any] = []
 
     def expression(one: Leaf) -> str:
@@ -44,7 +44,7 @@ def with_parameters(condition: Condition, leaf: Callable[[Leaf], tuple[str, list
 
 
 def json_value(value: Value) -> str:
-    """As `json.dumps`; a float without an exponent: PostgreSQL would write 1e+22 as an integer."""
+    """Like `json.dumps`, but floats have no exponent: PostgreSQL would write 1e+22 as an integer."""
     if not isinstance(value, float) or "e" not in repr(value):
         return json.dumps(value, ensure_ascii=False)
     digits = f"{Decimal(value) if abs(value) >= 1 else Decimal(repr(value)):f}"
@@ -52,14 +52,14 @@ def json_value(value: Value) -> str:
 
 
 JSON_TYPES = {"string": "('text')", "number": "('integer', 'real')", "boolean": "('true', 'false')"}
-"""What `json_type` calls a value of each kind."""
+"""The names that `json_type` returns for values of each kind."""
 GLOB = {"%": "*", "_": "?"}
 
 
 def sqlite_where(condition: Condition, metadata: str = "metadata") -> tuple[str, list[Any]]:
     """The expression and its parameters; `metadata` is the name of the SQL column that holds a JSON object or NULL.
 
-    Only that name, which is the caller's, and fixed words of SQL are in the expression.
+    The expression contains only that name, which the caller chose, and fixed SQL.
     """
     return with_parameters(condition, lambda leaf: _sqlite_leaf(leaf, metadata, '$."' + leaf.column + '"'))
 
@@ -80,17 +80,17 @@ def _sqlite_leaf(leaf: Leaf, metadata: str, path: str) -> tuple[str, list[Any]]:
 
 
 def _sqlite_test(metadata: str, path: str, value: Any, test: str, values: list[Any]) -> tuple[str, list[Any]]:
-    """The test, of values of the same kind alone."""
+    """Restrict the test to values of the same kind."""
     return f"(json_type({metadata}, ?) IN {JSON_TYPES[value_kind(value)]} AND {test})", [path, *values]
 
 
 def _sqlite_value(value: Any) -> tuple[str, list[Any]]:
-    """A parameter; a float goes through JSON as the stored ones do, for SQLite's reading of decimals may round."""
+    """A parameter; floats go through JSON like the stored ones, because SQLite may round when it parses decimals."""
     return ("json_extract(?, '$')", [json.dumps(value)]) if isinstance(value, float) else ("?", [value])
 
 
 def _glob(pattern: str) -> str:
-    """The pattern as GLOB's, which keeps upper and lower case apart, as SQLite's LIKE does not."""
+    """Convert the pattern to GLOB, which is case-sensitive, unlike SQLite's LIKE."""
     escaped = str.maketrans({mark: f"[{mark}]" for mark in "*?["})
     return "".join(GLOB[text] if wild else text.translate(escaped) for wild, text in pattern_parts(pattern))
 
@@ -100,7 +100,7 @@ POSTGRES_JSON = "(metadata -> %s)"
 
 
 def postgres_where(condition: Condition) -> tuple[str, list[Any]]:
-    """The expression over the column `metadata` and its parameters; in the expression are only fixed words of SQL."""
+    """The expression over the column `metadata` and its parameters; the expression contains only fixed SQL."""
     return with_parameters(condition, _postgres_leaf)
 
 
@@ -120,7 +120,7 @@ def _postgres_leaf(leaf: Leaf) -> tuple[str, list[Any]]:
 
 
 def _postgres_test(column: str, value: FilterValue, operator: str, form: str, bound: Any) -> tuple[str, list[Any]]:
-    """The comparison, of values of the same kind alone; numbers and booleans are compared as jsonb, without a cast."""
+    """Compare values of the same kind only; numbers and booleans are compared as jsonb, without a cast."""
     kind = value_kind(value)
     left, right = (POSTGRES_TEXT, "%s::text") if kind == "string" else (POSTGRES_JSON, "%s::jsonb")
     test = f"{left} {operator} {form.format(right)}"
@@ -134,12 +134,12 @@ def _json_text(value: FilterValue) -> str:
 FIELD = "kinds"
 KINDS = ("string", "number", "boolean", "null")
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
-"""All that may not stand in a string as it is; Milvus Lite knows few other escapes."""
+"""The characters that must be escaped in a string; Milvus Lite supports few other escapes."""
 OPERATORS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
 def values_by_kind(metadata: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
-    """What the JSON field holds of a record; of a null only that it is there."""
+    """The content of a record's JSON field; for a null it says only that the column exists."""
     kinds: dict[str, dict[str, Any]] = {}
     for name, value in metadata.items():
         kinds.setdefault(value_kind(value), {})[name] = True if value is None else value
@@ -151,7 +151,7 @@ def milvus_expression(condition: Condition) -> str:
 
 
 def milvus_has_column(column: str) -> str:
-    """The expression for records that have the column, null or not."""
+    """The expression that selects records with this column, even if it is null."""
     return " or ".join(f"exists {_milvus_path(column, kind)}" for kind in KINDS)
 
 
@@ -183,5 +183,5 @@ def _milvus_path(column: str, kind: str) -> str:
 
 def _unescaped(pattern: str) -> str:
     if any(not wildcard and set(text) & set("%_\\") for wildcard, text in pattern_parts(pattern)):
-        raise BadInput(f"the pattern {pattern!r} looks for a %, a _ or a backslash; Milvus cannot, other indexes can")
+        raise BadInput(f"{pattern!r} has a literal %, _ or backslash, which Milvus cannot match; other indexes can")
     return pattern

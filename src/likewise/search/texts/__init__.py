@@ -1,1 +1,1 @@
-"""Searching texts: an index and an embedder together, by meaning, by words and with a reranker."""
+"""Searching texts: an index combined with an embedder; search by meaning, by words, and with a reranker."""

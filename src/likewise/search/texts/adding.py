@@ -1,4 +1,4 @@
-"""Adding passages to an index in blocks: what it has is kept, what changed is replaced, what is gone is deleted."""
+"""Add passages to an index in blocks: keep unchanged ones, replace changed ones, and delete those that are gone."""
 
 import time
 from collections import defaultdict
@@ -16,19 +16,19 @@ from ..records import Records
 from .passages import Passage, PassageReader, id_of_key
 
 FIRST_BLOCK, LARGEST_BLOCK = 256, 8192
-"""Passages of the first block, and of the largest; a block is twice the one before it while that took a second."""
+"""Passages in the first and in the largest block; the size doubles while blocks are stored quickly."""
 QUICK = 1.0
-"""Seconds that a block may take if the next one is to be larger."""
+"""The next block is larger if the last one took less than this many seconds."""
 
 
 @dataclass
 class AddReport:
-    """What an addition did: of how many documents with text, and with how many passages.
+    """Counts of an addition: documents with text, and passages.
 
     Args:
-        added: new ones, which were embedded.
-        moved: how many of the unchanged ones have another place or other columns; these were stored again.
-        deleted: the ones that their texts or files no longer have.
+        added: new passages, which were embedded.
+        moved: unchanged passages whose position or columns changed; these were stored again.
+        deleted: passages that are no longer in their texts or files.
     """
 
     documents: int = 0
@@ -39,7 +39,7 @@ class AddReport:
 
 
 class PassageBlock(NamedTuple):
-    """Passages that are stored at once, of how many documents that end in it, and the texts read to their end."""
+    """Passages stored together, how many documents end in this block, and the texts read to their end."""
 
     passages: Sequence[Passage]
     read: int
@@ -51,26 +51,26 @@ class PassageBlock(NamedTuple):
 
 @dataclass
 class PassageWriter:
-    """Writes passages into an index, block by block; each block is stored whole or not at all.
+    """Writes passages into an index block by block; each block is stored completely or not at all.
 
-    While a block is stored, by another thread, the next one is embedded.
+    While another thread stores a block, the next one is embedded.
     """
 
     index: Index
     embed: Callable[[Sequence[Passage]], Records]
     stored: set[str]
-    """Keys of the passages that the index has of these texts; those of other texts do no harm."""
+    """Keys of the passages that the index has from these texts; keys of other texts do no harm."""
     report: AddReport = field(default_factory=AddReport)
 
     def __post_init__(self) -> None:
-        self.unseen: dict[str, set[str]] = defaultdict(set)  # keys by text that its documents have not shown yet
+        self.unseen: dict[str, set[str]] = defaultdict(set)  # by text, stored keys not yet seen in its documents
         for key in self.stored:
             self.unseen[id_of_key(key)].add(key)
 
     def write(
         self, documents: Iterable[Document], reader: PassageReader, show_progress_bar: Progress, total: int | None
     ) -> AddReport:
-        """Write the passages of these documents; those of one text or file must follow each other."""
+        """Write the passages of these documents; documents of one text or file must be consecutive."""
         with show_progress(show_progress_bar, total) as advance, ThreadPoolExecutor(1) as thread:
             storing: Future[int] | None = None
             for block in passage_blocks(documents, reader):
@@ -86,7 +86,7 @@ class PassageWriter:
         return self.report
 
     def _store(self, block: PassageBlock, new: Records | None, old: Sequence[Passage]) -> int:
-        """Store a block, then delete what the texts read to their end no longer have; returns the documents read."""
+        """Store a block, then delete passages that fully read texts no longer have; returns the documents read."""
         moved = self._moved(old)
         for records in (new, moved):
             if records is not None and len(records):
@@ -102,7 +102,7 @@ class PassageWriter:
         return block.read
 
     def _moved(self, passages: Sequence[Passage]) -> Records:
-        """The stored records of these passages whose metadata differ, with the new ones."""
+        """The stored records of passages whose metadata changed, with the new metadata."""
         found = self.index.get([passage.key for passage in passages]) if passages else Records([], np.empty((0, 0)))
         rows = found.metadata or [{}] * len(passages)
         differ = [i for i, (old, new) in enumerate(zip(rows, passages, strict=True)) if {**old} != {**new.metadata}]
@@ -111,7 +111,7 @@ class PassageWriter:
 
 
 def passage_blocks(documents: Iterable[Document], reader: PassageReader) -> Iterator[PassageBlock]:
-    """The passages of documents in blocks, which grow while their consumer is quick; the last may be empty."""
+    """The passages of documents in blocks, which grow while the consumer is fast; the last may be empty."""
     passages: dict[str, Passage] = {}
     finished: list[str] = []
     size, read, count, source, began = FIRST_BLOCK, 0, 0, "", time.perf_counter()

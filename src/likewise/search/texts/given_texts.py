@@ -1,4 +1,4 @@
-"""Texts as callers give them (strings, dictionaries, documents) as documents, each with its id and its metadata."""
+"""Convert texts from callers (strings, dictionaries, documents) to documents with ids and metadata."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -8,13 +8,13 @@ from ...files.documents import OWN_KEYS, Document
 from ..records import Value, check_ids, check_metadata, check_storable
 
 GivenText = str | Mapping[str, Any] | Document
-"""A text; a dictionary with its `text`, perhaps its `id`, and metadata under all other keys; or a document."""
+"""A text; a dictionary with `text`, optionally `id`, and metadata under all other keys; or a document."""
 
 
 def given_documents(
     texts: Iterable[GivenText], ids: Sequence[str] | None = None, metadata: Sequence[Mapping[str, Value]] | None = None
 ) -> Iterable[Document]:
-    """The texts as documents: a list of them, all checked, unless they come from an iterator."""
+    """The texts as documents: a list, checked as a whole, unless they come from an iterator."""
     if isinstance(texts, str | Mapping | Document):
         raise BadInput(f"expected a list of texts; got a single {type(texts).__name__}")
     if ids is None and metadata is None:
@@ -31,7 +31,7 @@ def given_documents(
 
 
 def without_repeats(documents: Iterable[Document], taken: Container[str] = ()) -> Iterable[Document]:
-    """The documents: all of a list, or one after another as they come."""
+    """The documents: all of a list, or one by one from an iterator."""
     checked = _without_repeats(documents, taken)
     return [*checked] if isinstance(documents, list) else checked
 

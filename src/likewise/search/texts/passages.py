@@ -1,4 +1,4 @@
-"""Passages: the chunks of documents as an index keeps them: a key from id and text, and where they stand."""
+"""Passages: document chunks as an index stores them: a key from id and text, and their position."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -13,36 +13,36 @@ from ...text.sentences import trim
 from ..records import Value
 
 HASH = 20
-"""Hexadecimal digits of a text's hash in a key: 80 bits, so that among 10⁹ texts no two share one by chance."""
+"""Hexadecimal digits of a text's hash in a key: 80 bits, enough to avoid collisions among 10⁹ texts."""
 BEFORE_HASH = "#"
-"""What stands in a key between the text's id and the hash."""
+"""The separator between a text's id and the hash in a key."""
 BETWEEN = " > "
-"""What stands between headings, in metadata and before passages."""
+"""The separator between headings, in metadata and before passages."""
 RANKED_BY = ("reranked", "fused", "cosine", "words")
-"""Names of scores; a passage is ranked by the first of them that it has."""
+"""Names of scores; a passage is ranked by the first one it has."""
 
 
 class Passage(NamedTuple):
-    """A part of a text, under the key by which the index keeps it, and where it is from.
+    """A part of a text, its key in the index, and where it comes from.
 
-    `metadata` has, where they are known: file, title, row (from 1), headings, start and stop (characters of the
-    document), and the columns of the row.
+    `metadata` has, if known: file, title, row (from 1), headings, start and stop (characters of the document), and
+    the columns of the row.
     """
 
     key: str
     text: str
     metadata: Mapping[str, Value]
     scores: Mapping[str, float] = MappingProxyType({})
-    """What it was found by: cosine, words (BM25), fused, reranked."""
+    """The scores it was found by: cosine, words (BM25), fused, reranked."""
 
     @property
     def score(self) -> float:
-        """What it was ranked by; 0 where it was not searched."""
+        """The score it was ranked by; 0 if it does not come from a search."""
         return next((self.scores[name] for name in RANKED_BY if name in self.scores), 0.0)
 
     @property
     def id(self) -> str:
-        """The id of the text it is of: the caller's, or its file's path; its own key if the text has neither."""
+        """The id of its text: the caller's, or the file's path; its own key if the text has neither."""
         return id_of_key(self.key) or self.key
 
     @property
@@ -52,18 +52,18 @@ class Passage(NamedTuple):
 
 @dataclass
 class PassageReader:
-    """Cuts documents into passages, those of one source after another; the same text there gets the same key."""
+    """Splits documents into passages, one source after another; within a source, equal texts get equal keys."""
 
     count_tokens: CountTokens
     settings: ChunkSettings
     with_headings: bool = False
-    """Whether titles and headings are embedded too: then a key changes with them."""
+    """Whether titles and headings are embedded too; keys then depend on them."""
     source: str | None = None
     seen: dict[str, int] = field(default_factory=dict)
     """How often each text has occurred in the current source."""
 
     def passages(self, document: Document) -> Iterator[Passage]:
-        """The passages of a document; none of one without text."""
+        """The passages of a document; empty if it has no text."""
         if document.source != self.source:
             self.source, self.seen = document.source, {}
         chunks = self._chunks(document)
@@ -74,7 +74,7 @@ class PassageReader:
             yield Passage(self._key(document.source, embedded), text, metadata)
 
     def _chunks(self, document: Document) -> list[Chunk]:
-        """The chunks; a text of fewer bytes than tokens are allowed is one chunk, and no tokens are counted."""
+        """The chunks; a text with fewer bytes than the token limit is one chunk, without counting tokens."""
         text = document.text
         if document.has_headings or len(text) > self.settings.size or len(text.encode()) > self.settings.size:
             settings = ChunkSettings(self.settings.size, self.settings.overlap, document.has_headings)
@@ -83,7 +83,7 @@ class PassageReader:
         return [Chunk(start, stop)] if start < stop else []
 
     def _key(self, source: str, text: str) -> str:
-        """From source and embedded text; equal ones of a source are numbered, and equal ones without one are one."""
+        """Key from source and embedded text; repeats are numbered within a source, and merged without one."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:HASH]
         if not source:
             return BEFORE_HASH + digest
@@ -92,7 +92,7 @@ class PassageReader:
 
 
 def id_of_key(key: str) -> str:
-    """The id in a passage's key: that of its text, or its file's path; empty if it has neither."""
+    """The id in a passage's key: its text's id, or its file's path; empty if it has neither."""
     return key.rpartition(BEFORE_HASH)[0]
 
 
@@ -112,7 +112,7 @@ def _metadata(document: Document, chunk: Chunk, located: bool) -> Mapping[str, V
 
 
 def embedded_text(text: str, metadata: Mapping[str, Value]) -> str:
-    """`title > heading: text`, without what the text itself begins with; the text alone where there is nothing else.
+    """`title > heading: text`, omitting what the text already begins with; just the text if nothing is left.
 
     >>> embedded_text("They sleep a lot.", {"title": "Pets", "headings": "Cats > Sleep"})
     'Pets > Cats > Sleep: They sleep a lot.'
@@ -125,7 +125,7 @@ def embedded_text(text: str, metadata: Mapping[str, Value]) -> str:
 
 
 def _names(metadata: Mapping[str, Value]) -> Iterator[str]:
-    """The title, unless it is only the name of the file, and the headings, the outermost first."""
+    """The title, unless it is just the file name, and the headings, outermost first."""
     title, headings = metadata.get("title"), metadata.get("headings")
     named_by_file = "row" not in metadata and Path(str(metadata.get("file") or "")).stem == title
     if isinstance(title, str) and title.strip() and not named_by_file:

@@ -1,4 +1,4 @@
-"""Re-ranking within a time budget: from the best candidate down, for as long as there is time."""
+"""Re-ranking within a time budget: from the best candidate down, until time runs out."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,9 +11,9 @@ from ...errors import BadInput
 from ...runtime.arguments import real_number, whole_number
 
 PairScorer = Callable[[Sequence[tuple[str, str]]], np.ndarray]
-"""N pairs of a query and a text to N scores, higher for more relevant: `reranker.score`."""
+"""Maps N pairs of query and text to N scores, higher for more relevant: `reranker.score`."""
 PAIRS_AT_ONCE = 8
-"""Pairs between two looks at the clock."""
+"""Pairs scored between checks of the clock."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Reranked:
     """A new order of the candidates.
 
     Args:
-        order: indices of all candidates: those that were scored, best first, then the others as they were.
-        scores: of those that were scored, in this order.
+        order: indices of all candidates: the scored ones, best first, then the rest in their old order.
+        scores: the scores of the scored candidates, in this order.
     """
 
     order: Int[np.ndarray, " N"]
@@ -42,10 +42,10 @@ def rerank(
     at_once: int = PAIRS_AT_ONCE,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Reranked:
-    """Score candidates, the first ones first, until all are scored or the next ones would end after the budget.
+    """Score candidates in order until all are scored or the next batch would exceed the budget.
 
-    How long the next ones take is estimated from the slowest so far; the first `at_once` are scored in any case, so a
-    budget that they alone exceed is exceeded.
+    The time of the next batch is estimated from the slowest so far; the first `at_once` are always scored, so a very
+    small budget can be exceeded.
     """
     at_once, limit = whole_number("at_once", at_once), _checked_budget(budget)
     began = before = clock()

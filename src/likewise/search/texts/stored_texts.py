@@ -1,4 +1,4 @@
-"""Texts in an index by their ids: the keys of their passages, and the texts put together again from these."""
+"""Look up texts in an index by id: the keys of their passages, and the texts reassembled from the passages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,15 +10,15 @@ from ..records import Value, listed_ids
 from .passages import BEFORE_HASH, Passage, id_of_key
 
 OF_PASSAGES = ("row", "start", "stop", "headings")
-"""Metadata that says where a passage stands, and not what its text is."""
+"""Metadata about a passage's position rather than its text."""
 AT_ONCE = 10_000
-"""Passages of one call."""
+"""Passages read per call."""
 
 
 def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
-    """For each id the keys of its passages: a text's, a file's by its path, or the passage whose key it is."""
+    """For each id the keys of its passages; an id names a text, a file by its path, or a passage by its key."""
     if wrong := [name for name in listed_ids(ids) if not isinstance(name, str) or not name]:
-        raise BadInput(f"{wrong[0]!r} is no id; expected a string that is not empty")
+        raise BadInput(f"{wrong[0]!r} is not an id; expected a string that is not empty")
     found: dict[str, list[str]] = {name: [] for name in ids}
     own = [name for name in found if BEFORE_HASH in name]
     for key in index.ids_beginning([*(name + BEFORE_HASH for name in found), *own]):
@@ -28,8 +28,8 @@ def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
 
 
 def keys_passing(index: Index, condition: str) -> Iterator[str]:
-    """The keys of the passages whose metadata meet a condition."""
-    if not index.count(condition):  # which refuses columns that there are not
+    """The keys of the passages whose metadata meets a condition."""
+    if not index.count(condition):  # raises for unknown columns
         return
     tree = parse_filter(condition)
     for block in index.records():
@@ -43,7 +43,7 @@ def delete_passages(index: Index, keys: Iterable[str]) -> int:
 
 
 def stored_texts(index: Index, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """The texts with these ids, as dictionaries that can be added again."""
+    """The texts with these ids, as dictionaries that `add` accepts."""
     keys = passage_keys(index, ids)
     if missing := [name for name in ids if not keys[name]]:
         raise BadInput(f"the id {missing[0]!r} is not in {index.location}")
@@ -55,7 +55,7 @@ def stored_texts(index: Index, ids: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _joined(passages: Sequence[Passage]) -> dict[str, Any]:
-    """A text's passages in order, each character once; the white space between two is a line break, or a blank."""
+    """A text's passages in order, without overlaps, joined by a line break or a blank."""
     text, end, last = "", 0, None
     for row, start, passage in sorted(map(_placed, passages), key=lambda one: one[:2]):
         if row != last:
@@ -72,7 +72,7 @@ def _placed(passage: Passage) -> tuple[int, int, Passage]:
 
 
 def _common(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
-    """What all passages say alike of their text."""
+    """The metadata that all passages of a text share."""
     first, *others = rows
     alike = {name: value for name, value in first.items() if all(row.get(name) == value for row in others)}
     return {name: value for name, value in alike.items() if name not in OF_PASSAGES}

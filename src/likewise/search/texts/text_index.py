@@ -1,4 +1,4 @@
-"""TextIndex: an index and the embedder of its vectors: documents go in, and passages are found by a question.
+"""TextIndex: an index and the embedder of its vectors: add documents, and find passages that answer a question.
 
 >>> index = TextIndex.open("notes.index", "likewise-mini")                  # doctest: +SKIP
 >>> index.add(read_documents(["notes/"]))                                   # doctest: +SKIP
@@ -36,27 +36,27 @@ from .stored_texts import delete_passages, keys_passing, passage_keys, stored_te
 
 Ranked = TypeVar("Ranked", bound=Hashable)
 CANDIDATES = 100
-"""How many passages each ranking of a hybrid search has, and how many a reranker is given at most."""
+"""Passages per ranking of a hybrid search, and the most that a reranker gets."""
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The passages that were found, best first."""
+    """The passages found, best first."""
 
     passages: Sequence[Passage]
     reranked: int | None = None
-    """How many of them, the first ones, a reranker has scored within its budget; None without a reranker."""
+    """How many of the first passages a reranker scored within its budget; None without a reranker."""
 
 
 class TextIndex:
-    """An index together with the embedder that its vectors are from; closing it closes the index."""
+    """An index together with the embedder of its vectors; closing it closes the index."""
 
     def __init__(
         self, index: Index, embedder: Embedder, *, chunking: ChunkSettings | None = None, headings: bool | None = None
     ) -> None:
         if index.dimension != embedder.dimension:
             raise BadInput(
-                f"{index.location} has vectors of {index.dimension} numbers, the model gives {embedder.dimension}"
+                f"{index.location} has vectors of {index.dimension} dimensions, but the model has {embedder.dimension}"
             )
         index.check_model(ModelIdentity(embedder.manifest.encoder.name, embedder.fingerprint))
         limit = embedder.tokenizer.max_content_length
@@ -77,15 +77,15 @@ class TextIndex:
         headings: bool | None = None,
         read_only: bool = False,
     ) -> "TextIndex":
-        """Open the index at a location, or make a new one where there is none.
+        """Open the index at a location, or create one if there is none.
 
         Args:
             model: an embedder or its name; by default the model that the index was made with, and likewise-mini for a
                 new one.
-            name: by which a new index records an embedder, so that it can be loaded again; by default its folder.
-            chunking: how documents are cut; by default into chunks of 200 tokens at most.
-            headings: whether passages are embedded behind their titles and headings; by default as the index was made,
-                and in a new one they are.
+            name: the name a new index records for an embedder, so that it can be loaded again; by default its folder.
+            chunking: how documents are split; by default into chunks of at most 200 tokens.
+            headings: whether titles and headings are embedded before each passage; by default as the index was made,
+                and true for a new one.
 
         Raises:
             BadInput: the index holds vectors of another model, or was made with the other setting of `headings`.
@@ -114,18 +114,18 @@ class TextIndex:
         show_progress_bar: Progress = None,
         total: int | None = None,
     ) -> AddReport:
-        """Add texts under new ids, cut into passages; what the index has already is not embedded again.
+        """Split texts into passages and add them under new ids; passages already in the index are not embedded again.
 
-        Documents from files have no id but their file: added again, a file is brought up to date, and passages that it
-        no longer has are deleted. Texts without an id are told apart by their words alone. What was reported to
-        `show_progress_bar` is stored; files that were being added when the call was stopped go on by the same call.
+        Documents from files are identified by their file: adding a file again updates it and deletes passages that it
+        no longer has. Texts without an id are identified by their content. Texts already counted by `show_progress_bar`
+        are stored; if adding files was interrupted, repeat the call to continue.
 
         Args:
-            texts: strings; dictionaries with `text`, perhaps `id`, and metadata under all other keys; or documents
-                (`likewise.files.documents.read_documents`), those of a file together. A list is checked as a whole
-                before anything is stored; an iterator is added as it comes.
+            texts: strings; dictionaries with `text`, optionally `id`, and metadata under all other keys; or documents
+                (`likewise.files.documents.read_documents`), grouped by file. A list is checked as a whole
+                before anything is stored; an iterator is consumed step by step.
             ids: the texts' ids, instead of ids in dictionaries.
-            metadata: names and values for each text, which filters can ask for and passages are returned with.
+            metadata: names and values for each text, which filters can use and passages are returned with.
             show_progress_bar: as in `Embedder.encode`; it counts texts.
 
         Raises:
@@ -142,7 +142,7 @@ class TextIndex:
         show_progress_bar: Progress = None,
         total: int | None = None,
     ) -> AddReport:
-        """As `add`, but the text of an id that the index has already is replaced, with its metadata."""
+        """Like `add`, but texts with existing ids are replaced, with their metadata."""
         return self._store(given_documents(texts, ids, metadata), show_progress_bar, total, replace=True)
 
     def _store(
@@ -160,16 +160,16 @@ class TextIndex:
         )
 
     def delete(self, ids: Sequence[str] | None = None, *, where: str | None = None) -> int:
-        """Delete texts by ids, a file's by its path, or all that meet a filter; returns how many passages that was."""
+        """Delete texts by id, files by path, or everything that passes a filter; returns the number of passages."""
         if ids is None and where is None:
-            raise BadInput("nothing says what is to be deleted; expected ids, or a filter as where")
+            raise BadInput("nothing to delete was named; expected ids, or a filter as where")
         chosen = {key for keys in passage_keys(self.index, ids or ()).values() for key in keys}
         return delete_passages(self.index, chosen | {*(keys_passing(self.index, where) if where else ())})
 
     def get(self, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """The texts with these ids, in that order, as dictionaries: id, text and metadata.
+        """The texts with these ids, in this order, as dictionaries: id, text and metadata.
 
-        A text of several passages is put together from them: white space where one ends is a blank or a line break.
+        A text of several passages is reassembled from them, joined by a blank or a line break.
         """
         return stored_texts(self.index, ids)
 
@@ -183,21 +183,21 @@ class TextIndex:
         reranker: PairScorer | None = None,
         budget: float | None = None,
     ) -> SearchResult:
-        """The k passages that answer a query best.
+        """The k passages that best answer a query.
 
         Args:
             where: a filter over metadata, such as `year >= 2020 and lang = "en"` (`likewise.search.filters`).
-            hybrid: whether words are searched too, and both rankings fused by reciprocal rank fusion.
-            reranker: what scores a pair of query and text, `Reranker.load(name).score` say; it is given the best
-                CANDIDATES.
-            budget: seconds that the reranker may take; None: as long as it takes.
+            hybrid: whether to search by words too, and fuse both rankings by reciprocal rank fusion.
+            reranker: a function that scores pairs of query and text, such as `Reranker.load(name).score`; it gets
+                the best CANDIDATES.
+            budget: seconds that the reranker may take; None for no limit.
 
         Raises:
-            BadInput: the filter cannot be read; the index has no search by words.
+            BadInput: the filter cannot be parsed; the index has no search by words.
         """
         k = whole_number("k", k)
         if budget is not None and reranker is None:
-            raise BadInput("budget is the reranker's time, and there is no reranker; expected both, or neither")
+            raise BadInput("budget requires a reranker; expected both, or neither")
         depth = max(k, CANDIDATES) if hybrid or reranker is not None else k
         vectors = self.query_vectors([query])
         with self.index.one_state():
@@ -219,11 +219,11 @@ class TextIndex:
         self.close()
 
     def query_vectors(self, queries: Sequence[str]) -> Float[np.ndarray, "Q E"]:
-        """The vectors that questions are searched by; a server computes them elsewhere."""
+        """The vectors of questions; a server overrides this to compute them elsewhere."""
         return self.embedder.encode_query(queries, show_progress_bar=False)
 
     def _passages(self, rankings: dict[str, list[Match]], count: int) -> list[Passage]:
-        """The best passages of all rankings, in their fused order where there are several."""
+        """The best passages of all rankings; several rankings are fused."""
         scores: dict[str, dict[str, float]] = defaultdict(dict)
         for name, ranking in rankings.items():
             for key, score in ranking:
@@ -240,7 +240,7 @@ class TextIndex:
         return [Passage(key, text or "", row, scores[key]) for key, text, row in columns]
 
     def _vectors(self, passages: Sequence[Passage]) -> Records:
-        """With headings, a passage may have more tokens than the model reads: then it is read in windows."""
+        """With headings, a passage may have more tokens than the model reads; it is then read in windows."""
         texts = [passage.text for passage in passages]
         embedded = [embedded_text(one.text, one.metadata) for one in passages] if self.headings else texts
         vectors = self.embedder.encode_document(embedded, show_progress_bar=False, overflow="mean")
@@ -251,9 +251,9 @@ class TextIndex:
 
 
 def reciprocal_rank_fusion(rankings: Iterable[Sequence[Ranked]], k: int = 60) -> list[tuple[Ranked, float]]:
-    """Everything that is in a ranking with the sum of 1 / (k + rank) over the rankings, ranks from 1, best first.
+    """All ranked items with the sum of 1 / (k + rank) over the rankings, ranks from 1, best first.
 
-    Cormack, Clarke and Buettcher 2009, whose k is 60. Of equal scores the one that a ranking named first comes first.
+    Cormack, Clarke and Buettcher 2009, whose k is 60. Ties: the item that a ranking named first.
     """
     scores: dict[Ranked, float] = defaultdict(float)
     for ranking in rankings:
@@ -277,13 +277,13 @@ def _reranked(
 
 
 def _recorded_headings(index: Index, asked: bool | None) -> bool:
-    """Whether the index's passages are embedded behind their headings."""
+    """Whether the index's passages are embedded with their headings."""
     recorded = index.model.headings if index.model is not None else bool(asked)
     if asked is not None and asked != recorded:
         ways = {True: "behind their titles and headings", False: "without their titles and headings"}
         raise BadInput(
             f"{index.location} was made with passages embedded {ways[recorded]}; got the request to embed them "
-            f"{ways[asked]}. Both in one index would not be comparable: leave the option away, or make a new index"
+            f"{ways[asked]}. Both in one index would not be comparable: omit the option, or make a new index"
         )
     return recorded
 
@@ -291,7 +291,7 @@ def _recorded_headings(index: Index, asked: bool | None) -> bool:
 def _created(
     location: str, model: str | Embedder, name: str | None, headings: bool, missing: BadInput
 ) -> tuple[Index, Embedder]:
-    """A new index; `missing` is raised where there can be none, because there is something else."""
+    """Create an index; raises `missing` if something else is in its place."""
     embedder = _embedder(model)
     name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
     try:
@@ -301,13 +301,13 @@ def _created(
 
 
 def identity_of_embedder(embedder: Embedder, name: str, headings: bool = False) -> ModelIdentity:
-    """What a new index records of an embedder, under a name that leads to it."""
+    """What a new index records about an embedder, with a name to load it by."""
     prompts = tuple(sorted(embedder.manifest.prompts.items()))
     return ModelIdentity(name, embedder.fingerprint, prompts, headings)
 
 
 def lasting_name(model: str) -> str:
-    """The name of a model that leads to it from any working directory: that of a folder is absolute."""
+    """A model name that works from any working directory: folders are made absolute."""
     folder = expanded(model)
     return str(folder.resolve()) if folder.is_dir() else model
 

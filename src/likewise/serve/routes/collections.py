@@ -102,7 +102,7 @@ async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: i
     """The k passages that the search finds.
 
     Raises:
-        ApiError: the filter cannot be read.
+        ApiError: the filter cannot be parsed.
     """
     body, store = exchange.body, exchange.server.collections
     search = partial(found.texts.for_query(vectors).search, body.query, k, body.filter, hybrid=body.hybrid)
