@@ -1,4 +1,4 @@
-"""Clusters: groups of similar vectors, found without labels, named by their words, drawn as a map."""
+"""Cluster similar vectors without labels, name the clusters by their words, and draw them as a map."""
 
 from .clusterings import CLUSTERINGS, cluster_vectors, members
 from .community_detection import communities

@@ -1,4 +1,4 @@
-"""All ways to cluster vectors, by name: `cluster_vectors` is what the command line calls."""
+"""All clustering methods by name; the command line calls `cluster_vectors`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,35 +18,35 @@ from .hierarchical import LINKAGES, MEMORY, by_size, check_memory, cut_at_cosine
 from .maps.layout import tsne_layout
 
 DEFAULT_METHOD = "average"
-"""Of the command line, of Python and of the map of a collection alike, with the method's own threshold."""
+"""The default in the command line, in Python and for collection maps, with the method's own threshold."""
 Labels = Int[np.ndarray, " N"]
-"""The cluster of each row, from 0, the largest first; −1 for rows in none."""
+"""The cluster of each row, from 0, the largest first; −1 for rows without a cluster."""
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """What a clustering may be asked for; each method uses those that its row in CLUSTERINGS names."""
+    """The options of clustering; each method uses those that its row in CLUSTERINGS names."""
 
     k: int | None = None
     threshold: float | None = None
     min_size: int = 1
     seed: int = 0
     memory: int = MEMORY
-    """Bytes that the distances of average, complete and ward may take."""
+    """Most bytes that the distances of average, complete and ward may take."""
     show_progress_bar: Progress = None
 
 
 @dataclass(frozen=True)
 class ClusteringMethod:
     find: Callable[[Float[np.ndarray, "N D"], ClusterOptions], Labels]
-    """Rows of length 1 to a label each; any numbers, negative for none."""
+    """Assigns a label to each unit-length row; any numbers, negative for no cluster."""
     summary: str
     by: tuple[str, ...]
-    """The options that say how many clusters there are, of which one is given: k, threshold, or neither."""
+    """Which of k and threshold determine the number of clusters; at most one may be given."""
     threshold: float | None = None
-    """The cosine where neither is given; None: one of them must be."""
+    """The default cosine if neither is given; None if one is required."""
     min_size: int = 1
-    """The least size of a cluster where neither it nor k is given."""
+    """The minimum cluster size if neither it nor k is given."""
 
 
 def cluster_vectors(
@@ -59,18 +59,18 @@ def cluster_vectors(
     seed: int = 0,
     show_progress_bar: Progress = None,
 ) -> Labels:
-    """The cluster of each row by a method of CLUSTERINGS, the largest 0; −1 for rows in no cluster.
+    """The cluster of each row by a method of CLUSTERINGS, the largest 0; −1 for rows without a cluster.
 
     Args:
         method: average, complete, ward, kmeans, communities or hdbscan.
         k: the number of clusters (average, complete, ward, kmeans).
-        threshold: the cosine at which clusters end: the mean of all pairs of two clusters that merge (average), the
-            least of any pair (complete), or that to the centre (communities).
-        min_size: clusters with fewer rows are dissolved (default: the method's; 1 where k is given).
-        seed: of kmeans' first centres, and of the reduction before hdbscan.
+        threshold: the least cosine within a cluster: between merging clusters the mean over all pairs (average) or the
+            minimum (complete), or to the centre (communities).
+        min_size: clusters with fewer rows are dissolved (default: the method's; 1 if k is given).
+        seed: for the initial centres of kmeans, and for the reduction before hdbscan.
 
     Raises:
-        BadInput: an option is out of bounds, or not one of this method; vectors are no table of finite numbers.
+        BadInput: an option is out of bounds or unknown to this method; vectors are not a table of finite numbers.
         MissingExtra: hdbscan needs scikit-learn.
     """
     options = replace(checked_options(method, k, threshold, min_size), seed=seed, show_progress_bar=show_progress_bar)
@@ -78,7 +78,7 @@ def cluster_vectors(
 
 
 def cluster_with_options(vectors: Float[np.ndarray, "N D"], method: str, options: ClusterOptions) -> Labels:
-    """The same with options that `checked_options` gave, and with another limit of memory if one is wanted."""
+    """Like `cluster_vectors`, with options from `checked_options` and an optional memory limit."""
     rows = unit(checked_vectors(vectors))
     if not len(rows):
         return np.empty(0, np.int64)
@@ -87,7 +87,7 @@ def cluster_with_options(vectors: Float[np.ndarray, "N D"], method: str, options
 
 
 def checked_options(method: str, k: int | None, threshold: float | None, min_size: int | None) -> ClusterOptions:
-    """The options with the method's defaults, before any work."""
+    """Check the options before any work, and fill in the method's defaults."""
     row = CLUSTERINGS[known_name("method", method, CLUSTERINGS)]
     given = {name: value for name, value in (("k", k), ("threshold", threshold)) if value is not None}
     wrong = [name for name in given if name not in row.by]
@@ -106,7 +106,7 @@ def checked_options(method: str, k: int | None, threshold: float | None, min_siz
 
 
 def check_count(method: str, count: int, options: ClusterOptions) -> None:
-    """Refuse, before vectors are computed, more clusters than there are vectors, or distances beyond the memory."""
+    """Check, before computing vectors, that k clusters are possible and that the distances fit into memory."""
     if options.k is not None and options.k > count:
         raise BadInput(f"k is {options.k}; expected at most the number of vectors, {count:,}")
     if method in LINKAGES:
@@ -114,12 +114,12 @@ def check_count(method: str, count: int, options: ClusterOptions) -> None:
 
 
 def _least(row: ClusteringMethod, k: int | None) -> int:
-    """The least size of a cluster where none is given; who asks for k clusters gets k."""
+    """The default minimum cluster size; with k it is 1, so that the result has k clusters."""
     return row.min_size if k is None else 1
 
 
 def members(labels: Labels) -> list[Int[np.ndarray, " n"]]:
-    """The rows of each cluster, in the order of their numbers; those in no cluster are left out."""
+    """The rows of each cluster, ordered by cluster number; rows without a cluster are left out."""
     order = np.argsort(labels, kind="stable")
     order = order[np.searchsorted(labels[order], 0) :]
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(order) else []
@@ -130,7 +130,7 @@ def _hierarchical(method: str) -> Callable[[Float[np.ndarray, "N D"], ClusterOpt
         tree = linkage(vectors, method, memory=options.memory, show_progress_bar=options.show_progress_bar)
         if options.k is not None:
             return cut_into(tree, options.k)
-        assert options.threshold is not None  # checked_options has seen to it
+        assert options.threshold is not None  # ensured by checked_options
         return cut_at_cosine(tree, options.threshold)
 
     return find
@@ -152,15 +152,15 @@ def _communities(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> 
 def hdbscan_clusters(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> Labels:
     """Dense regions (Campello, Moulavi and Sander 2013) of the vectors in two dimensions.
 
-    In hundreds of dimensions all distances are nearly equal and nearly all is noise, so vectors are reduced first: by
-    t-SNE, since principal components keep too little (benchmarks/clustering.py compares).
+    In hundreds of dimensions all distances are nearly equal and nearly every row is noise, so vectors are first reduced
+    by t-SNE; principal components keep too little (benchmarks/clustering.py compares both).
     """
     try:
         from sklearn.cluster import HDBSCAN
     except ImportError:
         raise missing_extra("scikit-learn", "map", "clustering by hdbscan") from None
     least = max(2, options.min_size)
-    if len(vectors) < 2 * least:  # HDBSCAN splits all into clusters, so it needs room for two
+    if len(vectors) < 2 * least:  # HDBSCAN never returns a single cluster, so it needs rows for two
         return np.full(len(vectors), -1)
     reduced = tsne_layout(vectors, options.seed)
     return np.asarray(HDBSCAN(min_cluster_size=least, copy=True).fit_predict(reduced), int)
@@ -171,14 +171,14 @@ CLUSTERINGS: dict[str, ClusteringMethod] = {
         _hierarchical("average"), "merge the two clusters with the highest mean cosine", ("k", "threshold"), 0.4, 3
     ),
     "complete": ClusteringMethod(
-        _hierarchical("complete"), "the same by the least cosine of any pair", ("k", "threshold"), 0.3, 3
+        _hierarchical("complete"), "merge the two clusters with the highest minimum cosine", ("k", "threshold"), 0.3, 3
     ),
     "ward": ClusteringMethod(_hierarchical("ward"), "merge where squared distances to centres grow least", ("k",)),
     "kmeans": ClusteringMethod(_kmeans, "spherical k-means: k centres, each text with the nearest", ("k",)),
     "communities": ClusteringMethod(
-        _communities, "texts near a centre, the densest first; many texts are in none", ("threshold",), 0.6, 5
+        _communities, "texts near a centre, densest groups first; many texts stay unassigned", ("threshold",), 0.6, 5
     ),
     "hdbscan": ClusteringMethod(
-        hdbscan_clusters, "dense regions of any shape after t-SNE; the rest is in none", (), None, 10
+        hdbscan_clusters, "dense regions of any shape after t-SNE; other texts stay unassigned", (), None, 10
     ),
 }

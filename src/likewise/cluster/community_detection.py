@@ -1,4 +1,4 @@
-"""Community detection: dense groups around a centre, without choosing how many there are."""
+"""Community detection: find dense groups around centres without choosing their number."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,8 +13,8 @@ def communities(
 ) -> list[Int[np.ndarray, " n"]]:
     """Groups of rows within `threshold` cosine of a centre, largest first, each with its centre first.
 
-    Rows become centres in order of their number of neighbours, most first; each row joins the first group that reaches
-    it, and a group that is then smaller than `min_size` is dropped. Rows without a group are not in the result.
+    Rows with the most neighbours become centres first; each row joins the first group that reaches it, and groups that
+    end up smaller than `min_size` are dropped. Rows without a group are not in the result.
     `threshold=1` finds the groups of exact copies.
     """
     threshold, min_size = real_number("threshold", threshold), whole_number("min_size", min_size)
@@ -36,7 +36,7 @@ def communities(
 
 
 def _neighbours(vectors: Float[np.ndarray, "N D"], threshold: float) -> list[Int[np.ndarray, " n"]]:
-    """For each row, the rows within the threshold (itself included), nearest first; of equal ones the earlier."""
+    """For each row, the rows within the threshold (itself included), nearest first; ties: the earlier row."""
     pairs = best_first(pairs_above(vectors, threshold))
     own = np.flatnonzero(vectors.any(axis=1) | (threshold <= 0))  # a row of zeros has a cosine of 0 with itself
     rows, others = (np.concatenate(columns) for columns in ((pairs.i, pairs.j, own), (pairs.j, pairs.i, own)))

@@ -1,7 +1,7 @@
 """Hierarchical clustering, exact, by the nearest-neighbour chain (Murtagh 1983; Müllner 2011, Fig. 3).
 
-A chain goes from a cluster to its nearest, on to the nearest of that, until two are nearest to each other: these are
-merged. Each of the N − 1 merges reads a few rows of distances, so all take O(N²) time, in the memory of the distances.
+A chain goes from a cluster to its nearest neighbour, and on to that one's, until two clusters are mutual nearest
+neighbours and merge. Each of the N − 1 merges reads a few rows of distances: O(N²) time, in the distances' memory.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from ..runtime.progress import Progress, show_progress
 from ..search.pairs import checked_vectors
 
 MEMORY = 1 << 32
-"""Bytes of distances that are not exceeded unless asked for: those of 23,170 vectors."""
-BLOCK = 256  # rows and columns of one tile, which then stays in the cache while it is transposed
+"""Default limit on the bytes of distances, enough for 23,170 vectors."""
+BLOCK = 256  # rows and columns of a tile, which fits into the cache while it is transposed
 
 
 def cosine_distances(
@@ -46,14 +46,14 @@ def cosine_distances(
 def euclidean_distances(
     vectors: Float[np.ndarray, "N D"], *, memory: int = MEMORY, show_progress_bar: Progress = None
 ) -> Float[np.ndarray, "N N"]:
-    """Euclidean distances of all pairs after rows were scaled to length 1: the square root of 2 (1 − cosine)."""
+    """Euclidean distances of all pairs of rows scaled to unit length: the square root of 2 (1 − cosine)."""
     distances = cosine_distances(vectors, memory=memory, show_progress_bar=show_progress_bar)
     distances *= 2
     return np.asarray(np.sqrt(distances, out=distances))
 
 
 def check_memory(count: int, memory: int) -> None:
-    """Refuse a number of vectors whose distances take more than `memory` bytes."""
+    """Raise if the distances of this many vectors take more than `memory` bytes."""
     needed = 8 * count * count
     if needed > memory:
         raise BadInput(
@@ -62,11 +62,11 @@ def check_memory(count: int, memory: int) -> None:
         )
 
 
-ROUNDING = 1e-12  # of cosines: copies whose float32 vectors have other lengths still merge at a cosine of 1
+ROUNDING = 1e-12  # of cosines: copies whose float32 vectors differ in length still merge at a cosine of 1
 
 
 def cut_into(tree: Float[np.ndarray, "M 4"], k: int) -> Int[np.ndarray, " N"]:
-    """The cluster of each row when the last merges are undone until there are k clusters."""
+    """The cluster of each row after undoing the last merges until there are k clusters."""
     count = len(tree) + 1
     if whole_number("k", k) > count:
         raise BadInput(f"k is {k}; expected at most the number of vectors, {count:,}")
@@ -74,12 +74,12 @@ def cut_into(tree: Float[np.ndarray, "M 4"], k: int) -> Int[np.ndarray, " N"]:
 
 
 def cut_at_height(tree: Float[np.ndarray, "M 4"], height: float) -> Int[np.ndarray, " N"]:
-    """The cluster of each row when only merges at this distance or less are done."""
+    """The cluster of each row after only the merges at this distance or less."""
     return _after(tree, int(np.searchsorted(tree[:, 2], real_number("height", height), side="right")))
 
 
 def cut_at_cosine(tree: Float[np.ndarray, "M 4"], cosine: float) -> Int[np.ndarray, " N"]:
-    """The same for a tree of cosine distances: only merges at this cosine or more are done, up to ROUNDING."""
+    """The same for a tree of cosine distances: only the merges at this cosine or more, up to ROUNDING."""
     return cut_at_height(tree, 1 - real_number("cosine", cosine) + ROUNDING)
 
 
@@ -93,9 +93,9 @@ def _after(tree: Float[np.ndarray, "M 4"], merges: int) -> Int[np.ndarray, " N"]
 
 
 def by_size(labels: Int[np.ndarray, " N"], *, least: int = 1) -> Int[np.ndarray, " N"]:
-    """Renumber clusters by size, the largest 0, equal ones by their first row.
+    """Renumber clusters by size, the largest 0; ties by their first row.
 
-    −1 is for rows in no cluster, those of a negative label, and for clusters of fewer rows than `least`.
+    Rows with negative labels, or in clusters with fewer than `least` rows, get −1.
     """
     _, first, cluster, sizes = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     taken = (labels[first] >= 0) & (sizes >= least)
@@ -105,12 +105,12 @@ def by_size(labels: Int[np.ndarray, " N"], *, least: int = 1) -> Int[np.ndarray,
     return np.asarray(np.where(taken, number, -1)[cluster])
 
 
-DENSE = 0.7  # when a smaller share of the rows is still in use, the others are removed
+DENSE = 0.7  # below this share of rows in use, the others are removed
 Row = Float[np.ndarray, " n"]
 
 
 class Merge(NamedTuple):
-    """Two clusters that become one: their distances to all others, their own distance, and everybody's size."""
+    """Two clusters that merge: their distances to all others, their mutual distance, and all sizes."""
 
     a: Row
     b: Row
@@ -158,16 +158,16 @@ def linkage(
     memory: int = MEMORY,
     show_progress_bar: Progress = None,
 ) -> Float[np.ndarray, "M 4"]:
-    """The tree of all merges, as `scipy.cluster.hierarchy.linkage` gives it.
+    """The tree of all merges, in the format of `scipy.cluster.hierarchy.linkage`.
 
-    Row i merges two clusters into cluster N + i: their numbers (below N: a row of `vectors`), their distance, and how
-    many vectors the new one has. Rows are in order of distance.
+    Row i merges two clusters into cluster N + i: their numbers (below N: a row of `vectors`), their distance, and the
+    size of the new cluster. Rows are in order of distance.
 
     Args:
         memory: bytes that the distances may take; N vectors need 8 N².
 
     Raises:
-        BadInput: the vectors are no table of finite numbers, or need more memory.
+        BadInput: the vectors are not a table of finite numbers, or need more memory.
     """
     row = LINKAGES[known_name("method", method, LINKAGES)]
     distances = row.distances(vectors, memory=memory, show_progress_bar=show_progress_bar)
@@ -177,7 +177,7 @@ def linkage(
 def linkage_in_place(
     distances: Float[np.ndarray, "N N"], method: str, *, show_progress_bar: Progress = None
 ) -> Float[np.ndarray, "M 4"]:
-    """The same of a symmetric matrix of distances, which is overwritten; its diagonal is not read."""
+    """The same for a symmetric matrix of distances, which is overwritten; its diagonal is not read."""
     update = LINKAGES[known_name("method", method, LINKAGES)].update
     if distances.ndim != 2 or len(set(distances.shape)) != 1 or distances.dtype != np.float64:
         raise BadInput(f"expected a square matrix of float64; got {distances.dtype} of shape {distances.shape}")
@@ -192,12 +192,12 @@ def linkage_in_place(
 
 
 class _Chain:
-    """The clusters that are left, their distances, and the chain of nearest neighbours as far as it is known."""
+    """The remaining clusters, their distances, and the chain of nearest neighbours so far."""
 
     def __init__(self, distances: Float[np.ndarray, "N N"], update: Callable[[Merge], Row]) -> None:
         self.distances, self.update = distances, update
         np.fill_diagonal(distances, np.inf)
-        self.names = np.arange(len(distances))  # a cluster goes by one of its vectors
+        self.names = np.arange(len(distances))  # a cluster is named by one of its vectors
         self.sizes = np.ones(len(distances))
         self.gone = np.zeros(len(distances))  # infinite for rows merged into another, to be added to distances
         self.left = len(distances)
@@ -218,7 +218,7 @@ class _Chain:
         return *names, height, size
 
     def _nearest_to_each_other(self) -> tuple[int, int, float]:
-        """Follow the chain to its end; where distances are equal, it goes back rather than on, and so it ends."""
+        """Follow the chain to its end; on ties it goes back rather than on, so that it terminates."""
         chain = self.chain
         if not chain:
             chain.append(int(np.argmax(self.sizes > 0)))
@@ -231,7 +231,7 @@ class _Chain:
             chain.append(nearest)
 
     def _compact(self, kept: Int[np.ndarray, " n"]) -> None:
-        """Remove rows and columns that are gone, within the same memory: a row only moves up and to the left."""
+        """Remove merged rows and columns in place: rows only move up and to the left."""
         compact = self.distances.reshape(-1)[: len(kept) ** 2].reshape(len(kept), len(kept))
         for place, row in enumerate(kept):
             compact[place] = self.distances[row, kept]
@@ -241,7 +241,7 @@ class _Chain:
 
 
 def _numbered(merges: Float[np.ndarray, "M 4"]) -> Float[np.ndarray, "M 4"]:
-    """Sorted merges with the numbers of their clusters in place of their names, the smaller number first."""
+    """Sort the merges and replace cluster names by numbers, the smaller number first."""
     count, clusters = len(merges) + 1, DisjointSets[int]()
     for i, (a, b) in enumerate(merges[:, :2].astype(int).tolist()):
         first, second = sorted((clusters.representative(a), clusters.representative(b)))

@@ -1,4 +1,4 @@
-"""What a cluster is about: the words that mark it, and its most central texts."""
+"""Describe a cluster by its characteristic words and its most central texts."""
 
 import math
 import re
@@ -15,12 +15,12 @@ from ..errors import BadInput
 from .clusterings import members
 
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
-"""From a letter on; so numbers and signs name nothing. Languages without spaces are not cut into words."""
+"""Words start with a letter, so numbers and symbols are excluded. Languages without spaces are not segmented."""
 OVER_REPRESENTED = 2.0
-"""How much more frequent than in all other texts a word must be to mark a cluster: this keeps "the" out of names."""
+"""How much more frequent a word must be in a cluster than elsewhere to name it: this keeps "the" out of names."""
 COMMON_SHARE, SPREAD, LEAST_SPREAD = 0.05, 0.8, 3
-"""A stop word of these texts is in this share of them or more, and in three clusters or more: in this share of as many
-as it would be in by chance."""
+"""A word counts as a stop word if it is in at least this share of the texts and in at least three clusters, and in at
+least SPREAD times as many clusters as it would be by chance."""
 FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -37,26 +37,26 @@ FUNCTION_WORDS = frozenset(
         wouldn yes yet you your yours yourself yourselves""",
     )
 )
-"""English words that mark no cluster, which a few texts alone do not show. In other languages only the texts do."""
+"""English words that never name a cluster, needed if there are few texts. Other languages rely on the texts alone."""
 SAME_BEGINNING = 0.6
-"""Two words that share this much of the shorter one's letters, and four at least, are not both in one name."""
+"""Of two words that share this much of the shorter one's beginning, at least four letters, only one is used."""
 
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """What is shown of a cluster; rows are those of `vectors`."""
+    """The description of a cluster; rows refer to `vectors`."""
 
     number: int
     size: int
     words: tuple[str, ...]
     central: tuple[int, ...]
-    """The rows nearest to the cluster's mean direction, the nearest first."""
+    """The rows nearest to the cluster's mean direction, nearest first."""
     cosine: float
-    """The mean cosine of its rows to that direction: 1 if all are copies."""
+    """The mean cosine of its rows with that direction; 1 if all are copies."""
 
     @property
     def name(self) -> str:
-        """The words in one line; the number where no word marks it."""
+        """The words in one line, or the cluster's number if it has no characteristic words."""
         return ", ".join(self.words) or f"cluster {self.number + 1}"
 
 
@@ -68,7 +68,7 @@ def describe_clusters(
     words: int = 3,
     central: int = 3,
 ) -> list[ClusterSummary]:
-    """The words and the most central texts of each cluster, in the order of their numbers."""
+    """The words and the most central texts of each cluster, ordered by cluster number."""
     if not len(texts) == len(vectors) == len(labels):
         raise BadInput(f"got {len(texts):,} texts, {len(vectors):,} vectors, {len(labels):,} labels; expected one each")
     summaries = []
@@ -84,10 +84,10 @@ def describe_clusters(
 def c_tf_idf_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: int = 3) -> list[tuple[str, ...]]:
     """The `count` words of each cluster with the greatest class-based tf-idf (Grootendorst 2022, equation 2).
 
-    The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)): how often it is in c, how often in all clusters,
-    and A, the mean number of words of a cluster; texts in no cluster count as one more. A text counts a word once.
-    Words that are not far more frequent in c than elsewhere (OVER_REPRESENTED) are not used, nor are stop words:
-    FUNCTION_WORDS, and words of many texts in most clusters (COMMON_SHARE, SPREAD). Ties: by the alphabet.
+    The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)): its frequency in c and in all clusters, and A,
+    the mean number of words per cluster; unclustered texts count as one more. Each text counts a word once.
+    Words must be far more frequent in c than elsewhere (OVER_REPRESENTED). Stop words are not used:
+    FUNCTION_WORDS, and words of many texts in most clusters (COMMON_SHARE, SPREAD). Ties: alphabetical order.
     """
     clusters = members(labels)
     bags = [Counter(word for row in rows.tolist() for word in _words(texts[row])) for rows in clusters]
@@ -100,7 +100,7 @@ def c_tf_idf_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: i
 
 
 def _stop_words(bags: Sequence[Counter[str]], total: Counter[str], sizes: Sequence[int], texts: int) -> set[str]:
-    """The words of many texts that are in nearly as many clusters as they would be if spread by chance."""
+    """Frequent words that are in nearly as many clusters as they would be if spread by chance."""
     stop = set()
     for word, frequency in total.items():
         if frequency >= COMMON_SHARE * texts:
@@ -123,7 +123,7 @@ def _best(bag: Counter[str], total: Counter[str], mean: float, count: int, stop:
 
 
 def _distinct(words: Iterable[str], count: int) -> list[str]:
-    """The first `count` words; of forms of one word (header, headers), which begin alike, the first."""
+    """The first `count` words; of several forms of a word (header, headers), only the first."""
     chosen: list[str] = []
     for word in words:
         if len(chosen) == count:
@@ -134,7 +134,7 @@ def _distinct(words: Iterable[str], count: int) -> list[str]:
 
 
 def _alike(a: str, b: str) -> bool:
-    """Whether they may be forms of one word: the shorter begins the other, or most of it does (parse, parsing)."""
+    """Whether two words may be forms of one: the shorter, or most of it, begins the other (parse, parsing)."""
     begin = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
     return begin == min(len(a), len(b)) or begin >= max(4, SAME_BEGINNING * min(len(a), len(b)))
 

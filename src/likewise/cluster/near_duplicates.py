@@ -1,4 +1,4 @@
-"""Near duplicates: which rows say the same as an earlier one, without comparing every pair twice."""
+"""Near duplicates: find rows that repeat an earlier one, without comparing every pair twice."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,9 +15,9 @@ def near_duplicates(
 ) -> Int[np.ndarray, " N"]:
     """For each row, the row that represents it; rows that represent themselves are those to keep.
 
-    In the order given, a row joins the nearest of the earlier representatives if their cosine is at least `threshold`,
-    and else becomes a representative itself. So every row is within the threshold of the row that stays for it (no
-    chains of neighbours), and no two representatives are within it. `threshold=1` finds exact copies.
+    In the given order, a row joins the nearest earlier representative if their cosine is at least `threshold`, and
+    otherwise becomes a representative. So every row is within the threshold of its representative (no chains of
+    neighbours), and no two representatives are within it. `threshold=1` finds exact copies.
     """
     if not -1 <= threshold <= 1:
         raise BadInput(f"expected a threshold from -1 to 1; got {threshold}")
@@ -35,7 +35,7 @@ def near_duplicates(
 def _represent(
     vectors: Float[np.ndarray, "N D"], representative: Int[np.ndarray, " N"], start: int, stop: int, threshold: float
 ) -> None:
-    """Set the representatives of rows start to stop, where those of all earlier rows are set."""
+    """Set the representatives of rows start to stop; those of all earlier rows must be set."""
     nearest, scores = _nearest_representative(vectors, representative, start, stop)
     within = np.tril(unit_cosine(vectors[start:stop], vectors[start:stop]), -1)
     for row in range(stop - start):
@@ -50,7 +50,7 @@ def _represent(
 def _nearest_representative(
     vectors: Float[np.ndarray, "N D"], representative: Int[np.ndarray, " N"], start: int, stop: int
 ) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """For rows start to stop: the nearest representative before start, and its cosine; -2 where there is none."""
+    """For rows start to stop: the nearest representative before start, and its cosine; -2 if there is none."""
     nearest = np.zeros(stop - start, np.int64)
     scores = np.full(stop - start, -2, vectors.dtype)
     kept = np.flatnonzero(representative[:start] == np.arange(start))

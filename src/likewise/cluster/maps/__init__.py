@@ -1,1 +1,1 @@
-"""Maps of clusters: every text a point, near to texts like it; as a picture, or as a page to explore."""
+"""Maps of clusters: every text is a point near similar texts; as a picture, or as an interactive page."""

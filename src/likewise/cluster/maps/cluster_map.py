@@ -1,4 +1,4 @@
-"""What a map shows: a place for every text, its cluster, and a name and a colour for each cluster."""
+"""The content of a map: a place and a cluster for every text, and a name and a colour for each cluster."""
 
 import colorsys
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 FIRST_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""For the largest clusters: those of Okabe and Ito that stand out on white and on black."""
+"""Colours of the largest clusters: those of Okabe and Ito that stand out on white and on black."""
 NO_CLUSTER_COLOUR = "#9a9a9a"
-GOLDEN_ANGLE = 0.381966  # of a circle: hues of consecutive numbers are far apart
+GOLDEN_ANGLE = 0.381966  # of a circle, so consecutive numbers have very different hues
 LIGHTNESS = (0.42, 0.58, 0.5)
 
 
@@ -38,7 +38,7 @@ def cluster_colour(number: int) -> str:
 
 
 def label_places(shown: ClusterMap) -> Float[np.ndarray, "C 2"]:
-    """Where the name of each cluster stands: the point of the cluster nearest to the median of its points."""
+    """The position of each cluster's name: its point nearest to the median of its points."""
     result = np.zeros((len(shown.names), 2))
     for number in range(len(shown.names)):
         points = shown.places[shown.labels == number]

@@ -9,21 +9,21 @@ from ...runtime.installation import missing_extra
 from ...search.pairs import checked_vectors
 
 LAYOUTS = ("pca", "t-sne")
-"""Two principal components: instant, and only the coarsest shape. t-SNE: clusters are seen; needs scikit-learn."""
+"""pca: instant, but shows only the coarsest shape. t-sne: shows clusters; needs scikit-learn."""
 WIDTH = 30
 """Principal components that t-SNE starts from, as its authors do."""
 NEIGHBOURS = 30
-"""The perplexity: about how many neighbours of each point count; fewer points have fewer."""
+"""The perplexity: roughly how many neighbours of each point count; less for few points."""
 STEPS = 500
-ANGLE = 0.7  # how coarsely far points are taken together; scikit-learn's 0.5 takes longer and looks the same
-FEWEST = 8  # points; fewer are placed by their principal components
+ANGLE = 0.7  # how coarsely distant points are grouped; scikit-learn's 0.5 takes longer and looks the same
+FEWEST = 8  # minimum points; fewer are placed by their principal components
 
 
 def map_layout(vectors: Float[np.ndarray, "N D"], layout: str, *, seed: int = 0) -> Float[np.ndarray, "N 2"]:
     """Two numbers for each row, both from 0 to 1, in one scale; compared by cosine.
 
     Raises:
-        BadInput: the layout is unknown, or the vectors are no table of finite numbers.
+        BadInput: the layout is unknown, or the vectors are not a table of finite numbers.
         MissingExtra: scikit-learn is needed for t-sne.
     """
     rows = unit(checked_vectors(vectors))
@@ -32,7 +32,7 @@ def map_layout(vectors: Float[np.ndarray, "N D"], layout: str, *, seed: int = 0)
 
 
 def to_unit_square(places: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N 2"]:
-    """Places moved and scaled, both axes alike, so that they just fit between 0 and 1."""
+    """Shift and scale the places, both axes alike, to just fit between 0 and 1."""
     result = np.zeros((len(places), 2))
     result[:, : places.shape[1]] = places
     if not len(result):
@@ -42,9 +42,9 @@ def to_unit_square(places: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N 2"]
 
 
 def principal_components(vectors: Float[np.ndarray, "N D"], width: int) -> Float[np.ndarray, "N d"]:
-    """The vectors in their first `width` principal components (fewer if they have fewer), greatest variance first.
+    """Project the vectors onto their first `width` principal components, greatest variance first; or all, if fewer.
 
-    The sign of a component is that of its greatest weight in absolute value, so that results are the same everywhere.
+    Each component's weight of greatest absolute value is made positive, so that results are the same everywhere.
     """
     width = whole_number("width", width)
     centred = np.asarray(vectors, np.float64)
