@@ -67,7 +67,7 @@ def test_what_is_saved_is_loaded_as_itself(calibration, labelled, tmp_path):
 
 def test_another_model_is_refused_by_name(calibration, tiny):
     calibration.check_model(identity_of(tiny, "under another name"))
-    with pytest.raises(BadInput, match=r"calibration is of tiny .*cosines are of mini \(abcabcabcabc\)"):
+    with pytest.raises(BadInput, match=r"calibration is for tiny .*cosines are from mini \(abcabcabcabc\)"):
         calibration.check_model(ModelIdentity("mini", "abc" * 10))
 
 
@@ -84,7 +84,7 @@ def test_without_labelled_pairs_there_are_no_scores(calibration):
 
 
 def test_labels_of_one_kind_and_unknown_criteria_are_refused():
-    with pytest.raises(BadInput, match=r"labels are \[1\]; expected 0 and 1"):
+    with pytest.raises(BadInput, match=r"labels are \[1\]; expected both 0 and 1"):
         fit_labelled_pairs(np.array([0.1, 0.2]), np.array([1, 1]))
     with pytest.raises(BadInput, match="criterion is 'auc'"):
         fit_labelled_pairs(np.array([0.1, 0.2]), np.array([0, 1]), criterion="auc")
@@ -126,7 +126,7 @@ def test_a_damaged_file_is_refused(calibration, change, message, tmp_path):
 def test_a_distribution_that_no_texts_can_have_is_refused(calibration, harm):
     found = calibration.as_json()
     harm(found["chance"])
-    with pytest.raises(BadInput, match="no texts have its quantiles and tail"):
+    with pytest.raises(BadInput, match="its quantiles and tail are impossible"):
         Calibration.from_json(found, "c.json")
 
 

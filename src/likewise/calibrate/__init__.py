@@ -1,4 +1,4 @@
-"""How high is high: cosines of one model on one kind of text as p-values, cut-offs and scores.
+"""Is a cosine high? Convert one model's cosines on one kind of text to p-values, cut-offs and scores.
 
 >>> from likewise.calibrate import calibrate, cut_off
 >>> calibration = calibrate(embedder, "likewise-mini", texts)                             # doctest: +SKIP

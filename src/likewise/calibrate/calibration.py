@@ -1,4 +1,4 @@
-"""Calibration: what cosines of one model mean on one kind of text; computed from texts, saved as JSON."""
+"""Calibration: what a model's cosines mean on one kind of text; computed from texts, saved as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -22,21 +22,21 @@ from .labelled_pairs import IsotonicFit, LabelledFit
 from .null_distribution import NullDistribution, chance_cosines
 
 MOST_TEXTS = 20_000
-"""Texts that are encoded at most: with more, chance pairs say little more."""
-PAIRS = 1_000_000  # chance pairs that are compared
+"""Most texts to encode: more would add little information."""
+PAIRS = 1_000_000  # chance pairs to compare
 FORMAT = "likewise-calibration-1"
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How often chance pairs reach a cosine and, where labelled pairs were given, how often such a pair is positive."""
+    """How often chance pairs reach a cosine and, given labelled pairs, how often a pair with it is positive."""
 
     model: ModelIdentity
     chance: NullDistribution
     texts: int
     """How many distinct texts the chance pairs were drawn from."""
     queries: int | None = None
-    """How many distinct queries, where chance pairs are of a query and a text."""
+    """How many distinct queries, if chance pairs consist of a query and a text."""
     labelled: LabelledFit | None = None
 
     def p_values(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
@@ -52,12 +52,12 @@ class Calibration:
         return self.labelled.score(cosines)
 
     def check_model(self, model: ModelIdentity) -> None:
-        """Refuse cosines of another model."""
+        """Raise if cosines are from another model."""
         if model.fingerprint != self.model.fingerprint:
             raise BadInput(
-                f"the calibration is of {self.model.name} (fingerprint {self.model.fingerprint[:12]}), and the cosines "
-                f"are of {model.name} ({model.fingerprint[:12]}). A cosine means something else for each model, and "
-                "engines and precisions count as different ones: calibrate this one (likewise calibrate)"
+                f"the calibration is for {self.model.name} (fingerprint {self.model.fingerprint[:12]}); the cosines "
+                f"are from {model.name} ({model.fingerprint[:12]}). Cosines of two models are not comparable, and "
+                "different engines or precisions count as different models: calibrate this one (likewise calibrate)"
             )
 
     def save(self, path: Path) -> None:
@@ -85,8 +85,8 @@ class Calibration:
         """The calibration that `save` wrote.
 
         Raises:
-            BadInput: there is none, or the file is something else.
-            BadModel: the file is no JSON object.
+            BadInput: there is no such file, or it is not a calibration.
+            BadModel: the file is not a JSON object.
         """
         if not path.is_file():
             raise BadInput(f"there is no calibration {path}; to make one: likewise calibrate FILE -o {path}")
@@ -94,7 +94,7 @@ class Calibration:
 
     @classmethod
     def from_json(cls, found: dict[str, Any], source: str) -> "Calibration":
-        """The calibration that `as_json` described; errors name the source."""
+        """Restore a calibration from `as_json`; errors name the source."""
         if found.get("format") != FORMAT:
             raise BadInput(f"{source} has the format {found.get('format')!r}; expected {FORMAT!r} (likewise calibrate)")
         try:
@@ -127,16 +127,16 @@ def calibrate(
     overflow: Overflow = "warn",
     show_progress_bar: Progress = None,
 ) -> Calibration:
-    """Encode a sample of these texts and count the cosines of chance pairs; blank and repeated texts are left out.
+    """Encode a sample of texts and count the cosines of chance pairs; blank and repeated texts are skipped.
 
     Args:
-        embedder: the model whose cosines are calibrated; `name` is how messages call it.
-        texts: unlabelled texts of the kind that will be compared, some thousands or more.
-        queries: for search, texts of the kind that will be searched for: chance pairs are then of a query and a text.
-        draw: how many chance pairs are compared, and the seed of the sample and the pairs.
+        embedder: the model whose cosines are calibrated; messages call it `name`.
+        texts: unlabelled texts of the kind to be compared, ideally thousands.
+        queries: for search, texts like the expected queries; chance pairs then consist of a query and a text.
+        draw: how many chance pairs to compare, and the seed for the sample and the pairs.
 
     Raises:
-        BadInput: there are fewer than 100 distinct texts, or the model gives all of them one vector.
+        BadInput: there are fewer than 100 distinct texts, or the model gives them all the same vector.
     """
     pairs, seed = whole_number("pairs", draw.pairs, 1000), draw.seed
     sample = _sample(texts, seed)
@@ -159,7 +159,7 @@ def identity_of(embedder: Embedder, name: str) -> ModelIdentity:
 
 
 def _sample(texts: Sequence[str], seed: int) -> list[str]:
-    """Distinct texts that are not blank, at most 20,000 of them, in the order given."""
+    """Distinct, non-blank texts, at most 20,000, in the given order."""
     distinct = list(dict.fromkeys(text for text in texts if text.strip()))
     if len(distinct) <= MOST_TEXTS:
         return distinct
@@ -182,10 +182,10 @@ def _labelled_from_json(found: dict[str, Any]) -> LabelledFit:
 
 
 def _check_curve(chance: NullDistribution, source: str) -> None:
-    """Refuse quantiles that no texts can have."""
+    """Raise if no texts can have these quantiles."""
     cosines, shares = chance.cosines, chance.shares
     sound = cosines.ndim == 1 and cosines.shape == shares.shape and len(cosines) > 1
     sound = sound and bool((np.diff(cosines) > 0).all() and (np.diff(shares) < 0).all())
     sound = sound and bool(((shares > 0) & (shares <= 1)).all()) and chance.scale > 0 and chance.shape >= 0
     if not sound:
-        raise BadInput(f"{source} is a damaged calibration: no texts have its quantiles and tail; make it again")
+        raise BadInput(f"{source} is a damaged calibration: its quantiles and tail are impossible; make it again")

@@ -21,7 +21,7 @@ def draw_calibration(calibration: Calibration, path: Path) -> None:
 
 
 def calibration_figure(calibration: Calibration) -> Figure:
-    """The p-value of every cosine and, where there are labelled pairs, the score."""
+    """Plot the p-value of every cosine and, if there are labelled pairs, the score."""
     labelled = calibration.labelled
     figure = Figure(figsize=(7.2 if labelled else 4.2, 3.2))
     _plot_chance(figure.add_subplot(1, 2 if labelled else 1, 1), calibration)

@@ -1,4 +1,4 @@
-"""From which cosine on the share of chance pairs among those found stays below a rate: the false discovery rate."""
+"""Choose a cosine cut-off that keeps the share of chance pairs among the found ones below a false discovery rate."""
 
 from dataclasses import dataclass
 
@@ -12,28 +12,28 @@ from .calibration import Calibration
 
 @dataclass(frozen=True)
 class CutOff:
-    """Pairs of this cosine or more are discoveries: more similar than chance, at this false discovery rate."""
+    """Pairs with this cosine or more are discoveries: more similar than chance, at this false discovery rate."""
 
     cosine: float
-    """Infinite where there is no discovery."""
+    """Infinite if there is no discovery."""
     discoveries: int
     comparisons: int
     fdr: float
     p: float
-    """The p-value at the cut-off; 0 where there is no discovery."""
+    """The p-value at the cut-off; 0 if there is no discovery."""
     extrapolated: bool
-    """Whether that p-value is smaller than any that was counted, and so comes from the fitted tail."""
+    """Whether that p-value comes from the fitted tail, being smaller than any counted one."""
 
 
 def cut_off(calibration: Calibration, cosines: Float[np.ndarray, " n"], *, comparisons: int, fdr: float) -> CutOff:
-    """The least cosine at which, in expectation, at most a share `fdr` of the pairs found are chance pairs.
+    """The least cosine at which, in expectation, at most a share `fdr` of the found pairs are chance pairs.
 
-    Benjamini and Hochberg 1995; p-values of pairs that share texts are dependent, and it holds where this dependence is
-    positive (Benjamini and Yekutieli 2001), as it is where texts differ in how similar they are to all others.
+    Benjamini and Hochberg 1995; p-values of pairs that share texts are dependent; the bound holds if this dependence is
+    positive (Benjamini and Yekutieli 2001), as it is if some texts are more similar than others to all texts.
 
     Args:
-        cosines: of the pairs that could be discoveries: all, or all from some cosine on (`least_cosine`).
-        comparisons: how many pairs were compared, of any cosine; N(N − 1)/2 where every pair of N texts was.
+        cosines: those of potential discoveries: of all pairs, or of all above a cosine (`least_cosine`).
+        comparisons: how many pairs were compared, at any cosine; N(N − 1)/2 for all pairs of N texts.
         fdr: the false discovery rate, above 0 and below 1.
 
     Raises:
@@ -53,7 +53,7 @@ def cut_off(calibration: Calibration, cosines: Float[np.ndarray, " n"], *, compa
 
 
 def least_cosine(calibration: Calibration, *, comparisons: int, fdr: float, most: int) -> float:
-    """A cosine that no cut-off with at most `most` discoveries lies below: what is less similar can be left out."""
+    """A lower bound on any cut-off with at most `most` discoveries; less similar pairs can be ignored."""
     fdr, most = _rate(fdr), whole_number("most", most)
     comparisons = whole_number("comparisons", comparisons)
     return calibration.chance.cosine_at(fdr * min(1.0, most / comparisons))

@@ -1,6 +1,6 @@
-"""From labelled pairs: the share of positive pairs at a cosine, and the best threshold with its interval.
+"""Estimate from labelled pairs the share of positive pairs at a cosine, and the best threshold with its interval.
 
-The share is an isotonic regression: the best fit that never falls, by pooling adjacent violators (Ayer et al. 1955).
+The share is an isotonic regression: the best nondecreasing fit, by pooling adjacent violators (Ayer et al. 1955).
 """
 
 from collections.abc import Callable
@@ -18,12 +18,12 @@ from ..runtime.arguments import known_name
 RESAMPLES = 1000
 Criterion = Callable[[Numbers, Shaped[np.ndarray, " N"]], ThresholdDecision]
 CRITERIA: dict[str, Criterion] = {"f1": best_f1, "accuracy": best_accuracy}
-"""What the threshold is best for, by name."""
+"""The criteria that a threshold can maximize, by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class IsotonicFit:
-    """A curve that never falls: straight between its knots, and level before the first and after the last."""
+    """A nondecreasing curve: straight between its knots, constant before the first and after the last."""
 
     x: Float[np.ndarray, " K"]
     y: Float[np.ndarray, " K"]
@@ -34,14 +34,14 @@ class IsotonicFit:
 
 @dataclass(frozen=True, eq=False)
 class LabelledFit:
-    """What N labelled pairs say of cosines; it holds where positives are as frequent as among these pairs."""
+    """What N labelled pairs say about cosines; valid if positives are as frequent as among these pairs."""
 
     score: IsotonicFit
-    """From a cosine to the share of positive pairs, 0 to 1."""
+    """Maps a cosine to the share of positive pairs, 0 to 1."""
     threshold: Interval
-    """The cosine from which on calling a pair positive is best, with a 95 % bootstrap interval over pairs."""
+    """The best cosine above which to call a pair positive, with a 95 % bootstrap interval over pairs."""
     criterion: str
-    """What it is best for: `"f1"` or `"accuracy"`."""
+    """What it maximizes: `"f1"` or `"accuracy"`."""
     value: float
     """F1 or accuracy at the threshold, on the pairs it was chosen on."""
     pairs: int
@@ -58,13 +58,13 @@ def fit_labelled_pairs(
     """Fit the score, and choose the threshold.
 
     Raises:
-        BadInput: labels are not 0 and 1, both of them, or there are not as many as cosines.
+        BadInput: labels are not both 0 and 1, or not as many as cosines.
     """
     best = CRITERIA[known_name("criterion", criterion, CRITERIA)]
     bootstrap = bootstrap or BootstrapSettings(resamples=RESAMPLES)
     cosines, labels = np.asarray(cosines, np.float64), np.asarray(labels)
     if set(np.unique(labels).tolist()) != {0, 1}:
-        raise BadInput(f"labels are {np.unique(labels).tolist()[:5]}; expected 0 and 1, both of them")
+        raise BadInput(f"labels are {np.unique(labels).tolist()[:5]}; expected both 0 and 1")
     decision = best(cosines, labels)
     random = np.random.default_rng(bootstrap.seed)
     drawn = (random.integers(len(labels), size=len(labels)) for _ in range(bootstrap.resamples))
@@ -77,7 +77,7 @@ def fit_labelled_pairs(
 
 
 def isotonic_fit(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> IsotonicFit:
-    """The curve that never falls and has the least sum of squared errors at these points."""
+    """The nondecreasing curve with the least sum of squared errors at these points."""
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if x.ndim != 1 or x.shape != y.shape or not len(x) or not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise BadInput(f"expected as many finite x as y, one or more; got shapes {x.shape} and {y.shape}")
@@ -91,7 +91,7 @@ def isotonic_fit(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> Isot
 
 
 def _pooled(means: Float[np.ndarray, " n"], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Blocks of neighbours, joined until their means ascend: the mean of each, and how many points it has."""
+    """Merge neighbouring blocks until their means ascend; returns each block's mean and size."""
     blocks: list[tuple[float, float, int]] = []  # mean, weight, points
     for mean, weight in zip(means.tolist(), weights.tolist(), strict=True):
         block = (mean, float(weight), 1)

@@ -1,4 +1,4 @@
-"""Cosines under the null hypothesis that a pair is a chance pair: drawn, counted, and as p-values."""
+"""Cosines under the null hypothesis that a pair is a chance pair: drawn, counted, and converted to p-values."""
 
 import math
 from dataclasses import dataclass
@@ -10,38 +10,38 @@ from ..arrays.similarity import unit
 from ..errors import BadInput
 
 TAIL_SHARE = 0.02
-"""The share of chance pairs, the most similar ones, that the tail is fitted to. Chosen on development data of two
-models, after .005, chosen on one, had let the other exceed its rate on test data (docs/logbook.md)."""
+"""The share of the most similar chance pairs that the tail is fitted to. Chosen on development data of two models;
+.005, chosen on one, had let the other exceed its rate on test data (docs/logbook.md)."""
 LEAST_TAIL = 200  # pairs; with fewer, a fitted tail is guesswork
-COUNTED = 100  # pairs above the last counted quantile, whose share is known to a tenth; beyond it the tail is used
-STEPS = 1000  # quantiles that are kept
+COUNTED = 100  # pairs above the last counted quantile, enough to know its share to 10 %; the tail is used beyond it
+STEPS = 1000  # quantiles to keep
 LEAST_PAIRS = 1000
-BLOCK = 1 << 14  # pairs compared at a time: 50 MB of rows of 384 numbers
+BLOCK = 1 << 14  # pairs compared at a time: 50 MB of 384-dimensional rows
 LEAST_TEXTS = 100
-"""With fewer, chance pairs share their texts so often that they say little about other texts."""
+"""With fewer, chance pairs share texts so often that they say little about other texts."""
 
 Rows = Int[np.ndarray, " P"]
 
 
 @dataclass(frozen=True, eq=False)
 class NullDistribution:
-    """How often chance pairs reach a cosine: quantiles that were counted and, beyond the last of them, a fitted tail.
+    """How often chance pairs reach a cosine: counted quantiles and, beyond the last one, a fitted tail.
 
     The tail is a generalized Pareto distribution (Pickands 1975), never lighter than exponential: a lighter one would
-    end at some cosine, and call everything above impossible. Related texts that happen to be among the chance pairs
+    end at some cosine and call everything above it impossible. Related texts that happen to be among the chance pairs
     make the tail heavier and p-values larger.
     """
 
     cosines: Float[np.ndarray, " K"]
-    """Ascending; the last one is where the fitted tail begins."""
+    """Ascending; the fitted tail begins at the last one."""
     shares: Float[np.ndarray, " K"]
-    """Of all chance pairs, those that reach each of these cosines; (1 + count) / (1 + pairs), so never 0."""
+    """The share of chance pairs that reach each of these cosines; (1 + count) / (1 + pairs), so never 0."""
     pairs: int
     """How many chance pairs were compared."""
     scale: float
-    """Of the tail; in cosines."""
+    """The scale of the tail, in cosines."""
     shape: float
-    """Of the tail; 0 is exponential, above is heavier."""
+    """The shape of the tail; 0 is exponential, larger is heavier."""
 
     @classmethod
     def of(cls, cosines: Float[np.ndarray, " P"]) -> "NullDistribution":
@@ -57,7 +57,7 @@ class NullDistribution:
         scale, shape = fit_pareto_tail(ordered[ordered >= edge] - edge)
         kept = np.unique(ordered[_steps(len(ordered))])
         reached = len(ordered) - np.searchsorted(ordered, kept, side="left")
-        scale += shape * (kept[-1] - edge)  # what is beyond a point of the tail has the same shape and this scale
+        scale += shape * (kept[-1] - edge)  # the tail beyond a later point has the same shape and this scale
         return cls(kept, (1 + reached) / (1 + len(ordered)), len(ordered), float(scale), shape)
 
     @property
@@ -67,7 +67,7 @@ class NullDistribution:
 
     @property
     def least_counted(self) -> float:
-        """The p-value at that cosine: all smaller ones are extrapolated."""
+        """The p-value at that cosine; all smaller ones are extrapolated."""
         return float(self.shares[-1])
 
     def p_values(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
@@ -80,7 +80,7 @@ class NullDistribution:
         return np.asarray(np.where(beyond > 0, self.least_counted * self._survival(beyond), counted))
 
     def cosine_at(self, p: float) -> float:
-        """The cosine whose p-value this is; it may be above 1, where no pair reaches that p-value."""
+        """The cosine with this p-value; above 1 if no pair can reach that p-value."""
         if not 0 < p <= 1:
             raise BadInput(f"expected a p-value above 0 and at most 1; got {p}")
         if p >= self.least_counted:
@@ -90,7 +90,7 @@ class NullDistribution:
         return self.tail_from + self.scale * beyond
 
     def _survival(self, beyond: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """The share of the tail that lies this far beyond its beginning, or farther."""
+        """The share of the tail that lies at least this far beyond its beginning."""
         scaled = beyond / self.scale
         return np.asarray(np.exp(-scaled if self.shape == 0 else -np.log1p(self.shape * scaled) / self.shape))
 
@@ -98,19 +98,19 @@ class NullDistribution:
 def fit_pareto_tail(beyond: Float[np.ndarray, " n"]) -> tuple[float, float]:
     """Scale and shape of a generalized Pareto distribution, by L-moments (Hosking and Wallis 1987); the shape is ≥ 0.
 
-    `beyond` are distances beyond the beginning of the tail, in ascending order.
+    `beyond`: distances from the beginning of the tail, in ascending order.
     """
     mean = float(beyond.mean())
     weights = (2 * np.arange(len(beyond)) - len(beyond) + 1) / (len(beyond) * max(1, len(beyond) - 1))
     half_difference = float((weights * beyond).sum())  # the second L-moment: half the mean difference of two draws
     if mean <= 0 or half_difference <= 0:
-        raise BadInput("the most similar chance pairs all have one cosine, so that no tail can be fitted to them")
+        raise BadInput("the most similar chance pairs all have the same cosine, so no tail can be fitted to them")
     shape = 2 - mean / half_difference
     return (mean, 0.0) if shape <= 0 else (mean * (1 - shape), shape)
 
 
 def _steps(count: int) -> np.ndarray:
-    """Positions of evenly spaced quantiles, and closer ones towards the greatest, without those that are too few."""
+    """Positions of evenly spaced quantiles, denser towards the greatest, leaving enough pairs above the last."""
     edge = count - COUNTED
     even = np.linspace(0, edge, STEPS)
     close = count - np.geomspace(COUNTED, count, STEPS)
@@ -120,9 +120,9 @@ def _steps(count: int) -> np.ndarray:
 def chance_cosines(
     vectors: Float[np.ndarray, "N E"], count: int, seed: int = 0, *, queries: Float[np.ndarray, "Q E"] | None = None
 ) -> Float[np.ndarray, " P"]:
-    """The cosines of `count` chance pairs of these distinct texts, or of chance pairs of a query and a text.
+    """The cosines of `count` chance pairs of these distinct texts, or of queries and texts.
 
-    Pairs are drawn with replacement. Where there are no more pairs than that, each is taken once.
+    Pairs are drawn with replacement. If there are no more than `count` pairs, each is taken once.
     """
     if len(vectors) < LEAST_TEXTS:
         raise BadInput(

@@ -164,7 +164,7 @@ def test_options_that_contradict_each_other_are_one_line(verb, options, message,
 def test_a_calibration_of_another_model_is_refused(place, folders, calibration, capsys):
     words = ["pairs", str(place / "in.txt"), "-m", str(folders("electra")), "--calibration", str(calibration)]
     assert main(words) == 2
-    assert "A cosine means something else for each model" in capsys.readouterr().err
+    assert "Cosines of two models are not comparable" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
