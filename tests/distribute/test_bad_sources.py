@@ -37,7 +37,7 @@ BAD_LINES = [
     ('{"id": "", "text": "x"}\n', "line 2: the id in column 'id' is ''"),
     ('{"id": "b", "text": "x"\n', "line 2 is no JSON"),
     ("[1, 2]\n", "line 2 holds a list; expected an object or a text"),
-    ('{"id": "b", "text": "\\ud800"}\n', "line 2: the column 'text' holds half of a surrogate pair"),
+    ('{"id": "b", "text": "\\ud800"}\n', "line 2: the column 'text' has half of a surrogate pair"),
     (b'{"id": "b", "text": "\xe9t\xe9"}\n', r"line 2 is not UTF-8 \(byte 22 is 0xe9\)"),
 ]
 
@@ -75,7 +75,7 @@ def test_a_null_in_parquet_too(static, tmp_path):
 
 def test_ids_that_occur_twice_are_refused_and_both_places_named(static, tmp_path):
     sources = [numbered(tmp_path / "a.jsonl", 4), numbered(tmp_path / "b.jsonl", 5, first=3)]
-    with pytest.raises(BadInput, match=r"the rows .*a\.jsonl:4 and .*b\.jsonl:1 have one id"):
+    with pytest.raises(BadInput, match=r"the rows .*a\.jsonl:4 and .*b\.jsonl:1 have the same id"):
         encoded(sources, tmp_path / "out", static, settings(id="id"))
     assert not (tmp_path / "out").exists()
     assert encoded(sources, tmp_path / "out", static, settings()).rows == 9

@@ -142,7 +142,7 @@ def test_another_model_or_option_is_refused_and_both_are_named(static, tmp_path,
 def test_other_sources_are_refused_and_named(static, tmp_path):
     first, second = numbered(tmp_path / "a.jsonl"), numbered(tmp_path / "b.jsonl")
     encoded([first], tmp_path / "out", static, settings())
-    with pytest.raises(BadInput, match=r"sources are others: 1 new \(.*b\.jsonl\)"):
+    with pytest.raises(BadInput, match=r"sources differ: 1 new \(.*b\.jsonl\)"):
         encoded([first, second], tmp_path / "out", static, settings())
     with pytest.raises(BadInput, match=r"1 new \(.*b\.jsonl\), 1 gone \(.*a\.jsonl\)"):
         encoded([second], tmp_path / "out", static, settings())
@@ -205,7 +205,7 @@ def test_a_folder_with_other_files_is_not_written_to(static, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
     for restart in (False, True):
-        with pytest.raises(BadInput, match=r"holds other files \(thesis\.tex\) and no manifest\.json"):
+        with pytest.raises(BadInput, match=r"has other files \(thesis\.tex\) and no manifest\.json"):
             encoded([numbered(tmp_path / "n.jsonl")], tmp_path / "out", static, settings(), restart=restart)
     assert content(tmp_path / "out") == {"thesis.tex": b"years of work"}
 

@@ -44,11 +44,11 @@ def test_what_is_not_complete_or_was_changed_is_not_loaded(static, tmp_path):
     encoded([numbered(tmp_path / "t.jsonl", 10)], out, static, settings(4))
     shard = out / "shards" / "000001.parquet"
     shard.write_bytes(shard.read_bytes()[:-1])
-    with pytest.raises(BadInput, match=r"000001.parquet has been changed.*makes it again"):
+    with pytest.raises(BadInput, match=r"000001.parquet has changed.*to restore it"):
         list(ShardRecords(out).records())
     manifest = out / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"complete": true', '"complete": false'))
     with pytest.raises(BadInput, match="is not complete"):
         ShardRecords(out)
-    with pytest.raises(BadInput, match="is no output of `likewise encode`"):
+    with pytest.raises(BadInput, match="is not an output of `likewise encode`"):
         ShardRecords(tmp_path)

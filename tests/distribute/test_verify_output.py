@@ -50,7 +50,7 @@ def test_a_changed_byte_a_shorter_file_and_a_missing_one_are_found(static, outpu
         path.write_bytes(change(path.read_bytes())) if change else path.unlink()
     report = verify_output(output, static, sample=10, show_progress_bar=False)
     assert list(report.damaged) == [0, 1, 2] and not report.is_clean
-    assert "has been changed" in report.damaged[0] and "cannot be read: No such file" in report.damaged[2]
+    assert "has changed" in report.damaged[0] and "cannot be read: No such file" in report.damaged[2]
 
 
 def test_rows_columns_and_vectors_are_found_changed_where_the_checksum_was_changed_too(static, output):
@@ -59,7 +59,7 @@ def test_rows_columns_and_vectors_are_found_changed_where_the_checksum_was_chang
     rewritten(output, 2, turned)
     report = verify_output(output, static, sample=10, show_progress_bar=False)
     assert "has 3 rows, expected 4" in report.damaged[0]
-    assert "has other columns or another origin" in report.damaged[1]
+    assert "has columns or an origin that differ" in report.damaged[1]
     assert "the vector of" in report.damaged[2] and "differs by" in report.damaged[2]
 
 
@@ -109,13 +109,13 @@ def test_what_is_missing_or_strange_is_a_problem(static, output):
     (output / "manifest.json").write_text(json.dumps(manifest))
     shutil.copy(output / "shards" / "000000.parquet", output / "shards" / "000007.parquet")
     report = verify_output(output, show_progress_bar=False)
-    assert report.problems == ["3 of 3 shards are not made yet", "shards/000007.parquet is not in the manifest"]
+    assert report.problems == ["3 of 3 shards are not encoded yet", "shards/000007.parquet is not in the manifest"]
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "is no output of `likewise encode`: it has no manifest.json"),
+        (None, "is not an output of `likewise encode`: it has no manifest.json"),
         ("{", "cannot be read"),
         ('{"format": 2}', "is not a manifest of format 1"),
         ('{"format": 1}', "is damaged"),

@@ -112,7 +112,7 @@ def test_an_error_of_a_worker_is_raised_here_as_what_it_is_there(static, tmp_pat
     with pytest.raises(BadInput, match=r"shard 0 \(.*n\.jsonl:1 to 1\): texts\[0\] has 9,000 tokens"):
         encoded([source], tmp_path / "out", static, settings(), encode_shards=in_workers(MODEL, 1, 1), origin=origin)
     other = Embedder.load("likewise-mini", engine="numpy")
-    with pytest.raises(BadModel, match="likewise-static is not the model that was begun with: fingerprint"):
+    with pytest.raises(BadModel, match="likewise-static is not the model that the job was started with: fingerprint"):
         numbered(source)
         wrong = VectorOrigin.of(other, "likewise-mini")
         encoded([source], tmp_path / "other", other, settings(), encode_shards=in_workers(MODEL, 1, 1), origin=wrong)

@@ -1,1 +1,1 @@
-"""Encoding more texts than fit into memory, into shards on disk that survive whatever ends the process."""
+"""Encode more texts than fit into memory, into shards on disk that survive a crash."""

@@ -1,4 +1,4 @@
-"""encode_to_folder: files of texts into a folder of shards, going on where an earlier run stopped."""
+"""encode_to_folder: encode text files into a folder of shards, resuming an interrupted run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from ..embedder import Embedder
 
 EncodeShards = Callable[[EncodeJob, Sequence[int], Advance], Iterator[ShardRecord]]
-"""Encodes these shards of a job, in any order; gives the record of each when it is finished."""
+"""Encodes these shards of a job, in any order, and yields each one's record when it is finished."""
 ADVICE = "give the output another name"
 
 
 @dataclass(frozen=True)
 class EncodeReport:
-    """What a call of `encode_to_folder` did: rows and shards in all, and how many of the shards it made."""
+    """What a call of `encode_to_folder` did: total rows and shards, and how many shards it encoded."""
 
     rows: int
     shards: int
     made: int
     left_out: int
     damaged: tuple[str, ...]
-    """What was wrong with files of finished shards, which were made again."""
+    """What was wrong with finished shards' files, which were encoded again."""
     notes: tuple[str, ...]
-    """Warnings of the model, one of each kind of shard: as of texts that were truncated."""
+    """Warnings from the model, such as truncated texts, without repeats."""
 
 
 def encode_to_folder(
@@ -49,12 +49,12 @@ def encode_to_folder(
     restart: bool = False,
     show_progress_bar: Progress = None,
 ) -> EncodeReport:
-    """Encode all texts of these files into a folder; finished shards of an earlier run are kept.
+    """Encode all texts of these files into a folder, keeping finished shards of an earlier run.
 
     Args:
-        paths: files that can be read, in the order of the output.
-        folder: a new or empty folder, or one that an earlier run with the same arguments wrote.
-        restart: whether an earlier output in the folder is removed first.
+        paths: the input files, in the order of the output.
+        folder: a new or empty folder, or one from an earlier run with the same arguments.
+        restart: whether to remove an earlier output from the folder first.
     """
     with _locked(folder):
         if restart:
@@ -94,7 +94,7 @@ def _completed(
 
 
 def in_this_process(embedder: "Embedder", cache: Path | None = None) -> EncodeShards:
-    """Encodes one shard after another with this model, and takes what a cache in this folder has out of it."""
+    """Encode shards one by one with this model, using vectors from a cache in this folder."""
 
     def encode_shards(job: EncodeJob, numbers: Sequence[int], advance: Advance) -> Iterator[ShardRecord]:
         for number in numbers:
@@ -106,7 +106,7 @@ def in_this_process(embedder: "Embedder", cache: Path | None = None) -> EncodeSh
 def planned(
     paths: Sequence[Path], settings: EncodeSettings, folder: Path, show_progress_bar: Progress = None
 ) -> EncodePlan:
-    """The plan of these sources; where ids are chosen, they are checked with the help of files in the folder."""
+    """Plan the shards of these sources; chosen ids are checked using temporary files in the folder."""
     with show_progress(show_progress_bar, None) as advance, temporary_folder(folder / "ids") as place:
         ids = None if settings.columns.id is None else DistinctIds(place)
         return make_plan(paths, settings, ids, advance)
@@ -130,13 +130,13 @@ def _check_empty(folder: Path) -> None:
     other = [path.name for path in folder.iterdir() if path.name not in OWN_FILES and not path.name.startswith(".")]
     if other:
         raise BadInput(
-            f"{folder} holds other files ({', '.join(sorted(other)[:3])}) and no {MANIFEST}; expected a new or empty "
+            f"{folder} has other files ({', '.join(sorted(other)[:3])}) and no {MANIFEST}; expected a new or empty "
             "folder, or the output of an earlier run"
         )
 
 
 def _check_same(job: EncodeJob, paths: Sequence[Path], origin: VectorOrigin, settings: EncodeSettings) -> None:
-    """Refuses to go on with another model, other options or other sources."""
+    """Raise if the model, options or sources differ from those of the earlier run."""
     differences = job.origin.differences(origin) + job.settings.differences(settings)
     if differences:
         models = f"{job.origin.model} and {origin.model}: " if job.origin.fingerprint != origin.fingerprint else ""
@@ -145,13 +145,13 @@ def _check_same(job: EncodeJob, paths: Sequence[Path], origin: VectorOrigin, set
     if then != now:
         pairs = (("new", sorted({*now} - {*then})), ("gone", sorted({*then} - {*now})))
         named = [f"{len(paths)} {word} ({paths[0]})" for word, paths in pairs if paths]
-        raise _other(job.folder, f"the sources are others: {', '.join(named) or 'in another order'}")
+        raise _other(job.folder, f"the sources differ: {', '.join(named) or 'in another order'}")
     for source in job.plan.sources:
         source.check_unchanged()
 
 
 def _other(folder: Path, differences: str) -> BadInput:
     return BadInput(
-        f"{folder} was begun with other arguments than these (then and now): {differences}. Give the output another "
-        "name, or --restart to begin again"
+        f"{folder} was started with different arguments (then and now): {differences}. Give the output another "
+        "name, or use --restart to start over"
     )

@@ -1,10 +1,10 @@
-"""OutputFolder: the folder that `likewise encode` writes: its manifest, its journal while it is written, its shards.
+"""OutputFolder: the folder that `likewise encode` writes: a manifest, shards, and a journal while writing.
 
-    manifest.json      what was encoded, how, and cut into which shards; once complete, each shard's size and BLAKE2b
-    journal.jsonl      a line for each finished shard, in the order of finishing; until the output is complete
+    manifest.json      the input, options and list of shards; once complete, each shard's size and BLAKE2b
+    journal.jsonl      one line per finished shard, in order of completion; removed when the output is complete
     shards/000000.parquet, …
 
-A shard is written aside, synced and renamed, then noted in the journal. What the journal does not list is made again.
+A shard is written under another name, synced and renamed, then added to the journal. Unlisted shards are redone.
 """
 
 import json
@@ -31,7 +31,7 @@ SHARD_NAME = re.compile(r"\d{6,}\.parquet")
 
 
 class OutputFolder:
-    """A job's files and the records of its finished shards."""
+    """A job's files, and the records of its finished shards."""
 
     def __init__(self, job: EncodeJob, records: Iterable[ShardRecord] = (), *, is_complete: bool = False) -> None:
         self.job, self.is_complete = job, is_complete
@@ -52,7 +52,7 @@ class OutputFolder:
             records = [ShardRecord(**record) for record in found["records"]]
             complete = bool(found["complete"])
         except (KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{folder / MANIFEST} is damaged ({error!r}); --restart begins again") from None
+            raise BadInput(f"{folder / MANIFEST} is damaged ({error!r}); --restart starts over") from None
         return cls(job, records if complete else _journal(folder), is_complete=complete)
 
     @property
@@ -60,20 +60,20 @@ class OutputFolder:
         return [number for number in range(len(self.job.plan.shards)) if number not in self.records]
 
     def add(self, record: ShardRecord) -> None:
-        """Note a finished shard in the journal; on return it is on the disk."""
+        """Record a finished shard in the journal, and sync it to disk."""
         self.records[record.number] = record
         path = self.job.folder / JOURNAL
         line = json.dumps(record_to_json(record)) + "\n"
         with naming_full_disk(path), path.open("a+b") as file:
             if file.seek(0, os.SEEK_END):
                 file.seek(-1, os.SEEK_END)
-                file.write(b"" if file.read(1) == b"\n" else b"\n")  # after a line that was cut off
+                file.write(b"" if file.read(1) == b"\n" else b"\n")  # after a truncated line
             file.write(line.encode())
             file.flush()
             sync(file.fileno())
 
     def finish(self) -> None:
-        """Write the whole manifest, and remove the journal and what killed processes left behind."""
+        """Write the complete manifest, and remove the journal and leftovers of killed processes."""
         folder = self.job.folder
         self.is_complete = True
         self._write_manifest()
@@ -85,11 +85,11 @@ class OutputFolder:
                 path.unlink()
 
     def check_files(self, numbers: Iterable[int]) -> dict[int, str]:
-        """What is wrong with the files of these finished shards, by number: missing, or of other content."""
+        """What is wrong with these finished shards' files, by number: missing or changed."""
         return {number: why for number in numbers if (why := self._problem(self.records[number]))}
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Drop the records of shards, which are then made again; the output is no longer complete."""
+        """Drop the records of shards so that they are encoded again; the output is then incomplete."""
         for number in numbers:
             del self.records[number]
         lines = [json.dumps(record_to_json(record)) + "\n" for record in self.records.values()]
@@ -106,8 +106,8 @@ class OutputFolder:
             return f"{path} cannot be read: {error.strerror}"
         if (size, digest) == (record.bytes, record.blake2b):
             return ""
-        return f"{path} has been changed: {record.bytes:,} bytes of BLAKE2b {record.blake2b[:12]}… were written, " + (
-            f"{size:,} bytes of {digest[:12]}… are there"
+        return f"{path} has changed: {record.bytes:,} bytes with BLAKE2b {record.blake2b[:12]}… were written, " + (
+            f"{size:,} bytes with {digest[:12]}… were found"
         )
 
     def _write_manifest(self) -> None:
@@ -122,7 +122,7 @@ def read_manifest_file(folder: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise BadInput(f"{folder} is no output of `likewise encode`: it has no {MANIFEST}") from None
+        raise BadInput(f"{folder} is not an output of `likewise encode`: it has no {MANIFEST}") from None
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -131,7 +131,7 @@ def read_manifest_file(folder: Path) -> dict[str, Any]:
 
 
 def remove_output(folder: Path) -> None:
-    """Remove what `likewise encode` wrote into a folder, and nothing else."""
+    """Remove only what `likewise encode` wrote into a folder."""
     for path in [folder / JOURNAL, folder / MANIFEST]:
         path.unlink(missing_ok=True)
     if (folder / SHARDS_FOLDER).is_dir():
@@ -141,7 +141,7 @@ def remove_output(folder: Path) -> None:
 
 
 def _journal(folder: Path) -> list[ShardRecord]:
-    """The finished shards; a line that is torn or damaged is none, and its shard is made again."""
+    """The finished shards; a shard whose line is torn or damaged is not included, and is encoded again."""
     try:
         lines = (folder / JOURNAL).read_text("utf-8", errors="replace").splitlines()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""EncodePlan: which rows of which files make up each shard, and which columns the output has; from the input alone."""
+"""EncodePlan: which rows of which files make up each shard, and the output's columns, all derived from the input."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,14 +13,14 @@ from .sources.output_columns import ColumnKinds, OutputColumn
 from .sources.source_files import ChosenColumns, SourceFile, TextRow, text_rows
 
 SHARD_ROWS = 1 << 14
-"""Rows of a shard: 25 MB of vectors of 384 numbers, and seconds to minutes of work."""
+"""Rows per shard: 25 MB of 384-dimensional vectors, and seconds to minutes of work."""
 CHECK_EVERY = 1 << 14
-"""Rows after which progress is reported and a source is checked to be unchanged."""
+"""Rows between progress reports and checks that a source is unchanged."""
 
 
 @dataclass(frozen=True)
 class EncodeSettings:
-    """What decides, beside the model and the sources, what an output holds."""
+    """The options that, besides the model and the sources, determine the output."""
 
     columns: ChosenColumns = field(default_factory=ChosenColumns)
     shard_rows: int = SHARD_ROWS
@@ -28,7 +28,7 @@ class EncodeSettings:
     skips_bad_rows: bool = False
 
     def differences(self, other: "EncodeSettings") -> list[str]:
-        """What differs, each in words: "shard_rows 16384 and 100"."""
+        """The differences in words, such as "shard_rows 16384 and 100"."""
         pairs = [(name, value, vars(other)[name]) for name, value in vars(self).items() if name != "columns"]
         chosen = vars(other.columns)
         pairs += [(f"column {name}", value, chosen[name]) for name, value in vars(self.columns).items()]
@@ -36,7 +36,7 @@ class EncodeSettings:
 
 
 class Piece(NamedTuple):
-    """Rows of one source: from a place on (bytes, and lines or rows, before it) to the end of line or row `stop`."""
+    """Rows of one source: from an offset (in bytes, and in lines or rows) to the end of line or row `stop`."""
 
     source: int
     byte: int
@@ -46,7 +46,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Shard:
-    """The rows of one file of the output, from one source or several."""
+    """The rows of one output file, from one or more sources."""
 
     rows: int
     pieces: tuple[Piece, ...]
@@ -54,7 +54,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class EncodePlan:
-    """All that follows from the input: sources, shards and columns, and how many rows were left out."""
+    """Everything that follows from the input: sources, shards, columns, and how many rows were skipped."""
 
     sources: tuple[SourceFile, ...]
     shards: tuple[Shard, ...]
@@ -69,7 +69,7 @@ class EncodePlan:
 def make_plan(
     paths: Sequence[Path], settings: EncodeSettings, ids: DistinctIds | None = None, advance: Advance = lambda *_: None
 ) -> EncodePlan:
-    """Read all sources once: check every row, and cut the rows into shards; `ids` checks that ids are distinct."""
+    """Read all sources once, check every row, and split the rows into shards; `ids` checks that ids are distinct."""
     left_out = 0
 
     def leave_out(message: str) -> None:  # noqa: ARG001
@@ -96,11 +96,11 @@ def make_plan(
 
 
 def _watched(rows: Iterable[TextRow], source: SourceFile, advance: Advance) -> Iterator[TextRow]:
-    """The rows, with progress; now and then and at the end the source is checked to be unchanged."""
+    """Yield the rows with progress, checking periodically and at the end that the source is unchanged."""
     count = 0
     for count, row in enumerate(rows, 1):
         yield row
-        if count % CHECK_EVERY == 0:  # not only at the end: a file that grows as fast as it is read has none
+        if count % CHECK_EVERY == 0:  # not only at the end: a file that grows as fast as it is read never ends
             advance(CHECK_EVERY, 0)
             source.check_unchanged()
     advance(count % CHECK_EVERY, 0)
@@ -108,11 +108,11 @@ def _watched(rows: Iterable[TextRow], source: SourceFile, advance: Advance) -> I
 
 
 class _Cutter:
-    """Cuts rows, as they come, into shards of equal size."""
+    """Splits a stream of rows into shards of equal size."""
 
     def __init__(self, shard_rows: int) -> None:
         if shard_rows < 1:
-            raise BadInput(f"rows of a shard: {shard_rows}; expected 1 or more")
+            raise BadInput(f"rows per shard: {shard_rows}; expected 1 or more")
         self._size, self._rows = shard_rows, 0
         self._shards, self._pieces = list[Shard](), list[Piece]()
         self._source, self._start, self._last = 0, LinePlace(0, 0), LinePlace(0, 0)

@@ -1,4 +1,4 @@
-"""The files of shards: Parquet, the same bytes for the same rows."""
+"""Shard files: Parquet, with identical bytes for identical rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,9 +27,9 @@ VECTOR = OWN_COLUMNS[2]
 
 @contextmanager
 def shard_writer(path: Path, columns: Sequence[OutputColumn], origin: VectorOrigin) -> Iterator[WriteRows]:
-    """Yields `write(rows, vectors)`, which makes a row group of each call's rows.
+    """Yields `write(rows, vectors)`; each call writes one row group.
 
-    The file appears under its name when the block ends, whole and on the disk, or not at all.
+    The file appears under its name, complete and synced, when the block ends, or not at all.
     """
     schema = shard_schema(columns, origin)
     carried = [column.name for column in columns]
@@ -56,7 +56,7 @@ def shard_writer(path: Path, columns: Sequence[OutputColumn], origin: VectorOrig
 
 
 def shard_schema(columns: Sequence[OutputColumn], origin: VectorOrigin) -> Any:
-    """The columns id, text and vector, and the carried ones; the origin of the vectors as metadata."""
+    """The columns id, text, vector and the carried ones, with the vectors' origin as metadata."""
     fields = [pa.field("id", pa.string()), pa.field("text", pa.string())]
     fields.append(pa.field(VECTOR, pa.list_(pa.float32(), origin.width)))
     fields += [pa.field(column.name, _type(column)) for column in columns]
@@ -64,7 +64,7 @@ def shard_schema(columns: Sequence[OutputColumn], origin: VectorOrigin) -> Any:
 
 
 def stored_schema(schema: Any) -> Any:
-    """The schema as a reader of a file finds it: parts of nested columns have other names there."""
+    """The schema as read back from a file, where parts of nested columns have different names."""
     file = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), file)
     return pq.ParquetFile(pa.BufferReader(file.getvalue())).schema_arrow

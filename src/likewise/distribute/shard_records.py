@@ -1,4 +1,4 @@
-"""ShardRecords: the output of `likewise encode` as records, to be loaded into an index of any kind."""
+"""ShardRecords: the output of `likewise encode` as records for loading into any index."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ from .sources.output_columns import OWN_COLUMNS
 
 
 class ShardRecords:
-    """Rows under their ids, with their texts, their vectors, and the carried columns as metadata."""
+    """Rows with their ids, texts and vectors, and the carried columns as metadata."""
 
     def __init__(self, folder: Path) -> None:
         self._output = OutputFolder.open(folder)
         self.location = str(folder)
         if not self._output.is_complete:
-            raise BadInput(f"{folder} is not complete: the same `likewise encode` goes on with it")
+            raise BadInput(f"{folder} is not complete: run the same `likewise encode` to continue")
         origin = self._output.job.origin
         prompts = (("document", origin.prompt),) if origin.prompt else ()
         self.dimension, self.model = origin.width, ModelIdentity(origin.model, origin.fingerprint, prompts)
@@ -31,11 +31,11 @@ class ShardRecords:
         return self._output.job.plan.rows
 
     def records(self, block: int = 1000) -> Iterator[Records]:
-        """All rows in order, `block` at a time at most."""
+        """All rows in order, at most `block` at a time."""
         for number in sorted(self._output.records):
             problem = self._output.check_files([number]).get(number)
             if problem:
-                raise BadInput(f"{problem}. The same `likewise encode` makes it again")
+                raise BadInput(f"{problem}. Run the same `likewise encode` to restore it")
             for batch in open_parquet(self._output.job.path(number)).iter_batches(block):
                 yield _records(batch, self.dimension)
 
@@ -54,7 +54,7 @@ def _records(batch: Any, width: int) -> Records:
 
 
 def _value(value: Any) -> Value:
-    """A value as metadata has them; lists, dates and the like become texts."""
+    """Convert a value for metadata; lists, dates and the like become texts."""
     if isinstance(value, VALUE_TYPES):
         return value
     return json.dumps(value, default=str)

@@ -1,4 +1,4 @@
-"""encode_shard: the one function that makes a file of the output; one process, workers and a cluster all call it."""
+"""encode_shard: the single function that writes an output file, called by one process, workers and clusters alike."""
 
 import hashlib
 import warnings
@@ -28,14 +28,14 @@ DIGEST_BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class EncodeJob:
-    """Everything that decides what an output holds, and its folder; it can be pickled."""
+    """Everything that determines an output's content, and its folder; can be pickled."""
 
     folder: Path
     plan: EncodePlan
     origin: VectorOrigin
     settings: EncodeSettings
     cache: Path | None = None
-    """The folder of a `VectorCache`, which decides nothing."""
+    """The folder of a `VectorCache`, which does not affect the output."""
 
     def path(self, number: int) -> Path:
         return self.folder / SHARDS_FOLDER / f"{number:06}.parquet"
@@ -43,41 +43,41 @@ class EncodeJob:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """The name of a model, and keyword arguments of `Embedder.load`; plain values, so that it can be sent."""
+    """A model's name and the keyword arguments of `Embedder.load`; plain values, so that it can be sent."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self, origin: VectorOrigin) -> "Embedder":
-        """The model, checked to be the one that a job was begun with."""
+        """Load the model and check that the job was started with it."""
         from ..model_names import load_named_embedder
 
         embedder = load_named_embedder(self.name, **self.options)
         found = VectorOrigin.of(embedder, self.name, prompt=origin.prompt, overflow=origin.overflow)
         if differences := origin.differences(found):
-            raise BadModel(f"{self.name} is not the model that was begun with: {', '.join(differences)}")
+            raise BadModel(f"{self.name} is not the model that the job was started with: {', '.join(differences)}")
         return embedder
 
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """A finished shard: its number, its rows, and the size and BLAKE2b of its file."""
+    """A finished shard: its number and rows, and the size and BLAKE2b of its file."""
 
     number: int
     rows: int
     bytes: int
     blake2b: str
     notes: tuple[str, ...] = ()
-    """Warnings of the model, as of texts that were truncated; they are not stored."""
+    """Warnings from the model, such as truncated texts; not stored."""
 
 
 def encode_shard(job: EncodeJob, number: int, embedder: "Embedder", advance: Advance = lambda *_: None) -> ShardRecord:
-    """Encode the rows of a shard and write its file, which appears whole, or not at all.
+    """Encode the rows of a shard and write its file atomically.
 
-    The same shard gives the same bytes, whatever was encoded before, wherever the engine gives the same vectors. Rows
-    are read, encoded and written a window at a time.
+    A shard's bytes do not depend on what was encoded before, provided that the engine's vectors do not. Rows are read,
+    encoded and written one window at a time.
     """
-    from .shard_files import shard_writer  # which needs pyarrow
+    from .shard_files import shard_writer  # needs pyarrow
 
     shard, path, origin = job.plan.shards[number], job.path(number), job.origin
     rows = _CountedRows(job, shard)
@@ -98,7 +98,7 @@ def encode_shard(job: EncodeJob, number: int, embedder: "Embedder", advance: Adv
 def _vectors(
     job: EncodeJob, texts: Iterable[str], embedder: "Embedder", advance: Advance
 ) -> Iterator[Float[np.ndarray, "n E"]]:
-    """The vectors of texts, a window at a time, out of the cache where there is one."""
+    """The vectors of texts, one window at a time, from the cache if there is one."""
 
     def encoded(some: Iterable[str]) -> Iterator[Float[np.ndarray, "n E"]]:
         options: dict[str, Any] = {"prompt": job.origin.prompt, "overflow": job.origin.overflow}
@@ -131,11 +131,11 @@ def _piece_rows(job: EncodeJob, source: SourceFile, piece: Piece) -> Iterator[Te
 
 
 def _ignore(message: str) -> None:
-    """Leave a row out, which was counted when the plan was made."""
+    """Skip a row that was already counted during planning."""
 
 
 class _CountedRows:
-    """The texts of a shard, as `encode_stream` takes them, and the rows whose vectors are still to come."""
+    """The texts of a shard for `encode_stream`, and the rows that await their vectors."""
 
     def __init__(self, job: EncodeJob, shard: Shard) -> None:
         self._job, self._shard = job, shard
@@ -156,16 +156,16 @@ class _CountedRows:
         return rows
 
     def check_complete(self) -> None:
-        """Refuses more or fewer rows than were planned."""
+        """Raise if there are more or fewer rows than planned."""
         if self._taken != self._shard.rows:
             raise BadInput(
                 f"expected {self._shard.rows:,} rows, found {self._taken:,}: a source has changed; "
-                "--restart begins again"
+                "--restart starts over"
             )
 
 
 class _Progress:
-    """Passes on what is new in the meter of one call."""
+    """Passes on each increase in the meter of one call."""
 
     def __init__(self, advance: Advance) -> None:
         self._advance, self._texts, self._tokens = advance, 0.0, 0
@@ -176,7 +176,7 @@ class _Progress:
 
 
 def _described(plan: EncodePlan, shard: Shard) -> str:
-    """Where the rows of a shard are from, in words."""
+    """Where the rows of a shard come from, for messages."""
     first, last = shard.pieces[0], shard.pieces[-1]
     until = "" if first.source == last.source else f"{plan.sources[last.source].path}:"
     return f"{plan.sources[first.source].path}:{first.line + 1} to {until}{last.stop}"

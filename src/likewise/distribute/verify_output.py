@@ -1,4 +1,4 @@
-"""verify_output: whether a folder of shards is what its manifest says, and its vectors what the model computes."""
+"""verify_output: check that a folder of shards matches its manifest, and its vectors match the model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from ..embedder import Embedder
 
 TOLERANCE = {"fp32": 1e-4}
-"""The largest difference between a number of a vector and the one computed again, as a part of the vector's length:
-other processors and batches round differently. Other precisions have `ROUGH`."""
+"""The tolerance for a vector's numbers when recomputed, relative to its length, since processors and batch sizes round
+differently. `ROUGH` is for other precisions."""
 ROUGH = 2e-2
 
 
 @dataclass
 class OutputReport:
-    """What was checked, and what is wrong: of shards by number, and of the output."""
+    """What was checked, and what is wrong with shards, by number, and with the output."""
 
     rows: int
     shards: int
@@ -42,12 +42,12 @@ class OutputReport:
 def verify_output(
     folder: Path, embedder: "Embedder | None" = None, sample: int = 0, seed: int = 0, show_progress_bar: Progress = None
 ) -> OutputReport:
-    """Check every file of an output, and encode `sample` of its rows again, which are chosen at random from `seed`."""
+    """Check every file of an output, and encode `sample` random rows again; `seed` selects them."""
     output = OutputFolder.open(folder)
     job = output.job
     report = OutputReport(job.plan.rows, len(job.plan.shards))
     if output.missing:
-        report.problems.append(f"{len(output.missing):,} of {report.shards:,} shards are not made yet")
+        report.problems.append(f"{len(output.missing):,} of {report.shards:,} shards are not encoded yet")
     report.problems += _strangers(output)
     with show_progress(show_progress_bar, report.rows) as advance:
         for number in sorted(output.records):
@@ -61,7 +61,7 @@ def verify_output(
 
 
 def _strangers(output: OutputFolder) -> list[str]:
-    """Files among the shards that the manifest does not know; an earlier run with --restart may have left them."""
+    """Files in the shards folder that are not in the manifest, perhaps left by an earlier run with --restart."""
     known = {output.job.path(number).name for number in range(len(output.job.plan.shards))}
     found = sorted(path.name for path in (output.job.folder / SHARDS_FOLDER).iterdir())
     return [f"{SHARDS_FOLDER}/{name} is not in the manifest" for name in found if name not in known]
@@ -71,14 +71,14 @@ def _shape_problem(output: OutputFolder, number: int) -> str:
     job, file = output.job, open_parquet(output.job.path(number))
     expected, rows = stored_schema(shard_schema(job.plan.columns, job.origin)), job.plan.shards[number].rows
     if not file.schema_arrow.equals(expected, check_metadata=True):
-        return f"{job.path(number)} has other columns or another origin than the manifest says"
+        return f"{job.path(number)} has columns or an origin that differ from the manifest"
     if file.metadata.num_rows != rows:
         return f"{job.path(number)} has {file.metadata.num_rows:,} rows, expected {rows:,}"
     return ""
 
 
 def _compare(output: OutputFolder, embedder: "Embedder", sample: int, seed: int, report: OutputReport) -> None:
-    """Encode rows of good shards again, and note those whose vectors differ."""
+    """Encode rows of intact shards again, and report those whose vectors differ."""
     good = [number for number in sorted(output.records) if number not in report.damaged]
     origin = output.job.origin
     limit = TOLERANCE.get(origin.precision, ROUGH)
@@ -92,12 +92,12 @@ def _compare(output: OutputFolder, embedder: "Embedder", sample: int, seed: int,
         if len(far):
             report.damaged[number] = (
                 f"{output.job.path(number)}: the vector of {ids[far[0]]!r} differs by {differences[far[0]]:.2g} of its "
-                f"length from the one that the model computes now, expected at most {limit:g}"
+                f"length from the one that the model computes now; expected at most {limit:g}"
             )
 
 
 def _chosen_rows(output: OutputFolder, shards: Sequence[int], sample: int, seed: int) -> list[tuple[int, np.ndarray]]:
-    """Rows chosen at random, by shard; each row of the output is as likely as any other."""
+    """Random rows by shard, sampled uniformly from the output."""
     sizes = np.array([output.job.plan.shards[number].rows for number in shards], np.int64)
     total = int(sizes.sum())
     chosen = np.sort(np.random.default_rng(seed).choice(total, min(sample, total), replace=False))
@@ -113,6 +113,6 @@ def _stored_rows(path: Path, rows: np.ndarray) -> tuple[list[str], list[str], Fl
 
 
 def _relative_differences(stored: Float[np.ndarray, "n E"], again: Float[np.ndarray, "n E"]) -> Float[np.ndarray, " n"]:
-    """The largest difference of two numbers in each row, as a part of the row's length; infinite where it has none."""
+    """Each row's largest difference between numbers, relative to the row's length; infinite for a zero row."""
     lengths = np.maximum(np.linalg.norm(again, axis=1), 1e-12)
     return np.asarray(np.nan_to_num(np.abs(stored - again).max(axis=1) / lengths, nan=np.inf))

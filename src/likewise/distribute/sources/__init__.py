@@ -1,1 +1,1 @@
-"""What is read: files and their rows, the types of their columns, and whether their ids are distinct."""
+"""The input: files and their rows, column types, and a check that ids are distinct."""

@@ -1,4 +1,4 @@
-"""Which columns the output has beside id, text and vector, and of what type: what holds every value of every source."""
+"""The output's columns besides id, text and vector, with types that can hold every value from every source."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ from ...files.read import open_parquet
 from .source_files import ChosenColumns, TextRow
 
 OWN_COLUMNS = ("id", "text", "vector")
-"""Of every shard; another column of such a name gets an underscore."""
+"""The columns of every shard; another column with one of these names gets an underscore."""
 EXACT = 1 << 53  # integers up to here are exact in a double
 LARGEST = 1 << 63
 KINDS_OF_TYPE = {
@@ -25,32 +25,32 @@ KINDS_OF_TYPE = {
     frozenset({"float"}): "double",
     frozenset({"int", "float"}): "double",
 }
-"""By the kinds of all values of a column, its type; other mixtures become texts, what is no text as JSON."""
+"""A column's type by the kinds of its values; other mixtures become texts, with non-texts as JSON."""
 MIXED = "json"
 
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A column that is carried; its type is one of KINDS_OF_TYPE, `MIXED`, or Parquet's, as `type_name` writes it."""
+    """A carried column; its type is one of KINDS_OF_TYPE, `MIXED`, or a Parquet type as written by `type_name`."""
 
     source: str
     name: str
     type: str
 
     def convert(self, value: Any) -> Any:
-        """The value as the column holds it."""
+        """Convert a value to the column's type."""
         if self.type != MIXED or value is None or isinstance(value, str):
             return value
         return json.dumps(value, default=str)
 
 
 class ColumnKinds:
-    """The kinds of values in each carried column, as the rows come."""
+    """Collects the kinds of values in each carried column, row by row."""
 
     def __init__(self, chosen: ChosenColumns) -> None:
         self._chosen = chosen
         self._kinds: dict[str, set[str]] = {}
-        self._stored: dict[str, set[str]] = {}  # types of Parquet's columns; "" for a source of another format
+        self._stored: dict[str, set[str]] = {}  # Parquet column types; "" for a source of another format
         self._ending, self._seen = "", set[str]()
 
     def begin_source(self, path: Path) -> None:
@@ -73,7 +73,7 @@ class ColumnKinds:
             self._stored.setdefault(name, set()).add("")
 
     def columns(self) -> tuple[OutputColumn, ...]:
-        """All columns that are carried, in the order in which they were first seen."""
+        """All carried columns, in order of first appearance."""
         names = output_names(self._kinds)
         return tuple(OutputColumn(source, name, self._type(source)) for source, name in names.items())
 
@@ -85,7 +85,7 @@ class ColumnKinds:
 
 
 def output_names(sources: Iterable[str]) -> dict[str, str]:
-    """For each column its name in the output: another for each, and none of OWN_COLUMNS."""
+    """The output name of each column: all distinct, and different from OWN_COLUMNS."""
     names: dict[str, str] = {}
     for source in sources:
         name = source
@@ -96,7 +96,7 @@ def output_names(sources: Iterable[str]) -> dict[str, str]:
 
 
 def type_name(found: Any) -> str:
-    """A type of Arrow as a text for a manifest: its name if that is simple, else its description in base64."""
+    """An Arrow type as a text for the manifest: its name if simple, else its serialized form in base64."""
     import pyarrow as pa
 
     simple = str(found) in KINDS_OF_TYPE.values()
@@ -112,7 +112,7 @@ def type_of_name(name: str) -> Any:
 
 
 def column_kind(value: Any) -> str:
-    """The kind of a value: none, bool, int, long (no double holds it), float, str or other."""
+    """The kind of a value: none, bool, int, long (not exact in a double), float, str or other."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):

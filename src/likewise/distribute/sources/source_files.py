@@ -1,4 +1,4 @@
-"""The files that texts come from: their rows from any place on, checked, and whether a file is still the one it was."""
+"""Source files: read and check their rows from any offset, and detect changes to a file."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ NamedRow = tuple[str, LinePlace, Values]
 
 @dataclass(frozen=True)
 class ChosenColumns:
-    """Which columns of the sources are used; `text` and `id` None: the usual column of texts, and numbered rows."""
+    """Which columns of the sources to use; `text` None: the usual text column; `id` None: row numbers."""
 
     text: str | None = None
     id: str | None = None
     keep: tuple[str, ...] | None = None
-    """Of the other columns; None: all of them."""
+    """Which other columns to carry; None: all."""
 
     def keeps(self, name: str) -> bool:
         return self.keep is None or name in self.keep
@@ -31,7 +31,7 @@ class ChosenColumns:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file as it was when it was first read: its name, its bytes, when it was modified (ns), its column of texts."""
+    """A file's state when first read: its name, size in bytes, modification time (ns) and text column."""
 
     path: str
     bytes: int
@@ -45,7 +45,7 @@ class SourceFile:
         return cls(str(path), state.st_size, state.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Refuses a file that has been written to since it was first read."""
+        """Raise if the file has changed since it was first read."""
         try:
             now = SourceFile.at(Path(self.path))
         except OSError as error:
@@ -53,12 +53,12 @@ class SourceFile:
         if (now.bytes, now.modified) != (self.bytes, self.modified):
             raise BadInput(
                 f"{self.path} has changed since it was first read: {self.bytes:,} bytes then, {now.bytes:,} now, "
-                "modified since; --restart begins again with the file as it is"
+                "modified since; --restart starts over with the file as it is"
             )
 
 
 class TextRow(NamedTuple):
-    """A row with a text: the place after it, its id, its text and the name of that column, and all its values."""
+    """A row with a text: the offset after it, its id, its text and text column, and all its values."""
 
     after: LinePlace
     id: str
@@ -70,11 +70,11 @@ class TextRow(NamedTuple):
 def text_rows(
     path: Path, columns: ChosenColumns, text: str = "", start: LinePlace = BEGINNING, reject: Reject = refuse_row
 ) -> Iterator[TextRow]:
-    """The rows from a place on that have a text, and what is wrong with each of the others to `reject`.
+    """Yield rows that have a text, from an offset on; problems with other rows are passed to `reject`.
 
     Args:
-        text: the column of texts in this file; empty: the one that `columns` chooses, by the names in the first row.
-        reject: raises, or the row is left out.
+        text: the file's text column; if empty, `columns` chooses it by the names in the first row.
+        reject: raises an error, or returns to skip the row.
     """
     text = "text" if data_ending(path) == ".txt" else text or columns.text or ""
     used = None if columns.keep is None or not text else (text, columns.id, *columns.keep)
@@ -89,7 +89,7 @@ def text_rows(
 
 
 def row_problem(values: Values, text: str, id_column: str | None) -> str | None:
-    """What is wrong with a row, as the end of a message; None where nothing is."""
+    """What is wrong with a row, as the end of a message; None if it is valid."""
     found = values.get(text)
     if not isinstance(found, str):
         return _no_text(values, text)
@@ -101,7 +101,7 @@ def row_problem(values: Values, text: str, id_column: str | None) -> str | None:
             return f"the id in column {id_column!r} is {name!r:.60}; expected a text or a whole number"
     for key, value in values.items():
         if isinstance(value, str) and not value.isascii() and not is_utf8(value):
-            return f"the column {key!r} holds half of a surrogate pair, which is no text"
+            return f"the column {key!r} has half of a surrogate pair, which is not valid text"
     return None
 
 
@@ -138,7 +138,7 @@ def _parquet_rows(path: Path, start: int, used: Sequence[str | None] | None) -> 
 
 
 def _all_into(names: list[str], used: Sequence[str | None] | None = None) -> Callable[[Sequence[str]], Sequence[str]]:
-    """Chooses all columns, or those of `used` that there are, and notes their names."""
+    """Chooses all columns, or the existing ones among `used`, and remembers their names."""
 
     def choose(found: Sequence[str]) -> Sequence[str]:
         names[:] = [name for name in found if used is None or name in used]

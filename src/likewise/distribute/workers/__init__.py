@@ -1,1 +1,1 @@
-"""Who encodes a job's shards where one process is not enough: processes of this machine, actors of a Ray cluster."""
+"""Parallel encoding of a job's shards: by processes on this machine, or actors in a Ray cluster."""

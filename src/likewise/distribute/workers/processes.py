@@ -1,4 +1,4 @@
-"""Several processes encode the shards of one job, the next one whenever ready; a dead one's shard is taken over."""
+"""Encode a job's shards in several processes; each takes the next shard when ready, or that of a dead process."""
 
 import json
 import os
@@ -24,14 +24,14 @@ from ..shards import EncodeJob, ModelChoice, ShardRecord
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MOST_DEATHS = 3
-"""Workers that one shard may end, until it is taken to be the cause."""
-PATIENCE = 10.0  # seconds that a worker may take to end
+"""How many workers may die on one shard before it is considered the cause."""
+PATIENCE = 10.0  # seconds for a worker to exit
 
 
 def in_workers(model: ModelChoice, workers: int, threads: int, cache: Path | None = None) -> EncodeShards:
-    """Encodes in this many processes, which share this many threads, and a cache in this folder.
+    """Encode in this many processes, which share this many threads and a cache in this folder.
 
-    A process that dies is replaced, and its shard encoded by another.
+    A process that dies is replaced, and another one encodes its shard.
     """
     whole_number("workers", workers)
     threads_each = max(1, threads // workers)
@@ -47,7 +47,7 @@ def in_workers(model: ModelChoice, workers: int, threads: int, cache: Path | Non
 
 
 class _Worker:
-    """A process, the shard that it is at, and what it has reported of it."""
+    """A process, its current shard, and its reported progress."""
 
     def __init__(self, job: EncodeJob, model: ModelChoice, threads: int, replies: "SimpleQueue[_Reply]") -> None:
         source = str(Path(__file__).parents[3])
@@ -74,7 +74,7 @@ class _Worker:
         self.texts, self.tokens = self.texts + texts, self.tokens + tokens
 
     def stop(self) -> None:
-        """End it; it ends by itself where its input ends."""
+        """Stop the process, which exits when its input ends."""
         with suppress(OSError):
             self.process.stdin.close()  # type: ignore[union-attr]  # a pipe
         try:
@@ -85,23 +85,23 @@ class _Worker:
         self._reader.join()
 
     def _send(self, content: object) -> None:
-        with suppress(OSError):  # it is dead, which its reader notices
+        with suppress(OSError):  # the process is dead; its reader will notice
             print(json.dumps(content), file=self.process.stdin, flush=True)
 
     def _read(self, replies: "SimpleQueue[_Reply]") -> None:
         with self.process.stdout as lines:  # type: ignore[union-attr]  # a pipe
             for line in lines:
-                with suppress(ValueError):  # a line that its end has cut off
+                with suppress(ValueError):  # a line truncated by its death
                     replies.put((self, json.loads(line)))
         replies.put((self, None))
 
 
 _Reply = tuple[_Worker, dict[str, Any] | None]
-"""Who replies, and what; None: it has ended."""
+"""A worker and its reply; None if the worker has exited."""
 
 
 class _Pool:
-    """The workers of a job, and the shards that are still to be given out."""
+    """The workers of a job, and the shards not yet assigned."""
 
     def __init__(self, job: EncodeJob, model: ModelChoice, threads: int, waiting: "deque[int]") -> None:
         self._job, self._model, self._threads, self._waiting = job, model, threads, waiting
@@ -133,7 +133,7 @@ class _Pool:
                     worker.encode(self._waiting.popleft())
 
     def stop(self) -> None:
-        """End all workers, and remove what they had half written."""
+        """Stop all workers, and remove their unfinished files."""
         for worker in self._workers:
             with suppress(OSError):
                 worker.process.stdin.close()  # type: ignore[union-attr]  # a pipe
@@ -160,6 +160,6 @@ class _Pool:
 
 
 def _error(kind: str, message: str) -> Exception:
-    """The error of a worker, of the class that it had there, where one message makes one."""
+    """A worker's error, in its original class if that class takes a single message."""
     found = getattr(errors, kind, None)
     return found(message) if found not in (None, errors.BelowBar) else RuntimeError(message)

@@ -1,8 +1,8 @@
-"""Actors on the machines of a Ray cluster encode the shards of one job [extra: ray].
+"""Encode the shards of a job by actors in a Ray cluster [extra: ray].
 
-Every machine must reach the sources and the output folder by the same paths (a shared disk), and have likewise and the
-model. Each actor takes the next shard when it is ready; where an actor or its machine is lost, another actor takes its
-shard over, and a new one starts as soon as the cluster has room.
+Every machine must have likewise and the model, and reach the sources and the output folder by the same paths (a
+shared disk). Each actor takes the next shard when it is ready; if an actor or its machine is lost, another takes over
+its shard, and a new actor starts as soon as the cluster has room.
 """
 
 import os
@@ -28,20 +28,20 @@ except ImportError:
     raise missing_extra("ray", "ray", "--ray") from None
 
 MOST_DEATHS = 3
-"""Actors that one shard may end, until it is taken to be the cause."""
-PATIENCE = 60.0  # seconds without room for a single actor, until that is an error
+"""How many actors may die on one shard before it is considered the cause."""
+PATIENCE = 60.0  # seconds to wait for room for a first actor
 CONNECT_SECONDS = 5.0
-LOOK = 1.0  # seconds between looks at the size of the cluster
+LOOK = 1.0  # seconds between checks of the cluster's size
 STARTING, LOADING = -2, -1  # what an actor does before its first shard
 
 
 def in_ray(model: ModelChoice, address: str | None = None, actors: int | None = None, gpus: float = 0) -> EncodeShards:
-    """Encodes in actors of a Ray cluster.
+    """Encode in actors of a Ray cluster.
 
     Args:
-        address: of the cluster, `HOST:PORT` or `ray://…` or `auto`; None starts one on this machine.
-        actors: at most this many; by default one for each processor, or each `gpus` GPUs, of the cluster.
-        gpus: GPUs of each actor; 0 for actors of one processor.
+        address: the cluster's `HOST:PORT`, `ray://…` or `auto`; None starts a cluster on this machine.
+        actors: maximum number; by default one per processor, or per `gpus` GPUs, of the cluster.
+        gpus: GPUs per actor; 0 for actors with one processor each.
     """
 
     def encode_shards(job: EncodeJob, numbers: Sequence[int], advance: Advance) -> Iterator[ShardRecord]:
@@ -57,7 +57,7 @@ def in_ray(model: ModelChoice, address: str | None = None, actors: int | None = 
 
 @contextmanager
 def connected(address: str | None) -> Iterator[None]:
-    """A connection to a cluster, for as long as the block runs; one that this process has already is used, and kept."""
+    """Connect to a cluster while the block runs; an existing connection of this process is reused and kept."""
     if ray.is_initialized():
         yield
         return
@@ -73,7 +73,7 @@ def connected(address: str | None) -> Iterator[None]:
 
 
 def _check_answers(address: str | None) -> None:
-    """Refuses a HOST:PORT where nothing listens; Ray itself would try for minutes."""
+    """Raise if nothing listens at HOST:PORT; Ray itself would retry for minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
         return
@@ -85,23 +85,23 @@ def _check_answers(address: str | None) -> None:
 
 def _no_cluster(address: str | None, error: Exception) -> BadInput:
     reason = str(error).partition("\n")[0]
-    return BadInput(f"there is no Ray cluster at {address!r}: {reason}. Begin one with: ray start --head")
+    return BadInput(f"there is no Ray cluster at {address!r}: {reason}. Start one with: ray start --head")
 
 
 @ray.remote(max_restarts=0, max_task_retries=0)
 class _ShardActor:
-    """A process on some machine of the cluster, with the model."""
+    """A process on some machine of the cluster that holds the model."""
 
     def __init__(self, job: EncodeJob, model: ModelChoice, working_folder: str) -> None:
-        """Paths of the job may be relative to where it was begun."""
+        """Paths of the job may be relative to the folder where it was started."""
         self._job, self._model = job, model
         os.chdir(working_folder)
 
     def start(self) -> None:
-        """Show that the actor has found room."""
+        """Confirm that the actor has been placed."""
 
     def load(self) -> None:
-        """Load the model; not while the actor is made, so that an error keeps its kind."""
+        """Load the model; not in the constructor, so that errors keep their type."""
         self._embedder = self._model.load(self._job.origin)
 
     def encode(self, number: int) -> ShardRecord:
@@ -109,7 +109,7 @@ class _ShardActor:
 
 
 class _ActorPool:
-    """The actors of a job, what each is doing, and the shards that are still to be given out."""
+    """The actors of a job, what each is doing, and the shards not yet assigned."""
 
     def __init__(
         self, job: EncodeJob, model: ModelChoice, waiting: "deque[int]", actors: int | None, gpus: float
@@ -118,7 +118,7 @@ class _ActorPool:
         self._most, self._gpus = actors, gpus
         self._job = ray.put(job)
         self._running: dict[Any, tuple[Any, int]] = {}
-        """By the reference of a result: who computes it, and which shard it is, or what comes before the first."""
+        """By result reference: the actor that computes it and its shard, or its step before the first shard."""
         self._deaths = Counter[int]()
 
     def records(self, advance: Advance) -> Iterator[ShardRecord]:
@@ -137,7 +137,7 @@ class _ActorPool:
                     yield record
 
     def stop(self) -> None:
-        """End all actors, and remove what those of this machine had half written."""
+        """Stop all actors, and remove unfinished files of those on this machine."""
         for actor, _ in self._running.values():
             ray.kill(actor)
         remove_abandoned(self._folder, SHARD_NAME.pattern)
@@ -154,7 +154,7 @@ class _ActorPool:
             self._running[actor.start.remote()] = actor, STARTING
 
     def _result(self, reference: Any) -> ShardRecord | None:
-        """The record of a shard, if one was finished; the actor goes on with what comes next."""
+        """The record of a shard, if one was finished; the actor then continues with the next task."""
         actor, number = self._running.pop(reference)
         try:
             record: ShardRecord | None = ray.get(reference)
@@ -182,7 +182,7 @@ class _ActorPool:
 
 
 def _places(gpus: float) -> int:
-    """How many actors the cluster has room for, if nothing else runs there."""
+    """How many actors the cluster has room for if nothing else runs there."""
     resources = ray.cluster_resources()
     return int(resources.get("GPU", 0) / gpus) if gpus else int(resources.get("CPU", 0))
 

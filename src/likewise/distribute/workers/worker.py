@@ -1,8 +1,8 @@
-"""A worker: a process that encodes the shards whose numbers it is sent, until its input ends.
+"""A worker process: it receives shard numbers and encodes those shards until its input ends.
 
-Its input is lines of JSON: first the folder and the model, then numbers of shards. So is its output: progress, the
-record of each finished shard, or an error. Where its input ends, because whoever started it has ended or wants no more,
-it ends at once, whatever it is doing: a shard that is half written is written aside, and is removed by a later run.
+Its input is lines of JSON: first the folder and the model, then shard numbers. Its output is JSON lines too: progress,
+the record of each finished shard, or an error. When its input ends, because its parent has exited or needs no more, it
+exits at once: an unfinished shard is still under a temporary name, and a later run removes it.
 """
 
 import json
@@ -24,14 +24,14 @@ REPORT_EVERY = 0.2  # seconds between reports of progress
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches every process; whoever started this one decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the parent decides
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a package prints is no reply
+    os.dup2(2, 1)  # what packages print must not look like a reply
     lines: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=_read, args=(lines,), daemon=True).start()
     try:
         _serve(lines, replies)
-    except BaseException as error:  # whatever it is, whoever started this process reports it
+    except BaseException as error:  # the parent process reports any error
         kind = type(error).__name__ if isinstance(error, LikewiseError) else ""
         _reply(replies, error={"kind": kind, "message": str(error) if kind else f"{type(error).__name__}: {error}"})
 
@@ -49,7 +49,7 @@ def _serve(lines: "SimpleQueue[str]", replies: TextIO) -> None:
 
 
 class _Progress:
-    """Reports texts and tokens now and then; the rest of a shard is known from its record."""
+    """Reports texts and tokens periodically; the rest of a shard's count comes from its record."""
 
     def __init__(self, replies: TextIO) -> None:
         self._replies, self._texts, self._tokens, self._reported = replies, 0.0, 0, monotonic()
