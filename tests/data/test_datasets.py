@@ -160,7 +160,7 @@ def test_a_check_tells_complete_partial_changed_unchecked_unreadable_and_missing
     path.write_bytes(b"PAR1 no")
     result = check_dataset("t/a")
     assert result.state == "unreadable"
-    assert "no Parquet file" in result.notes[0]
+    assert "not a Parquet file" in result.notes[0]
 
 
 @pytest.fixture

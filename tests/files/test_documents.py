@@ -119,12 +119,12 @@ def test_the_encoding_that_a_page_declares_is_read(tmp_path):
     ("name", "content", "message"),
     [
         ("a.md", b"one\n\xff", "line 2 is not UTF-8"),
-        ("a.html", b"<meta charset=klingon>", "encoding 'klingon', which is not known"),
+        ("a.html", b"<meta charset=klingon>", "encoding 'klingon', which is unknown"),
         ("a.jsonl", b'{"text": 3}', "line 1: expected a text, found '3'"),
         ("a.csv", b"x,y\n1,2\n", "which column holds the texts"),
         ("a.md", b"\xff\xfe", "line 1 is not UTF-8"),
-        ("a.html", b"<meta charset=undefined>", "encoding 'undefined', and is not written in it"),
-        ("a.jpg", b"", "a.jpg ends in '.jpg', not a format that is read; .*expected one of .txt"),
+        ("a.html", b"<meta charset=undefined>", "encoding 'undefined', but is not written in it"),
+        ("a.jpg", b"", "a.jpg ends in '.jpg', not a supported format; .*expected one of .txt"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path, name, content, message):
@@ -221,7 +221,7 @@ def test_nothing_is_skipped_in_silence(mixed):
     assert skipped_lines(skipped) == [
         "skipped 1 hidden: names that begin with a full stop are left out; name the file or folder itself to add it",
         "skipped 1 link to a folder: links to folders are not followed; name the folder itself to add it",
-        "skipped 2 .jpg, 1 .tex: not a format that is read; convert texts to .md, .html, .docx or .pdf",
+        "skipped 2 .jpg, 1 .tex: not a supported format; convert texts to .md, .html, .docx or .pdf",
         "skipped 2 .md: not a regular file, or a link that leads nowhere",
         "skipped 2 .csv, 1 .md, 1 .txt: nothing in them to index",
         f"skipped: {mixed}/latin.md, line 1 is not UTF-8 (byte 4)",
@@ -233,7 +233,7 @@ def test_without_a_callback_errors_are_raised_and_other_kinds_warned_of(mixed):
     with warnings.catch_warnings(record=True) as warned, pytest.raises(BadInput, match="latin.md, line 1 is not UTF-8"):
         warnings.simplefilter("always")
         list(read_documents([str(mixed)]))
-    jpg = ".jpg is skipped: not a format that is read; convert texts to .md, .html, .docx or .pdf"
+    jpg = ".jpg is skipped: not a supported format; convert texts to .md, .html, .docx or .pdf"
     assert [str(one.message) for one in warned].count(jpg) == 2 and len(warned) > 3
 
 

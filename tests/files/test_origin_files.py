@@ -38,7 +38,7 @@ def test_what_is_written_is_what_is_read(here, name):
 def test_two_models_are_not_mixed_and_both_are_named(here, other):
     first = encode("first.npy")
     check_same_origin([first, encode("again" + Path(other).suffix)])
-    with pytest.raises(BadInput, match=r"first\.npy is of likewise-static and .* of likewise-mini, .*fingerprint"):
+    with pytest.raises(BadInput, match=r"first\.npy is from likewise-static and .* from likewise-mini; .*fingerprint"):
         check_same_origin([first, encode(other, "likewise-mini")])
 
 
@@ -48,7 +48,7 @@ def test_what_has_no_origin_is_taken_and_a_file_that_was_replaced_is_not(here):
     assert read_origin(Path("plain.npy")) is None
     check_same_origin([first, Path("plain.npy")])
     first.write_bytes(first.read_bytes() + b"more")
-    with pytest.raises(BadInput, match="it was written by something else since"):
+    with pytest.raises(BadInput, match="something else has overwritten it"):
         read_origin(first)
 
 

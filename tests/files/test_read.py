@@ -66,7 +66,7 @@ def test_a_json_line_may_be_a_bare_text(tmp_path):
         ("t.csv", b"n,text\n1,a,cut at its comma\n", "line 2: this row has 3 fields"),
         ("t.csv", b"text\na\rb\n", "line 2 cannot be read"),
         ("t.csv", b"", "which column holds the texts"),
-        ("t.parquet", b"PAR1 no", "no Parquet file"),
+        ("t.parquet", b"PAR1 no", "not a Parquet file"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(name, content, message, tmp_path):
@@ -163,7 +163,7 @@ STRAY = {
     ),
     "closed by a later quote": (
         'id,text\n1,"unclosed\n2,two\n3,"three, and more"\n',
-        f"line 2: {AFTER} 4 stands more text",
+        f"line 2: {AFTER} 4 there is more text",
     ),
     "text behind it": ('id,text\n1,one\n2,"Yes," she said\n', f"line 3: {AFTER} 3"),
     "backslashes": ('id,text\n1,"a \\"b\\" c"\n', f"line 2: {AFTER} 2"),

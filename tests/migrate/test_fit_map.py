@@ -82,7 +82,7 @@ def test_what_is_saved_is_loaded_as_itself(tmp_path):
     [
         ({"format": "x"}, "its format is 'x'"),
         ({"source": {}}, "KeyError"),
-        ({"recall": "no"}, "no map between"),
+        ({"recall": "no"}, "not a map between"),
         ({"matrix": np.full((2, 2), np.nan, np.float32)}, "NaN or infinite"),
         ({"matrix": np.ones((2, 3), np.float32)}, "its arrays have the shapes"),
     ],
@@ -106,10 +106,10 @@ def test_what_is_no_map_is_refused(tmp_path):
     with pytest.raises(BadInput, match="there is no file"):
         VectorMap.load(tmp_path / "map.safetensors")
     (tmp_path / "map.safetensors").write_bytes(b"\0" * 40)
-    with pytest.raises(BadInput, match="is no map between two models' vectors"):
+    with pytest.raises(BadInput, match="is not a map between two models' vectors"):
         VectorMap.load(tmp_path / "map.safetensors")
     save_file({"x": np.zeros(1)}, tmp_path / "map.safetensors")
-    with pytest.raises(BadInput, match="is no map between two models' vectors"):
+    with pytest.raises(BadInput, match="is not a map between two models' vectors"):
         VectorMap.load(tmp_path / "map.safetensors")
 
 

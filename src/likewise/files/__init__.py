@@ -1,4 +1,4 @@
-"""Reading columns of text from files, and writing vectors and tables to files."""
+"""Read columns of text from files, and write vectors and tables to files."""
 
 from .read import READABLE, Table, Texts
 from .write import TABLES, WRITABLE, check_output, check_table, write_table, writer

@@ -1,4 +1,4 @@
-"""Which files are read as documents: files, folders with all that is in them, and patterns such as `notes/**/*.md`."""
+"""Find the files to read as documents: files, folders with all their contents, and patterns such as `notes/**/*.md`."""
 
 import glob
 import os
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..errors import BadInput
 from ..runtime.home_folder import expanded
 
-NOT_READ = "not a format that is read; convert texts to .md, .html, .docx or .pdf"
+NOT_READ = "not a supported format; convert texts to .md, .html, .docx or .pdf"
 HIDDEN = "names that begin with a full stop are left out; name the file or folder itself to add it"
 LINKED_FOLDER = "links to folders are not followed; name the folder itself to add it"
 NOT_REGULAR = "not a regular file, or a link that leads nowhere"
@@ -23,9 +23,9 @@ class SkippedFile(NamedTuple):
     """A file, or a folder, that is not read.
 
     Args:
-        kind: what it is counted as: its ending, or what else it is; empty if it is named by itself.
+        kind: how it is counted: by its ending or other kind; empty if it was named individually.
         reason: why, and what to do.
-        is_error: whether it is of a kind that is read, and reading it failed.
+        is_error: whether its format is supported, but reading it failed.
     """
 
     path: Path
@@ -35,11 +35,11 @@ class SkippedFile(NamedTuple):
 
 
 Skip = Callable[[SkippedFile], None]
-"""Receives each file that is not read; it returns, and the rest is read, or it raises."""
+"""Receives each skipped file; it returns to read the rest, or raises."""
 
 
 def refuse_errors(file: SkippedFile) -> None:
-    """Warn of a file that is not read: once for each kind, as Python shows equal warnings."""
+    """Warn about a skipped file; Python shows equal warnings once, so there is one per kind."""
     if file.is_error:
         raise BadInput(file.reason)
     warnings.warn(f"{file.kind} is skipped: {file.reason}", stacklevel=2)
@@ -50,7 +50,7 @@ def kind_of(path: Path) -> str:
 
 
 def skipped_lines(skipped: Iterable[SkippedFile]) -> list[str]:
-    """A line for each reason, with how many of which kinds; a line for each file that could not be read.
+    """One line per reason, with the number of files of each kind; one line per file that could not be read.
 
     >>> skipped_lines([SkippedFile(Path("a.jpg"), ".jpg", "not read"), SkippedFile(Path("b.jpg"), ".jpg", "not read")])
     ['skipped 2 .jpg: not read']
@@ -81,10 +81,10 @@ PATTERN = frozenset("*?[")
 def document_paths(
     names: Iterable[str],
     known: Iterable[str],
-    why_not: Callable[[str], str] = lambda ending: "not a format that is read here",  # noqa: ARG005
+    why_not: Callable[[str], str] = lambda ending: "not a supported format",  # noqa: ARG005
     skip: Skip = refuse_errors,
 ) -> list[Path]:
-    """The files behind these names, each once, in the order of the names and sorted within a folder or pattern."""
+    """The files behind these names, without repeats, in the order of names and sorted within folders and patterns."""
     endings = tuple(known)
     found = dict.fromkeys(path for name in names for path in _behind(name, endings, why_not, skip))
     return list(found)

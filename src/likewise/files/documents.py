@@ -1,4 +1,4 @@
-"""Documents: texts with their title, their place and their metadata, from files of many kinds, one at a time."""
+"""Documents: texts with title, location and metadata, read one at a time from files of many kinds."""
 
 import codecs
 import json
@@ -26,31 +26,31 @@ from .read import READABLE_ENDINGS, Texts, choose_text_column, file_rows
 Metadata = Mapping[str, str | int | float | bool | None]
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 OWN_KEYS = ("file", "row", "start", "stop", "headings")
-"""What an index keeps of a passage's place; a column of such a name gets an underscore."""
+"""The metadata names for a passage's location; a column with one of these names gets an underscore."""
 DECLARED_IN = 1024
-"""Bytes at the beginning of an HTML file in which its encoding is declared."""
+"""The first bytes of an HTML file, which may declare its encoding."""
 SUPERSETS = {
     **dict.fromkeys(("iso-8859-1", "latin1", "ascii", "us-ascii"), "windows-1252"),
     **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
-    **dict.fromkeys(("utf-16", "utf-16le", "utf-16be"), "utf-8"),  # a declaration that can be read is not in UTF-16
+    **dict.fromkeys(("utf-16", "utf-16le", "utf-16be"), "utf-8"),  # a readable declaration cannot be in UTF-16
     "x-sjis": "shift_jis",
 }
-"""Encodings that pages declare, and those that browsers read instead (WHATWG, Encoding)."""
+"""Encodings that pages declare, and the ones that browsers use instead (WHATWG, Encoding)."""
 MAX_BYTES = 1 << 28
-"""Of a file that is one document."""
+"""The most bytes of a file that is one document."""
 
 
 class Document(NamedTuple):
-    """A text, and where it is from.
+    """A text and where it comes from.
 
     Args:
         text: the whole text, which offsets refer to: the file's own, or what `html_text` reads of an HTML page.
-        file: the absolute path of its file; empty where it is from none.
-        title: its title, by default the file's name without its ending; empty where it has none.
-        row: its number among the rows of its file, from 1; None where the document is the file.
-        has_headings: whether it is Markdown, or has headings as Markdown has them.
-        metadata: the other columns of its row, or what its front matter says.
-        id: the caller's name for it; empty for what is from a file, or has none.
+        file: the absolute path of its file; empty if there is no file.
+        title: its title, by default the file's name without its ending; empty if it has none.
+        row: its number among the rows of its file, from 1; None if the document is the file.
+        has_headings: whether it is Markdown, or has headings in Markdown syntax.
+        metadata: the other columns of its row, or its front matter.
+        id: the caller's name for it; empty if it is from a file or has no name.
     """
 
     text: str
@@ -63,7 +63,7 @@ class Document(NamedTuple):
 
     @property
     def source(self) -> str:
-        """What it replaces when it is added again: its id, or else its file."""
+        """The key by which adding it again replaces it: its id, or else its file."""
         return self.id or self.file
 
 
@@ -75,12 +75,12 @@ def read_documents(
 
 
 def estimated_count(names: Iterable[str], *, whole: bool = False) -> int:
-    """About how many documents there are, from line breaks, without parsing."""
+    """Estimate the number of documents from line breaks, without parsing."""
     return sum(_estimate(path, whole) for path in _paths(names, lambda _: None))
 
 
 def _paths(names: Iterable[str], skip: Skip) -> list[Path]:
-    """The files that can be read by the packages that are installed."""
+    """The files that the installed packages can read."""
     missing = [ending for ending, package in NEEDED.items() if find_spec(package) is None]
     return document_paths(names, [ending for ending in ENDINGS if ending not in missing], _why_not, skip)
 
@@ -92,9 +92,9 @@ def _why_not(ending: str) -> str:
 
 
 def _documents(path: Path, column: str | None, whole: bool, skip: Skip) -> Iterator[Document]:
-    """The documents of a file; one without text is reported, and yielded, so that what it had is deleted.
+    """The documents of a file; one without text is reported, but also yielded, so that its old passages are deleted.
 
-    A table without rows has a row 0.
+    A table without rows yields a row 0.
     """
     ending = data_ending(path)
     read = _plain_text if ending == ".txt" and whole else WHOLE.get(ending)
@@ -119,14 +119,14 @@ def _plain_text(path: Path) -> Document:
 
 
 def _markdown(path: Path) -> Document:
-    """Line breaks take the place of front matter, so that offsets are the file's."""
+    """Replace front matter by line breaks, so that offsets match the file."""
     text = _decoded_file(path)
     values, end = front_matter(text)
     text = "\n" * end + text[end:]
     metadata = _metadata(tuple(values), [*values.values()], parsed=False)
     named = metadata.get("title")
     outermost = {section.headings[0] for section in document_sections(text) if section.headings}
-    title = outermost.pop() if len(outermost) == 1 else path.stem  # several stand beside each other: none is the title
+    title = outermost.pop() if len(outermost) == 1 else path.stem  # several headings of equal rank: none is the title
     title = named if isinstance(named, str) and named.strip() else title
     return Document(text, _source(path), title, has_headings=True, metadata=metadata)
 
@@ -141,7 +141,7 @@ def _html(path: Path) -> Document:
 
 
 def _declared_encoding(data: bytes) -> str:
-    """By a byte order mark, or else by what the page declares, which browsers read as its superset."""
+    """The encoding by byte order mark, or else the declared one's superset, which browsers use."""
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "utf-16"
     declared = CHARSET.search(data[:DECLARED_IN])
@@ -178,7 +178,7 @@ def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
 
 
 def _metadata(names: tuple[str, ...], values: Sequence[Any], parsed: bool) -> Metadata:
-    """Columns under names that filters can have, with values of kinds that indexes can hold."""
+    """Convert columns to names that filters can use and values that indexes can store."""
     return {
         key: (number_in(_storable(value)) if value else None) if parsed and isinstance(value, str) else _plain(value)
         for key, value in zip(column_keys(names), values, strict=True)
@@ -187,7 +187,7 @@ def _metadata(names: tuple[str, ...], values: Sequence[Any], parsed: bool) -> Me
 
 @lru_cache(maxsize=64)
 def column_keys(names: tuple[str, ...]) -> list[str]:
-    """Names of columns as filters can write them, each another: letters, digits and underscores, none of OWN_KEYS."""
+    """Column names that filters can use: distinct, of letters, digits and underscores, and none of OWN_KEYS."""
     keys: list[str] = []
     for name in names:
         letters = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
@@ -199,7 +199,7 @@ def column_keys(names: tuple[str, ...]) -> list[str]:
 
 
 def _plain(value: Any) -> str | int | float | bool | None:
-    """A value that indexes can hold: lists and objects as JSON, dates as text, NaN as None."""
+    """Convert a value for indexes: lists and objects to JSON, dates to text, NaN to None."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, str):
@@ -212,7 +212,7 @@ def _plain(value: Any) -> str | int | float | bool | None:
 
 
 def _storable(text: str) -> str:
-    """The text with U+FFFD for what no index can keep: null characters and halves of surrogate pairs."""
+    """Replace what no index can store, null characters and lone surrogates, by U+FFFD."""
     text = text.replace("\0", "\ufffd")
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -234,16 +234,16 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _decoded(data: bytes, path: Path, encoding: str) -> str:
-    """A file's text; line breaks stay as they are, so that offsets are the file's."""
+    """A file's text with unchanged line breaks, so that offsets match the file."""
     try:
         text = data.decode("utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BadInput(f"{path}, line {line} is not {encoding.upper()} (byte {error.start + 1:,})") from None
     except LookupError:
-        raise BadInput(f"{path} declares the encoding {encoding!r}, which is not known here") from None
-    except UnicodeError:  # of encodings that are no character sets, such as idna
-        raise BadInput(f"{path} declares the encoding {encoding!r}, and is not written in it") from None
+        raise BadInput(f"{path} declares the encoding {encoding!r}, which is unknown here") from None
+    except UnicodeError:  # from encodings that are not character sets, such as idna
+        raise BadInput(f"{path} declares the encoding {encoding!r}, but is not written in it") from None
     return _storable(text)
 
 
@@ -264,20 +264,20 @@ WHOLE: dict[str, Callable[[Path], Document]] = {
     **dict.fromkeys((".rst", ".org", ".adoc"), _plain_text),
     **dict.fromkeys((".pdf", ".docx"), _office),
 }
-"""Files that are one document each."""
+"""Endings of files that contain one document."""
 NEEDED = {".pdf": "pypdf", ".docx": "docx"}
-"""The modules that read some of them, of the extra `documents`."""
+"""Modules of the extra `documents` that some formats need."""
 ENDINGS = (*READABLE_ENDINGS, *WHOLE)
-"""Of all files that documents are read from."""
+"""Endings of all files with documents."""
 
 
 PROGRAM = Path(__file__).with_name("office_reader.py")
 SECONDS = 120
-"""Time for a file; a page takes about 0.03 s."""
+"""The time limit per file; a page takes about 0.03 s."""
 
 
 def office_text(path: Path) -> tuple[str, str]:
-    """The text and the title of a file; each is empty if the file has none."""
+    """The text and title of a file, each empty if missing."""
     command = [sys.executable, "-P", str(PROGRAM), str(path.absolute())]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False)
@@ -286,7 +286,7 @@ def office_text(path: Path) -> tuple[str, str]:
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        raise BadInput(f"{path} ended the process that read it (exit code {done.returncode}); save it anew") from None
+        raise BadInput(f"{path} crashed the process that read it (exit code {done.returncode}); save it anew") from None
     if "error" in answer:
         raise BadInput(f"{path} {answer['error']}")
     return answer["text"], answer["title"]

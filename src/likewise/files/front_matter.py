@@ -1,4 +1,4 @@
-"""Front matter: what a Markdown file says of itself before its text, in the part of YAML that such lines use."""
+"""Front matter: metadata at the start of a Markdown file, in the subset of YAML that is used there."""
 
 import re
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 BLOCK = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<lines>.*?\r?\n)?(---|\.\.\.)[ \t]*(\r?\n|$)", re.DOTALL)
 ITEM = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,]*)\s*(?:,|$)""")
 BELOW = (" ", "\t", "-", "[", "{")
-"""With what a line begins that goes on with the value before it."""
+"""How a line begins that continues the previous value."""
 WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
-    r"""The values by their names, and how many characters at the beginning of the text say them.
+    r"""The values by name, and the length of the front matter in characters.
 
-    Values are texts, numbers, booleans, None, and lists of them. What else YAML has (nested names, long texts) stays a
-    text as it stands. A line of hyphens that no name follows is a rule, and no front matter.
+    Values are texts, numbers, booleans, None, and lists of them. Other YAML (nested names, long texts) is kept as plain
+    text. A line of hyphens without a name after it is a horizontal rule, not front matter.
 
     >>> front_matter("---\\ntitle: Cats\\ntags: [pets, 2024]\\n---\\nThey sleep.")
     ({'title': 'Cats', 'tags': ['pets', 2024]}, 42)
@@ -39,7 +39,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
 
 
 def _value(lines: list[str]) -> Any:
-    """A value on one line, a list of one item a line, or the lines as a text."""
+    """A value on one line, a list with one item per line, or the lines as a text."""
     first, *others = lines
     first = _uncommented(first)
     if not others:
@@ -48,7 +48,7 @@ def _value(lines: list[str]) -> Any:
     items = [line.strip() for line in others]
     if not first and all(item.startswith("- ") for item in items):
         return [_scalar(_uncommented(item[2:])) for item in items]
-    mark = first[:1] in ("|", ">") and len(first) <= 3  # which say how YAML folds the lines below
+    mark = first[:1] in ("|", ">") and len(first) <= 3  # how YAML folds the lines below
     return "\n".join([*([] if mark or not first else [first]), *items])
 
 
@@ -67,12 +67,12 @@ def _scalar(text: str) -> str | int | float | bool | None:
 
 
 def _uncommented(text: str) -> str:
-    """Without a comment, unless the text is in quotes."""
+    """Remove a comment, unless the text is in quotes."""
     return text.strip() if text[:1] in ("'", '"') else re.split(r"(?:^|\s)#", text, maxsplit=1)[0].strip()
 
 
 def number_in(text: str) -> str | int | float:
-    """A text as the number that it is written as; 007 and 1e400 stay texts."""
+    """Convert a text to a number if it is one; 007 and 1e400 stay texts."""
     if re.fullmatch(r"-?(0|[1-9]\d{0,17})", text, re.ASCII):
         return int(text)
     if re.fullmatch(r"-?(0|[1-9]\d*)\.\d+([eE][-+]?\d+)?", text, re.ASCII) and abs(float(text)) < float("inf"):

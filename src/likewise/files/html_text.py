@@ -1,7 +1,7 @@
-"""The text of an HTML page, by the standard library's parser: headings as Markdown's, without scripts and navigation.
+"""The text of an HTML page, by the standard library's parser: with Markdown headings, without scripts and navigation.
 
-What is left out is decided by elements, never by how much text or how many links there are: libraries that judge by
-these were tried, and left out lists, tables or short pages that someone would look for.
+Only elements decide what is left out, never the amount of text or links: libraries that use these criteria dropped
+lists, tables or short pages that someone would look for.
 """
 
 import re
@@ -14,16 +14,16 @@ def _names(words: str) -> frozenset[str]:
 
 
 DROPPED = _names("script style noscript template svg math iframe object canvas select nav aside")
-"""Elements whose content is not read."""
+"""Elements whose content is ignored."""
 OF_THE_SITE = _names("header footer")
-"""Not read either, unless they are an article's own."""
+"""Also ignored, unless they are inside an article."""
 ARTICLES = _names("article main section")
 ROLES = _names("navigation banner contentinfo complementary search")
-"""What makes one of CONTAINERS as a nav, a header, a footer or an aside."""
+"""Roles that make one of CONTAINERS equivalent to a nav, header, footer or aside."""
 CONTAINERS = _names("div section ul ol form span")
-"""Elements that always have an end, so that what they hold can be left out."""
+"""Elements that always have an end tag, so that their content can be skipped."""
 SECONDS = 30
-"""Time for a page; the parser takes the square of the length where tags, comments or quotes do not end."""
+"""The time limit per page; unclosed tags, comments or quotes make the parser take quadratic time."""
 HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 BLOCKS = _names(
     "address article aside blockquote body caption dd details dialog div dl dt fieldset figcaption figure footer "
@@ -33,21 +33,21 @@ LINES = _names("br td th option")
 
 
 class HtmlText(HTMLParser):
-    """Collects the text of a page and its title; anything that the standard library's parser accepts is accepted."""
+    """Collects the text and title of a page; accepts whatever the standard library's parser accepts."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self.title: list[str] = []
         self.dropping: str | None = None
-        self.depth = 0  # of elements of the same name inside the one that is dropped
+        self.depth = 0  # open elements of the dropped one's name, itself included
         self.in_title = False
         self.preformatted = 0
         self.articles = 0  # that are open
         self.deadline = time.perf_counter() + SECONDS
 
     def updatepos(self, i: int, j: int) -> int:  # noqa: ARG002
-        """Called after each step; lines and columns are not needed, but time is bounded here."""
+        """Called after each step; line numbers are not needed, so this only limits the time."""
         if time.perf_counter() > self.deadline:
             raise TimeoutError(f"not read within {SECONDS} s")
         return j
@@ -80,12 +80,12 @@ class HtmlText(HTMLParser):
             self.parts.append("\n\n")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """`<br/>`; `<script/>` opens a script, as in browsers, and `<svg/>` nothing."""
+        """Handle `<br/>`; as in browsers, `<script/>` opens a script, but `<svg/>` opens nothing."""
         if tag not in DROPPED or tag in self.CDATA_CONTENT_ELEMENTS:
             self.handle_starttag(tag, attrs)
 
     def handle_data(self, data: str) -> None:
-        """Text; outside of <pre> white space is one blank."""
+        """Handle text; outside <pre>, white space collapses to one blank."""
         if self.dropping is not None:
             return
         if self.in_title:
@@ -99,7 +99,7 @@ def _is_dropped(tag: str, attributes: dict[str, str | None]) -> bool:
 
 
 def html_text(page: str) -> tuple[str, str]:
-    """The text of a page, with Markdown's headings, and its title; an empty title where it has none."""
+    """The text of a page with Markdown headings, and its title, empty if it has none."""
     parser = HtmlText()
     parser.feed(page)
     parser.close()
@@ -109,5 +109,5 @@ def html_text(page: str) -> tuple[str, str]:
 
 
 def _outdented(lines: list[str]) -> list[str]:
-    """Without the one blank that white space between tags leaves at the beginning of a line."""
+    """Remove the blank that white space between tags leaves at the beginning of a line."""
     return [line[1:] if line.startswith(" ") and not line.startswith("  ") else line for line in lines]

@@ -1,4 +1,4 @@
-"""Rows of files that are read line by line: text, comma- and tab-separated values, JSON."""
+"""Rows of line-based files: text, comma- and tab-separated values, JSON."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ Row = tuple[str, Sequence[Any]]
 
 
 def distinct_columns(path: Path, choose: Choose) -> Choose:
-    """The same choice, but a chosen name that several columns have is an error."""
+    """The same choice, but raises if several columns share a chosen name."""
 
     def once(names: Sequence[str]) -> Sequence[str]:
         chosen, counts = choose(names), Counter(names)
@@ -66,7 +66,7 @@ def separated(delimiter: str) -> Callable[[LineReader, Choose], Iterator[Row]]:
 
 
 def _is_whole(row: Sequence[str], names: Sequence[str], lines: LineReader) -> bool:
-    """Whether a row has a value for every name; blank lines, where there are several, are passed over."""
+    """Whether a row has a value for every name; with several columns, blank lines are skipped."""
     if len(row or [""]) == len(names):
         return True
     if row:
@@ -91,7 +91,7 @@ def _any_length(reader: Iterator[list[str]]) -> Iterator[list[str]]:
 
 
 def _stray_quote(lines: LineReader, delimiter: str, begins: int) -> str | None:
-    """What is wrong with the quotes of the row that begins on this line, which is read again; None if nothing is."""
+    """Read the row that begins on this line again, and say what is wrong with its quotes; None if nothing is."""
     quoted, opens, number = False, begins, begins
     with open_lines(Path(str(lines.source)), reject=lambda _: None) as again:
         for number, line in islice(enumerate(again, 1), begins - 1, None):
@@ -108,7 +108,7 @@ def _stray_quote(lines: LineReader, delimiter: str, begins: int) -> str | None:
     return f"line {opens}: a quote opens here and is never closed. {QUOTES}" if quoted else None
 
 
-MORE = "stands more text before the next column."
+MORE = "there is more text before the next column."
 QUOTES = 'A text that has quotes is written between quotes, with its own doubled: "she said ""no"""'
 
 
@@ -130,7 +130,7 @@ def _closing_quote(line: str, place: int) -> tuple[int, str]:
 
 
 def json_objects(lines: LineReader) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The place of every row ("line 3"), and its values by name; a text alone is a row with the column text."""
+    """The place of every row ("line 3"), and its values by name; a bare text is a row with the column text."""
     for line in lines:
         if lines.take_broken() or not line.strip():
             continue
@@ -149,7 +149,7 @@ def json_objects(lines: LineReader) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def object_rows(lines: LineReader, choose: Choose) -> Iterator[Row]:
-    """The columns are those of the first object; later ones may lack some, whose values are then None."""
+    """The columns are those of the first object; values that later objects lack are None."""
     expected: Sequence[str] | None = None
     lines.skip()
     for place, row in json_objects(lines):
@@ -163,4 +163,4 @@ LINE_FORMATS: dict[str, Callable[[LineReader, Choose], Iterator[Row]]] = {
     ".tsv": separated("\t"),
     ".jsonl": object_rows,
 }
-"""By the ending of a file's name, what reads its rows from its lines."""
+"""Row readers by file name ending."""

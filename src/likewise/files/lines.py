@@ -1,4 +1,4 @@
-"""The lines of a file as texts, decompressed where its name ends in .gz or .zst, from any place on."""
+"""The lines of a file as texts from any offset on, decompressed if its name ends in .gz or .zst."""
 
 import gzip
 import io
@@ -70,7 +70,7 @@ class _Decompressed(io.RawIOBase):
 
 
 def _decompressor(path: Path) -> tuple[Any, type[Exception]]:
-    """What makes a decompressor of one frame, and the error that it raises."""
+    """Creates a decompressor for one frame; the error that it raises."""
     try:
         from compression.zstd import ZstdDecompressor, ZstdError
     except ImportError:
@@ -84,9 +84,9 @@ def _decompressor(path: Path) -> tuple[Any, type[Exception]]:
     return lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError
 
 
-BLOCK = 1 << 20  # bytes read at a time where a stream cannot seek
+BLOCK = 1 << 20  # bytes read at a time if a stream cannot seek
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, *ZSTANDARD_ERRORS)
-"""What reading a compressed file raises where it is cut off or damaged."""
+"""The errors raised by reading a truncated or damaged compressed file."""
 
 
 class LinePlace(NamedTuple):
@@ -110,8 +110,8 @@ class LineReader:
 
     Args:
         stream: lines of bytes; they may be texts already, as standard input's can be.
-        start: where rows are read from; a header before it is read all the same.
-        reject: receives what is wrong with a row; it raises, or it returns and the row is left out.
+        start: where to read rows from; a header before it is read anyway.
+        reject: receives what is wrong with a row; it raises, or returns to skip the row.
     """
 
     source: object
@@ -137,7 +137,7 @@ class LineReader:
         return LinePlace(self.byte, self.line)
 
     def skip(self) -> None:
-        """Go on to `start`, if it is further on."""
+        """Skip ahead to `start`, if it has not been reached."""
         if self.start.byte <= self.byte:
             return
         try:
@@ -147,12 +147,12 @@ class LineReader:
         self.byte, self.line = self.start
 
     def take_broken(self) -> bool:
-        """Whether a line was rejected since this was last asked."""
+        """Whether a line was rejected since the last call."""
         broken, self.is_broken = self.is_broken, False
         return broken
 
     def _decoded(self, raw: bytes) -> str:
-        """Decoded line by line, so that an error can name its line."""
+        """Decode line by line, so that an error can name its line."""
         encoding = "utf-8-sig" if self.line == 1 else "utf-8"
         try:
             return raw.decode(encoding)
@@ -172,7 +172,7 @@ def open_lines(
 
 
 def is_utf8(text: str) -> bool:
-    """Whether UTF-8 can hold a text: half of a surrogate pair, which JSON's escapes can write, it cannot."""
+    """Whether UTF-8 can encode a text; it cannot encode lone surrogates, which JSON escapes can contain."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -181,7 +181,7 @@ def is_utf8(text: str) -> bool:
 
 
 def open_bytes(path: Path) -> Any:
-    """The file's bytes as a stream, decompressed where its name says that it is compressed."""
+    """The file's bytes as a stream, decompressed if its name ends as a compressed file's does."""
     return OPENERS.get(path.suffix.lower(), _open_plain)(path)
 
 
@@ -192,7 +192,7 @@ def data_ending(path: Path) -> str:
 
 
 def compressed_endings(endings: Iterable[str]) -> list[str]:
-    """Each ending followed by one of a compressed file: .csv.gz, .csv.zst."""
+    """Each ending combined with each compression: .csv.gz, .csv.zst."""
     return [ending + compressed for ending in endings for compressed in OPENERS]
 
 

@@ -1,7 +1,7 @@
 """A program that prints the text of one PDF or Word file as JSON; it imports nothing of likewise, to start quickly.
 
-Whoever wrote the file may have meant harm: memory, pages, unpacked bytes and characters are bounded here, and time by
-`office_files`, which runs this.
+The file may be malicious: memory, pages, unpacked bytes and characters are limited here, and time by `office_files`,
+which runs this.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ MAX_MEMORY = 1 << 31
 MAX_BYTES = 1 << 28
 MAX_PAGES = 20_000
 MAX_UNPACKED = 1 << 29
-"""Bytes of all parts of a Word file, as its directory says; zipfile reads no more of them than that."""
+"""Most bytes in all parts of a Word file, according to its directory; zipfile reads no more than it states."""
 MAX_PARTS = 10_000
 MAX_CHARACTERS = 1 << 26
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")
-"""With what old and encrypted files of Office begin."""
+"""The first bytes of old and of encrypted Office files."""
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-"""A copy of what stands before it, for old programs."""
+"""A copy of the preceding content for old programs."""
 WHITE = {f"{WORD}tab": "\t", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
 
 
@@ -30,7 +30,7 @@ class Unreadable(Exception):
 
 
 def pdf_text(path: str) -> tuple[str, str]:
-    """The text of a PDF's pages, which form feeds separate, and its title."""
+    """The text of a PDF's pages, separated by form feeds, and its title."""
     import pypdf
     from pypdf.errors import DependencyError
 
@@ -53,7 +53,7 @@ def pdf_text(path: str) -> tuple[str, str]:
 
 
 def docx_text(path: str) -> tuple[str, str]:
-    """The text of a Word file's body, with headings as Markdown has them, and its title."""
+    """The text of a Word file's body, with Markdown headings, and its title."""
     import docx
     from lxml import etree
 
@@ -88,7 +88,7 @@ def _check_unpacked(path: str) -> None:
 
 
 def _before(paragraph: Any) -> str:
-    """What stands between a paragraph and the one before it; the cells of a row are one line."""
+    """The separator before a paragraph; the cells of a row form one line."""
     cell, before = paragraph.getparent(), paragraph.getparent().getprevious()
     if cell.tag != f"{WORD}tc":
         return "\n\n"
@@ -97,7 +97,7 @@ def _before(paragraph: Any) -> str:
 
 
 def _paragraph_text(paragraph: Any) -> str:
-    """All text in it, inserted and linked text too; that of paragraphs inside it, as of text boxes, is their own."""
+    """All its text, including inserted and linked text, but not that of nested paragraphs such as text boxes."""
     parts = (part for part in paragraph.iter(f"{WORD}t", *WHITE) if next(part.iterancestors(f"{WORD}p")) is paragraph)
     return "".join(WHITE.get(part.tag) or part.text or "" for part in parts)
 

@@ -1,4 +1,4 @@
-"""Reading rows from a file, one at a time: its texts, or several of its columns, which may be numbers."""
+"""Read rows from a file one at a time: its texts, or several of its columns, which may be numeric."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,16 +15,16 @@ from .lines import LineReader, compressed_endings, data_ending, open_lines
 USUAL = ("text", "sentence", "sentence1", "content", "body", "question", "query", "title")
 
 PARQUET_ROWS = 1 << 13
-"""Rows of a Parquet file that are in memory as Python's values at a time."""
+"""Rows of a Parquet file in memory as Python values at a time."""
 
 
 @dataclass(frozen=True)
 class Texts:
     """The texts of a .txt, .csv, .tsv, .jsonl or .parquet file; `column` selects one of several columns.
 
-    It can be iterated more than once, and is never loaded whole: `len` reads through the file, or reads the count that
-    Parquet stores. Every row is a text, empty ones too, so that vectors match rows: a blank line of a .txt or of a .csv
-    with one column is an empty text. In files with several columns, and in JSON, blank lines are skipped.
+    It can be iterated more than once and is never fully loaded: `len` reads through the file, or uses the count that
+    Parquet stores. Every row is a text, even if empty, so that vectors match rows: a blank line in a .txt, or in a .csv
+    with one column, is an empty text. In files with several columns, and in JSON, blank lines are skipped.
     """
 
     path: Path
@@ -35,7 +35,7 @@ class Texts:
 
     def __iter__(self) -> Iterator[str]:
         if self.column is not None and data_ending(self.path) == ".txt":
-            raise BadInput(f"{self.path} has lines and no columns, so --column {self.column} means nothing")
+            raise BadInput(f"{self.path} has lines but no columns, so --column {self.column} cannot apply")
         for place, (text,) in file_rows(self.path, lambda names: [choose_text_column(names, self.column, self.path)]):
             if not isinstance(text, str):
                 raise BadInput(
@@ -55,7 +55,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Table:
-    """Some columns of a file in memory; errors of `texts` and `numbers` name the row with an invalid value."""
+    """Some columns of a file in memory; errors in `texts` and `numbers` name the row with an invalid value."""
 
     path: Path
     columns: dict[str, list[Any]]
@@ -80,7 +80,7 @@ class Table:
         return table
 
     def texts(self, name: str) -> list[str]:
-        """A column of texts, checked to have no blank one."""
+        """A column of texts, checked to be non-blank."""
         for place, text in zip(self.places, self.columns[name], strict=True):
             if not isinstance(text, str) or not text.strip():
                 raise BadInput(f"{self.path}, {place}: {name} is {text!r}; expected a text")
@@ -100,7 +100,7 @@ class Table:
 def standard_input() -> Iterator[str]:
     """The lines of standard input, one text each, as they arrive."""
     if sys.stdin is None:
-        raise BadInput("standard input is closed; expected texts there, a line each, or the name of a file")
+        raise BadInput("standard input is closed; expected texts there, one per line, or the name of a file")
     lines = LineReader("standard input", getattr(sys.stdin, "buffer", sys.stdin))
     return (line.rstrip("\r\n") for line in lines)
 
@@ -134,7 +134,7 @@ def _of_lines(path: Path, choose: Choose) -> Iterator[Row]:
 
 
 def parquet_rows(path: Path, choose: Choose, start: int = 0) -> Iterator[Row]:
-    """The rows of a Parquet file, from this one on (the first is 0)."""
+    """The rows of a Parquet file, from the given one on (the first is 0)."""
     file = open_parquet(path)
     expected = list(choose(file.schema_arrow.names))
     groups, row = _row_groups_from(file.metadata, start)
@@ -151,7 +151,7 @@ def parquet_rows(path: Path, choose: Choose, start: int = 0) -> Iterator[Row]:
 
 
 def _row_groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
-    """The row groups from the one that holds a row on, and the first row of these."""
+    """The row groups from the one with the given row on, and their first row."""
     first, passed = 0, 0
     while first < metadata.num_row_groups and passed + metadata.row_group(first).num_rows <= start:
         passed += metadata.row_group(first).num_rows
@@ -167,7 +167,7 @@ def open_parquet(path: Path) -> Any:
     try:
         return pq.ParquetFile(path)
     except (ValueError, OSError) as error:
-        raise BadInput(f"{path} is no Parquet file: {error}") from None
+        raise BadInput(f"{path} is not a Parquet file: {error}") from None
 
 
 READABLE: dict[str, Callable[[Path, Choose], Iterator[Row]]] = {
@@ -175,4 +175,4 @@ READABLE: dict[str, Callable[[Path, Choose], Iterator[Row]]] = {
     ".parquet": parquet_rows,
 }
 READABLE_ENDINGS = (*READABLE, *compressed_endings(LINE_FORMATS))
-"""Of the names of files that can be read: those of READABLE, and .csv.gz and such."""
+"""The endings of readable files: those of READABLE, and compressed ones such as .csv.gz."""

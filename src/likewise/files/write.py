@@ -1,4 +1,4 @@
-"""Writing files atomically: vectors, a block at a time, and tables of texts and numbers that `Table` reads."""
+"""Write files atomically: vectors, one block at a time, and tables of texts and numbers that `Table` reads."""
 
 import csv
 import json
@@ -21,9 +21,9 @@ Values = Mapping[str, Sequence[Any]]
 
 
 def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextManager[Write]:
-    """Yields `write(texts, vectors)`; the file appears under its name once everything is written, or not at all.
+    """Yields `write(texts, vectors)`; the file appears under its name when everything is written, or not at all.
 
-    `about` (the model and its fingerprint) is stored if the format has a place for it, as Parquet does.
+    `about` (the model and its fingerprint) is stored if the format supports it, as Parquet does.
     """
     check_output(path)
     return WRITABLE[path.suffix.lower()](path, width, about)
@@ -43,7 +43,7 @@ def write_table(path: Path, columns: Values) -> None:
 
 
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Check, before vectors are computed, that they can be written under this name, which must not be an input's."""
+    """Check, before computing vectors, that they can be written under this name, and that it is not an input's."""
     _check(path, WRITABLE, inputs)
 
 
@@ -71,7 +71,7 @@ def _npy(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  # n
 
         yield write
         file.seek(0)
-        _npy_header(file, rows, width)  # as long as the first header: NumPy leaves room for a larger count
+        _npy_header(file, rows, width)  # as long as the first header, because NumPy leaves room for a larger count
 
 
 def _npy_header(file: BinaryIO, rows: int, width: int) -> None:
@@ -91,13 +91,13 @@ def _jsonl(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  #
 
 
 def _json(value: Any) -> str:
-    """In JSON: unescaped if UTF-8 can encode it; half of a surrogate pair needs JSON's escapes."""
+    """The text as JSON, unescaped if UTF-8 can encode it; lone surrogates need JSON escapes."""
     text = json.dumps(value, ensure_ascii=False)
     return text if is_utf8(text) else json.dumps(value)
 
 
 def _not_utf8(path: Path, text: str) -> BadInput:
-    return BadInput(f"{path} holds UTF-8, and {text[:40]!r} is not valid UTF-8 (half of a pair); write .jsonl")
+    return BadInput(f"{path} must be UTF-8, but {text[:40]!r} has half of a surrogate pair; write .jsonl")
 
 
 def _arrow(path: Path) -> Any:

@@ -1,6 +1,6 @@
-"""Changing the model: vectors of one model mapped to another's, and an index that is built again in the background.
+"""Change the model: map one model's vectors to another's, and rebuild an index in the background.
 
->>> to_old = fit_map(new_vectors, old_vectors, new_model, old_model)      # of a sample of texts    # doctest: +SKIP
+>>> to_old = fit_map(new_vectors, old_vectors, new_model, old_model)      # for a sample of texts    # doctest: +SKIP
 >>> migration = Migration(old_index, new_index, new_embedder.encode, to_old)                        # doctest: +SKIP
 >>> migration.search(new_embedder.encode(queries))                        # in the old index        # doctest: +SKIP
 >>> migration.run()                                                       # then in the new one     # doctest: +SKIP

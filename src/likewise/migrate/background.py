@@ -1,7 +1,7 @@
-"""A migration in the background: the new index is built beside the old one, which is searched until it is complete.
+"""A migration in the background: build the new index beside the old one, which is searched meanwhile.
 
-No index ever holds vectors of two models. Until the new index has every record, queries of the new model are mapped
-into the old model's space and searched there; after that they go to the new index as they are.
+No index ever holds vectors of two models. Until the new index has every record, the new model's queries are mapped
+into the old model's space and searched there; after that, they go to the new index unchanged.
 """
 
 import json
@@ -20,20 +20,20 @@ from ..search.records import Records, Value
 from .vector_map import VectorMap
 
 MOST_PASSES = 10
-"""Passes over the old index: one with nothing to do ends the migration; more are needed while it is written to."""
+"""Most passes over the old index: a pass with nothing to do ends the migration; writes require further passes."""
 EncodeRecords = Callable[[list[str]], Float[np.ndarray, "n E"]]
 EmbeddedText = Callable[[str, Mapping[str, Value]], str]
-"""Text and metadata of a record to what is encoded of it."""
+"""Maps a record's text and metadata to the text to encode."""
 
 
 def text_alone(text: str, metadata: Mapping[str, Value]) -> str:  # noqa: ARG001, an EmbeddedText
-    """What is encoded by default: the text."""
+    """The default text to encode: the record's text."""
     return text
 
 
 @dataclass(frozen=True)
 class MigrationReport:
-    """What was done: records encoded, those that were in the new index already, and those that were deleted there."""
+    """Counts of records that were encoded, already in the new index, and deleted from it."""
 
     encoded: int
     kept: int
@@ -42,10 +42,10 @@ class MigrationReport:
 
 
 class Migration:
-    """Two indexes of the same records, the old model's and the new model's, the latter being filled.
+    """Two indexes of the same records: the old model's, and the new model's, which is being filled.
 
-    Killed at any moment, it is resumed by making it again and calling `run`: records that the new index has are not
-    encoded again, unless their texts or metadata have changed since.
+    If killed at any moment, create it again and call `run` to resume: records in the new index are not encoded again
+    unless their texts or metadata have changed since.
     """
 
     def __init__(
@@ -57,18 +57,18 @@ class Migration:
         *,
         embedded: EmbeddedText = text_alone,
     ) -> None:
-        """Check that everything fits.
+        """Check that the indexes and the map match.
 
         Args:
             old: the index that is searched until the new one is complete.
-            new: the index that is filled; it holds records of this migration only.
-            encode: texts to the new model's vectors, as records are encoded.
-            query_map: from the new model's vectors to the old model's; without it there is no `search` before the end.
-            embedded: what of a record is encoded; `likewise.search.texts.passages.embedded_text` for an index whose
-                `model.headings` says so.
+            new: the index to fill; it holds only records of this migration.
+            encode: converts records' texts to the new model's vectors.
+            query_map: from the new model's vectors to the old model's; `search` needs it until the end.
+            embedded: the text to encode for a record; use `likewise.search.texts.passages.embedded_text` for an index
+                with `model.headings`.
 
         Raises:
-            BadInput: both indexes are one, or the map is between other models than theirs.
+            BadInput: both indexes are the same, or the map is between other models.
         """
         if new is old or new.location == old.location:
             raise BadInput(f"the new index is the old one, {old.location}; expected another place beside it")
@@ -79,7 +79,7 @@ class Migration:
         self.embedded, self.complete = embedded, False
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """Search for the new model's vectors: mapped, in the old index, until `run` has returned; then in the new."""
+        """Search for the new model's vectors: in the old index, mapped, until `run` has returned; then in the new."""
         if self.complete:
             return self.new.search(queries, k, where)
         if self.query_map is None:
@@ -112,11 +112,11 @@ class Migration:
                 return MigrationReport(encoded, kept, deleted, number)
         raise BadInput(
             f"{self.old.location} was written to during each of {MOST_PASSES} passes, so {self.new.location} is never "
-            "complete; pause the writing, and run the migration again (it goes on where it is)"
+            "complete; pause writing, and run the migration again (it resumes where it stopped)"
         )
 
     def _copy_changed(self, known: dict[str, bytes], block: int, advance: Advance) -> tuple[int, set[str]]:
-        """One pass over the old index; how many records were encoded, and all ids there are."""
+        """One pass over the old index; returns how many records were encoded, and all ids."""
         changed, seen = 0, set[str]()
         for records in self.old.records(block):
             signatures = _signatures(records)
@@ -144,7 +144,7 @@ class Migration:
 
 
 def _signatures(records: Records) -> dict[str, bytes]:
-    """By id, 16 bytes that change with a record's text or metadata."""
+    """By id, a 16-byte digest of a record's text and metadata."""
     texts = records.texts or [None] * len(records)
     metadata = records.metadata or [{}] * len(records)
     return {

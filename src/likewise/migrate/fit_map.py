@@ -1,4 +1,4 @@
-"""Fitting a map between two models' vectors: ridge regression or an orthogonal map, whichever keeps more recall."""
+"""Fit a map between two models' vectors: ridge regression or an orthogonal map, whichever keeps more recall."""
 
 from collections.abc import Iterator
 
@@ -18,9 +18,9 @@ BLOCK = 512  # queries compared at a time
 def recall_kept(
     approximate: Float[np.ndarray, "N E"], exact: Float[np.ndarray, "N E"], k: int = NEIGHBOURS
 ) -> Float[np.ndarray, " N"]:
-    """For each text as a query: the share of its k nearest other texts that its approximate vector finds.
+    """For each text as a query: the share of its k nearest other texts found by its approximate vector.
 
-    Both rows i are of the same text; the texts searched among have their exact vectors.
+    Row i of both tables is for the same text; the searched texts have exact vectors.
     """
     k = min(k, len(exact) - 1)
     approximate, exact = unit(approximate), unit(exact)
@@ -29,7 +29,7 @@ def recall_kept(
 
 
 def recall_interval(values: Float[np.ndarray, " N"]) -> Interval:
-    """Their mean, with a 95 % bootstrap interval over queries."""
+    """The mean recall, with a 95 % bootstrap interval over queries."""
     return intervals([values], statistic="mean")[0]
 
 
@@ -48,9 +48,9 @@ def _nearest(queries: np.ndarray, exact: np.ndarray, rows: np.ndarray, k: int) -
 
 LEAST = 500  # texts
 STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Of the ridge, relative to the mean variance of a dimension."""
+"""Strengths of the ridge, relative to the mean variance of a dimension."""
 FITTED, CHOSEN = 0.6, 0.8
-"""The sample up to the first share is fitted to, up to the second the map is chosen on, and the rest measures it."""
+"""The sample up to the first share fits the maps, up to the second it selects one, and the rest evaluates it."""
 Matrix = Float[np.ndarray, "D E"]
 
 
@@ -62,13 +62,13 @@ def fit_map(
     *,
     seed: int = 0,
 ) -> VectorMap:
-    """The map from one model's vectors to another's that keeps most recall, from a sample of texts encoded by both.
+    """The map from one model's vectors to another's that keeps the most recall, from texts encoded by both.
 
-    Row i of both tables is of the same text, every text once. Candidates are fitted on three fifths of the sample and
+    Row i of both tables is for the same text, each text once. Candidates are fitted on three fifths of the sample and
     chosen by recall@10 of mapped queries on a fifth; the recall reported is measured on the last fifth.
 
     Raises:
-        BadInput: there are fewer than 500 rows, not as many of both, or one is not finite.
+        BadInput: there are fewer than 500 rows, unequal numbers of rows, or non-finite values.
     """
     before, after = _checked(source_vectors, target_vectors)
     order = np.random.default_rng(seed).permutation(len(before))
@@ -95,9 +95,9 @@ def candidates(x: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N E"]) -> Iter
 
 
 def procrustes(x: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N E"]) -> Matrix:
-    """The orthogonal matrix (of orthonormal rows or columns, where widths differ) that brings x nearest to y.
+    """The orthogonal matrix (with orthonormal rows or columns if widths differ) that brings x closest to y.
 
-    Schönemann 1966. Angles between vectors stay as they are, up to dimensions that are lost.
+    Schönemann 1966. Angles between vectors are preserved, except for lost dimensions.
     """
     left, _, right = np.linalg.svd(x.T @ y, full_matrices=False)
     return np.asarray(left @ right)
@@ -119,13 +119,13 @@ def _checked(
         table = number_table(vectors, what)
         if table.ndim != 2 or len(table) < LEAST:
             raise BadInput(
-                f"{what} has the shape {table.shape}; expected a table of {LEAST} rows or more, a row a text"
+                f"{what} has the shape {table.shape}; expected a table of {LEAST} rows or more, one per text"
             )
         check_finite_rows(table, what)
         tables.append(unit(table).astype(np.float64))
     if len(tables[0]) != len(tables[1]):
         raise BadInput(
             f"there are {len(tables[0]):,} source vectors and {len(tables[1]):,} target vectors; expected as many, row "
-            "i of both of the same text"
+            "i of both for the same text"
         )
     return tables[0], tables[1]

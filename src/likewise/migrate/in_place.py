@@ -1,10 +1,10 @@
-"""A migration in place: a collection of the new model is filled beside the old one, and takes its place at the end.
+"""A migration in place: fill a collection of the new model beside the old one, which it replaces at the end.
 
     notes.index                      searched and written to while the new one is filled
     notes.index.migrating            the new model's, until it is complete
     notes.index.before-migration     the old model's, once both have changed names; then it is removed
 
-A kill at any moment leaves a state from which the same call goes on.
+If killed at any moment, the same call resumes.
 """
 
 import shutil
@@ -33,24 +33,24 @@ def migrate_in_place(
     keep_old: bool = False,
     show_progress_bar: Progress = None,
 ) -> MigrationReport:
-    """Embed the texts of a collection by another model, then let the result take the collection's place.
+    """Embed the texts of a collection with another model, then replace the collection by the result.
 
     Others may search it and add to it until the last pass, which locks it against writers.
 
     Args:
-        model: the new one; whether headings are embedded is as in the collection.
-        encode: texts to the new model's vectors, as passages are embedded.
-        keep_old: whether the old collection is kept, as `FOLDER.before-migration`.
+        model: the new one; headings are embedded if they are in the collection.
+        encode: converts passages' texts to the new model's vectors.
+        keep_old: whether to keep the old collection, as `FOLDER.before-migration`.
 
     Raises:
-        BadInput: the vectors are this model's already; one that was kept earlier is in the way; or the collection is
-            open elsewhere when the new one is to take its place.
+        BadInput: the vectors are this model's already; a collection kept earlier is in the way; or the collection is
+            open elsewhere when it is to be replaced.
     """
     folder = folder.resolve()
     beside, replaced = (folder.with_name(folder.name + ending) for ending in (BESIDE, REPLACED))
     if folder.exists() and _is_migrated(folder, model, replaced):
         return _cleared(replaced, keep_old, MigrationReport(0, _count(folder), 0, 0))
-    old = replaced if replaced.exists() and not folder.exists() else folder  # killed between the two changes of name
+    old = replaced if replaced.exists() and not folder.exists() else folder  # killed between the two renames
     first = migrate_into(str(old), str(beside), model, dimension, encode, show_progress_bar)
     lock = WriterLock(old)
     try:
@@ -66,7 +66,7 @@ def migrate_in_place(
 def migrate_into(
     old: str, new: str, model: ModelIdentity, dimension: int, encode: EncodeRecords, show_progress_bar: Progress = None
 ) -> MigrationReport:
-    """Fill an index with the records of another one, embedded by the new model behind their headings if they were."""
+    """Fill an index with another one's records, embedded by the new model, with headings if they were before."""
     with open_index(old, read_only=True) as source:
         headings = source.model is not None and source.model.headings
         with opened_or_created(new, dimension, replace(model, headings=headings)) as target:
@@ -75,19 +75,19 @@ def migrate_into(
 
 
 def _is_migrated(folder: Path, model: ModelIdentity, replaced: Path) -> bool:
-    """Whether a call that was killed did all but remove the old collection."""
+    """Whether a killed call did everything except remove the old collection."""
     with Collection.open(str(folder), read_only=True) as collection:
         found = collection.model
     same = found is not None and found.fingerprint == model.fingerprint
     if same and not replaced.exists():
         raise BadInput(f"{folder} holds vectors of {model.name} already; there is nothing to migrate")
     if not same and replaced.exists():
-        raise BadInput(f"{replaced} was kept by an earlier migration, and its name is needed; move or remove it first")
+        raise BadInput(f"{replaced} was kept by an earlier migration, but its name is needed; move or remove it first")
     return same
 
 
 def _change_names(folder: Path, beside: Path, replaced: Path) -> None:
-    """First the old collection's, then the new one's; nobody may have the old one open then."""
+    """Rename the old collection, then the new one; nobody may have the old one open."""
     if folder.exists():
         opened = journal.Journal(folder / journal.FILE)
         try:

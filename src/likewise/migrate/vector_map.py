@@ -1,4 +1,4 @@
-"""VectorMap: vectors of one model turned into approximate vectors of another; saved as one safetensors file."""
+"""VectorMap: converts one model's vectors to approximate vectors of another; saved as one safetensors file."""
 
 import json
 from dataclasses import dataclass
@@ -23,24 +23,24 @@ ENTRY = "likewise"
 
 @dataclass(frozen=True, eq=False)
 class VectorMap:
-    """A linear map between the directions of two models' vectors: centred, multiplied, centred again."""
+    """A linear map between the directions of two models' vectors: centre, multiply, shift to the other centre."""
 
     source: ModelIdentity
-    """Whose vectors go in."""
+    """The model of the input vectors."""
     target: ModelIdentity
-    """Whose vectors come out, approximately."""
+    """The model whose vectors are approximated."""
     method: str
     """How it was fitted: `"procrustes"`, or `"ridge"` and its strength."""
     matrix: Float[np.ndarray, "D E"]
     source_mean: Float[np.ndarray, " D"]
     target_mean: Float[np.ndarray, " E"]
     recall: Interval
-    """The share of the target model's own 10 nearest neighbours that are found by mapped queries, on held-out texts."""
+    """The share of the target model's 10 nearest neighbours that mapped queries find, on held-out texts."""
     measured_on: int
-    """How many held-out texts it was measured among: in a larger collection, recall is lower."""
+    """How many held-out texts it was measured on; in a larger collection, recall is lower."""
 
     def __call__(self, vectors: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N E"]:
-        """Vectors of the target model's dimension, of length 1, in float32."""
+        """Map vectors to unit-length float32 vectors of the target model's dimension."""
         vectors = number_table(vectors, "vectors")
         if vectors.ndim != 2 or vectors.shape[1] != len(self.matrix):
             raise BadInput(
@@ -70,7 +70,7 @@ class VectorMap:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
             return _read(about, arrays)
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{path} is no map between two models' vectors, or damaged: {error!r}") from None
+            raise BadInput(f"{path} is not a map between two models' vectors, or is damaged: {error!r}") from None
 
 
 def _read(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> VectorMap:

@@ -68,7 +68,7 @@ def test_files_that_cannot_be_read_are_reported_in_place(place, tmp_path, capsys
     shown = capsys.readouterr().out
     assert "unreadable" in shown
     assert "mr/all: " in shown
-    assert "is no Parquet file" in shown
+    assert "is not a Parquet file" in shown
     assert main(["data", "sick"]) == 0
     assert "it has left, right" in " ".join(capsys.readouterr().out.split())
     assert "it has left, right" in json_output(["data", "sick/test", "--json"])["files"][0]["error"]

@@ -298,7 +298,7 @@ def test_a_calibration_is_of_cosines_and_of_one_model(calibrated, call, folders)
 def test_what_is_skipped_is_said_and_a_broken_file_is_exit_code_1(place, call, folders):
     Path("notes/photo.jpg").write_bytes(b"\xff\xd8")
     code, _, err = call("index", "add", place, "notes", "-m", str(folders("bert")))
-    assert code == 0 and "skipped 1 .jpg: not a format that is read; convert texts to" in err
+    assert code == 0 and "skipped 1 .jpg: not a supported format; convert texts to" in err
     Path("notes/old.md").write_bytes(b"caf\xe9")
     Path("notes/zebras.md").write_text("A zebra.")
     code, _, err = call("index", "add", place, "notes")
