@@ -171,7 +171,7 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
     compiler = compiling().find_compiler().split()
     subprocess.run([*compiler, "-x", "c", "-shared", "-fPIC", "-o", str(other), str(source)], check=True)
     with pytest.raises(
-        NativeUnavailable, match=f"has version 99 of the interface, and this package wants {native.VERSION}"
+        NativeUnavailable, match=f"has version 99 of the interface, but this package needs {native.VERSION}"
     ):
         Library(other)
     source.write_text("int nothing(void) { return 1; }")

@@ -103,7 +103,7 @@ def test_what_cannot_be_scanned_is_refused(library: Library) -> None:
     wrong = {
         "expected tables of 4 columns": Scan(x[:, :3], x, 4),
         "float64; the compiled library scans": Scan(x.astype(float), x.astype(float), 4),
-        "expected 4 numbers, one a row": Scan(x, x, 4, scales=np.ones(3, np.float32)),
+        "expected 4 numbers, one per row": Scan(x, x, 4, scales=np.ones(3, np.float32)),
         "threads are 0": Scan(x, x, 4, threads=0),
         "row 1 is not finite": Scan(x, np.where(np.arange(4)[:, None] == 1, np.nan, x).astype(np.float32), 4),
     }

@@ -1,1 +1,1 @@
-"""The compiled library: found and loaded, its scans of vectors, and how many threads it should use."""
+"""The compiled library: find and load it, scan vectors with it, and choose its number of threads."""

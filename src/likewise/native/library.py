@@ -1,6 +1,6 @@
-"""The compiled library through ctypes: found, and checked to be of this version.
+"""Find the compiled library, check its version, and call it through ctypes.
 
-Its C interface is native/likewise_native.h. ctypes releases the interpreter's lock while the library computes.
+Its C interface is native/likewise_native.h. ctypes releases the GIL while the library computes.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ _BAD_INPUT, _NO_MEMORY = 3, 4
 
 
 class CompiledLibrary:
-    """The loaded library; `functions` are those of its C interface."""
+    """The loaded library; `functions` is its C interface."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -38,18 +38,18 @@ class CompiledLibrary:
             raise NativeUnavailable(f"{path} is not this package's library: it has no lw_version") from error
         if found != VERSION:
             raise NativeUnavailable(
-                f"{path} has version {found} of the interface, and this package wants {VERSION}; "
+                f"{path} has version {found} of the interface, but this package needs {VERSION}; "
                 "build it again: pip install ."
             )
 
     @property
     def instruction_sets(self) -> tuple[str, ...]:
-        """The instruction sets that this processor supports and the library has kernels for, best first."""
+        """The instruction sets that both this processor and the library support, best first."""
         return tuple(self.functions.lw_instruction_sets().decode().split())
 
 
 def folder() -> Path:
-    """The folder of the library, if it was built: beside the engine that computes models with it."""
+    """The folder of the library, if built: beside the engine that computes models with it."""
     return Path(__file__).parents[1] / "engines" / "native"
 
 

@@ -1,7 +1,7 @@
-"""Scans by the compiled library: queries against every row of a corpus, in float32, float16, int8 or bits.
+"""Scans with the compiled library: compare queries with every row of a corpus, in float32, float16, int8 or bits.
 
-The corpus is in memory or in a file, and scanned a block at a time. A score has the same bits whatever else is in the
-call, on one thread or many, and the best rows are those of a full sort by score and row.
+The corpus is in memory or in a file, and is scanned one block at a time. Scores do not depend on batching or on the
+number of threads, and the best rows are those of a full sort by score and row.
 """
 
 import ctypes
@@ -19,15 +19,15 @@ from .library import MESSAGE, CompiledLibrary, check_code, load_library
 
 Array = np.ndarray
 TYPES = {"float32": 0, "float16": 1, "int8": 3, "uint8": 4}
-"""Numbers of what vectors are stored in, by NumPy's names; rows of uint8 hold eight signs a byte."""
+"""The library's numbers for types, by NumPy name; uint8 rows hold eight signs per byte."""
 NEAR = 64.0
-"""In rounding errors of float32, or the width if that is more: cosines that near 1 are computed from differences."""
+"""In float32 rounding errors, or the width if larger: cosines this close to 1 are computed from differences."""
 
 
-STREAMED = 1 << 28  # bytes of a corpus in one call: between calls an interrupt is noticed
+STREAMED = 1 << 28  # bytes of a corpus per call; interrupts are noticed between calls
 QUERIES = 4096  # in one call
-KEPT = 1 << 21  # hits kept in one call, of all queries: 32 MB a thread
-ROOM = 1 << 21  # pairs in one call, or as many as a query can have
+KEPT = 1 << 21  # hits kept per call, over all queries: 32 MB per thread
+ROOM = 1 << 21  # pairs per call, or as many as a query can have
 
 
 class _Scan(ctypes.Structure):
@@ -67,19 +67,19 @@ class Hits(NamedTuple):
 
 
 def no_hits(queries: int) -> Hits:
-    """The hits of `queries` queries in an empty corpus: none."""
+    """The empty result of `queries` queries."""
     return Hits(np.empty((queries, 0), np.int64), np.empty((queries, 0), np.float32))
 
 
 def merged(parts: Iterable[Hits], k: int) -> Hits:
-    """The k best of all, best first; of equal scores those of earlier parts."""
+    """The k best over all parts, best first; ties: the earlier part."""
     indices, scores = (np.concatenate(columns, axis=1) for columns in zip(*parts, strict=True))
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     return Hits(np.take_along_axis(indices, order, 1), np.take_along_axis(scores, order, 1))
 
 
 class BestRows(NamedTuple):
-    """The best rows of each query, best first; `counts` is how many there are, as far as `rows` and `scores` count."""
+    """The best rows of each query, best first; `counts` says how many entries of `rows` and `scores` are valid."""
 
     counts: Int[Array, " Q"]
     rows: Int[Array, "Q k"]
@@ -98,19 +98,19 @@ class RowsAbove(NamedTuple):
 class Scan:
     """Queries and the corpus that they are compared with.
 
-    The corpus is float32, float16, int8, or uint8 with eight signs a byte (the first in the lowest bit). Queries are
-    of its type, but float32 where it is float16. The scores of int8 are multiplied by `scales` of rows and of queries;
-    those of signs are how many are equal, minus how many differ.
+    The corpus is float32, float16, int8, or uint8 with eight signs a byte (the first in the lowest bit). Queries
+    have the same type, but float32 for a float16 corpus. int8 scores are multiplied by the `scales` of rows and of
+    queries; sign scores are the number of equal signs minus the number of different ones.
     """
 
     queries: Shaped[Array, "Q D"]
     corpus: Shaped[Array, "N D"]
-    width: int  # numbers of a vector; of signs, eight lie in a byte
+    width: int  # dimensions of a vector; a byte holds eight signs
     cosine: bool = False
-    """Whether scores are divided by the lengths of rows, which are floats; queries must have length 1."""
+    """Whether to divide scores by the lengths of rows, which are floats; queries must have unit length."""
     scales: Float[Array, " N"] | None = None
     query_scales: Float[Array, " Q"] | None = None
-    mask: Bool[Array, " N"] | None = None  # the rows that are compared; None: all
+    mask: Bool[Array, " N"] | None = None  # the rows to compare; None: all
     threads: int = 1
 
     def best(
@@ -121,7 +121,7 @@ class Scan:
         library: CompiledLibrary | None = None,
         instructions: str | None = None,
     ) -> BestRows:
-        """The k rows of greatest score for each query, best first; of equal scores the earlier."""
+        """The k rows of greatest score for each query, best first; ties: the earlier row."""
         listed = None if listed is None else np.sort(listed, axis=1).astype(np.int64, copy=False)
         size = (len(self.queries), min(k, len(self.corpus) if listed is None else listed.shape[1]))
         found = BestRows(np.zeros(size[0], np.int64), np.empty(size, np.int64), np.empty(size, np.float32))
@@ -180,14 +180,14 @@ class Scan:
         return _Scan(*pointers, *sizes, near)
 
     def _check(self, corpus: Array, queries: Array, scales: list[Array | None]) -> None:
-        """Lengths and widths, since the library reads as far as it is told."""
+        """Check lengths and widths, since the library trusts them."""
         stored = (self.width + 7) // 8 if corpus.dtype == np.uint8 else self.width
         if corpus.shape[1:] != (stored,) or queries.shape[1:] != (stored,):
             raise BadInput(f"expected tables of {stored} columns; got {queries.shape} and {corpus.shape}")
         lengths = ((scales[0], corpus), (scales[1], queries), (self.mask, corpus))
         for numbers, table in lengths:
             if numbers is not None and numbers.shape != table.shape[:1]:
-                raise BadInput(f"expected {len(table)} numbers, one a row; got an array of shape {numbers.shape}")
+                raise BadInput(f"expected {len(table)} numbers, one per row; got an array of shape {numbers.shape}")
 
 
 def available() -> bool:
@@ -208,7 +208,7 @@ def _declared(library: CompiledLibrary) -> Any:
 
 
 def best_rows(scan: Scan, k: int) -> Hits:
-    """The k best rows for each query, best first, equal scores in the order of the rows."""
+    """The k best rows for each query, best first; ties in row order."""
     step = max(1, min(QUERIES, KEPT // k))
     if 0 < len(scan.queries) <= step and 0 < scan.corpus.nbytes <= STREAMED:
         return _best_of(scan, k)
@@ -229,7 +229,7 @@ def _best_of(scan: Scan, k: int) -> Hits:
 
 
 def best_listed(scan: Scan, listed: Int[np.ndarray, "Q C"], k: int) -> Hits:
-    """As `best_rows`, where each query is compared with the rows that are listed for it, and no others."""
+    """Like `best_rows`, but each query is compared only with the rows listed for it."""
     found = scan.best(k, listed)
     return Hits(found.rows, found.scores)
 
@@ -237,7 +237,7 @@ def best_listed(scan: Scan, listed: Int[np.ndarray, "Q C"], k: int) -> Hits:
 def later_rows_above(
     rows: Float[np.ndarray, "n D"], corpus: Shaped[np.ndarray, "N D"], start: int, threshold: float, threads: int
 ) -> RowsAbove:
-    """Pairs of these rows of length 1, which begin at row `start` of the corpus, with all later rows that near."""
+    """Pairs of these unit-length rows, starting at row `start` of the corpus, with later rows above the threshold."""
     found: list[RowsAbove] = []
     whole = Scan(rows, corpus[start:], corpus.shape[1], cosine=True, threads=threads)
     for block in row_blocks(whole):
@@ -248,7 +248,7 @@ def later_rows_above(
 
 
 def _above(scan: Scan, first: int, threshold: float, begin: int) -> Iterator[RowsAbove]:
-    """Pairs of all queries, numbered from `first` on; where they are too many, of half of the queries at a time."""
+    """Pairs of all queries, numbered from `first` on; if there are too many, half of the queries at a time."""
     found = scan.above(threshold, later_than=first - begin, room=max(ROOM, len(scan.corpus)))
     if found is not None:
         yield RowsAbove(found.queries + first, found.rows + begin, found.scores)
@@ -259,7 +259,7 @@ def _above(scan: Scan, first: int, threshold: float, begin: int) -> Iterator[Row
 
 
 def row_blocks(scan: Scan) -> Iterator[slice]:
-    """Blocks of rows of bounded size; without a corpus there are none."""
+    """Blocks of rows of bounded size; none if the corpus is empty."""
     step = max(1, STREAMED // max(1, scan.corpus[:1].nbytes)) // 8 * 8 or 8
     for start in range(0, len(scan.corpus), step):
         yield slice(start, min(start + step, len(scan.corpus)))

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
-THREADS_VARIABLE = "OMP_NUM_THREADS"  # the environment variable by which people limit threads, whatever the library
+THREADS_VARIABLE = "OMP_NUM_THREADS"  # the environment variable that limits threads in most libraries
 
 
 def allowed_cpus(cgroup: Path = CGROUP) -> int:
@@ -27,7 +27,7 @@ def cpu_quota(cgroup: Path = CGROUP) -> float | None:
     return None
 
 
-_cpus_of_process = cache(allowed_cpus)  # an engine needs it for every batch, and it reads files
+_cpus_of_process = cache(allowed_cpus)  # cached: it reads files, and engines need it for every batch
 
 
 def thread_count(environment: Mapping[str, str] = os.environ) -> int:

@@ -1,4 +1,4 @@
-"""Cancellation: a long computation asks, wherever it can stop, whether anybody still waits for it."""
+"""Cancellation: at each point where it can stop, a long computation checks whether anyone is still waiting for it."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -7,17 +7,17 @@ from contextvars import ContextVar
 
 from ..errors import LikewiseError
 
-STEPS = 1_000  # steps of SQLite's virtual machine between two questions: about a tenth of a millisecond
+STEPS = 1_000  # SQLite virtual machine steps between checks: about 0.1 ms
 is_cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("is_cancelled", default=None)
 
 
 class Cancelled(LikewiseError):
-    """A computation was stopped because nobody waits for it any more."""
+    """A computation was stopped because nobody is waiting for it."""
 
 
 @contextmanager
 def cancellable(ask: Callable[[], bool]) -> Iterator[None]:
-    """Let what runs in this block, on this thread, stop with `Cancelled` once `ask` returns True.
+    """Stop work in this block, on this thread, with `Cancelled` once `ask` returns True.
 
     Searches of a collection stop within milliseconds. To give one a second:
 

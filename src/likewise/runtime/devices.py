@@ -32,7 +32,7 @@ def device_and_dtype(device: str | torch.device | None, precision: str | None) -
 
 
 class MovableModule(nn.Module):
-    """A torch module whose `to` and `cuda` report a device that is not there in one sentence, as `load` does."""
+    """A torch module whose `to` and `cuda` report a missing device in one sentence, as `load` does."""
 
     def to(self: Module, *args: Any, **kwargs: Any) -> Module:
         return _moved(super().to, *args, **kwargs)

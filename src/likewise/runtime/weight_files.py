@@ -24,7 +24,7 @@ PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.inde
 
 
 class StoredKind(NamedTuple):
-    """What the header of a file says of a tensor."""
+    """A file header's entry for a tensor."""
 
     type: str  # as safetensors names it
     shape: tuple[int, ...]
@@ -61,7 +61,7 @@ class WeightReader:
         return found
 
     def check(self, name: str, expected: tuple[int, ...]) -> None:
-        """Refuses a tensor that is stored in another shape than the config's, or in a type that is not read."""
+        """Raise if a tensor's shape differs from the config's, or its type is unsupported."""
         kind = self.kinds[name]
         if kind.type not in FLOAT_TYPES and not self._is_int8_matrix(name, kind):
             raise BadModel(

@@ -45,7 +45,7 @@ class WriterLock:
         _HELD.add(self)
 
     def _is_current(self) -> bool:
-        """Whether the file that was locked still has its name: the process before may have removed it."""
+        """Whether the locked file still has its name; the previous process may have removed it."""
         assert self._handle is not None
         try:
             return os.path.samestat(os.fstat(self._handle), self._path.stat())
@@ -83,7 +83,7 @@ class WriterLock:
         self.release()
 
     def release(self) -> None:
-        """Let others write; releasing twice is no error."""
+        """Let others write; releasing twice is harmless."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -93,7 +93,7 @@ _HELD: WeakSet[WriterLock] = WeakSet()
 
 
 def _after_fork() -> None:
-    """A child would keep its parent's lock alive; it closes its copies, which releases nothing of the parent's."""
+    """A child would keep its parent's lock alive, so it closes its copies, which does not release the parent's lock."""
     for lock in list(_HELD):
         lock.release()
 
