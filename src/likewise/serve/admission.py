@@ -1,7 +1,7 @@
-"""Admission: host, origin, key and rate of a request, before anything of it is read.
+"""Admission: checks a request's host, origin, key and rate before reading any of it.
 
-Without keys a server answers only requests that name this machine as their host: a web page that makes its own name
-point here (DNS rebinding) names another. Scripts of foreign pages are refused unless their origin is allowed.
+Without keys a server answers only requests whose Host header names this machine, which stops web pages that point
+their own name here (DNS rebinding). Scripts of other sites are rejected unless their origin is allowed.
 """
 
 import time
@@ -16,9 +16,9 @@ from .web.exchange import Exchange
 Headers = tuple[tuple[bytes, bytes], ...]
 SAFE: Headers = ((b"x-content-type-options", b"nosniff"),)
 SURPLUS_SECONDS = 1.0
-"""After which a refused connection may be tried again."""
+"""Seconds after which a rejected client may retry."""
 BURST_SECONDS = 10.0
-"""What a key may ask at once after a pause: so many seconds' worth, and one request at least."""
+"""The burst allowed to a key after a pause: this many seconds' worth, and at least one request."""
 
 
 class Admission:
@@ -32,7 +32,7 @@ class Admission:
         self._origins = {*settings.allowed_origins}
 
     def check(self, exchange: Exchange, is_open: bool) -> None:
-        """Reject unauthorized requests, and those of connections beyond the bound.
+        """Reject unauthorized requests, and connections beyond the limit.
 
         Raises:
             ApiError: there are too many connections, the host is another machine's, the origin is not allowed, the key
@@ -53,7 +53,7 @@ class Admission:
             self._check_key(exchange, self._keys)
 
     def cors_headers(self, exchange: Exchange) -> Headers:
-        """The headers of every reply, and those that let an allowed page read it."""
+        """The headers of every reply, plus CORS headers for allowed pages."""
         if not self._origins:
             return SAFE
         origin = exchange.headers.get(b"origin")
@@ -62,7 +62,7 @@ class Admission:
         return (*SAFE, (b"vary", b"origin"), (b"access-control-allow-origin", origin))
 
     def preflight_headers(self, origin: str) -> Headers | None:
-        """CORS preflight headers; None: pages of this origin are not allowed."""
+        """CORS preflight headers; None if the origin is not allowed."""
         if not self._allows(origin):
             return None
         return (
@@ -93,7 +93,7 @@ class Admission:
         exchange.key_name = key.name
         seconds = 0.0 if key.rate is None else self._rates.wait(key.name, key.rate)
         if seconds:
-            raise ApiError("rate_limit", f"this key has {key.rate:g} requests a minute", retry_after=seconds)
+            raise ApiError("rate_limit", f"this key is limited to {key.rate:g} requests a minute", retry_after=seconds)
 
 
 @dataclass
@@ -103,13 +103,13 @@ class _Bucket:
 
 
 class RateLimits:
-    """How many requests a minute each key has: a bucket of a few seconds' worth, which fills evenly."""
+    """Limits each key's requests per minute with a token bucket that holds a few seconds' worth."""
 
     def __init__(self) -> None:
         self._buckets: dict[str, _Bucket] = {}
 
     def wait(self, name: str, per_minute: float, now: float | None = None) -> float:
-        """Take one request out of a bucket; 0, or the seconds until there is one."""
+        """Take one request from a key's bucket; returns 0, or the seconds until one is available."""
         now = time.monotonic() if now is None else now
         per_second = per_minute / 60
         most = max(1.0, per_second * BURST_SECONDS)

@@ -1,6 +1,6 @@
-"""API keys in a file: names, hashes and rates; a key itself is shown once, when it is made, and stored nowhere.
+"""API keys in a file: names, hashes and rates; a key itself is shown once, on creation, and never stored.
 
-A key has 256 random bits, so that a plain SHA-256 of it cannot be guessed back; a slow hash would only slow requests.
+A key has 256 random bits, so a plain SHA-256 cannot be reversed; a slow hash would only slow requests.
 """
 
 import hashlib
@@ -23,32 +23,32 @@ from ..runtime.writer_lock import WriterLock
 PREFIX = "lw-"
 BYTES = 32
 PATIENCE = 10.0
-"""Seconds to wait for another process that changes the file."""
+"""Seconds to wait for another process that is changing the file."""
 CHECK_SECONDS = 1.0
-"""How often a running server looks whether the file has changed."""
+"""Seconds between a running server's checks for changes of the file."""
 
 
 @dataclass(frozen=True)
 class ApiKey:
-    """A key's name, its hash, and how many requests a minute it has."""
+    """A key's name, its hash, and its limit of requests per minute."""
 
     name: str
     sha256: str
     rate: float | None = None
-    """Requests a minute; None: any number."""
+    """Requests per minute; None for no limit."""
 
 
 def default_file() -> Path:
-    """Where keys are kept if no file is named."""
+    """The default key file."""
     folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return expanded(folder) / "likewise" / "serve_keys.json"
 
 
 def read_keys(file: Path) -> list[ApiKey]:
-    """The keys of a file; none where there is no file.
+    """The keys in a file; empty if there is no file.
 
     Raises:
-        BadInput: the file is not one of keys.
+        BadInput: the file is not a key file.
     """
     if not file.exists():
         return []
@@ -62,7 +62,7 @@ def read_keys(file: Path) -> list[ApiKey]:
 
 
 def add_key(file: Path, name: str, rate: float | None = None) -> str:
-    """Make a key, store its hash, and return it.
+    """Create a key, store its hash, and return it.
 
     Raises:
         BadInput: the name is taken or empty.
@@ -76,10 +76,10 @@ def add_key(file: Path, name: str, rate: float | None = None) -> str:
 
 
 def remove_key(file: Path, name: str) -> None:
-    """Make a key worthless; a running server notices within a second.
+    """Revoke a key; a running server notices within a second.
 
     Raises:
-        BadInput: there is none of this name.
+        BadInput: no key has this name.
     """
     with _changing(file) as keys:
         left = [key for key in keys if key.name != name]
@@ -90,7 +90,7 @@ def remove_key(file: Path, name: str) -> None:
 
 @contextmanager
 def _changing(file: Path) -> Iterator[list[ApiKey]]:
-    """The keys of a file, written as the block leaves them; other processes that change them wait meanwhile."""
+    """The keys in a file, for changing; they are written back after the block, and other processes wait meanwhile."""
     folder = followed(file).parent
     folder.mkdir(parents=True, exist_ok=True)
     lock = WriterLock(folder, "name another file for the keys", PATIENCE)
@@ -123,7 +123,7 @@ class KeyRing:
         return iter(self._keys)
 
     def of(self, secret: str) -> ApiKey | None:
-        """The key that this is; compared with every hash, in a time that does not depend on them."""
+        """Find the matching key by comparing with every hash in constant time."""
         self._refresh()
         given, found = _hash(secret), None
         for key in self._keys:
@@ -142,7 +142,7 @@ class KeyRing:
         self._state = state
         try:
             self._keys = read_keys(self._file)
-        except LikewiseError:  # a file that cannot be read lets nobody in
+        except LikewiseError:  # an unreadable file lets nobody in
             self._keys = []
 
     def _file_state(self) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""create_app: the server as an ASGI application; nothing is loaded or opened before it starts."""
+"""create_app: the server as an ASGI application, which loads and opens nothing before it starts."""
 
 import asyncio
 import secrets
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Models = Sequence[Any] | Mapping[str, Any]
 CLOSE_SECONDS = 0.5
-"""That models' threads may take to notice that nobody waits for them any more."""
+"""Seconds for the models' threads to notice that nobody is waiting any more."""
 
 
 def create_app(
@@ -49,12 +49,12 @@ def create_app(
     collections: str | Path | None = None,
     settings: ServeSettings | None = None,
 ) -> "ServerApplication":
-    """The application that serves these models.
+    """Create the application that serves these models.
 
     Args:
         models: names or folders of embedders (`NAME=FOLDER` serves one under another name), or embedders, or a mapping
-            of names to embedders. The first is loaded when the server starts, the others when they are first asked for.
-        rerankers: likewise.
+            of names to embedders. The first is loaded at startup, the others on first use.
+        rerankers: as `models`.
         collections: a folder with collections in it (`likewise index add`), to be searched.
         settings: limits and rules.
     """
@@ -74,7 +74,7 @@ def api_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 class ServerState:
-    """What all requests of a server share: models, limits, and what is counted."""
+    """What all requests of a server share: models, limits and metrics."""
 
     def __init__(self, settings: ServeSettings, collections: Path | None = None) -> None:
         self.settings, self.process_name, self.is_stopping = settings, secrets.token_hex(4), False
@@ -89,7 +89,7 @@ class ServerState:
 
     @cached_property
     def collections(self) -> "CollectionStore":
-        """The collections; what searches them is imported when it is first asked for, since it takes a while."""
+        """The collections; the search modules are imported on first use, because that takes a while."""
         from .collection_store import CollectionStore
 
         return CollectionStore(self._folder, self.models, self.settings)
@@ -120,7 +120,7 @@ class ServerState:
             await self.models.loaded(served.name, served.kind)
 
     def reload_soon(self) -> None:
-        """Load the models again; for signals."""
+        """Reload the models; called on a signal."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self._reload()))
 
@@ -133,7 +133,7 @@ class ServerState:
                 self.log.line("error", {"message": f"{served.name} was not loaded again and serves on: {error}"})
 
     async def close(self) -> None:
-        """End what is left: requests were finished, or cancelled, before."""
+        """Stop what is left; requests have been finished or cancelled already."""
         self.is_stopping = True
         await self.models.close(CLOSE_SECONDS)
         if "collections" in vars(self):
@@ -144,10 +144,10 @@ class ServerState:
 
 
 def _traces() -> Any:
-    """Spans of requests, by OpenTelemetry.
+    """Create OpenTelemetry spans of requests.
 
     Raises:
-        MissingExtra: it is not installed.
+        MissingExtra: OpenTelemetry is not installed.
     """
     try:
         from .tracing import RequestTraces
@@ -159,9 +159,9 @@ def _traces() -> Any:
 
 
 class ServerApplication(Starlette):  # type: ignore[misc]
-    """Starlette, with a short way for paths without braces: a look-up, and the endpoint, which handles its own errors.
+    """Starlette with a fast path for routes without braces: one look-up, then the endpoint, which handles its errors.
 
-    Starlette's own way (middleware, a list of patterns, wrapped handlers) takes longer than all else of a request.
+    Starlette's own routing (middleware, a list of patterns, wrapped handlers) takes longer than the rest of a request.
     """
 
     def __init__(self, server: ServerState) -> None:
@@ -169,7 +169,7 @@ class ServerApplication(Starlette):  # type: ignore[misc]
         routes = [Route(route.path, endpoint, methods=[route.method]) for route, endpoint in endpoints]
         handlers = dict.fromkeys((404, 405), _not_served)
         super().__init__(routes=routes, lifespan=_lifespan, exception_handlers=handlers)
-        self.router.redirect_slashes = False  # a redirect would name the host that the caller names
+        self.router.redirect_slashes = False  # a redirect would repeat the host that the caller sent
         self.state.server, self.state.failure = server, None
         self._direct = {(r.method, r.path): endpoint for r, endpoint in endpoints if "{" not in r.path}
 
@@ -179,7 +179,7 @@ class ServerApplication(Starlette):  # type: ignore[misc]
         if endpoint is not None and scope["type"] == "http":
             await endpoint(scope, receive, send)
             return
-        with suppress(ConnectionError):  # a client that has gone needs no answer
+        with suppress(ConnectionError):  # a disconnected client needs no answer
             if scope.get("method") == "OPTIONS":
                 await self._answer_preflight(scope, receive, send)
             else:
@@ -206,7 +206,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 
 async def _not_served(request: Request, error: HTTPException) -> Response:
-    """An unknown path, or a known one by another method, in OpenAI's shape."""
+    """The error for an unknown path or method, in OpenAI's format."""
     kind = "not_found" if error.status_code == 404 else "method"
     about = "there is no such route" if kind == "not_found" else "this route has another method"
     where = f"{request.method} {request.url.path[:200]}"

@@ -1,7 +1,7 @@
-"""Batching: each model has one queue and one thread, which computes requests in fair batches of tokens.
+"""Batching: each model has a queue and a thread that computes requests in fair batches of tokens.
 
-The thread never waits for a batch to fill: it computes what there is. While it does, further requests arrive, and these
-are the next batch; so batches grow with the load, and a single request is computed at once.
+The thread never waits for a batch to fill: it computes whatever is queued. Meanwhile further requests arrive and form
+the next batch, so batches grow with the load, and a single request is computed at once.
 """
 
 import asyncio
@@ -24,34 +24,34 @@ from .serve_settings import ServeSettings
 from .web.api_errors import ApiError
 
 AHEAD, AHEAD_IN_COMPANY = 128, 8
-"""Inputs of one request that are tokenized at a time: alone, and while small requests come in."""
+"""Inputs of one request tokenized at a time: when it is alone, and while small requests arrive."""
 AHEAD_CHARACTERS = 100_000
-"""Characters of one request that are tokenized at a time, and what is left of a text: about 50 ms."""
+"""Characters of one request tokenized at a time, plus the rest of the last text; about 50 ms."""
 SMALL = 8
-"""Requests of this many inputs or fewer are waited for by somebody who would notice."""
+"""Requests with at most this many inputs are small: somebody is probably waiting for them."""
 QUIET_SECONDS = 1.0
-"""How long after the last small request large ones are given whole batches again."""
+"""Seconds after the last small request until large ones may fill whole batches again."""
 SMOOTHING = 0.1
 """The weight of a batch in the running means of its speed."""
 LEAST_SHARE = 16
-"""Tokens of a batch that large requests may always fill."""
+"""Tokens in a batch that large requests may always use."""
 
 
 class TokenizedInput(NamedTuple):
     """One input of a model."""
 
     sequence: Any
-    """What the model computes: a window of ids, or a pair of them."""
+    """The model's input: a window of ids, or a pair of them."""
     size: int
-    """Tokens that are computed, special ones included."""
+    """Tokens to compute, including special ones."""
     tokens: int
-    """Tokens of the whole text, without special ones."""
+    """Tokens of the whole text, excluding special ones."""
     used: int
-    """How many of these the model reads."""
+    """How many of them the model reads."""
 
 
 COMPUTED = TokenizedInput(None, 0, 0, 0)
-"""Takes the place of an input that has been computed."""
+"""Replaces an input that has been computed."""
 size_of = attrgetter("size")
 
 
@@ -68,23 +68,23 @@ class Job:
     done: int = 0
     rows: Float[np.ndarray, "N E"] | None = None
     tokens: int = 0
-    """Tokens that were computed, special ones included."""
+    """Tokens computed, including special ones."""
     truncated: list[dict[str, int]] = field(default_factory=list)
-    """The texts that were cut, as answers report them."""
+    """The truncated texts, as reported in answers."""
     error: BaseException | None = None
     arrived: float = field(default_factory=time.perf_counter)
     tokenization: float = 0.0
-    """Seconds; those of a batch count for each request that has a part in it."""
+    """Seconds; a batch's time counts for each request in it."""
     inference: float = 0.0
     total: float = 0.0
 
     @property
     def queue(self) -> float:
-        """Seconds that were neither tokenization nor inference."""
+        """Seconds spent on neither tokenization nor inference."""
         return max(0.0, self.total - self.tokenization - self.inference)
 
     def next_inputs(self, most: int, characters: int) -> Sequence[Any]:
-        """The next inputs to tokenize: at least one, and no further one behind so many characters."""
+        """The next inputs to tokenize: at least one, and no more once the character limit is reached."""
         first = stop = len(self.tokenized)
         while stop < min(len(self.inputs), first + most) and characters > 0:
             one = self.inputs[stop]
@@ -93,7 +93,7 @@ class Job:
         return self.inputs[first:stop]
 
     def add_tokenized(self, inputs: Iterable[TokenizedInput]) -> None:
-        """Note the next inputs, and those that lose tokens."""
+        """Record the next inputs, and which of them were truncated."""
         for one in inputs:
             if one.used < one.tokens:
                 self.truncated.append({"index": len(self.tokenized), "tokens": one.tokens, "used": one.used})
@@ -101,7 +101,7 @@ class Job:
             self.tokenized.append(one)
 
     def settle(self) -> None:
-        """Hand the result, or the error, to whoever waits; on the event loop."""
+        """Deliver the result or the error to the waiting request; on the event loop."""
         self.total = time.perf_counter() - self.arrived
         if self.future is not None and not self.future.done():
             _set(self.future, self, self.error)
@@ -109,7 +109,7 @@ class Job:
 
 @dataclass(eq=False)
 class Call:
-    """A function that has the model to itself for once, between two batches."""
+    """A function that runs once with exclusive use of the model, between two batches."""
 
     function: Callable[[], Any]
     future: "asyncio.Future[Any]"
@@ -117,7 +117,7 @@ class Call:
     error: BaseException | None = None
 
     def compute(self) -> None:
-        """Run it, on the model's thread, if anybody still waits for it."""
+        """Run the function on the model's thread if anybody is still waiting."""
         if not self.future.cancelled():
             try:
                 self.result = self.function()
@@ -125,7 +125,7 @@ class Call:
                 self.error = error
 
     def settle(self) -> None:
-        """Hand over the result, on the event loop."""
+        """Deliver the result, on the event loop."""
         if not self.future.done():
             _set(self.future, self.result, self.error)
 
@@ -138,7 +138,7 @@ def _set(future: "asyncio.Future[Any]", result: Any, error: BaseException | None
 
 
 class Slot(NamedTuple):
-    """A place in a batch: which input of which job."""
+    """A slot in a batch: an input of a job."""
 
     job: Job
     position: int
@@ -146,14 +146,14 @@ class Slot(NamedTuple):
 
 
 def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
-    """The inputs that are computed next; jobs that have inputs left stay in the queue.
+    """Choose the inputs to compute next; jobs with inputs left stay in the queue.
 
-    Every job gives one input in its turn, while they are `budget` tokens at most, so that no request stalls another; a
-    job with more inputs gives another in each further round, while the whole batch is `share` tokens at most. The first
-    input is taken whatever its size. Where a batch ends, the next one begins.
+    Each job contributes one input in turn, up to `budget` tokens, so that no request stalls another; jobs with more
+    inputs contribute another in each further round, while the batch has at most `share` tokens. The first input is
+    always taken, whatever its size. The next batch continues where this one ended.
     """
     batch: list[Slot] = []
-    aside: list[Job] = []  # with inputs left that are not tokenized yet
+    aside: list[Job] = []  # with inputs that are not tokenized yet
     tokens, first_round = 0, len(jobs)
     while jobs:
         job = jobs[0]
@@ -176,19 +176,19 @@ def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
 
 @runtime_checkable
 class ModelWork(Protocol):
-    """A model, as its thread sees it; inputs are tokenized once, and computed in whatever company."""
+    """A model as its thread sees it; each input is tokenized once and can be batched with any others."""
 
     def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:
-        """The tokens of inputs; `first` is the number of the first one, for messages."""
+        """Tokenize inputs; `first` is the number of the first one, for messages."""
         ...
 
     def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
-        """A row of results for each."""
+        """Compute one row of results per input."""
         ...
 
 
 BatchObserver = Callable[[int, int, float], None]
-"""Notes the inputs, tokens and seconds of a batch; called on a model's thread."""
+"""Records the inputs, tokens and seconds of a batch; called on a model's thread."""
 
 
 class ModelThread:
@@ -209,10 +209,10 @@ class ModelThread:
         self._thread.start()
 
     def submit(self, job: Job) -> "asyncio.Future[Job]":
-        """Put a request into the queue; its future has the job when it is computed.
+        """Put a request into the queue; its future resolves to the computed job.
 
         Raises:
-            ApiError: too much is waiting, or the model is being closed.
+            ApiError: the queue is full, or the model is being closed.
         """
         inputs = len(job.inputs)
         self._admit(self.waiting_inputs and self.waiting_inputs + inputs > self.settings.max_waiting_texts)
@@ -222,7 +222,7 @@ class ModelThread:
         return job.future
 
     def call(self, function: Callable[[], Any]) -> "asyncio.Future[Any]":
-        """The result of a function that has the model to itself.
+        """Run a function with exclusive use of the model, and return its result.
 
         Raises:
             ApiError: as `submit`.
@@ -240,13 +240,13 @@ class ModelThread:
         self.waiting_requests += 1
 
     def close(self) -> None:
-        """Finish what is in the queue, and end."""
+        """Finish the queued requests, and stop."""
         if self._is_open:
             self._is_open = False
             self._arrivals.put(None)
 
     async def drained(self, seconds: float) -> bool:
-        """Wait until the thread has ended; False if it has not after that many seconds."""
+        """Wait for the thread to end; False if it is still running after that many seconds."""
         await asyncio.to_thread(self._thread.join, seconds)
         return not self._thread.is_alive()
 
@@ -267,7 +267,7 @@ class ModelThread:
                 self._hand_over()
 
     def _collect(self, wait: bool) -> bool:
-        """Take in what has arrived; False when the queue was closed."""
+        """Take in newly arrived requests; False once the queue is closed."""
         while wait or not self._arrivals.empty():
             found = self._arrivals.get()
             wait = False
@@ -287,7 +287,7 @@ class ModelThread:
             self._finished += jobs
 
     def _tokenize(self) -> None:
-        """The next inputs of every job that has none ready, those of one prompt at once."""
+        """Tokenize the next inputs of every job that has none ready, grouped by prompt."""
         by_prompt: dict[str, list[Job]] = {}
         for job in self._jobs:
             if job.taken == len(job.tokenized) < len(job.inputs):
@@ -301,7 +301,7 @@ class ModelThread:
             self._give_up(failed)
 
     def _tokenize_together(self, jobs: Sequence[Job]) -> list[Job]:
-        """The next inputs of some jobs; what cannot be read fails its own job only. Returns those that failed."""
+        """Tokenize the next inputs of some jobs; an invalid input fails only its own job. Returns the failed jobs."""
         ahead = AHEAD_IN_COMPANY if self._is_in_company() else AHEAD
         parts = [job.next_inputs(ahead, AHEAD_CHARACTERS) for job in jobs]
         first = len(jobs[0].tokenized) if len(jobs) == 1 else 0
@@ -321,13 +321,13 @@ class ModelThread:
         return failed
 
     def _is_in_company(self) -> bool:
-        """Whether small requests come in."""
+        """Whether small requests are arriving."""
         return time.perf_counter() - self._last_small < QUIET_SECONDS
 
     def _share(self) -> int:
-        """Tokens of a batch that requests of many inputs may fill.
+        """The tokens of a batch that large requests may use.
 
-        Little while small requests come in, and nothing if this batch can complete the answer to a request.
+        Few while small requests arrive, and none if this batch can complete a request.
         """
         if not self._is_in_company():
             return self.settings.batch_tokens
@@ -341,7 +341,7 @@ class ModelThread:
         began = time.perf_counter()
         try:
             rows = self.work.compute(contents)
-        except Exception as error:  # whatever it is, the thread goes on
+        except Exception as error:  # whatever the error, the thread must go on
             self._compute_apart(batch, error)
             return
         seconds, tokens = time.perf_counter() - began, sum(map(size_of, contents))
@@ -361,7 +361,7 @@ class ModelThread:
                 self._finished.append(job)
 
     def _compute_apart(self, batch: Sequence[Slot], error: Exception) -> None:
-        """After a failure: each job by itself, so that only those fail whose own texts do."""
+        """After a failure: compute each job separately, so that only jobs with bad texts fail."""
         jobs = [*dict.fromkeys(slot.job for slot in batch)]
         if len(jobs) > 1:
             for job in jobs:
@@ -371,10 +371,10 @@ class ModelThread:
         self._give_up(jobs)
 
     def _hand_over(self) -> None:
-        """Settle on the event loop what is finished: one wake-up for all of a batch."""
+        """Deliver all results of a batch on the event loop with a single wake-up."""
         if self._finished:
             finished, self._finished = self._finished, []
-            with suppress(RuntimeError):  # the loop has ended, and nobody waits
+            with suppress(RuntimeError):  # the loop has ended, so nobody is waiting
                 self._loop.call_soon_threadsafe(self._settle, finished)
 
     def _settle(self, finished: Sequence[Job | Call]) -> None:
@@ -386,13 +386,13 @@ class ModelThread:
 
 
 def queue_full(seconds: float) -> ApiError:
-    """The error of a queue without room, and after how many seconds there may be some."""
+    """The error for a full queue, with an estimate of the seconds until there is room."""
     return ApiError("overloaded", "too many requests are waiting; try again later", retry_after=seconds)
 
 
 def too_long(index: int, tokens: int, used: int) -> TooLong:
-    """The error for a text that would be truncated although the request refuses that."""
+    """The error for a text that is too long if the request forbids truncation."""
     return TooLong(
         f"input {index} has {tokens:,} tokens, and the model reads {used:,} of them. Allow truncation "
-        '("truncate": true) or send less'
+        '("truncate": true) or send a shorter text'
     )

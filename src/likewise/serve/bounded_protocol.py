@@ -1,8 +1,8 @@
-"""BoundedProtocol: uvicorn's HTTP protocol, which bounds what a connection holds: headers, requests, answers.
+"""BoundedProtocol: uvicorn's HTTP protocol with limits on a connection's headers, requests and answers.
 
-Headers beyond the budget are refused however they arrive, and so are trailers and chunk extensions. Connections that do
-not send what they have begun, or do not read their answers, are closed. If there are more connections than the server
-takes, a further one has its first request refused in the shape of the API that it asks, and is closed.
+Headers, trailers and chunk extensions beyond the budget are rejected however they arrive. Connections that do not
+finish a request they started, or do not read their answers, are closed. If the server is out of connections, the first
+request of a further one gets an error in the format of the requested API, and the connection is closed.
 """
 
 import asyncio
@@ -18,30 +18,30 @@ from .web.exchange import CONNECTION, UNCOUNTED
 
 CLOSE = b"connection: close"
 PIECE = 1 << 14
-"""Bytes that are parsed at a time: so much more than the bound can be read of headers, and be pipelined."""
+"""Bytes parsed at a time; headers and pipelined requests can exceed their limits by this much."""
 SMALL_CHUNK = 64
-"""Bytes: chunks that are smaller on average are counted against the budget."""
+"""Bytes; if chunks are smaller on average, they count against the budget."""
 PIPELINE = 1 << 18
-"""What a connection with waiting requests counts for: one read."""
+"""Bytes counted for a connection with waiting requests: one read."""
 LINGER_SECONDS = 2.0
-"""How long a refused client may go on sending, so that it reads the answer before the connection is reset."""
+"""How long a rejected client may keep sending, so that it can read the answer before the connection is reset."""
 IDLE_SECONDS = 0.25
-"""How long a stopping server waits for requests that are on their way on idle connections."""
+"""How long a stopping server waits for requests already in transit on idle connections."""
 
 
 class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
-    """One connection; `most_connections` is how many are served, and as many more are refused with an answer."""
+    """One connection; `most_connections` are served, and as many more are rejected with an answer."""
 
     headers: list[tuple[bytes, bytes]]
     is_surplus = False
     was_cut = False
-    """Whether the connection ended before its client had read all."""
+    """Whether the connection ended before the client read everything."""
     _in_headers, _in_body, _has_advanced, _is_stopping = True, False, False, False
     _is_refused = _is_too_large = _is_in_crumbs = False
-    """Refused: what else arrives is ignored. In crumbs: its body comes in too many small chunks."""
+    """Refused: further input is ignored. In crumbs: the body arrives in too many small chunks."""
     _head_bytes = _pipeline_bytes = _chunks = _chunk_bytes = 0
     _running: RequestResponseCycle | None = None
-    """The request that is answered, or was answered last."""
+    """The request being answered, or the last one answered."""
     _arrival_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
 
@@ -50,9 +50,9 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self._most, self._memory, self._budget = most_connections, memory, memory.budget
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for headers; what exceeds even the connections that get a refusal is closed at once."""
+        """Start waiting for headers; connections beyond even those that get an error reply are closed at once."""
         super().connection_made(transport)
-        # `pause_writing` then means that a client has not taken what is counted; less is written with that of others
+        # `pause_writing` then means that a client has not read counted bytes; smaller writes are shared
         transport.set_write_buffer_limits(high=UNCOUNTED, low=0)
         self.is_surplus = len(self.connections) > self._most
         if len(self.connections) > 2 * self._most:
@@ -61,7 +61,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self._await_rest()
 
     def data_received(self, data: bytes) -> None:
-        """Parse what arrives in pieces, and stop where the connection is refused."""
+        """Parse incoming data in pieces, and stop if the connection is rejected."""
         if len(data) <= PIECE and not self._is_refused:
             self._parse(data)
             return
@@ -71,7 +71,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self._parse(data[start : start + PIECE])
 
     def _parse(self, piece: bytes) -> None:
-        """Parse a piece; one with nothing but unfinished headers, trailers or chunk extensions is counted."""
+        """Parse a piece; count it if it contains only unfinished headers, trailers or chunk extensions."""
         self._has_advanced = False
         super().data_received(piece)
         if self._has_advanced and not (self._in_headers or self._head_bytes or self._is_refused):
@@ -93,15 +93,15 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             most = f"{self._budget.chunks} chunks of fewer than {SMALL_CHUNK} bytes"
             self._refuse(400, f"The body comes in too many small chunks; the most are {most}.")
         elif self._in_headers and self._arrival_timer is None and not self._is_refused:
-            self._await_rest()  # of the headers of a second request on this connection
+            self._await_rest()  # from the headers of a second request on this connection
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Called when a request begins."""
         super().on_message_begin()
         self._in_headers = True
 
     def on_headers_complete(self) -> None:
-        """Its headers are complete."""
+        """Called when its headers are complete."""
         self._in_headers, self._in_body, self._has_advanced = False, True, True
         self._chunks = self._chunk_bytes = 0
         if len(self.headers) > self._budget.header_lines:
@@ -111,14 +111,14 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self._stop_arrival()
         self.scope["extensions"] = {CONNECTION: self}
         super().on_headers_complete()
-        self.headers = []  # of trailers, which no handler is given
+        self.headers = []  # from trailers, which handlers never receive
         if self.is_surplus or self._is_stopping:
             self.cycle.keep_alive = False
         if self.pipeline:
             self._bound_pipeline()
 
     def on_body(self, body: bytes) -> None:
-        """A part of its body."""
+        """Called with a part of its body."""
         self._has_advanced = True
         if self._is_refused:
             return
@@ -143,36 +143,36 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         if self._pipeline_bytes and not self.pipeline:
             self._forget_pipeline()
         if self._in_body and self.cycle is self._running and self._arrival_timer is None:
-            self._await_rest()  # what nobody reads
+            self._await_rest()  # discard what nobody reads
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        """Answer a request, by one write where that can be."""
+        """Answer a request, with a single write if possible."""
         self._running = cycle
         super()._start_asgi_task(cycle, lambda scope, receive, _: app(scope, receive, OneWrite(cycle, self.close)))
 
     def pause_writing(self) -> None:
-        """Its client has not taken all of what was written: wait for it, but not for long."""
+        """Called when the client reads too slowly: wait for it, but not for long."""
         super().pause_writing()
         self._await_reader()
 
     def resume_writing(self) -> None:
-        """All has been taken."""
+        """Called when the client has read everything."""
         super().resume_writing()
         self._stop_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
+        """Called when the connection is lost."""
         self.was_cut = self.flow.write_paused
         self._stop_arrival()
         self._stop_writing()
         self._forget_head()
         self._forget_pipeline()
         super().connection_lost(exc)
-        if self._is_answering:  # uvicorn tells the last request alone, which may be another one
+        if self._is_answering:  # uvicorn notifies only the last request, which may be a different one
             self._give_up_running()
 
     def close(self) -> None:
-        """Close after an answer; a client that is still sending gets the time to read it."""
+        """Close after an answer; a client that is still sending gets time to read it."""
         self.pipeline.clear()
         if not (self._in_body or self._is_refused):
             self._await_reader()
@@ -184,16 +184,16 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def timeout_keep_alive_handler(self) -> None:
-        """It has been idle for long."""
+        """Called when the connection has been idle for long."""
         self._await_reader()
         super().timeout_keep_alive_handler()
 
     def abort(self) -> None:
-        """Close at once, whatever has not been sent."""
+        """Close at once, dropping unsent data."""
         self.transport.abort()
 
     def shutdown(self) -> None:
-        """The server stops: the next answer is the last; an idle connection is closed if nothing is on its way."""
+        """Called when the server stops: the next answer is the last; a connection with nothing in transit closes."""
         self._is_stopping = True
         if self._is_answering:
             super().shutdown()
@@ -205,11 +205,11 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self.transport.close()
 
     def _has_unread(self) -> bool:
-        """Whether the kernel has bytes of a request that the loop has not read yet."""
+        """Whether the kernel holds bytes of a request that the event loop has not read yet."""
         with socket.socket(fileno=os.dup(self.transport.get_extra_info("socket").fileno())) as same:
             try:
                 return bool(same.recv(1, socket.MSG_PEEK))
-            except OSError:  # there are none, or the connection is lost
+            except OSError:  # there are no bytes, or the connection is lost
                 return False
 
     @property
@@ -217,7 +217,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         return self._running is not None and not self._running.response_complete
 
     def _refuse(self, status: int, message: str) -> None:
-        """Answer and close; where another answer has begun, or comes first, close only."""
+        """Answer and close; only close if another answer has begun or is due first."""
         self._is_refused = True
         running = self._running
         if running is not None and not running.response_complete:
@@ -230,13 +230,13 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self.close()
 
     def _give_up_running(self) -> None:
-        """Tell the handler of the request that its client has gone."""
+        """Tell the request's handler that the client has disconnected."""
         assert self._running is not None
         self._running.disconnected = True
         self._running.message_event.set()
 
     def _bound_pipeline(self) -> None:
-        """Count the requests that wait on this connection; the last of them that is taken closes it."""
+        """Count the requests waiting on this connection; at the limit it closes after the last one."""
         if not self._pipeline_bytes:
             if not self._memory.requests.take(PIPELINE):
                 self.transport.abort()
@@ -276,9 +276,9 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
 
 
 class OneWrite:
-    """Writes a reply whose body is one piece by one system call; every other reply goes uvicorn's way.
+    """Writes a reply with a one-piece body in one system call; leaves all other replies to uvicorn.
 
-    uvicorn writes head and body apart, and each write wakes the client up. `close` closes the connection afterwards.
+    uvicorn writes head and body separately, and each write wakes the client. `close` closes the connection afterwards.
     """
 
     def __init__(self, cycle: RequestResponseCycle, close: Callable[[], None]) -> None:
@@ -286,10 +286,10 @@ class OneWrite:
         self._start: Any = None
 
     async def __call__(self, message: Any) -> None:
-        """Keep the head until the body is there, and write both.
+        """Hold the head back until the body arrives, then write both.
 
         Raises:
-            ConnectionError: the client has gone.
+            ConnectionError: the client has disconnected.
         """
         cycle, start = self._cycle, self._start
         if cycle.disconnected:
@@ -309,10 +309,10 @@ class OneWrite:
             await cycle.send(message)
 
     def _write(self, status: int, headers: Any, body: bytes) -> None:
-        """Head and body, and what uvicorn does after the last piece of a body.
+        """Write head and body, and do what uvicorn does after the last piece of a body.
 
         Raises:
-            RuntimeError: a header has a line break, or the length of the body is not the announced one.
+            RuntimeError: a header has a line break, or the body's length differs from the announced one.
         """
         cycle = self._cycle
         lines = [name + b": " + value for name, value in headers]
@@ -320,7 +320,7 @@ class OneWrite:
             lines.append(CLOSE)
         head = b"\r\n".join(lines)
         if head.count(b"\n") != len(lines) - 1 or b"content-length: %d" % len(body) not in lines:
-            raise RuntimeError("a reply's headers have a line break, or not the length of its body")
+            raise RuntimeError("a reply's headers have a line break, or the wrong body length")
         cycle.response_started = True
         cycle.waiting_for_100_continue = False
         cycle.transport.write(b"".join((STATUS_LINE[status], head, b"\r\n\r\n", body)))

@@ -1,4 +1,4 @@
-"""Client: a small client of `likewise serve`: NumPy arrays, batches, retries; the standard library does the rest.
+"""Client: a small client for `likewise serve` with NumPy arrays, batches and retries, on the standard library.
 
 >>> client = Client("http://127.0.0.1:8080")                              # doctest: +SKIP
 >>> client.embed(["A cat sleeps.", "A kitten naps."]).shape               # doctest: +SKIP
@@ -23,11 +23,11 @@ from ..errors import BadInput, ServerUnavailable
 from ..runtime.arguments import whole_number
 
 AGAIN = (429, 502, 503, 504)
-"""Statuses after which the same request may succeed."""
+"""Statuses after which a retry may succeed."""
 LONGEST_WAIT = 30.0
-"""Seconds between two attempts at most, whatever the server says."""
+"""Most seconds between attempts, whatever the server says."""
 BATCH = 500
-"""Texts of one request."""
+"""Texts per request."""
 
 
 class _Answer(NamedTuple):
@@ -37,7 +37,7 @@ class _Answer(NamedTuple):
 
     @property
     def message(self) -> str:
-        """What went wrong, in the words of the server."""
+        """The server's error message."""
         try:
             found = json.loads(self.body)
             error = found.get("error", found.get("message", ""))
@@ -51,9 +51,9 @@ class Client:
 
     Args:
         url: the server's address.
-        key: an API key, where the server asks for one.
+        key: an API key, if the server requires one.
         timeout: seconds to wait for an answer.
-        attempts: how often a request is sent where the server is busy or cannot be reached.
+        attempts: how often to send a request if the server is busy or unreachable.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class Client:
         truncate: bool = True,
         batch: int = BATCH,
     ) -> Float[np.ndarray, "N E"]:
-        """A vector of length 1 for each text, in the order given; `batch` texts are sent at a time.
+        """A unit-length vector for each text, in the given order; `batch` texts are sent at a time.
 
         Raises:
-            BadInput: the server refuses the request; its message is that of the error.
-            ServerUnavailable: it cannot be reached, or stays busy.
+            BadInput: the server rejects the request; has the server's message.
+            ServerUnavailable: the server cannot be reached, or stays busy.
         """
         options = {"model": model, "prompt_name": prompt_name, "dimensions": dimensions, "truncate": truncate}
         parts, cut = [], 0
@@ -97,19 +97,19 @@ class Client:
             cut += int(answer.headers["x-truncated-inputs"])
         if cut:
             warnings.warn(
-                f"{cut} texts were truncated to what the model reads; truncate=False refuses them", stacklevel=2
+                f"{cut} texts were truncated to what the model reads; truncate=False rejects them", stacklevel=2
             )
         return np.concatenate(parts).astype(np.float32) if parts else np.empty((0, 0), np.float32)
 
     def similarity(self, texts: Sequence[str], *, model: str | None = None) -> Float[np.ndarray, "N N"]:
-        """The cosines of all texts with all."""
+        """The cosines between all pairs of texts."""
         found = self._json("/similarity", {"texts": [*texts], "model": model})
         return np.asarray(found["matrix"], np.float32)
 
     def rerank(
         self, query: str, documents: Sequence[str], k: int | None = None, *, model: str | None = None
     ) -> list[tuple[int, float]]:
-        """The k documents that answer the query best (by default all), best first: index and score of each."""
+        """The k documents (default: all) that best answer the query, best first: index and score of each."""
         body = {"query": query, "documents": [*documents], "top_n": k, "model": model}
         found = self._json("/v1/rerank", body)
         return [(row["index"], row["relevance_score"]) for row in found["results"]]
@@ -124,9 +124,9 @@ class Client:
         hybrid: bool = False,
         rerank: str | None = None,
     ) -> list[dict[str, Any]]:
-        """The passages of a collection that answer a query best: id, text, score and metadata of each.
+        """The passages of a collection that best answer a query: id, text, score and metadata of each.
 
-        `rerank` is the name of a reranker of the server, which puts the best 100 into its order.
+        `rerank` names a reranker on the server, which reorders the best 100.
         """
         body = {"query": query, "k": k, "filter": where, "collection": collection, "hybrid": hybrid, "rerank": rerank}
         passages: list[dict[str, Any]] = self._json("/v1/search", body)["passages"]
@@ -190,5 +190,5 @@ def _batches(texts: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 def _seconds(given: str | None) -> float:
-    """The header Retry-After; 0 where there is none, or a date."""
+    """The seconds in the Retry-After header; 0 if it is missing or a date."""
     return float(given) if given is not None and given.isdecimal() else 0.0

@@ -1,6 +1,6 @@
-"""CollectionStore: the collections in a folder, opened for reading when they are first asked for.
+"""CollectionStore: the collections in a folder, opened for reading on first use.
 
-A request names a collection by the name of its folder among those that are there; it is never made into a path.
+Requests name a collection by its folder name, which is looked up among existing ones and never used as a path.
 """
 
 import asyncio
@@ -30,29 +30,29 @@ from .web.api_errors import ApiError
 
 Result = TypeVar("Result")
 FOR_COLLECTIONS = " (for collections)"
-"""Ends the name of a model that is loaded because a collection needs it."""
+"""The suffix of names of models that are loaded because a collection needs them."""
 
 
 class ServedIndex(TextIndex):
-    """A collection whose questions are computed in their model's queue, before they are searched for."""
+    """A collection whose queries are embedded in the model's queue before the search."""
 
     _known: Float[np.ndarray, "Q E"] | None = None
 
     def __init__(self, collection: Collection, model: Any) -> None:
         super().__init__(collection, model)
-        del self.embedder  # else a model that was replaced or unloaded would stay in memory
+        del self.embedder  # otherwise a replaced or unloaded model would stay in memory
 
     def for_query(self, vectors: Float[np.ndarray, "1 E"]) -> "ServedIndex":
-        """The same index for one search, by the vector of its question."""
+        """The same index for one search, given the vector of its query."""
         one = copy(self)
         one._known = vectors
         return one
 
     def query_vectors(self, queries: Sequence[str]) -> Float[np.ndarray, "Q E"]:
-        """Those that `for_query` was given.
+        """The vectors passed to `for_query`.
 
         Raises:
-            ValueError: they are not as many as the queries.
+            ValueError: there are not as many vectors as queries.
         """
         if self._known is None or len(self._known) != len(queries):
             raise ValueError(f"{len(queries)} queries are searched for; expected their vectors by for_query before")
@@ -60,10 +60,10 @@ class ServedIndex(TextIndex):
 
 
 class CollectionThread:
-    """The thread that reads one collection, so that nothing slow in it holds up another; for the event loop.
+    """The thread that reads one collection, so that a slow collection does not delay others; for the event loop.
 
-    It computes one function after another, and stops what nobody waits for any more. It is a daemon: it never keeps a
-    process that should end.
+    It runs one function at a time, and stops functions that nobody is waiting for. As a daemon thread, it never keeps
+    the process alive.
     """
 
     def __init__(self, name: str, max_requests: int) -> None:
@@ -73,10 +73,10 @@ class CollectionThread:
         threading.Thread(target=_run, args=(self._calls, loop), name=f"collection {name}", daemon=True).start()
 
     async def compute(self, function: Callable[[], Result]) -> Result:
-        """The result of a function; cancelled, it stops the function at its next `check_cancelled`.
+        """Run a function and return its result; cancelling stops the function at its next `check_cancelled`.
 
         Raises:
-            ApiError: too many are waiting.
+            ApiError: too many calls are waiting.
         """
         if self._waiting >= self._max_requests:
             raise queue_full(1.0)
@@ -90,7 +90,7 @@ class CollectionThread:
             self._waiting -= 1
 
     def end(self, last: Callable[[], None]) -> None:
-        """End the thread when it has computed what waits, and this."""
+        """End the thread after its waiting calls and this one."""
         self._calls.put(last)
 
 
@@ -110,13 +110,13 @@ class OpenCollection:
 
     name: str
     number: int
-    """Another one each time a collection is opened."""
+    """A new number each time a collection is opened."""
     texts: ServedIndex
     model: ServedModel
     generation: int
-    """Of the model, when its fingerprint was compared with the collection's."""
+    """The model's generation when its fingerprint was compared with the collection's."""
     state: tuple[int, int]
-    """Device and number of its journal's file."""
+    """Device and inode of its journal file."""
     thread: CollectionThread
 
     @property
@@ -126,7 +126,7 @@ class OpenCollection:
         return self.texts.index
 
     def is_current(self, state: tuple[int, int]) -> bool:
-        """Whether its file is still the one in this state, and its model the one that it was compared with."""
+        """Whether its file and its model are still the ones it was opened with."""
         return (self.state, self.generation) == (state, self.model.generation) and self.model.thread is not None
 
 
@@ -142,21 +142,21 @@ class CollectionStore:
         self._own_models: dict[str, str] = {}
         self._numbers = numbers()
         self.maps: dict[tuple[Any, ...], dict[str, Any]] = {}
-        """The last maps that were computed, by what they depend on."""
+        """The last maps computed, by what they depend on."""
         self.one_map = asyncio.Lock()
-        """Held while a map is computed, so that there is one at a time."""
+        """Held while a map is computed, so that only one runs at a time."""
 
     def names(self) -> list[str]:
-        """The collections that there are, by the names of their folders."""
+        """The existing collections, by folder name."""
         if self._folder is None:
             return []
         return sorted(path.name for path in self._folder.iterdir() if (path / journal.FILE).is_file())
 
     async def opened(self, name: str) -> OpenCollection:
-        """A collection by its name, open, its model loaded; nothing is awaited if it is.
+        """Open a collection by name and load its model; returns without waiting if both are done already.
 
         Raises:
-            ApiError: there is none of this name, or the model of its vectors is not served.
+            ApiError: no collection has this name, or the model of its vectors is not served.
             LikewiseError: its model cannot be loaded.
         """
         while True:
@@ -167,10 +167,10 @@ class CollectionStore:
             if name not in self._openings:
                 self._openings[name] = asyncio.ensure_future(self._open_again(name, state))
                 self._openings[name].add_done_callback(lambda task: self._opening_ended(name, task))
-            await asyncio.shield(self._openings[name])  # others may wait for it too
+            await asyncio.shield(self._openings[name])  # others may be waiting for it too
 
     def _state(self, name: str) -> tuple[int, int]:
-        """Which file a collection's journal is, to see when the folder was replaced."""
+        """The identity of a collection's journal file, to detect a replaced folder."""
         if self._folder is None or name not in self.names():
             known = ", ".join(self.names()) or "none"
             raise ApiError("not_found", f"there is no collection {name[:80]!r}; there are {known}", param="collection")
@@ -180,10 +180,10 @@ class CollectionStore:
     def _opening_ended(self, name: str, task: "asyncio.Task[None]") -> None:
         del self._openings[name]
         if not task.cancelled():
-            task.exception()  # nobody may be left to whom it could be reported
+            task.exception()  # nobody may be left to report it to
 
     async def described(self, name: str) -> dict[str, Any]:
-        """Name, size and model of a collection; an error in its place where it cannot be opened."""
+        """Name, size and model of a collection, or an error if it cannot be opened."""
         try:
             found = await self.opened(name)
             count = await found.thread.compute(found.collection.count)
@@ -199,20 +199,20 @@ class CollectionStore:
         }
 
     def folder_of(self, name: str) -> Path:
-        """Where one of the collections lies."""
+        """The folder of a collection."""
         assert self._folder is not None
         return self._folder / name
 
     def message(self, error: BaseException, name: str) -> str:
-        """What an error says, with a collection's name in place of where it lies."""
+        """An error's message with the collection's name in place of its path."""
         return str(error).replace(str(self.folder_of(name)), name)
 
     def close(self) -> None:
-        """Close what is open, as soon as nobody searches it any more."""
+        """Close all open collections, each as soon as its searches have ended."""
         self._open.clear()
 
     async def _open_again(self, name: str, state: tuple[int, int]) -> None:
-        """Open a collection; one of the same name that is open is closed when its last search has ended."""
+        """Open a collection; an already open one of the same name is closed after its last search."""
         self._open.pop(name, None)
         thread = CollectionThread(name, self._settings.max_requests)
         close = _nothing
@@ -232,10 +232,10 @@ class CollectionStore:
         self._open[name] = found
 
     async def _model_of(self, name: str, collection: Collection) -> tuple[ServedModel, int]:
-        """The served model that a collection's vectors are from, or its own, loaded besides; and its generation.
+        """The served model of a collection's vectors, or else the recorded one, loaded in addition; and its generation.
 
         Raises:
-            ApiError: the model that the collection names is gone, or is another one now.
+            ApiError: the model that the collection names is gone or has changed.
         """
         recorded = named_model(collection)
         assert collection.model is not None
@@ -259,7 +259,7 @@ class CollectionStore:
         return served, generation
 
     def _own_model(self, recorded: str) -> str:
-        """The name under which a model that collections record is served."""
+        """The name for serving a model that a collection records."""
         if recorded not in self._own_models:
             shown, taken = public_model(recorded), {served.name for served in self._models}
             names = (f"{shown}{f' {n}' if n > 1 else ''}{FOR_COLLECTIONS}" for n in numbers(1))
@@ -270,7 +270,7 @@ class CollectionStore:
 
 
 async def _fingerprint(served: ServedModel) -> str | None:
-    """A loaded model's fingerprint; None if its folder has changed since, because it can no longer be computed."""
+    """A loaded model's fingerprint; None if its folder has changed since, so that it cannot be computed."""
     try:
         return await served.fingerprint()
     except BadModel:
@@ -278,4 +278,4 @@ async def _fingerprint(served: ServedModel) -> str | None:
 
 
 def _nothing() -> None:
-    """Nothing to close."""
+    """Do nothing: there is nothing to close."""

@@ -16,13 +16,13 @@ from .public_paths import public_id
 SHOWN = 240
 """Characters of a text that a map shows."""
 MOST_BY_DISTANCE = 5_000
-"""Texts up to which clusters are those of `likewise cluster`, with 200 MB of distances; of more texts, k-means."""
+"""Up to this many texts, cluster as `likewise cluster` does, with 200 MB of distances; beyond it, by k-means."""
 MOST_CLUSTERS = 12
-"""Of k-means, if no number is asked for."""
+"""The default number of k-means clusters."""
 
 
 def collection_map(collection: Collection, layout: str, limit: int, clusters: int | None) -> dict[str, Any]:
-    """At most `limit` texts, evenly chosen, with their places from 0 to 1 and their clusters.
+    """At most `limit` evenly chosen texts, with their places from 0 to 1 and their clusters.
 
     Raises:
         MissingExtra: t-SNE needs scikit-learn.
@@ -78,7 +78,7 @@ def _mapped(ids: list[str], texts: list[str], vectors: np.ndarray, layout: str, 
 
 
 def _clusters(texts: list[str], vectors: np.ndarray, count: int | None) -> tuple[Labels, list[ClusterSummary]]:
-    """The cluster of each text, and the clusters, as of `likewise cluster`: equal texts once, blank ones in none."""
+    """Each text's cluster, and all clusters, as in `likewise cluster`: equal texts count once, blank ones never."""
     first: dict[str, int] = {}
     for row, text in enumerate(texts):
         if text.strip():

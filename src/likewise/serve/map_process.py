@@ -1,4 +1,4 @@
-"""The map of a collection in a process of its own: it is ended when nobody waits for it any more, and serving goes on.
+"""Compute the map of a collection in a separate process, which is stopped if nobody is waiting for it any more.
 
 python -m likewise.serve.map_process FOLDER LAYOUT LIMIT CLUSTERS        prints the map as JSON; CLUSTERS may be -
 """
@@ -18,11 +18,11 @@ from .web.exchange import json_bytes, parse_json
 WITH_SKLEARN = ("t-sne",)
 """Layouts that need scikit-learn."""
 NICER = 10
-"""By how much the process stands back behind requests, in the kernel's steps."""
+"""The niceness of the process, so that requests go first."""
 
 
 async def map_in_process(folder: Path, query: Any) -> dict[str, Any]:
-    """As `collection_map`; cancelled, it ends the process.
+    """Like `collection_map`, in a process that ends if this is cancelled.
 
     Raises:
         MissingExtra: the layout needs scikit-learn, which is not installed.
@@ -50,13 +50,13 @@ async def map_in_process(folder: Path, query: Any) -> dict[str, Any]:
 
 
 def _command(folder: Path, query: Any) -> list[str]:
-    """What computes a map."""
+    """The command that computes a map."""
     numbers = (str(query.limit), str(query.clusters or "-"))
     return [sys.executable, "-m", __name__, str(folder), query.layout, *numbers]
 
 
 class MapFailed(Exception):
-    """The process of a map has failed; the message has its last words, for the log."""
+    """A map's process failed; the message has its last output, for the log."""
 
 
 def main(arguments: Sequence[str]) -> None:

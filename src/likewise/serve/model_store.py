@@ -1,4 +1,4 @@
-"""ModelStore: the models that are served, by name: loaded when they are first asked for, replaced while they serve."""
+"""ModelStore: the served models by name, loaded on first use and replaced without interruption."""
 
 import asyncio
 import time
@@ -24,13 +24,13 @@ sequence_of = attrgetter("sequence")
 
 
 class EmbedderWork:
-    """Texts, or their token ids, to vectors."""
+    """Converts texts, or their token ids, to vectors."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
 
     def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:
-        """The window of each text that the model reads: its beginning.
+        """The part of each text that the model reads: its beginning.
 
         Raises:
             BadInput: a token is not in the vocabulary, or a text has no tokens although the model needs one.
@@ -40,12 +40,12 @@ class EmbedderWork:
         return [TokenizedInput(window, len(window.ids), tokens, used) for window, tokens, used in found]
 
     def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
-        """The vectors, as the model gives them."""
+        """The vectors as the model returns them."""
         return self.embedder.encode_windows([*map(sequence_of, contents)])
 
 
 class RerankerWork:
-    """Pairs of a query and a document to a logit each."""
+    """Computes a logit for each pair of query and document."""
 
     def __init__(self, reranker: JointReranker) -> None:
         if len(reranker.labels) != 1:
@@ -53,7 +53,7 @@ class RerankerWork:
         self.reranker = reranker
 
     def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:  # noqa: ARG002
-        """The ids of both texts, cut to what the model reads."""
+        """The ids of both texts, truncated to what the model reads."""
         specials, found = self.reranker.tokenizer.pair.specials, []
         for ids, tokens in self.reranker.counted_pairs([(prompt + query, document) for query, document in inputs]):
             used = len(ids[0]) + len(ids[1])
@@ -61,13 +61,13 @@ class RerankerWork:
         return found
 
     def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
-        """The logits, before the model's activation."""
+        """The logits before the model's activation."""
         return self.reranker.logits_of([*map(sequence_of, contents)])
 
 
 @dataclass(eq=False)
 class ServedModel:
-    """A model by the name that requests give; `thread` is None while it is not loaded."""
+    """A model under the name that requests use; `thread` is None while it is not loaded."""
 
     name: str
     kind: Kind
@@ -75,20 +75,20 @@ class ServedModel:
     model: Any = None
     thread: ModelThread | None = None
     size: int = 0
-    """Bytes of its weights, known once it is loaded."""
+    """The size of its weights in bytes, known once it is loaded."""
     is_unit: bool = False
-    """Whether the model's own vectors have length 1."""
+    """Whether the model itself returns unit-length vectors."""
     used: float = 0.0
     dimension: int = 0
     """Dimensions of an embedder's vectors."""
     loading: "asyncio.Future[None] | None" = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     generation: int = 0
-    """How often it was loaded: what is known of one generation need not be true of the next."""
+    """How often it was loaded; facts about one generation may not hold for the next."""
     _fingerprint: tuple[int, str] = (0, "")
 
     async def fingerprint(self) -> str:
-        """The loaded model's; it is computed once a generation, from all weights."""
+        """The loaded model's fingerprint, computed from all weights once per generation."""
         known, model = self._fingerprint, self.model
         if known[0] != self.generation:
             known = self.generation, await asyncio.to_thread(lambda: str(model.fingerprint))
@@ -97,7 +97,7 @@ class ServedModel:
 
 
 class ModelStore:
-    """The models of a server. All but `add` is for the event loop."""
+    """The models of a server. All methods except `add` are for the event loop."""
 
     def __init__(self, settings: ServeSettings, observe: BatchObserver) -> None:
         self._settings, self._observe = settings, observe
@@ -117,10 +117,10 @@ class ModelStore:
         self._models[name] = ServedModel(name, kind, load)
 
     def named(self, name: str | None, kind: Kind) -> ServedModel:
-        """The model of a name; without one, the first of its kind.
+        """The model with this name; without a name, the first of its kind.
 
         Raises:
-            ModelNotFound: there is none; the message lists the models of this kind.
+            ModelNotFound: there is no such model; the message lists the models of this kind.
         """
         found = None if name is None else self._models.get(name)
         if found is not None and found.kind == kind:
@@ -132,13 +132,13 @@ class ModelStore:
         raise ModelNotFound(f"this server has no {kind}{f' {name!r:.80}' if name else ''}{there_are}")
 
     async def loaded(self, name: str | None, kind: Kind) -> ServedModel:
-        """As `named`, loaded."""
+        """Like `named`, but loaded."""
         served = self.named(name, kind)
         served.used = time.monotonic()
         if served.thread is None:
             if served.loading is None or served.loading.done():
                 served.loading = asyncio.ensure_future(self._load(served))
-            await asyncio.shield(served.loading)  # it is of use to others, if this request ends before it does
+            await asyncio.shield(served.loading)  # others can use it even if this request ends first
         return served
 
     async def _load(self, served: ServedModel) -> None:
@@ -148,9 +148,9 @@ class ModelStore:
                 self._make_room(served)
 
     async def replace(self, name: str, load: Loader | None = None) -> None:
-        """Load a model again, from its folder or by another loader, while the old one serves; then swap them.
+        """Reload a model from its folder or with another loader while the old one serves, then swap them.
 
-        Requests that wait are finished by the old one.
+        The old one finishes waiting requests.
         """
         served = self._models[name]
         async with served.lock:
@@ -161,7 +161,7 @@ class ModelStore:
                 old.close()
 
     async def close(self, seconds: float) -> None:
-        """Finish what waits, for that many seconds at most."""
+        """Finish waiting requests, for at most that many seconds."""
         threads = [served.thread for served in self if served.thread is not None]
         for thread in threads:
             thread.close()
@@ -178,7 +178,7 @@ class ModelStore:
         served.thread = ModelThread(served.name, work, self._settings, self._observe)
 
     def _make_room(self, newest: ServedModel) -> None:
-        """Unload idle models, the least recently used first, until the rest fits."""
+        """Unload idle models, least recently used first, until the rest fits."""
         bound = self._settings.model_memory
         for served in sorted(self, key=attrgetter("used")):
             if bound is None or sum(one.size for one in self if one.thread is not None) <= bound:
@@ -189,7 +189,7 @@ class ModelStore:
 
 
 def model_bytes(model: Any) -> int:
-    """Bytes of a model's weights: as the compiled library packs them, else of its files."""
+    """The bytes of a model's weights as packed by the compiled library, or else of its files."""
     compiled = getattr(model.encoder, "model", None)
     if compiled is not None and hasattr(compiled, "bytes"):
         return int(compiled.bytes)
@@ -197,7 +197,7 @@ def model_bytes(model: Any) -> int:
 
 
 def loader(name: str, kind: Kind, settings: ServeSettings) -> Loader:
-    """Loads a model by name, by torch only if the settings ask for it."""
+    """Loads a model by name, with torch only if the settings ask for it."""
 
     def load() -> Any:
         from ..model_names import load_named_embedder
@@ -212,7 +212,7 @@ def loader(name: str, kind: Kind, settings: ServeSettings) -> Loader:
 
 
 def served_name(model: str) -> tuple[str, str]:
-    """`NAME=MODEL` to both; else a model's own name, of a folder the last part.
+    """Split `NAME=MODEL`; otherwise the name is the model's own, or the last part of its folder.
 
     Raises:
         BadInput: a name is empty.
@@ -228,7 +228,7 @@ def served_name(model: str) -> tuple[str, str]:
 def loaders(
     models: Sequence[Any] | Mapping[str, Any], kind: Kind, settings: ServeSettings
 ) -> Iterator[tuple[str, Loader]]:
-    """Names and loaders of models that are given as names, or as loaded models by their names."""
+    """Names and loaders of models given by name, or as a mapping from names to loaded models."""
     given = models.items() if isinstance(models, Mapping) else ((None, model) for model in models)
     for name, model in given:
         if isinstance(model, str | Path):

@@ -14,7 +14,7 @@ from .batching import Job
 from .web.exchange import Exchange, json_bytes
 
 DURATIONS = tuple(1e-5 * 1.5**power for power in range(1, 36))
-"""Seconds; TEI's own bounds."""
+"""Seconds; the bounds that TEI uses."""
 SIZES = tuple(float(1 << power) for power in range(13))
 TOKENS = tuple(float(1 << power) for power in range(21))
 ABOUT = {
@@ -37,11 +37,11 @@ ABOUT = {
 SINGLE, BATCH = 'method="single"', 'method="batch"'
 KINDS = ("embed", "rerank")
 PARTS = ("", "_tokenization", "_queue", "_inference")
-"""Of a request's duration: all of it, and where it goes."""
+"""The parts of a request's duration, and the total."""
 
 
 class Histogram:
-    """How often values were at most each bound."""
+    """Counts values up to each bound."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds, self.counts, self.sum = bounds, [0] * (len(bounds) + 1), 0.0
@@ -53,7 +53,7 @@ class Histogram:
             self.sum += value
 
     def lines(self, name: str) -> Iterator[str]:
-        """In Prometheus' text format."""
+        """In Prometheus's text format."""
         total = 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
             total += count
@@ -63,24 +63,24 @@ class Histogram:
 
 
 class Metrics:
-    """What one process has counted since it started.
+    """The counters of one process since it started.
 
-    Written here because prometheus_client names counters otherwise (`…_total`) and takes 2.5 times as long to count.
+    Written here because prometheus_client names counters differently (`…_total`) and is 2.5 times as slow.
     """
 
     def __init__(self) -> None:
         self.counters: dict[str, Counter[str]] = defaultdict(Counter)
-        """By name, and by label as Prometheus writes it: `method="single"`."""
+        """By name, and by label in Prometheus's notation: `method="single"`."""
         self._durations: dict[str, list[Histogram]] = {}
         self._sizes, self._tokens = Histogram(SIZES), Histogram(TOKENS)
 
     def observe_batch(self, inputs: int, tokens: int) -> None:
-        """Note a batch; called on models' threads."""
+        """Record a batch; called on models' threads."""
         self._sizes.observe(inputs)
         self._tokens.observe(tokens)
 
     def observe_request(self, kind: str, total: float, job: Job) -> None:
-        """Note an answered request of a kind, and its parts."""
+        """Record an answered request of a kind, and its parts."""
         inputs = len(job.inputs)
         self.counters["te_request_count"][SINGLE if inputs == 1 else BATCH] += 1
         self.counters[f"te_{kind}_count"][""] += inputs
@@ -92,7 +92,7 @@ class Metrics:
             histogram.sum += value
 
     def _histograms(self) -> Iterator[tuple[str, Histogram]]:
-        """All of them by name; `te_request_…` is the sum over kinds."""
+        """All counters by name; `te_request_…` is the sum over kinds."""
         yield from (("te_batch_next_size", self._sizes), ("te_batch_next_tokens", self._tokens))
         yield "te_request_input_length", Histogram(TOKENS)
         for part, parts in zip(PARTS, zip(*self._durations.values(), strict=True), strict=False):
@@ -103,10 +103,10 @@ class Metrics:
             yield from ((f"te_{kind}{part}_duration", one) for kind, one in zip(self._durations, parts, strict=True))
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """Everything in Prometheus' text format."""
+        """Everything in Prometheus's text format."""
         counters = dict(self.counters)
         for name in ("te_request", *(f"te_{kind}" for kind in KINDS)):
-            if f"{name}_count" in counters:  # what is counted was answered
+            if f"{name}_count" in counters:  # counted requests were answered
                 counters[f"{name}_success"] = counters[f"{name}_count"]
         rows = [(name, "gauge", [f"{name} {value}"]) for name, value in gauges.items()]
         for name, labelled in sorted(counters.items()):
@@ -120,14 +120,14 @@ class Metrics:
 
 
 WINDOW = 30.0
-"""Seconds that are looked back at."""
+"""The time window in seconds."""
 KEPT = 20_000
-"""Requests and batches that are remembered at most."""
+"""The most requests and batches to remember."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class AnsweredRequest(NamedTuple):
-    """When a request was answered, after how long, with which status, and how many inputs it had."""
+    """When a request was answered, how long it took, its status, and how many inputs it had."""
 
     at: float
     seconds: float
@@ -145,7 +145,7 @@ class ComputedBatch(NamedTuple):
 
 
 class LiveLoad:
-    """What a server is doing now: the last requests and batches; `observe_batch` is called on models' threads."""
+    """A server's current load: the last requests and batches; `observe_batch` is called on models' threads."""
 
     def __init__(self) -> None:
         self.began = time.time()
@@ -153,7 +153,7 @@ class LiveLoad:
         self._batches: deque[ComputedBatch] = deque(maxlen=KEPT)
 
     def observe_request(self, seconds: float, status: int, inputs: int) -> None:
-        """Note an answered request."""
+        """Record an answered request."""
         self._requests.append(AnsweredRequest(time.monotonic(), seconds, status, inputs))
 
     def observe_batch(self, inputs: int, tokens: int, seconds: float) -> None:
@@ -161,7 +161,7 @@ class LiveLoad:
         self._batches.append(ComputedBatch(time.monotonic(), inputs, tokens, seconds))
 
     def as_json(self) -> dict[str, Any]:
-        """The figures of the last seconds; latencies in milliseconds, null if nothing was asked."""
+        """Statistics of the last seconds; latencies in milliseconds, null without requests."""
         since = time.monotonic() - WINDOW
         requests = [one for one in list(self._requests) if one.at >= since]
         batches = [one for one in list(self._batches) if one.at >= since]
@@ -187,7 +187,7 @@ class LiveLoad:
 
 
 def _quantile(values: list[float], share: float) -> float | None:
-    """The value below which this share lies; None of nothing."""
+    """The value below which this share lies; None for an empty list."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else None
 
 
@@ -195,9 +195,9 @@ FLUSH_SECONDS = 0.25
 
 
 class RequestLog:
-    """A line of JSON on standard error for each request, written a few times a second, so that none waits for it.
+    """One JSON line on standard error per request, written a few times a second, so that no request waits for it.
 
-    Written here because logging with a queue costs four times as much of a processor for each line.
+    Written here because logging with a queue takes four times as much processor time per line.
     """
 
     def __init__(self, level: Literal["all", "errors", "off"] = "all") -> None:
@@ -207,7 +207,7 @@ class RequestLog:
         self._timer: Timer | None = None
 
     def request(self, exchange: Exchange, status: int, seconds: float, error: BaseException | None) -> None:
-        """Note a request, if it is of the level."""
+        """Log a request, if its level is enabled."""
         if self.level == "off" or (self.level == "errors" and status < 400):
             return
         scope, job = exchange.scope, exchange.job
@@ -230,7 +230,7 @@ class RequestLog:
         self.line("error" if status >= 500 else "info", line)
 
     def line(self, level: str, values: Mapping[str, Any]) -> None:
-        """Note a line; it is written soon."""
+        """Queue a line; it is written soon."""
         text = json_bytes({"time": round(time.time(), 3), "level": level, **values}).decode()
         with self._lock:
             self._lines.append(text)
@@ -240,7 +240,7 @@ class RequestLog:
                 self._timer.start()
 
     def flush(self) -> None:
-        """Write what is noted."""
+        """Write the queued lines."""
         with self._lock:
             lines, self._lines, self._timer = self._lines, [], None
         if lines:

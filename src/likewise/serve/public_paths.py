@@ -1,4 +1,4 @@
-"""What answers show of files and folders of the server: names, never where they lie."""
+"""How answers show files and folders of the server: by name, never by path."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from ..search.texts.passages import BEFORE_HASH
 
 
 def public_model(recorded: str) -> str:
-    """The name of a model that an index records: of a folder the last part."""
+    """The name of a model that an index records; for a folder, the last part."""
     is_folder = recorded.startswith("~") or Path(recorded).is_absolute()
     return Path(recorded).name if is_folder else recorded
 
 
 def public_id(name: str, metadata: Mapping[str, Value]) -> str:
-    """The id of a passage, with a digest in place of the folder of its file: the same for all passages of a folder."""
+    """The id of a passage with a digest in place of its file's folder, the same for all passages of a folder."""
     file = _absolute_file(metadata)
     if file is None or not f"{name}{BEFORE_HASH}".startswith(f"{file}{BEFORE_HASH}"):
         return name
@@ -24,7 +24,7 @@ def public_id(name: str, metadata: Mapping[str, Value]) -> str:
 
 
 def public_metadata(metadata: Mapping[str, Value]) -> dict[str, Value]:
-    """The metadata of a passage, with the name of its file."""
+    """The metadata of a passage, with the file's name instead of its path."""
     file = _absolute_file(metadata)
     return {**metadata} if file is None else {**metadata, "file": file.name}
 

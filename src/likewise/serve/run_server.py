@@ -1,4 +1,4 @@
-"""Run the server: uvicorn on a socket, until a signal; what has begun is finished, within the time that there is."""
+"""Run the server: uvicorn on a socket, until a signal; running requests are finished if time permits."""
 
 import asyncio
 import ctypes
@@ -32,22 +32,22 @@ from .serve_settings import ServeSettings
 from .web.endpoint import LOOK_SECONDS
 
 SWITCH_SECONDS = 0.0001
-"""How long a thread keeps the interpreter while another wants it: the model's must not wait 5 ms for the event loop."""
+"""How long a thread may keep the GIL while another wants it: models must not wait 5 ms for the event loop."""
 BACKLOG = 4096
-"""Connections that wait to be accepted; the kernel may have a lower limit."""
+"""Connections waiting to be accepted; the kernel may have a lower limit."""
 ACCEPT_SECONDS = 0.1
-"""How long a stopping server takes in the connections that the kernel has accepted."""
+"""How long a stopping server keeps accepting connections from the kernel's queue."""
 END_SECONDS, SURE_END_SECONDS = 1.0, 1.5
-"""After the time to finish requests: when the process is ended with a line in the log, and when without."""
+"""Seconds after the drain time until the process is ended with a log line, and until it is ended without one."""
 SO_ATTACH_FILTER = 26
 NO_NEW_CONNECTIONS = ((0x30, 0, 0, 13), (0x54, 0, 0, 0x12), (0x15, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 1 << 31))
-"""A program for the kernel (classic BPF): load TCP's flags, keep SYN and ACK, drop the packet if it is SYN alone."""
+"""A kernel filter (classic BPF): load the TCP flags, keep SYN and ACK, drop the packet if only SYN is set."""
 OTHER_FILES = 256
-"""File descriptors that are left for models, collections and logs."""
+"""File descriptors reserved for models, collections and logs."""
 
 
 def bound_socket(settings: ServeSettings) -> socket.socket:
-    """A socket that listens at the settings' address.
+    """Open a socket that listens at the settings' address.
 
     Raises:
         BadInput: the address cannot be used.
@@ -65,10 +65,10 @@ def bound_socket(settings: ServeSettings) -> socket.socket:
 
 
 def refuse_connections(listening: socket.socket) -> None:
-    """Let no further connection into the queue of a socket; those that are in it can still be accepted.
+    """Stop new connections from entering a socket's queue; queued ones can still be accepted.
 
-    To close the socket would reset the ones in the queue. The filter is of the socket, whoever shares it. Where the
-    kernel has no filters, those are lost that arrive between the last look at the queue and the closing.
+    Closing the socket would reset queued connections. The filter applies to everyone who shares the socket. If the
+    kernel has no filters, connections that arrive between the last check of the queue and closing are lost.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -79,7 +79,7 @@ def refuse_connections(listening: socket.socket) -> None:
 
 
 def stop_listening(listening: socket.socket) -> None:
-    """Leave a socket to the workers that share it, which empty its queue; kept open here, it would take in more."""
+    """Leave a socket to the workers that share it and empty its queue; open here, it would accept more connections."""
     refuse_connections(listening)
     listening.close()
 
@@ -93,12 +93,12 @@ def run_on(
     *,
     is_shared: bool = False,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. A socket that `is_shared` with other processes is left open to them.
+    """Serve until SIGTERM or SIGINT. A socket that `is_shared` stays open for the other processes.
 
     Raises:
         LikewiseError: the first model cannot be loaded.
     """
-    # a few texts at a time are tokenized sooner by one thread than by several that have to be woken on busy processors
+    # one thread tokenizes a few texts faster than several that must be woken on busy processors
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     sys.setswitchinterval(SWITCH_SECONDS)
     app = create_app(models, rerankers=rerankers, collections=collections, settings=settings)
@@ -107,7 +107,7 @@ def run_on(
     logging.getLogger("uvicorn.error").addHandler(UvicornLog(app.state.server.log))
     try:
         server.run(sockets=[listening])
-    except BaseException:  # uvicorn sends the signal again that it ended by; after a failed start it exits
+    except BaseException:  # uvicorn raises the signal that stopped it again; after a failed start it exits
         if not server.should_exit and app.state.failure is None:
             raise
     if app.state.failure is not None:
@@ -115,56 +115,56 @@ def run_on(
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]
-    """uvicorn's server, which ends by itself whatever its threads do, and resets no connection when it ends."""
+    """uvicorn's server, but it always terminates, whatever its threads do, and resets no connections."""
 
     def __init__(self, config: uvicorn.Config, app: ServerApplication, is_shared: bool) -> None:
         super().__init__(config)
         self._state, self._is_shared = app.state.server, is_shared
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end, at a signal."""
+        """Start shutting down, on a signal."""
         if not self.should_exit:
             end_surely(self._state.settings.drain_seconds, self._state.log)
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take in what the kernel has accepted, and finish it with what has begun."""
+        """Accept the connections in the kernel's queue, and finish them and the running requests."""
         if not self._is_shared:
             for listening in sockets or ():
                 refuse_connections(listening)
-        # answered before uvicorn cancels what is left after the drain time: it answers 500 in its place
+        # answer before the drain time is over, when uvicorn cancels the rest and answers 500
         self._state.deadlines.stop(self._state.settings.drain_seconds - LOOK_SECONDS)
         await asyncio.sleep(ACCEPT_SECONDS)
         await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
-        gc.collect()  # what is there now stays: collections of garbage need not look at it
+        gc.collect()  # existing objects stay alive, so the garbage collector can skip them
         gc.freeze()
 
 
 def end_surely(seconds: float, log: RequestLog) -> None:
-    """End this process after some time, if it has not ended by then."""
+    """Terminate this process after some time, if it is still running."""
 
     def end() -> None:
-        log.line("error", {"message": f"not all work ended within {seconds:g} seconds; the process ends without it"})
+        log.line("error", {"message": f"not all work ended within {seconds:g} seconds; the process exits without it"})
         log.flush()
         os._exit(1)
 
     timer = threading.Timer(seconds + END_SECONDS, end)
     timer.daemon = True
     timer.start()
-    # a thread that keeps the interpreter's lock would keep that timer waiting; this one needs no lock
+    # a thread that holds the GIL would block that timer; this one does not need the GIL
     faulthandler.dump_traceback_later(seconds + SURE_END_SECONDS, exit=True)
 
 
 def connection_bound(wanted: int) -> int:
-    """As many connections as wanted, or as the limit of open files allows, which is raised as far as it can be.
+    """The number of connections wanted, or what the open-file limit, raised as far as possible, allows.
 
-    Each of them may have another one beside it that is being refused.
+    For each of them, another one may be open while it is being rejected.
 
     Raises:
-        BadInput: there is room for none.
+        BadInput: there is no room for a single connection.
     """
     if resource is None:
         return wanted
@@ -176,7 +176,7 @@ def connection_bound(wanted: int) -> int:
     else:
         soft = enough
     if soft <= OTHER_FILES + 1:
-        raise BadInput(f"this process may open {soft} files, a server needs more than {OTHER_FILES + 1}: ulimit -n")
+        raise BadInput(f"this process may open {soft} files, but a server needs more than {OTHER_FILES + 1}: ulimit -n")
     return (soft - OTHER_FILES) // 2
 
 
@@ -197,13 +197,13 @@ def _config(app: ServerApplication, settings: ServeSettings, connections: int) -
 
 
 def _reload_on_hangup(app: ServerApplication) -> None:
-    """SIGHUP loads the models again."""
+    """Reload the models on SIGHUP."""
     if threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: app.state.server.reload_soon())
 
 
 class UvicornLog(logging.Handler):
-    """What uvicorn reports, as lines of the server's log; how it starts and stops is not repeated."""
+    """Converts uvicorn's messages to lines of the server's log, without its start and stop messages."""
 
     def __init__(self, log: RequestLog) -> None:
         super().__init__(logging.WARNING)
@@ -216,16 +216,16 @@ class UvicornLog(logging.Handler):
 
 
 def address_of(listening: socket.socket) -> str:
-    """The address as one types it into a browser."""
+    """The address as typed into a browser."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def collection_folder(folder: Path | None) -> Path | None:
-    """The folder of collections, checked.
+    """Check the folder of collections.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is no such folder.
     """
     if folder is not None and not folder.is_dir():
         raise BadInput(f"--collections: there is no folder {folder}")
@@ -233,7 +233,7 @@ def collection_folder(folder: Path | None) -> Path | None:
 
 
 def check_access(settings: ServeSettings, without_keys: bool) -> None:
-    """Refuse to be reached from elsewhere without keys, unless that is wanted.
+    """Raise if remote clients could connect without keys, unless this is allowed explicitly.
 
     Raises:
         BadInput: there are no keys.
@@ -245,6 +245,6 @@ def check_access(settings: ServeSettings, without_keys: bool) -> None:
             raise BadInput(f"{settings.keys} has no keys; make one: likewise serve keys add NAME")
     elif not settings.is_loopback and not without_keys:
         raise BadInput(
-            f"--host {settings.host} can be reached from other machines, and no API keys are asked for. Make one "
-            "(likewise serve keys add NAME) and add --keys; or, if anybody may ask, add --without-keys"
+            f"--host {settings.host} can be reached from other machines, but no API keys are required. Create one "
+            "(likewise serve keys add NAME) and add --keys; or, to allow unauthenticated clients, add --without-keys"
         )

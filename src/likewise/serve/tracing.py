@@ -1,7 +1,7 @@
-"""Traces by OpenTelemetry: a span for each request, with what its log line says; exported as the environment says.
+"""OpenTelemetry traces: a span for each request with the data of its log line, exported as the environment says.
 
-OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME … are OpenTelemetry's own variables. A request that comes with a
-`traceparent` header is a part of its caller's trace.
+OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME … are OpenTelemetry's own variables. A request with a `traceparent`
+header joins its caller's trace.
 """
 
 import time
@@ -30,7 +30,7 @@ class RequestTraces:
         self._context = TraceContextTextMapPropagator()
 
     def request(self, exchange: Exchange, path: str, status: int, seconds: float) -> None:
-        """A span of a request that has just been answered."""
+        """Record a span of a request that has just been answered."""
         end = time.time_ns()
         names = [name for name in self._context.fields if name.encode() in exchange.headers]
         given = {name: exchange.headers[name.encode()].decode("latin-1") for name in names}
@@ -46,7 +46,7 @@ class RequestTraces:
         span.end(end)
 
     def close(self) -> None:
-        """Export what is left."""
+        """Export the remaining spans."""
         self._provider.shutdown()
 
     def _attributes(self, exchange: Exchange, path: str, status: int) -> dict[str, Any]:

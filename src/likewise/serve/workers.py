@@ -1,4 +1,4 @@
-"""Several processes that serve one socket: whoever dies is replaced, and the others answer meanwhile."""
+"""Several processes that serve one socket: a dead one is replaced while the others keep answering."""
 
 import os
 import signal
@@ -9,21 +9,21 @@ from contextlib import contextmanager
 from typing import Any
 
 LOOK_SECONDS = 0.05
-"""How often the parent looks whether a worker has died."""
+"""Seconds between the parent's checks for dead workers."""
 TOO_SOON = 3.0
-"""Seconds; a worker that lives for less has probably died of something that will happen again."""
+"""Seconds; a worker that lives for less has probably died of a recurring problem."""
 MOST_FAILURES = 5
-"""Of workers that died too soon, one after another, before the parent gives up."""
+"""How many workers in a row may die too soon before the parent gives up."""
 
 
 KILL_SECONDS = 1.75
-"""After the time to finish requests: when workers that have not ended are killed."""
+"""Seconds after the drain time until workers that are still running are killed."""
 
 
 def run_workers(count: int, serve: Callable[[], None], stop_listening: Callable[[], None], seconds: float) -> int:
     """Run `serve` in `count` processes until SIGTERM or SIGINT; SIGHUP is passed on. Returns the exit code.
 
-    At the end `stop_listening` is called before the workers are ended; they have `seconds` to finish requests.
+    At the end, `stop_listening` is called before the workers are stopped; they have `seconds` to finish requests.
     Processes are forked before any model is loaded or thread started.
     """
     return Supervisor(count, serve, stop_listening, seconds).run()
@@ -41,7 +41,7 @@ class Supervisor:
         self._failures = 0
 
     def run(self) -> int:
-        """Keep as many workers as wanted; end them all at the end."""
+        """Keep the wanted number of workers running; stop them all at the end."""
         with self._caught_signals():
             try:
                 while not self._is_over():
@@ -76,7 +76,7 @@ class Supervisor:
             os._exit(code)
 
     def _bury(self) -> bool:
-        """Take note of a worker that has died; False where none has."""
+        """Handle a dead worker; returns False if there is none."""
         try:
             child, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
@@ -113,7 +113,7 @@ class Supervisor:
 
     @contextmanager
     def _caught_signals(self) -> Iterator[None]:
-        """Note signals in place of being ended by them."""
+        """Record signals instead of being terminated by them."""
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before: dict[int, Any] = {n: signal.signal(n, lambda number, _: self._signals.append(number)) for n in numbers}
         try:

@@ -1,1 +1,1 @@
-"""The web page at `/`: plain HTML, CSS and JavaScript modules, sent as they lie here; nothing comes from elsewhere."""
+"""The web page at `/`: plain HTML, CSS and JavaScript modules, served unchanged; nothing is loaded from other sites."""

@@ -1,4 +1,4 @@
-"""The page at `/` and its files below `/page/`, read once and sent with a policy that blocks whatever is elsewhere."""
+"""The page at `/` and its files below `/page/`, read once and sent with a policy that blocks other sites."""
 
 import hashlib
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ MEDIA_TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-"""The media type of a file, by how its name ends; other files are not served."""
+"""Media types by file name ending; other files are not served."""
 MAP_MODULES = ("points.js", "dots.js", "legend.js", "map_view.js", "map_selection.js", "controls.js")
-"""The files of the map that the page shares."""
+"""Files shared with the page of a map."""
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -28,12 +28,12 @@ CONTENT_POLICY = (
 PAGE_HEADERS = (
     (b"content-security-policy", CONTENT_POLICY.encode()),
     (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-cache"),  # asked for again every time, and answered by 304 where it is the same
+    (b"cache-control", b"no-cache"),  # revalidated every time; answered by 304 if unchanged
 )
 
 
 def page_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
-    """Rows of the table of routes; the page is open to all: what it asks for needs the key that its reader enters."""
+    """Rows of the route table; the page itself is public, but its requests need the key that the user enters."""
     file_types = tuple(name.partition(";")[0] for name in MEDIA_TYPES.values())
     return [
         ApiRoute("GET", "/", show_page, "The web page", is_open=True, media_types=("text/html",)),
@@ -54,7 +54,7 @@ async def show_page_file(exchange: Exchange) -> Reply:
 
 
 def page_file_reply(exchange: Exchange, path: str) -> Reply:
-    """A file, or 304 where the browser has it already.
+    """A file, or 304 if the browser has it already.
 
     Raises:
         ApiError: there is no such file.
@@ -69,7 +69,7 @@ def page_file_reply(exchange: Exchange, path: str) -> Reply:
 
 
 class PageFile(NamedTuple):
-    """A file as it is sent; `tag` changes with its content."""
+    """A file as sent; `tag` changes with its content."""
 
     content: bytes
     media_type: str

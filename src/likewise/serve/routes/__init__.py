@@ -1,1 +1,1 @@
-"""The handlers of each API, thin: they turn a request into a job or a call, and its result into that API's reply."""
+"""The thin handlers of each API: they turn a request into a job or a call, and its result into the API's reply."""

@@ -1,4 +1,4 @@
-"""Our own routes over collections: what there is, search, and the map."""
+"""Our own routes for collections: list, search and map."""
 
 import time
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ Thousand = Annotated[int, Meta(ge=1, le=1000)]
 
 
 class MapQuery(Body):
-    """What can be asked of a map."""
+    """The parameters of a map."""
 
     layout: Annotated[Literal["pca", "t-sne"], Meta(description="t-sne needs scikit-learn")] = "pca"
     limit: Annotated[
-        int, Meta(ge=1, le=50_000, description="how many texts are placed: evenly chosen if there are more")
+        int, Meta(ge=1, le=50_000, description="how many texts to place; evenly chosen if there are more")
     ] = 5_000
     clusters: Annotated[
         Annotated[int, Meta(ge=1, le=100)] | None,
@@ -39,7 +39,7 @@ class MapQuery(Body):
 
 
 def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the table of routes."""
+    """Rows of the route table."""
     string = Annotated[str, Meta(min_length=1, max_length=settings.max_characters)]
 
     class SearchRequest(Body):
@@ -52,11 +52,11 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
             Annotated[str, Meta(max_length=10_000)] | None,
             Meta(description='filter over metadata, such as year >= 2020 and lang = "en"'),
         ] = None
-        hybrid: Annotated[bool | None, Meta(description="search words too, and fuse both rankings")] = False
+        hybrid: Annotated[bool | None, Meta(description="search by words too, and fuse both rankings")] = False
         rerank: Annotated[Name | None, Meta(description="the name of a reranker, which sorts the candidates")] = None
-        candidates: Annotated[Thousand | None, Meta(description="how many passages the reranker is given")] = 100
+        candidates: Annotated[Thousand | None, Meta(description="how many passages the reranker scores")] = 100
         truncate: Annotated[
-            bool | None, Meta(description="false: refuse a query, or a pair, longer than the model reads")
+            bool | None, Meta(description="false: reject a query or a pair that is longer than the model reads")
         ] = None
 
     about, example = "The passages that answer a query best", {"query": "how long do cats sleep", "k": 5}
@@ -78,11 +78,11 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def search_collection(exchange: Exchange) -> Reply:
-    """Search a collection by meaning, and by words if that is wanted; a reranker orders the best if one is named."""
+    """Search a collection by meaning, optionally also by words and with a reranker."""
     body = exchange.body
     name = body.collection or next(iter(exchange.server.collections.names()), "")
     reranker = body.rerank and await exchange.server.models.loaded(body.rerank, "reranker")
-    # opened last: whatever else is waited for before the query is computed, the model may be replaced meanwhile
+    # opened last, since the model may be replaced during any earlier wait
     found: OpenCollection = await exchange.server.collections.opened(name)
     began = time.perf_counter()
     prompts = found.model.model.manifest.prompts
@@ -116,7 +116,7 @@ async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: i
 async def _reranked(
     exchange: Exchange, reranker: "ServedModel", passages: "Sequence[Passage]"
 ) -> "tuple[list[Passage], dict[str, Any]]":
-    """The best candidates in the order of a reranker's scores, the others behind them; and the answer's report."""
+    """The best candidates ordered by a reranker's scores, then the rest; and the answer's report."""
     body = exchange.body
     candidates, others = passages[: body.candidates], passages[body.candidates :]
     report = {"model": reranker.name, "candidates": len(candidates), "truncated": []}
@@ -158,13 +158,13 @@ async def show_collection(exchange: Exchange) -> Reply:
 
 
 async def show_map(exchange: Exchange) -> Reply:
-    """Places, clusters and their names; computed once for a state of the collection."""
+    """Places, clusters and their names; computed once per state of the collection."""
     found = await exchange.server.collections.opened(exchange.path_values["name"])
     return Reply(await watched(exchange, _map_of(exchange, found)))
 
 
 async def _map_of(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]:
-    """A map that was computed before of the same state, or a new one, one at a time, by a process that can be ended."""
+    """A cached map of the same state, or a new one, computed one at a time by a process that can be stopped."""
     from ..map_process import map_in_process
 
     store, query = exchange.server.collections, exchange.query

@@ -1,4 +1,4 @@
-"""What handlers share: a request's inputs through its model's queue, watched for callers that go away."""
+"""Shared by handlers: send a request's inputs through its model's queue, and cancel if the client disconnects."""
 
 import asyncio
 import time
@@ -20,28 +20,28 @@ Array = np.ndarray
 Headers = tuple[tuple[bytes, bytes], ...]
 Result = TypeVar("Result")
 PATIENCE = 0.05
-"""Seconds before a request is watched for its caller's going away: most are answered before."""
+"""Seconds before checking whether a request's client has disconnected; most are answered sooner."""
 OBJECT: dict[str, Any] = {"type": "object"}
 Truncate = Annotated[
-    bool | None, Meta(description="false: refuse texts longer than the model reads, in place of cutting them")
+    bool | None, Meta(description="false: reject texts longer than the model reads, instead of truncating them")
 ]
 ModelName = Annotated[Name | None, Meta(description="the name of a model; the first by default")]
-PromptName = Annotated[Name | None, Meta(description="one of the model's prompts, put before every text")]
+PromptName = Annotated[Name | None, Meta(description="one of the model's prompts, prepended to every text")]
 
 
 class TruncationFields(Body, kw_only=True):
-    """The fields that all of TEI's requests have."""
+    """The fields that all TEI requests have."""
 
     truncate: Truncate = None
     truncation_direction: Annotated[
-        Literal["right", "Right"] | None, Meta(description="texts are cut at their end")
+        Literal["right", "Right"] | None, Meta(description="texts are truncated at their end")
     ] = "right"
     prompt_name: PromptName = None
     model: ModelName = None
 
 
 def as_inputs(exchange: Exchange, name: str) -> Sequence[Any]:
-    """A field with a text, texts, token ids, or lists of them, as a list of inputs.
+    """Convert a field with a text, texts, token ids, or lists of them, to a list of inputs.
 
     Raises:
         ApiError: the kinds are mixed, or there are more texts than a request may have.
@@ -62,7 +62,7 @@ def as_inputs(exchange: Exchange, name: str) -> Sequence[Any]:
 
 
 class Embedded(NamedTuple):
-    """Vectors, what has computed them, and the headers of their answer."""
+    """Vectors, the model that computed them, and the headers of their answer."""
 
     served: ServedModel
     job: Job
@@ -71,7 +71,7 @@ class Embedded(NamedTuple):
 
 
 def json_bytes_of(numbers: int) -> int:
-    """The most bytes of a list of float32 as JSON, with what stands around it."""
+    """The most bytes of a float32 list as JSON, including its surroundings."""
     return 16 * numbers + 64
 
 
@@ -83,12 +83,12 @@ async def embedded(
     Args:
         exchange: the request.
         inputs: texts, or lists of token ids.
-        options: has the fields model, prompt_name, truncate, and may have dimensions and normalize.
-        row_bytes: how long the answer is for each input, given the dimensions.
+        options: has the fields model, prompt_name and truncate, and optionally dimensions and normalize.
+        row_bytes: the answer's bytes per input, given the dimensions.
 
     Raises:
-        ApiError: as `computed`; there is no prompt of this name; the model has fewer dimensions than are wanted; the
-            answer is too large.
+        ApiError: as `computed`; the prompt is unknown; the model has fewer dimensions than requested; the answer is
+            too large.
     """
     served = await exchange.server.models.loaded(options.model, "embedder")
     dimensions, normalize = getattr(options, "dimensions", None), getattr(options, "normalize", True)
@@ -111,11 +111,11 @@ async def embedded(
 async def computed(
     exchange: Exchange, served: ServedModel, inputs: Sequence[Any], *, prompt: str = "", truncate: bool | None = None
 ) -> Job:
-    """The inputs, computed by the model.
+    """Let the model compute the inputs.
 
     Raises:
-        ApiError: the queue is full, or the caller has gone.
-        LikewiseError: an input cannot be read, or would be truncated although that is refused.
+        ApiError: the queue is full, or the client has disconnected.
+        LikewiseError: an input is invalid, or too long with truncation forbidden.
     """
     assert served.thread is not None
     job = Job(inputs, prompt, truncate is False)
@@ -128,14 +128,14 @@ async def computed(
 async def pair_scores(
     exchange: Exchange, served: ServedModel, query: str, texts: Sequence[str], raw: bool, **options: Any
 ) -> tuple[Job, Float[Array, " N"]]:
-    """A reranker's score of each text with a query; `raw`: the logit. Options as of `computed`.
+    """A reranker's score for each text with a query; `raw`: the logit. Options as in `computed`.
 
     Raises:
         ApiError: as `computed`, or there are too many characters.
     """
     characters, most = len(query) * len(texts) + sum(map(len, texts)), exchange.server.memory.budget.characters
     if characters > most:
-        found = f"the query is read again with each document: {characters:,} characters in all, of {most:,} at most"
+        found = f"the query is read again with each document: {characters:,} characters in total; the limit is {most:,}"
         raise ApiError("body_too_large", found)
     job = await computed(exchange, served, [(query, text) for text in texts], **options)
     assert job.rows is not None
@@ -143,22 +143,22 @@ async def pair_scores(
 
 
 def places_by_score(scores: Float[Array, " N"]) -> list[int]:
-    """The places of scores, the highest first; equal ones keep their order."""
+    """The positions of scores, highest first; ties keep their order."""
     order: list[int] = np.argsort(-scores, kind="stable").tolist()
     return order
 
 
 async def called(exchange: Exchange, served: ServedModel, function: Any) -> Any:
-    """The result of a function that has the model to itself, between two batches."""
+    """Run a function with exclusive use of the model, between two batches."""
     assert served.thread is not None
     return await watched(exchange, served.thread.call(function))
 
 
 async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
-    """The result of some work, which is cancelled when the caller goes away; the endpoint cancels it at the deadline.
+    """Await work, cancelling it if the client disconnects; the endpoint cancels it at the deadline.
 
     Raises:
-        ApiError: the caller has gone; what has not begun is not computed.
+        ApiError: the client has disconnected; work that has not started is dropped.
     """
     future = asyncio.ensure_future(work)
     watch = asyncio.get_running_loop().call_later(PATIENCE, _watch, exchange, future)
@@ -174,7 +174,7 @@ async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
 
 
 def _watch(exchange: Exchange, future: "asyncio.Future[Any]") -> None:
-    """Cancel the future when the caller goes away."""
+    """Cancel the future if the client disconnects."""
 
     async def until_gone() -> None:
         await exchange.gone()
@@ -185,10 +185,10 @@ def _watch(exchange: Exchange, future: "asyncio.Future[Any]") -> None:
 
 
 def prompt_of(served: ServedModel, name: str | None) -> str:
-    """The model's prompt of a name; without one its default.
+    """The model's prompt with this name; without a name, its default prompt.
 
     Raises:
-        ApiError: it has none of this name.
+        ApiError: it has no such prompt.
     """
     manifest = served.model.manifest
     if name is None:

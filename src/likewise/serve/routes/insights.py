@@ -1,4 +1,4 @@
-"""What embeddings say: how similar texts are, why two of them are, and how a sentence walks through the layers."""
+"""Explain embeddings: how similar texts are, why two texts are similar, and a sentence's path through the layers."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from ...text.truncation import TruncationReport
 
 MOST_TEXTS = 2_000
-"""Of a matrix: 4,000,000 numbers."""
+"""Most rows of a matrix, which then has 4,000,000 numbers."""
 MOST_CHARACTERS = 100_000
-"""Of a text that is explained; models read a few thousand."""
+"""Most characters of a text to explain; models read a few thousand."""
 
 
 def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the table of routes."""
+    """Rows of the route table."""
     string = Annotated[str, Meta(max_length=settings.max_characters)]
     short = Annotated[str, Meta(max_length=min(settings.max_characters, MOST_CHARACTERS))]
 
@@ -37,12 +37,12 @@ def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
 
     class SimilarityRequest(Body):
         inputs: Annotated[
-            SimilarityInputs | None, Meta(description="TEI's: one sentence, and others to compare it with")
+            SimilarityInputs | None, Meta(description="as in TEI: one sentence, and others to compare it with")
         ] = None
         parameters: TruncationFields | None = None
         texts: Annotated[
             Annotated[list[string], Meta(min_length=1, max_length=MOST_TEXTS)] | None,
-            Meta(description="in its place: texts, all compared with all"),
+            Meta(description="instead: texts, all compared with each other"),
         ] = None
         model: ModelName = None
 
@@ -71,7 +71,7 @@ def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def similarity(exchange: Exchange) -> Reply:
-    """TEI's list of cosines with one sentence, or the matrix of all texts with all."""
+    """TEI's list of cosines with one sentence, or the matrix of cosines between all texts."""
     body = exchange.body
     if (body.inputs is None) == (body.texts is None):
         raise ApiError("invalid", 'expected either "inputs" (source_sentence, sentences) or "texts"', param="inputs")
@@ -88,17 +88,17 @@ async def similarity(exchange: Exchange) -> Reply:
 
 
 async def explain(exchange: Exchange) -> Reply:
-    """The cosine of two texts as a sum over pairs of words, and over layers where the pooling reads several."""
+    """The cosine of two texts as a sum over pairs of words, and over layers if the pooling reads several."""
     return await _explained(exchange, _pair, exchange.body.first, exchange.body.second)
 
 
 async def dissect(exchange: Exchange) -> Reply:
-    """How one sentence walks through the layers."""
+    """The path of one sentence through the layers."""
     return await _explained(exchange, _path, exchange.body.text)
 
 
 async def _explained(exchange: Exchange, function: Callable[..., dict[str, Any]], *texts: str) -> Reply:
-    """What a function says of texts, after their tokens were counted; both on the model's thread."""
+    """Count the texts' tokens, then apply a function to them, both on the model's thread."""
     body = exchange.body
     served = await exchange.server.models.loaded(body.model, "embedder")
     report = await called(exchange, served, partial(served.model.encode_report, texts))
@@ -109,7 +109,7 @@ async def _explained(exchange: Exchange, function: Callable[..., dict[str, Any]]
 
 
 def _check_size(exchange: Exchange, model: Embedder, report: "TruncationReport") -> None:
-    """Refuse what would be too large, before it is computed.
+    """Reject explanations that would be too large, before computing them.
 
     Raises:
         ApiError: the texts have too many tokens.
@@ -120,11 +120,11 @@ def _check_size(exchange: Exchange, model: Embedder, report: "TruncationReport")
     if layers > budget.layers or pairs > budget.pairs:
         found = f"{' and '.join(f'{count:,}' for count in tokens)} tokens are {layers:,} bytes in all layers"
         most = f"{budget.layers:,} bytes, and {budget.pairs:,} pairs of tokens"
-        raise ApiError("answer_too_large", f"{found}; the most that this server explains are {most}. Send less text")
+        raise ApiError("answer_too_large", f"{found}; the limits of this server are {most}. Send less text")
 
 
 def _pair(model: Embedder, first: str, second: str, overflow: Overflow) -> dict[str, Any]:
-    from ...explain import explain_pair  # imported on the model's thread, and only if it is asked for
+    from ...explain import explain_pair  # imported on the model's thread, only on demand
 
     return explain_pair(model, first, second, overflow=overflow).as_json()
 
@@ -136,6 +136,6 @@ def _path(model: Embedder, text: str, overflow: Overflow) -> dict[str, Any]:
 
 
 def _cut(report: "TruncationReport") -> list[dict[str, int]]:
-    """The texts that were cut, as in all replies."""
+    """The truncated texts, as in all replies."""
     rows = zip(report.cut.tolist(), report.tokens[report.cut].tolist(), report.used[report.cut].tolist(), strict=True)
     return [{"index": i, "tokens": tokens, "used": used} for i, tokens, used in rows]

@@ -1,4 +1,4 @@
-"""What a model is and how good: its facts, and the scores that its card has, with their intervals."""
+"""Facts about a model, and the scores in its card with their intervals."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ INTERVAL = re.compile(rf"({NUMBER.pattern}) … ({NUMBER.pattern})")
 
 
 class CardScore(NamedTuple):
-    """A row of a card's table of scores: × 100, with the bounds of its 95 % interval where there is one."""
+    """A row of a card's score table: × 100, with the bounds of its 95 % interval, if any."""
 
     name: str
     score: float
@@ -31,19 +31,19 @@ class CardScore(NamedTuple):
 
 
 class CardQuery(Body):
-    """Whose card it is."""
+    """The model of the card."""
 
     model: ModelName = None
 
 
 def model_card_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
-    """Rows of the table of routes."""
+    """Rows of the route table."""
     answer = {"type": "object", "required": ["model", "facts", "scores", "notes"]}
     return [ApiRoute("GET", "/card", show_card, "What a model is, and its scores", query=CardQuery, answer=answer)]
 
 
 async def show_card(exchange: Exchange) -> Reply:
-    """Facts of a model, and what its card says of it."""
+    """Facts about a model, and the contents of its card."""
     served = await exchange.server.models.loaded(exchange.query.model, "embedder")
     model, fingerprint = served.model, await served.fingerprint()
     text = await asyncio.to_thread(card_text, Path(model.manifest.encoder))
@@ -60,7 +60,7 @@ async def show_card(exchange: Exchange) -> Reply:
 
 
 def model_facts(embedder: Any) -> dict[str, Any]:
-    """An embedder as plain values, without where it lies."""
+    """An embedder as plain values, without its path."""
     return {
         **embedder.describe(),
         "numbers": embedder.dimension,
@@ -72,7 +72,7 @@ def model_facts(embedder: Any) -> dict[str, Any]:
 
 
 def card_text(folder: Path) -> str:
-    """The card in a model's folder; empty where there is none that can be read."""
+    """The card in a model's folder; empty if it is missing or unreadable."""
     try:
         return read_text(folder / CARD, MOST_BYTES) or ""
     except BadModel:
@@ -94,13 +94,13 @@ def about(card: str) -> str | None:
 
 
 def section(card: str, title: str) -> str:
-    """What stands below a heading of the second level."""
+    """The text below a second-level heading."""
     found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", card, re.MULTILINE | re.DOTALL)
     return found[1] if found else ""
 
 
 def card_scores(card: str) -> list[CardScore]:
-    """The rows of the table of scores that likewise writes into cards; tables with other columns are left out."""
+    """The rows of the score table that likewise writes into cards; tables with other columns are ignored."""
     lines = [line for line in section(card, "Scores").splitlines() if line.startswith("|")]
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     if not table or not {*COLUMNS} <= {*table[0]}:
@@ -118,7 +118,7 @@ def _score(name: str, score: str, interval: str, items: str) -> CardScore:
 
 
 def card_notes(card: str) -> list[str]:
-    """What a card says of its scores and of the model's limits, a sentence or two each."""
+    """A card's remarks on its scores and on the model's limits, a sentence or two each."""
     on_scores = section(card, "Scores").split("|", 1)[0].split("\n\n")
     limits = re.findall(r"^- (.+)$", section(card, "Limits"), re.MULTILINE)
     notes = (text.replace("`", "").strip() for text in (*on_scores, *limits))

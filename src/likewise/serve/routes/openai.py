@@ -16,7 +16,7 @@ from .computing import PromptName, Truncate, as_inputs, embedded, json_bytes_of
 
 
 def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the table of routes."""
+    """Rows of the route table."""
     string = Annotated[str, Meta(max_length=settings.max_characters)]
     most = max(settings.max_texts, MOST_IDS)
 
@@ -28,7 +28,7 @@ def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
         model: Annotated[Name | None, Meta(description="a name that /v1/models lists; the first by default")] = None
         encoding_format: Annotated[
             Literal["float", "base64", "bytes"] | None,
-            Meta(description="base64: little-endian float32; bytes: these as the whole body, row by row"),
+            Meta(description="base64: little-endian float32; bytes: the raw float32 rows as the whole body"),
         ] = "float"
         dimensions: Annotated[
             Dimensions | None, Meta(description="keep only the first dimensions of each vector (Matryoshka)")
@@ -51,7 +51,7 @@ def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def embeddings(exchange: Exchange) -> Reply:
-    """Vectors of texts, of length 1."""
+    """Unit-length vectors of texts."""
     body, inputs = exchange.body, as_inputs(exchange, "input")
     row_bytes, entry = FORMATS[body.encoding_format]
     served, job, rows, headers = await embedded(exchange, inputs, body, row_bytes)
@@ -98,7 +98,7 @@ FORMATS: dict[str, tuple[Callable[[int], int], Callable[[int, Any], Any] | None]
     "base64": (lambda numbers: 6 * numbers + 64, _as_base64),
     "bytes": (lambda numbers: 4 * numbers, None),
 }
-"""By the format of an answer: the most bytes of a vector, given its dimensions; its entry in the JSON."""
+"""For each answer format: the most bytes of a vector, given its dimensions, and its entry in the JSON."""
 MODEL_ANSWER: dict[str, Any] = {"type": "object", "required": ["id", "object", "created", "owned_by"]}
 MODELS_ANSWER: dict[str, Any] = {
     "type": "object",

@@ -1,4 +1,4 @@
-"""What those who run a server ask: whether it is well, what it counts, what it is doing now."""
+"""Routes for operators: health, metrics and live load."""
 
 from ... import __version__
 from ..serve_settings import ServeSettings
@@ -10,14 +10,14 @@ from .computing import OBJECT
 
 
 def operation_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
-    """Rows of the table of routes."""
+    """Rows of the route table."""
     health_routes = [
         ApiRoute("GET", path, health, "Whether the server takes requests", "tei", answer=OBJECT, is_open=True)
         for path in ("/health", "/ping")
     ]
     return [
         *health_routes,
-        ApiRoute("GET", "/metrics", metrics, "Counters in Prometheus' text format", "tei"),
+        ApiRoute("GET", "/metrics", metrics, "Counters in Prometheus's text format", "tei"),
         ApiRoute("GET", "/openapi.json", openapi, "This document", answer=OBJECT, is_open=True),
         ApiRoute("GET", "/status", status, "Live load: throughput, queues, batches, latencies", answer=OBJECT),
     ]
@@ -31,18 +31,18 @@ async def health(exchange: Exchange) -> Reply:
 
 
 async def metrics(exchange: Exchange) -> Reply:
-    """What this process has counted."""
+    """The counters of this process."""
     text = exchange.server.metrics.text({"te_queue_size": _waiting(exchange)})
     return Reply(text.encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def openapi(exchange: Exchange) -> Reply:
-    """What the server answers, made from the same table that checks requests."""
+    """The OpenAPI document, made from the same table that checks requests."""
     return Reply(openapi_document(exchange.server.routes, __version__))
 
 
 async def status(exchange: Exchange) -> Reply:
-    """The last half minute."""
+    """The load in the last half minute."""
     models = [
         {
             "name": served.name,

@@ -1,4 +1,4 @@
-"""Reranking in the manners of TEI, Cohere (v1 and v2) and Jina: one query, many documents, the best first."""
+"""Reranking in the APIs of TEI, Cohere (v1 and v2) and Jina: one query, many documents, best first."""
 
 import uuid
 from typing import Annotated, Any
@@ -14,12 +14,12 @@ from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
 from .computing import Headers, TruncationFields, pair_scores, places_by_score, prompt_of, timing_headers
 
-IGNORED = Meta(description="ignored: documents are not cut into chunks")
+IGNORED = Meta(description="ignored: documents are not split into chunks")
 TopN = Annotated[
     Annotated[int, Meta(ge=1, le=1 << 31)] | None,
-    Meta(description="how many of the best are returned; all by default"),
+    Meta(description="how many of the best documents to return; all by default"),
 ]
-ReturnDocuments = Annotated[bool | None, Meta(description="whether results have the documents' texts")]
+ReturnDocuments = Annotated[bool | None, Meta(description="whether results include the documents' texts")]
 Chunks = Annotated[Annotated[int, Meta(ge=1, le=1 << 31)] | None, IGNORED]
 Fields = Annotated[
     Annotated[list[Name], Meta(min_length=1, max_length=100)] | None, Meta(description="ignored: the text is ranked")
@@ -28,7 +28,7 @@ Priority = Annotated[Annotated[int, Meta(ge=0, le=1 << 31)] | None, Meta(descrip
 
 
 def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the table of routes."""
+    """Rows of the route table."""
     string = Annotated[str, Meta(max_length=settings.max_characters)]
 
     class Document(Body):
@@ -43,7 +43,7 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
         model: Annotated[Name | None, Meta(description="the name of a reranker; the first by default")] = None
         top_n: TopN = None
         return_documents: ReturnDocuments = False
-        truncate: Annotated[bool | None, Meta(description="false: refuse pairs longer than the model reads")] = None
+        truncate: Annotated[bool | None, Meta(description="false: reject pairs longer than the model reads")] = None
         max_chunks_per_doc: Chunks = None
         max_tokens_per_doc: Chunks = None
         rank_fields: Fields = None
@@ -52,10 +52,10 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
     class TeiRerankRequest(TruncationFields):
         query: string
         texts: Annotated[strings | None, Meta(description="TEI's name for documents")] = None
-        raw_scores: Annotated[bool | None, Meta(description="whether scores are logits, in place of probabilities")] = (
+        raw_scores: Annotated[bool | None, Meta(description="whether scores are logits instead of probabilities")] = (
             False
         )
-        return_text: Annotated[bool | None, Meta(description="whether results have the texts")] = False
+        return_text: Annotated[bool | None, Meta(description="whether results include the texts")] = False
         documents: ranked | None = None
         top_n: TopN = None
         return_documents: ReturnDocuments = False
@@ -70,7 +70,7 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
         ("/v1/rerank", rerank_v1, "rerank", RerankRequest, RANKED),
         ("/v2/rerank", rerank_v2, "cohere", RerankRequest, RANKED),
     )
-    about = "Documents by how well they answer a query"
+    about = "Documents ranked by how well they answer a query"
     return [
         ApiRoute("POST", path, handle, about, api, body, example, answer=answer, measured_as="rerank")
         for path, handle, api, body, answer in rows
@@ -78,7 +78,7 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def rerank_any(exchange: Exchange) -> Reply:
-    """With `texts` TEI's list of ranks; with `documents` Jina's object."""
+    """TEI's list of ranks for `texts`, Jina's object for `documents`."""
     body = exchange.body
     if (body.texts is None) == (body.documents is None):
         raise ApiError("invalid", 'expected either "texts" or "documents"', param="texts")
@@ -93,7 +93,7 @@ async def rerank_any(exchange: Exchange) -> Reply:
 
 
 async def rerank_v1(exchange: Exchange) -> Reply:
-    """Cohere's first version and Jina's, which can be one object."""
+    """Cohere's first version and Jina's, whose formats fit into one object."""
     job, results, headers = await _results(exchange)
     usage = {"total_tokens": job.tokens, "prompt_tokens": job.tokens}
     answer = {"model": exchange.notes["model"], "object": "list", "usage": usage, "results": results}

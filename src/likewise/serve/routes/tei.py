@@ -13,7 +13,7 @@ from .computing import OBJECT, TruncationFields, as_inputs, embedded
 
 
 def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the table of routes."""
+    """Rows of the route table."""
     string = Annotated[str, Meta(max_length=settings.max_characters)]
     most = max(settings.max_texts, MOST_IDS)
 
@@ -30,7 +30,7 @@ def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
             ApiRoute(
                 "POST", path, embed, "Vectors of texts", "tei", EmbedRequest, example, answer=ROWS, measured_as="embed"
             )
-            for path in ("/embed", "/")  # clients of Hugging Face ask the root
+            for path in ("/embed", "/")  # Hugging Face clients use the root path
         ),
         ApiRoute("GET", "/info", info, "The model and the limits", "tei", answer=OBJECT),
     ]
@@ -43,7 +43,7 @@ async def embed(exchange: Exchange) -> Reply:
 
 
 async def info(exchange: Exchange) -> Reply:
-    """The first model, as TEI describes its one."""
+    """The first model, described as TEI describes its only one."""
     served = await exchange.server.models.loaded(None, "embedder")
     settings: ServeSettings = exchange.server.settings
     model, fingerprint = served.model, await served.fingerprint()

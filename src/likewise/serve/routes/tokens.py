@@ -1,4 +1,4 @@
-"""TEI's routes about tokens: every token's vector, the tokens of texts, the text of tokens; and what is refused."""
+"""TEI's routes for tokens: each token's vector, tokenizing and decoding; and TEI's unsupported routes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -17,14 +17,14 @@ from ..web.exchange import Exchange, Pieces, Reply, json_bytes, json_rows
 from .computing import ModelName, PromptName, TruncationFields, as_inputs, called, json_bytes_of, prompt_of
 
 AT_A_TIME = 1_000
-"""Tokens of an answer that are written as JSON at a time."""
+"""Tokens of an answer written as JSON at a time."""
 CHARACTERS = 100_000
-"""Characters, or ids, that are worked on before other requests have their turn; of one text they are all."""
+"""Characters or ids processed before other requests get a turn; a single text is never split."""
 MOST_TEXTS = 1_000
 MOST_CHARACTERS = 200_000
-"""Of a text whose tokens are listed: about 100 ms, in which the tokenizer keeps the interpreter's lock."""
+"""Most characters of a text to tokenize: about 100 ms, during which the tokenizer holds the GIL."""
 MOST_TOKENS = 20_000
-"""Of a list that is decoded: about 50 ms, in which the tokenizer keeps the interpreter's lock."""
+"""Most ids in a list to decode: about 50 ms, during which the tokenizer holds the GIL."""
 
 
 class DecodeRequest(Body):
@@ -39,7 +39,7 @@ class DecodeRequest(Body):
 
 
 def token_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the table of routes."""
+    """Rows of the route table."""
     string = Annotated[str, Meta(max_length=settings.max_characters)]
     short = Annotated[str, Meta(max_length=min(settings.max_characters, MOST_CHARACTERS))]
 
@@ -58,7 +58,7 @@ def token_routes(settings: ServeSettings) -> list[ApiRoute]:
         *(
             ApiRoute("POST", path, handle, about, "tei", body, example, answer={"type": "array"})
             for path, handle, about, body, example in (
-                ("/embed_all", embed_all, "A vector of each token", EmbedAllRequest, text),
+                ("/embed_all", embed_all, "A vector for each token", EmbedAllRequest, text),
                 ("/tokenize", tokenize, "The tokens of texts", TokenizeRequest, text),
                 ("/decode", decode, "The text of token ids", DecodeRequest, some_ids),
             )
@@ -71,7 +71,7 @@ def token_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def embed_all(exchange: Exchange) -> Reply:
-    """The last layer's vector of every token, special ones included."""
+    """The last layer's vector of every token, including special ones."""
     body = exchange.body
     served = await exchange.server.models.loaded(body.model, "embedder")
     texts, model = as_inputs(exchange, "inputs"), served.model
@@ -88,7 +88,7 @@ async def embed_all(exchange: Exchange) -> Reply:
 
 
 async def tokenize(exchange: Exchange) -> Reply:
-    """Ids and places; the texts are not truncated."""
+    """Ids and positions; the texts are not truncated."""
     body = exchange.body
     served = await exchange.server.models.loaded(body.model, "embedder")
     prompt = prompt_of(served, body.prompt_name)
@@ -97,7 +97,7 @@ async def tokenize(exchange: Exchange) -> Reply:
 
 
 def _tokens(model: Embedder, text: str, special: bool) -> Pieces:
-    """A text's tokens as JSON, some at a time: as Python's objects they are several times as large."""
+    """A text's tokens as JSON, in parts, because Python objects take several times as much memory."""
     tokenizer = model.tokenizer
     ids, spans = tokenizer.ids_and_spans(text)
     before, after = ([_special(model, i) for i in part if special] for part in (tokenizer.prefix, tokenizer.suffix))
@@ -135,7 +135,7 @@ async def decode(exchange: Exchange) -> Reply:
 async def _token_counts(
     exchange: Exchange, served: ServedModel, texts: Sequence[str], prompt: str
 ) -> tuple[list[int], int]:
-    """How many tokens the model reads of each text, special ones included; how many texts are cut."""
+    """How many tokens, including special ones, the model reads of each text, and how many texts are truncated."""
     model, tokens, cut = served.model, list[int](), 0
     for some in groups(texts, [*map(len, texts)], CHARACTERS):
         report = await called(exchange, served, partial(model.encode_report, some, prompt=prompt))
@@ -146,7 +146,7 @@ async def _token_counts(
 
 
 def groups(inputs: Sequence[Any], sizes: Sequence[int], most: int) -> Iterator[list[Any]]:
-    """Inputs in their order, together as many as are not larger than `most`; a larger one alone."""
+    """Group inputs in order, up to a total size of `most`; a larger input forms its own group."""
     some, total = list[Any](), 0
     for one, size in zip(inputs, sizes, strict=True):
         if some and total + size > most:
@@ -161,7 +161,7 @@ def groups(inputs: Sequence[Any], sizes: Sequence[int], most: int) -> Iterator[l
 async def _in_parts(
     exchange: Exchange, served: ServedModel, inputs: Sequence[Any], function: Callable[[Any], Pieces]
 ) -> Reply:
-    """A list of what a function gives for each input, as JSON; it stops where the answer becomes too large."""
+    """A JSON list of a function's result for each input; stops if the answer becomes too large."""
     answer = Pieces()
     for some in groups(inputs, [*map(len, inputs)], CHARACTERS):
         entries = await called(exchange, served, lambda some=some: [[b",", *function(one)] for one in some])
@@ -172,14 +172,14 @@ async def _in_parts(
 
 
 def _as_list(entries: Pieces) -> Pieces:
-    """A JSON list, of entries with a comma before each."""
+    """Build a JSON list from entries that each start with a comma."""
     return Pieces([b"[", *entries[1:], b"]"])
 
 
 async def refuse_route(wanted: str, exchange: Exchange) -> Reply:  # noqa: ARG001, a handler's parameters
-    """Say what is not served, and what to ask in its place."""
+    """Report that a route is not supported, and what to use instead."""
     raise ApiError("not_supported", wanted)
 
 
-SPARSE = "the models here give dense vectors, not sparse ones (SPLADE); ask /embed"
-PREDICT = "classifiers are not served; for scores of pairs of texts ask /rerank"
+SPARSE = "models here return dense vectors, not sparse ones (SPLADE); use /embed"
+PREDICT = "classifiers are not served; to score pairs of texts, use /rerank"

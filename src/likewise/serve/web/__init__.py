@@ -1,1 +1,1 @@
-"""HTTP, without anything of models: bodies are read and checked, errors get each API's shape, replies are written."""
+"""HTTP without any model code: read and check bodies, format errors for each API, and write replies."""

@@ -1,4 +1,4 @@
-"""ApiError: what goes wrong in a request, and how each API says it: OpenAI's, TEI's, Cohere's and Jina's shapes."""
+"""ApiError: errors of requests, in the formats of OpenAI, TEI, Cohere and Jina."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -38,14 +38,14 @@ ERROR_KINDS: dict[str, ErrorKind] = {
     "stopping": ErrorKind(503, "server_error", "stopping", "Unhealthy"),
     "deadline": ErrorKind(504, "server_error", "deadline_exceeded", "Overloaded"),
 }
-"""Everything that a request can be refused for; 424 is TEI's for a model of another kind.
+"""All reasons to reject a request; 424 is TEI's status for a model of the wrong kind.
 
-An API may have another status for a kind: `ErrorShape.statuses`.
+An API may use another status for a kind: `ErrorShape.statuses`.
 """
 
 
 class ApiError(Exception):
-    """A request that is refused, or fails; `param` is the field it is about."""
+    """A request is rejected or fails; `param` is the field concerned."""
 
     def __init__(self, kind: str, message: str, *, param: str | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -55,13 +55,13 @@ class ApiError(Exception):
 
 @dataclass(frozen=True)
 class ErrorShape:
-    """How an API says that something went wrong."""
+    """How an API formats an error."""
 
     body: Callable[[ApiError], dict[str, Any]]
     schema: Mapping[str, Any]
     """The JSON Schema of the body."""
     statuses: Mapping[str, int] = field(default_factory=dict)
-    """Kinds that have another status than ERROR_KINDS gives."""
+    """Kinds whose status differs from ERROR_KINDS."""
 
     def status(self, error: ApiError) -> int:
         """The status of an error in this API."""
@@ -97,4 +97,4 @@ ERROR_SHAPES: dict[str, ErrorShape] = {
         lambda error: {"message": error.message, "detail": error.message}, _object(message=_TEXT, detail=_TEXT)
     ),
 }
-"""By the name of the API; `rerank` is Cohere's and Jina's, which share a path. Our own routes have OpenAI's."""
+"""By API name; `rerank` is for Cohere and Jina, which share a path. Our own routes use OpenAI's format."""

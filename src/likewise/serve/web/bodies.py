@@ -1,4 +1,4 @@
-"""What a request's JSON may be: msgspec's structs check it, and describe themselves in the OpenAPI document."""
+"""The allowed JSON of requests: msgspec structs check it and describe it in the OpenAPI document."""
 
 import re
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def fill_nulls(body: Body) -> None:
 
 
 def shown(value: Any) -> str:
-    """A value of JSON in a message, never long."""
+    """Show a JSON value in a message, shortened."""
     if isinstance(value, str):
         return repr(value) if len(value) <= 40 else f"{value[:40]!r}… ({len(value):,} characters)"
     if isinstance(value, list):
@@ -41,10 +41,10 @@ def shown(value: Any) -> str:
 
 
 def read(body: type[Body], value: Any, *, strict: bool = True) -> Any:
-    """A parsed body; a field such as 4.0 is a whole number, as in JSON Schema. Not strict: numbers may be texts.
+    """Parse a body; 4.0 counts as a whole number, as in JSON Schema. Not strict: numbers may be given as texts.
 
     Raises:
-        ApiError: it is none; the message says where it is wrong, what is wanted, and what was found.
+        ApiError: the body is invalid; the message says where, what was expected, and what was found.
     """
     if isinstance(value, dict):
         value = {name: int(one) if type(one) is float and one.is_integer() else one for name, one in value.items()}

@@ -1,6 +1,6 @@
-"""Endpoint: a row of the table of routes as an ASGI application: read, check, handle, reply, count, log.
+"""Endpoint: a row of the route table as an ASGI application: read, check, handle, reply, count, log.
 
-Nothing but what is needed stands between the socket and a handler: no request object is made that nobody reads.
+Between the socket and a handler there is only what is needed: no unused request objects are created.
 """
 
 import asyncio
@@ -30,17 +30,17 @@ from .exchange import (
 )
 
 AT_ONCE = 1 << 16
-"""Bytes of a body that are sent in one piece, and that a client has to take within the budget's seconds."""
+"""Bytes of a body sent in one piece, which a client must read within the budget's seconds."""
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
 """The folders of an absolute path."""
 LOOK_SECONDS = 0.1
 ANSWER_SECONDS = 0.5
-"""Extra time for an answer that has begun, so that one that began just before the deadline is not cut."""
+"""Extra time for a started answer, so that one that started just before the deadline is not cut off."""
 
 
 @dataclass(frozen=True)
 class ApiRoute:
-    """A row: a method and a path, what is sent, what is answered, and which API's errors are used."""
+    """A row: method and path, request and answer formats, and the API whose error format is used."""
 
     method: str
     path: str
@@ -54,20 +54,20 @@ class ApiRoute:
     query: type[Body] | None = None
     """Values of the query string."""
     answer: dict[str, Any] | None = None
-    """The JSON Schema of a good answer; None: not JSON."""
+    """The JSON Schema of a successful answer; None: not JSON."""
     media_types: tuple[str, ...] = ("text/plain",)
-    """Of a good answer that is not JSON."""
+    """The media type of a successful answer that is not JSON."""
     is_open: bool = False
     """Whether it is answered without an API key."""
     answers_only_errors: bool = False
     seconds: float | None = None
-    """In which a request has to end; None: the settings' deadline."""
+    """Seconds in which a request must finish; None: the settings' deadline."""
     measured_as: str | None = None
-    """What the metrics call it (`embed`, `rerank`); None: it is not measured."""
+    """Its name in the metrics (`embed`, `rerank`); None: it is not counted."""
 
 
 class Deadlines:
-    """The requests that are being answered, by their tasks; one timer cancels those that take too long."""
+    """The running requests by their tasks; one timer cancels requests that take too long."""
 
     def __init__(self) -> None:
         self.running: dict[asyncio.Task[Any], Exchange] = {}
@@ -75,7 +75,7 @@ class Deadlines:
         self._last = float("inf")
 
     def begin(self, exchange: Exchange) -> "asyncio.Task[Any]":
-        """Watch the current task, which answers a request; past its deadline it is cancelled, and marked as late."""
+        """Watch the current task, which answers a request; past its deadline it is cancelled and marked as late."""
         task = asyncio.current_task()
         assert task is not None
         exchange.ends = min(exchange.ends, self._last)
@@ -86,7 +86,7 @@ class Deadlines:
         return task
 
     def stop(self, seconds: float) -> None:
-        """End every request so soon at the latest, because the server stops."""
+        """Shorten every request's deadline, because the server is stopping."""
         self._last = time.perf_counter() + seconds
         for exchange in self.running.values():
             exchange.ends = min(exchange.ends, self._last)
@@ -103,7 +103,7 @@ class Deadlines:
 
 
 class Endpoint:
-    """A route, served; `server` is the `ServerState`."""
+    """Serves a route; `server` is the `ServerState`."""
 
     def __init__(self, route: ApiRoute, server: Any) -> None:
         self.route, self.server = route, server
@@ -112,7 +112,7 @@ class Endpoint:
         self._decode = None if route.body is None else msgspec.json.Decoder(route.body).decode
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; whatever it waits for, it ends by its deadline."""
+        """Answer one request; it ends by its deadline, whatever it is waiting for."""
         exchange = Exchange(scope, receive, self.server)
         exchange.ends = exchange.began + self._seconds
         error: BaseException | None = None
@@ -145,15 +145,15 @@ class Endpoint:
     def _ended(self, exchange: Exchange) -> tuple[ApiError, Reply]:
         """The error of a request whose task was cancelled."""
         if exchange.is_late and exchange.ends < exchange.began + self._seconds:
-            error = ApiError("stopping", "the server is stopping, and the request was not done in the time it has left")
+            error = ApiError("stopping", "the server is stopping, and the request did not finish in time")
         elif exchange.is_late:
             error = ApiError("deadline", f"the request took longer than {self._seconds:g} seconds")
         else:
-            error = ApiError("cancelled", "the request was cancelled: its client has gone, or the server stops")
+            error = ApiError("cancelled", "the request was cancelled: its client disconnected, or the server stops")
         return error, error_reply(error, self._shape)
 
     async def _end_late(self, exchange: Exchange, reply: Reply, send: Send) -> None:
-        """Say that the deadline has passed; if an answer has begun, the connection is all that can be ended."""
+        """Report that the deadline has passed; if an answer has started, only the connection can be closed."""
         if not exchange.has_begun:
             await send_reply(exchange, reply, send)
         elif exchange.connection is not None:
@@ -177,7 +177,7 @@ class Endpoint:
             check_values(body, most)
         try:
             found = self._decode(body)
-        except ValueError:  # of msgspec, or of text that is not UTF-8: what is wrong is found out below
+        except ValueError:  # from msgspec or invalid UTF-8; diagnosed below
             found = read(self.route.body, parse_json(body))
         if b"null" in body:
             fill_nulls(found)
@@ -185,7 +185,7 @@ class Endpoint:
 
 
 def as_api_error(error: Exception) -> ApiError:
-    """Any error as one of a request; what is unexpected is logged, and the caller learns nothing of it."""
+    """Convert any error to an ApiError; unexpected errors are logged and their details hidden from the client."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, ModelNotFound):
@@ -199,12 +199,12 @@ def as_api_error(error: Exception) -> ApiError:
 
 
 def without_folders(error: object) -> str:
-    """The message of one of the library's errors, its paths without their folders."""
+    """The message of a library error, with folders removed from paths."""
     return FOLDERS.sub("", str(error))
 
 
 def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
-    """An error in the shape of an API."""
+    """An error in an API's format."""
     status, body = shape.of(error)
     headers: tuple[tuple[bytes, bytes], ...] = ()
     if error.retry_after is not None:
@@ -217,10 +217,10 @@ def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
 
 
 def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
-    """A reply as pieces of bytes, which are counted.
+    """Convert a reply to pieces of bytes, and count them.
 
     Raises:
-        ApiError: it is larger than an answer may be, or too many wait to be read.
+        ApiError: the answer is too large, or too many answers are waiting to be read.
     """
     reply.body = pieces = pieces_of(reply.body)
     if len(pieces) > 1 or len(pieces[0]) > UNCOUNTED or exchange.held:
@@ -229,10 +229,10 @@ def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
 
 
 async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
-    """Write a reply in pieces, with the headers of every reply, and wait until all of it is taken.
+    """Write a reply in pieces, with the standard headers, and wait until the client has read it all.
 
     Raises:
-        ConnectionError: the client has gone before that.
+        ConnectionError: the client disconnected earlier.
     """
     pieces = reply.body
     headers = [
@@ -251,11 +251,11 @@ async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
     if connection is not None and connection.flow.write_paused:
         await connection.flow.drain()
         if connection.was_cut:
-            raise ConnectionError("the client has not taken all of the answer")
+            raise ConnectionError("the client has not read the whole answer")
 
 
 def pieces_of(body: Any) -> Pieces:
-    """A body as what is sent at a time; its own list of pieces is used up, so that none is held twice."""
+    """Yield the parts of a body to send; consumes its list of pieces, so that none is held twice."""
     pieces = body if isinstance(body, Pieces) else Pieces([body if isinstance(body, bytes) else json_bytes(body)])
     if len(pieces) == 1 and len(pieces[0]) <= AT_ONCE:
         return pieces
@@ -265,7 +265,7 @@ def pieces_of(body: Any) -> Pieces:
 
 
 def _of_one_size(pieces: list[Any]) -> Iterator[bytes]:
-    """Small pieces joined, and large ones cut without a copy."""
+    """Join small pieces, and split large ones without copying."""
     some, size = list[bytes](), 0
     pieces.reverse()
     while pieces:

@@ -1,4 +1,4 @@
-"""Exchange: one request and its reply: the body within bounds, headers by name, and who has gone away meanwhile."""
+"""Exchange: one request and its reply: a size-limited body, headers by name, and detection of disconnects."""
 
 import asyncio
 import itertools
@@ -20,23 +20,23 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 JSON = "application/json"
 NUMBERS_AT_A_TIME = 1 << 13
-"""Numbers that are written as JSON before other requests have their turn: about a quarter of a millisecond."""
+"""Numbers written as JSON before other requests get a turn: about 0.25 ms."""
 CONNECTION = "likewise.connection"
-"""The extension in a request's scope that has its connection (`bounded_protocol`); other servers have none."""
+"""The extension in a request's scope that holds its connection (`bounded_protocol`); absent in other servers."""
 UNCOUNTED = 1 << 13
-"""Bytes; smaller bodies and answers are not counted: counting them would take longer than reading them."""
+"""Bytes; smaller bodies and answers are not counted, because counting would take longer than reading."""
 SMALL_BODY = 1 << 16
 """Bytes; bodies up to this size are counted separately, so that large ones cannot keep them out."""
 LARGE_BODY = 1 << 18
 """Bytes; longer ones are read as JSON on another thread."""
 RETRY_SECONDS = 1.0
-"""After which a server that holds as much as it may can be asked again."""
+"""Seconds after which to retry if a server's memory budget is full."""
 _numbers = itertools.count(1)
 
 
 @dataclass
 class Reply:
-    """What is sent back: bytes, pieces of bytes, or what is sent as JSON; in the end its body is pieces."""
+    """A reply: bytes, pieces of bytes, or a value to send as JSON; finally converted to pieces."""
 
     body: Any
     headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -45,7 +45,7 @@ class Reply:
 
 
 class Pieces(list[bytes]):
-    """A body that is sent piece by piece."""
+    """A body sent piece by piece."""
 
 
 @dataclass(eq=False)
@@ -55,34 +55,34 @@ class Exchange:
     scope: Scope
     receive: Receive
     server: Any
-    """The server's state (`likewise.serve.server_state`), which this room knows nothing of."""
+    """The server's state (`likewise.serve.server_state`), which `web` knows nothing about."""
     body: Any = None
-    """As the route's `Body`; null fields and those left out have their defaults."""
+    """The body as the route's `Body`; null and missing fields have their defaults."""
     query: Any = None
-    """Likewise, of the query string."""
+    """The same for the query string."""
     began: float = field(default_factory=time.perf_counter)
     key_name: str = ""
-    """Who asks, where there are API keys."""
+    """The name of the client's API key, if keys are used."""
     held: dict[Any, int] = field(default_factory=dict)
-    """Bytes by account (`likewise.serve.budget`)."""
+    """Bytes held, by account (`likewise.serve.budget`)."""
     ends: float = float("inf")
-    """When it is given up, on the clock of `time.perf_counter`."""
+    """When the request is given up, in `time.perf_counter` time."""
     is_late: bool = False
-    """Whether that has passed."""
+    """Whether the deadline has passed."""
     answer_size: int = 0
-    """Bytes that the answer is expected to have."""
+    """The expected bytes of the answer."""
     has_begun: bool = False
     """Whether a part of the answer was sent."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """What log and traces say of it: model, inputs, tokens."""
+    """Details for log and traces: model, inputs, tokens."""
     job: Any = None
-    """What a model has computed for it."""
+    """The job that a model computed for it."""
     headers: dict[bytes, bytes] = field(init=False)
     """By lower-case name."""
     connection: Any = field(init=False)
-    """What it came by (`bounded_protocol`); None under another server than ours."""
+    """Its connection (`bounded_protocol`); None under other servers."""
     request_id: str = field(init=False)
-    """The caller's X-Request-Id, if it is a plain word; else one of ours."""
+    """The client's X-Request-Id if it is a plain word, otherwise a generated one."""
 
     def __post_init__(self) -> None:
         self.headers = dict(self.scope["headers"])
@@ -93,26 +93,26 @@ class Exchange:
 
     @property
     def path_values(self) -> dict[str, str]:
-        """What stands in the path's braces."""
+        """The values of the path's braces."""
         values: dict[str, str] = self.scope.get("path_params", {})
         return values
 
     def hold(self, account: Any, size: int) -> None:
-        """Count bytes that the server holds until the request has ended.
+        """Count bytes that the server holds until the request ends.
 
         Raises:
-            ApiError: it holds as many as it may.
+            ApiError: the budget is full.
         """
         if not account.take(size):
-            about = f"the {account.name} that this server is at work on have {account.most:,} bytes; try again later"
+            about = f"the {account.name} that this server is processing have {account.most:,} bytes; try again later"
             raise ApiError("overloaded", about, retry_after=RETRY_SECONDS)
         self.held[account] = self.held.get(account, 0) + size
 
     def hold_answer(self, size: int) -> None:
-        """Count bytes that the answer is going to have, before they are computed.
+        """Count the bytes of an answer before computing it.
 
         Raises:
-            ApiError: one answer may not have so many, or the answers of all requests together.
+            ApiError: too many for one answer, or for the answers of all requests together.
         """
         self.answer_size += size
         if self.answer_size <= UNCOUNTED:
@@ -127,7 +127,7 @@ class Exchange:
         self.hold(memory.answers, self.answer_size - self.held.get(memory.answers, 0))
 
     def settle_answer(self, size: int) -> None:
-        """Count the bytes that the answer has in place of those that it was going to have.
+        """Count the answer's actual bytes instead of the expected ones.
 
         Raises:
             ApiError: as `hold_answer`.
@@ -142,13 +142,13 @@ class Exchange:
                 answers.give_back(more)
 
     def release(self) -> None:
-        """Hold nothing any more."""
+        """Release all counted bytes."""
         for account, size in self.held.items():
             account.give_back(size)
         self.held.clear()
 
     def query_texts(self) -> dict[str, str]:
-        """The query string, each name once.
+        """The query string's values, one per name.
 
         Raises:
             ApiError: it is not UTF-8.
@@ -162,7 +162,7 @@ class Exchange:
         """The whole body.
 
         Raises:
-            ApiError: it is larger, arrives too slowly, or the caller went away.
+            ApiError: it is too large, arrives too slowly, or the client disconnected.
         """
         announced = self.headers.get(b"content-length", b"0")
         if announced.isdigit() and int(announced) > most:
@@ -199,7 +199,7 @@ class Exchange:
             self.hold(memory.requests if size <= SMALL_BODY else memory.bodies, more)
 
     async def gone(self) -> None:
-        """Wait until the caller has closed the connection; the body has been read before."""
+        """Wait until the client closes the connection; the body must have been read."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
@@ -209,10 +209,10 @@ def _too_large(most: int) -> ApiError:
 
 
 def check_values(body: bytes, most: int) -> None:
-    """Refuse a body with many values: each takes up to 64 bytes in memory, whatever its length as JSON.
+    """Reject a body with too many values: each takes up to 64 bytes in memory, however short its JSON is.
 
     Raises:
-        ApiError: it has more; the commas outside of its texts are counted.
+        ApiError: it has too many; commas outside texts are counted.
     """
     if body.count(b",") <= most:
         return
@@ -223,10 +223,10 @@ def check_values(body: bytes, most: int) -> None:
 
 
 def parse_json(body: bytes) -> Any:
-    """A body as JSON.
+    """Parse a body as JSON.
 
     Raises:
-        ApiError: it is empty or none.
+        ApiError: it is empty or not JSON.
     """
     if not body:
         raise ApiError("invalid", "the body is empty; expected JSON")
@@ -237,7 +237,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def json_bytes(value: Any) -> bytes:
-    """JSON, of NumPy arrays too; texts that are not valid Unicode, which only errors may quote, are escaped."""
+    """Encode JSON, including NumPy arrays; invalid Unicode, which only errors may quote, is escaped."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
     except orjson.JSONEncodeError:
@@ -247,7 +247,7 @@ def json_bytes(value: Any) -> bytes:
 
 
 async def json_rows(rows: np.ndarray, entry: Callable[[int, Any], Any]) -> Pieces:
-    """A JSON list of an entry for each row, in pieces; other requests have their turn between two of them."""
+    """A JSON list with one entry per row, in pieces; other requests get a turn between pieces."""
     size = max(1, NUMBERS_AT_A_TIME // rows.shape[1])
     if len(rows) <= size:
         return Pieces([orjson.dumps([entry(i, row) for i, row in enumerate(rows)], option=orjson.OPT_SERIALIZE_NUMPY)])
@@ -263,5 +263,5 @@ async def json_rows(rows: np.ndarray, entry: Callable[[int, Any], Any]) -> Piece
 
 
 def json_around(name: str, pieces: Sequence[bytes], rest: Mapping[str, Any]) -> Pieces:
-    """A JSON object whose first field has been written in pieces."""
+    """A JSON object whose first field is already written in pieces."""
     return Pieces([b'{"%s":' % name.encode(), *pieces, b",", json_bytes(rest)[1:]])

@@ -1,4 +1,4 @@
-"""The OpenAPI document, from the table of routes: what is described is what is checked."""
+"""The OpenAPI document, generated from the route table, so that it describes what is checked."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ HTTP_ERRORS = (
     *("invalid", "empty", "unauthorized", "forbidden", "not_found", "body_too_large", "rate_limit"),
     *("stopping", "deadline"),
 )
-"""Kinds whose statuses every route may answer with."""
+"""Error kinds that every route may answer with."""
 REFERENCE = "#/components/schemas/{name}"
 
 
