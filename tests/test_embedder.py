@@ -67,7 +67,7 @@ def test_without_heads_vectors_have_the_length_that_they_have(own):
 def test_heads_that_do_not_fit_the_pooling_are_refused(own, folders):
     embedder = TorchEmbedder.load(folders("bert"), truncate_dim=8)
     embedder.save(own().parent / "narrow")
-    with pytest.raises(BadModel, match=r"the pooling cls\+mean gives 64 numbers, which the heads cannot take"):
+    with pytest.raises(BadModel, match=r"the pooling cls\+mean has 64 dimensions, which the heads cannot take"):
         TorchEmbedder.load(own().parent / "narrow", pooling="cls+mean")
 
 

@@ -140,7 +140,7 @@ def test_chunks_can_be_given_and_may_overlap_or_hold_no_token(tiny):
 
 @pytest.mark.parametrize("span", [(0, 0), (-1, 2), (2, 1), (0, 6)])
 def test_a_span_that_is_no_part_of_the_document_is_refused(tiny, span):
-    with pytest.raises(BadInput, match="is no part of a text of 5 characters"):
+    with pytest.raises(BadInput, match="is outside a text of 5 characters"):
         tiny.encode_chunks(["a cat"], chunks=[[span]])
     with pytest.raises(BadInput, match="expected chunks for each of 2 documents"):
         tiny.encode_chunks(["a cat", "a dog"], chunks=[[(0, 1)]])

@@ -1,11 +1,11 @@
-"""likewise: sentence embeddings, made, compared and understood.
+"""likewise: compute, compare and understand sentence embeddings.
 
 >>> from likewise import Embedder, similarity
 >>> embedder = Embedder.load()                                   # likewise-mini, bundled
 >>> vectors = embedder.encode(["A cat sleeps.", "A kitten naps."])   # (2, 384), float32
 >>> similarity.cosine(vectors, vectors)                          # doctest: +SKIP
 
-Importing this package costs nothing: each name below arrives with its first use.
+Importing this package costs nothing: each name below is imported on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -44,11 +44,11 @@ from .text.truncation import Overflow, TruncationCounter, TruncationReport, long
 Loaded = TypeVar("Loaded")
 """The class that `load` was called on."""
 PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage", "corpus")}
-"""By the role of a text, the names of prompts meant for it; a model's first one is used (as sentence-transformers)."""
+"""Prompt names by the role of a text; the first one that the model has is used (as in sentence-transformers)."""
 
 
 class HeadWeights(NamedTuple):
-    """A head, as arrays: its kind (a row of `module_registry.HEADS`), its activation, its weights by their names."""
+    """A head, as arrays: its kind (a row of `module_registry.HEADS`), its activation, its weights by name."""
 
     kind: str
     activation: str
@@ -62,30 +62,30 @@ class Embedder(ABC):
     >>> embedder.encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)
 
-    Calls of one embedder may come from several threads at once.
+    Several threads can use one embedder at the same time.
     """
 
     kind = "embedder"
-    """What training and teaching go by (a row of TRAINING_STRATEGIES)."""
+    """Decides how the model is trained and distilled (a row of TRAINING_STRATEGIES)."""
     tokenizer: Tokenizer
     manifest: Manifest
     encoder: Any
-    """Has width, depth (of blocks; there is one layer more), vocabulary, and longest, the most tokens of a sequence."""
+    """Has `width`, `depth` (number of blocks; there is one more layer), `vocabulary` and `longest` (maximum tokens)."""
     pooling: Any
-    """Has spec, its name."""
+    """Its name is in `spec`."""
 
     def __new__(cls, *arguments: Any, **options: Any) -> "Embedder":  # noqa: ARG004, constructors of engines read them
         if cls is Embedder:
             name = arguments[0] if arguments and isinstance(arguments[0], str | Path) else "likewise-mini"
             raise BadInput(
-                f"a model is loaded by its name or folder: Embedder.load({str(name)!r}). From parts (a tokenizer, an "
-                "encoder, a pooling, heads) it is composed by likewise.engines.torch.torch_embedder.TorchEmbedder"
+                f"load a model by its name or folder: Embedder.load({str(name)!r}). To build one from a tokenizer, an "
+                "encoder, a pooling and heads, use likewise.engines.torch.torch_embedder.TorchEmbedder"
             )
         return super().__new__(cls)
 
     def __call__(self, *texts: Any) -> Any:  # noqa: ARG002
-        """Refused, with the way to vectors."""
-        raise BadInput("texts are encoded by embedder.encode(texts)")
+        """Raise an error that points to `encode`."""
+        raise BadInput("to encode texts, call embedder.encode(texts)")
 
     @classmethod
     def load(
@@ -99,21 +99,21 @@ class Embedder(ABC):
         max_seq_length: int | None = None,
         truncate_dim: int | None = None,
     ) -> Loaded:
-        """The model of this name or folder.
+        """Load the model with this name or in this folder.
 
         Args:
             name: a folder (sentence-transformers' or a plain Hugging Face one), a bundled model, or a hub name.
-            engine: what computes: `"native"` (the compiled library), `"torch"` or `"numpy"`; by default the first of
-                them that is installed and supports the model and the options, but torch where there is a GPU.
+            engine: `"native"` (the compiled library), `"torch"` or `"numpy"`; by default the first of them that is
+                installed and supports the model and the options, but torch if there is a GPU.
             precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA), `"fp16"` (torch only) or
                 `"int8"` (native only).
             device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
-            pooling: another pooling than the folder's: `"cls"`, `"mean:layers=0+6"`, `"sbert-wk:start=2"` …
-            max_seq_length: another maximum input length, in tokens with the special ones.
+            pooling: replaces the folder's pooling: `"cls"`, `"mean:layers=0+6"`, `"sbert-wk:start=2"` …
+            max_seq_length: replaces the maximum input length, in tokens, special ones included.
             truncate_dim: keep this many dimensions of each vector (Matryoshka), normalised again if the model does.
 
         Raises:
-            ModelNotFound: there is no model of this name; the message lists what was tried.
+            ModelNotFound: there is no model with this name; the message lists what was tried.
             BadModel: the folder is broken, unsafe or of an unknown kind.
             BadInput: an option is unknown, or not supported by the engine.
             MissingExtra: the engine needs a package that is not installed.
@@ -134,12 +134,12 @@ class Embedder(ABC):
     @classmethod
     @abstractmethod
     def check_options(cls, options: LoadOptions) -> None:
-        """Refuses, by BadInput, options that this engine does not support; no model is read yet."""
+        """Raise BadInput for options that this engine does not support, before any model is read."""
 
     @classmethod
     @abstractmethod
     def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:
-        """Refuses, by BadModel, a model that this engine does not compute; no weights are read yet."""
+        """Raise BadModel for a model that this engine does not support, before any weights are read."""
 
     @property
     @abstractmethod
@@ -154,17 +154,17 @@ class Embedder(ABC):
     @property
     @abstractmethod
     def precision(self) -> str:
-        """The precision that it computes in: `"fp32"`, `"bf16"` or `"fp16"`."""
+        """The precision of its computations: `"fp32"`, `"bf16"` or `"fp16"`."""
 
     @property
     def batch_threads(self) -> int:
-        """Threads that share the texts of a batch; 1 where all threads share every single product."""
+        """Threads that share the texts of a batch; 1 if all threads work on each matrix product together."""
         return 1
 
     @property
     @abstractmethod
     def device(self) -> Any:
-        """The device that it computes on; its text is `"cpu"`, `"cuda:0"` …"""
+        """The device it computes on; as a str, `"cpu"`, `"cuda:0"` …"""
 
     @property
     @abstractmethod
@@ -177,18 +177,18 @@ class Embedder(ABC):
 
     @abstractmethod
     def head_weights(self) -> list[HeadWeights]:
-        """The heads in their order, with weights in fp32; a truncation is a Dense that keeps the first dimensions."""
+        """The heads in order, with fp32 weights; a truncation appears as a Dense that keeps the first dimensions."""
 
     @abstractmethod
     def with_pooling(self, pooling: str) -> "Embedder":
-        """The same encoder and heads under another pooling, by its name; weights are shared."""
+        """The same encoder and heads with the pooling of this name; weights are shared."""
 
     @abstractmethod
     def pooling_weights(self) -> Mapping[str, np.ndarray]:
-        """The weights of the pooling in fp32, by their names in files; most poolings have none."""
+        """The pooling's weights in fp32, by their names in files; empty for most poolings."""
 
     def only_here(self, *, weights: str | None = None) -> list[str]:
-        """Why sentence-transformers cannot read a folder of this model: a pooling, an encoder, a format of weights."""
+        """What sentence-transformers could not read if this model were saved: its pooling, encoder or weight format."""
         pooling, kind = self.pooling.spec, self.describe()["encoder"]
         shared = all(name in REDUCTIONS and REDUCTIONS[name].newer is not None for name in pooling.split("+"))
         known = kind not in FAMILIES or FAMILIES[kind].known_elsewhere
@@ -198,7 +198,7 @@ class Embedder(ABC):
 
     @abstractmethod
     def save(self, folder: str | Path) -> None:
-        """Writes a folder that `load` reads."""
+        """Write a folder that `load` can read."""
 
     @abstractmethod
     def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "P W"]:
@@ -208,11 +208,11 @@ class Embedder(ABC):
     def _layers(
         self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches
     ) -> list[Float[np.ndarray, "L t D"]]:
-        """Every layer of every sequence of ids, or the last one alone."""
+        """Every layer of every sequence of ids, or only the last layer."""
 
     @abstractmethod
     def _through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
-        """Pooled vectors through the heads."""
+        """Pass pooled vectors through the heads."""
 
     @property
     def max_seq_length(self) -> int:
@@ -238,12 +238,12 @@ class Embedder(ABC):
         """One vector per text, float32, in the order given.
 
         Args:
-            texts: a list, a NumPy, Arrow or pandas column, or an iterator (which is taken in windows). A single str
-                is refused, so that the result always has two dimensions.
-            prompt: a text put before every text, as it is.
-            prompt_name: in its place, the name of one of the model's own prompts; where neither is given, the model's
+            texts: a list, a NumPy, Arrow or pandas column, or an iterator (which is read in blocks). A single str
+                raises BadInput, so that the result always has two dimensions.
+            prompt: a text to prepend to every text, unchanged.
+            prompt_name: instead of `prompt`, the name of one of the model's own prompts; without either, the model's
                 default prompt is used, if it has one.
-            overflow: what to do with a text of more tokens than the model reads: `"error"`; `"warn"` truncates it and
+            overflow: what to do if a text has more tokens than the model reads: `"error"`; `"warn"` truncates it and
                 warns; `"truncate"` truncates it silently; `"mean"` reads it in overlapping windows and takes the
                 mean of their pooled vectors, weighted by tokens.
             normalize_embeddings: scale vectors to length 1 even if the model does not; a zero vector stays zero.
@@ -252,9 +252,9 @@ class Embedder(ABC):
             batch_tokens: tokens per batch; halved automatically when memory runs out.
 
         Raises:
-            BadInput: a text is not a str (its index is named), or an option or the name of a prompt is unknown.
-            TooLong: under `overflow="error"`.
-            OutOfMemory: one single text does not fit into memory.
+            BadInput: a text is not a str (the error gives its index), or an option or prompt name is unknown.
+            TooLong: a text is too long and `overflow` is `"error"`.
+            OutOfMemory: a single text does not fit into memory.
         """
         text_prompt, total = self._prompt(prompt, prompt_name), count_texts(texts)
         run = self._run(self._counter(overflow), total, show_progress_bar, batch_tokens)
@@ -282,7 +282,7 @@ class Embedder(ABC):
         show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Iterator[Float[np.ndarray, "n E"]]:
-        """As `encode`, a block of rows at a time, so that neither texts nor vectors need fit into memory."""
+        """As `encode`, but yields blocks of rows, so neither texts nor vectors have to fit into memory."""
         text_prompt = self._prompt(prompt, prompt_name)
         run = self._run(self._counter(overflow), count_texts(texts), show_progress_bar, batch_tokens)
         return self._vector_blocks(texts, text_prompt, run, normalize_embeddings)
@@ -293,29 +293,29 @@ class Embedder(ABC):
         with run as started:
             read = partial(self._read, text_prompt, started.counter)
             for block in infer(text_chunks(texts), read, self._vectors, started):
-                yield unit(block) if normalize and not self.is_unit else block  # twice would change last bits
+                yield unit(block) if normalize and not self.is_unit else block  # normalizing twice changes bits
 
     def pair_scores(
         self, first: Sequence[str], second: Sequence[str], *, similarity: str = "cosine", **options: Any
     ) -> Float[np.ndarray, " N"]:
         """The similarity of each pair of texts: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`."""
         if similarity not in PAIRWISE:
-            raise BadInput(f"there is no similarity {similarity!r}; there are {', '.join(PAIRWISE)}")
+            raise BadInput(f"there is no similarity {similarity!r}; expected one of {', '.join(PAIRWISE)}")
         if len(first) != len(second):
-            raise BadInput(f"{len(first):,} first texts and {len(second):,} second ones; expected as many of both")
+            raise BadInput(f"got {len(first):,} first texts but {len(second):,} second texts; expected equally many")
         vectors = self.encode([*first, *second], **options)
         return PAIRWISE[similarity](vectors[: len(first)], vectors[len(first) :])
 
     def encode_query(self, texts: Iterable[str], **options: Any) -> Float[np.ndarray, "N E"]:
-        """As `encode`, under the model's prompt for queries, if it has one."""
+        """As `encode`, with the model's prompt for queries, if it has one."""
         return self._encode_as("query", texts, options)
 
     def encode_document(self, texts: Iterable[str], **options: Any) -> Float[np.ndarray, "N E"]:
-        """As `encode`, under the model's prompt for documents (document, passage or corpus), if it has one."""
+        """As `encode`, with the model's prompt for documents (document, passage or corpus), if it has one."""
         return self._encode_as("document", texts, options)
 
     def encode_tensor(self, texts: Iterable[str], **options: Any) -> Any:
-        """As `encode`, a torch tensor on the embedder's device; it takes no part in gradients."""
+        """As `encode`, but returns a torch tensor on the embedder's device, without gradients."""
         require_torch("encode_tensor")
         return import_module("torch").from_numpy(self.encode(texts, **options)).to(self.device)
 
@@ -359,26 +359,26 @@ class Embedder(ABC):
         show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> list[DocumentChunks]:
-        """The chunks of each document, with a vector for each that knows the text around it (late chunking).
+        """The chunks of each document, each with a vector that reflects the text around it (late chunking).
 
-        Each document is read once, in windows where it is longer than the model's input, and each chunk pools its own
+        Each document is read once, in windows if it is longer than the model's input, and each chunk pools its own
         tokens.
 
         Args:
             documents: a list of texts; Markdown's headings are recognized.
-            chunking: how documents are cut, at headings and sentences; by default into chunks of 200 tokens at most.
-            chunks: in its place, the chunks of each document, as start and stop in characters.
-            prompt: a text put before every document, as it is.
-            prompt_name: in its place, the name of one of the model's own; by default its prompt for documents, if any.
+            chunking: how to split documents at headings and sentences; by default into chunks of at most 200 tokens.
+            chunks: instead of `chunking`, the start and stop of each document's chunks, in characters.
+            prompt: a text to prepend to every document, unchanged.
+            prompt_name: instead, the name of one of the model's prompts; by default its prompt for documents, if any.
             show_progress_bar: as in `encode`.
             batch_tokens: as in `encode`.
 
         Raises:
-            BadInput: the model's pooling is not a mean or maximum of tokens; a chunk is no part of its document.
+            BadInput: the model's pooling is not a mean or maximum of tokens, or a chunk lies outside its document.
         """
         if chunks is not None and (chunking is not None or len(chunks) != len(documents)):
             raise BadInput(
-                f"expected chunks for each of {len(documents):,} documents and no chunking; got {len(chunks)}"
+                f"expected chunks for each of {len(documents):,} documents, and no chunking; got {len(chunks)}"
             )
         names, texts = late_reductions(self.pooling.spec), [text for part in text_chunks(documents) for text in part]
         prompt_name = self._prompt_for("document") if prompt is None and prompt_name is None else prompt_name
@@ -402,29 +402,29 @@ class Embedder(ABC):
         return [DocumentChunks(parts, rows) for parts, rows in zip(cut, vectors, strict=True)]
 
     def layers_of(self, ids: Sequence[list[int]]) -> list[Float[np.ndarray, "L t D"]]:
-        """Every layer of sequences of token ids, the special ones among them, in one batch."""
+        """Every layer of sequences of token ids, special ones included, in one batch."""
         tokens = sum(len(sequence) for sequence in ids)
         return self._layers(ids, False, WindowBatches(len(ids), max(1, tokens), lambda *_: None))
 
     def through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
-        """Pooled vectors through the model's heads, for what pools its layers in another way (`layers_of`)."""
+        """Pass pooled vectors through the model's heads, for callers that pool the result of `layers_of` themselves."""
         return self._through_heads(pooled)
 
     def windows(
         self, inputs: Sequence[TextOrIds], prompt: str = "", *, overlapping: bool = False, name: TextName = TEXTS
     ) -> tuple[TokenizedTexts, list[TextWindow]]:
-        """The tokens of texts behind a prompt, and the windows that the encoder reads of them.
+        """The tokens of texts with a prompt before each, and the windows of them that the encoder reads.
 
-        Whatever computes vectors reads texts through this one function, so that all have the same tokens and checks.
+        Everything that computes vectors tokenizes texts here, so tokens and checks are always the same.
 
         Args:
-            inputs: texts, or lists of token ids, with special tokens around them or without.
-            prompt: a text put before every input; the pooling leaves it out if the model says so.
-            overlapping: whether windows cover the whole of a long text, and not only its beginning.
-            name: what an input is called in messages, by its index.
+            inputs: texts, or lists of token ids, with or without special tokens around them.
+            prompt: a text to prepend to every input; the pooling leaves it out if the model says so.
+            overlapping: whether windows cover all of a long text instead of only its beginning.
+            name: from an input's index to its name in messages.
 
         Raises:
-            BadInput: an input has no tokens at all, or one that the model does not know.
+            BadInput: an input has no tokens, or a token that the model does not know.
         """
         texts = TokenizedTexts.of(self.tokenizer, inputs, prompt, name)
         windows = texts.windows(hides_prompt=not self.manifest.include_prompt, overlapping=overlapping)
@@ -437,9 +437,9 @@ class Embedder(ABC):
         return texts, windows
 
     def encode_windows(self, windows: Sequence[TextWindow]) -> Float[np.ndarray, "n E"]:
-        """The vectors of texts that are tokenized already (`windows`), in one batch; servers put batches together.
+        """The vectors of texts that are already tokenized (`windows`), in one batch, which the caller has sized.
 
-        The windows of a text are neighbours, in their order.
+        The windows of each text must be adjacent and in order.
         """
         tokens = sum(len(window.ids) for window in windows)
         vectors = self._vectors(windows, WindowBatches(len(windows), max(1, tokens), lambda *_: None))
@@ -476,7 +476,7 @@ class Embedder(ABC):
 
     @property
     def default_prompt(self) -> str:
-        """The prompt put before a text where none is given; empty where the model has none."""
+        """The prompt put before a text if the caller gives none; empty if the model has no default prompt."""
         return self._prompt(None, None)
 
     def _encode_as(self, role: str, texts: Iterable[str], options: dict[str, Any]) -> Float[np.ndarray, "N E"]:
@@ -555,12 +555,12 @@ class Embedder(ABC):
         return windows
 
     def _vectors(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "N E"]:
-        """The vectors of the texts that these are windows of, those of one text averaged before the heads."""
+        """The vectors of the texts that these windows belong to; windows of one text are averaged before the heads."""
         return self._through_heads(mean_of_windows(self._pooled(windows, batches), windows))
 
 
 def warn_of_readers(reasons: Sequence[str]) -> None:
-    """A warning where only likewise will read what is saved."""
+    """Warn if only likewise can read the saved model."""
     if reasons:
         what = " and ".join(reasons)
-        warnings.warn(f"sentence-transformers cannot read this model, for {what}; likewise can", stacklevel=3)
+        warnings.warn(f"sentence-transformers cannot read this model because of {what}; likewise can", stacklevel=3)

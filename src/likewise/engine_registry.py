@@ -1,6 +1,6 @@
-"""ENGINES: what can compute embedders and rerankers, one row each, and which of them a model is loaded with.
+"""ENGINES: one row for each engine that runs embedders and rerankers, and the choice of one for a model.
 
-Nothing here imports an engine before it is chosen.
+An engine is imported only when it is chosen.
 """
 
 import platform
@@ -19,9 +19,9 @@ from .runtime.installation import missing_extra
 
 ModelKind = Literal["embedder", "reranker"]
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
-"""Device files of a GPU that torch may use: NVIDIA's, AMD's, and that of Linux on Windows."""
+"""Device files of a GPU that torch may use: NVIDIA's, AMD's, and the one in WSL."""
 
-PRECISIONS = ("fp32", "bf16", "fp16", "int8")  # of any engine; which of them an engine has is its own
+PRECISIONS = ("fp32", "bf16", "fp16", "int8")  # of all engines; each supports some of them
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class LoadOptions:
 
 
 def _no_gpu_for_torch(options: LoadOptions) -> bool:
-    """Whether torch, if it is installed, would find no GPU here; only device files are looked at."""
+    """Whether torch, if installed, would find no GPU here, judging by device files alone."""
     if options.device == "cpu" or find_spec("torch") is None:
         return True
     apple = sys.platform == "darwin" and platform.machine() == "arm64"
@@ -47,7 +47,7 @@ def _no_gpu_for_torch(options: LoadOptions) -> bool:
 class Engine:
     """A row: the classes of its embedders and rerankers as `module:Class`, and the package that it needs.
 
-    `is_default` tells whether it may be chosen where no engine is named.
+    `is_default` allows it to be chosen when the caller names no engine.
     """
 
     embedder: str
@@ -83,7 +83,7 @@ ENGINES: dict[str, Engine] = {
         "likewise.engines.numpy.numpy_embedder:NumpyEmbedder", "likewise.engines.array_cross_encoder:NumpyCrossEncoder"
     ),
 }
-"""In order of preference: without `engine=`, the first row that is installed and supports what was asked for.
+"""In order of preference: without `engine=`, the first row that is installed and supports the request is used.
 
 A new engine is a subclass each of `Embedder` and `Reranker`, with `check_options`, `check_model` and `from_manifest`,
 and a row here.
@@ -91,7 +91,7 @@ and a row here.
 
 
 def engine_of(model: Any) -> str:
-    """The name of the engine that computes a model; the name of its class where no row has it."""
+    """The name of the engine that runs a model; the name of its class if it is not in the table."""
     classes = {f"{one.__module__}:{one.__name__}" for one in type(model).__mro__}
     found = (name for name, engine in ENGINES.items() if classes & {engine.embedder, engine.reranker})
     return next(found, type(model).__name__)
@@ -100,7 +100,7 @@ def engine_of(model: Any) -> str:
 def load_with_engine(
     kind: ModelKind, name: str | None, options: LoadOptions, manifest: Callable[[], Any], only: Any = None
 ) -> Any:
-    """The model of a manifest, by the engine of this name, by this class of models, or by the best that supports it."""
+    """Load the model of a manifest with the named engine, with this class, or with the best engine that supports it."""
     if options.precision is not None:
         known_name("precision", options.precision, PRECISIONS)
     refusals: dict[str, LikewiseError] = {}
@@ -111,7 +111,7 @@ def load_with_engine(
         if refusal is None:
             return model_class.from_manifest(described, options)
         refusals[engine] = refusal
-    raise refusals.get("torch", list(refusals.values())[-1])  # torch supports most; else the engine that needs least
+    raise refusals.get("torch", list(refusals.values())[-1])  # torch supports most; else the one that needs least
 
 
 def _refusal(check: Callable[[], None]) -> LikewiseError | None:

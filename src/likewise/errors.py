@@ -30,10 +30,10 @@ class TooLong(BadInput):
 class DataNotFound(BadInput):
     """A data set that is not on this machine; the message lists the places searched, and how to get it.
 
-    `briefly` is a message of one line.
+    `briefly` is a one-line message.
     """
 
-    briefly = "its data set is not on this machine; where they were looked for, and how to get them: likewise data NAME"
+    briefly = "its data set is not on this machine; `likewise data NAME` says where it was looked for and how to get it"
 
 
 class BadModel(LikewiseError, ValueError):
@@ -68,4 +68,4 @@ class OutOfMemory(LikewiseError, MemoryError):
 
 
 class NativeUnavailable(LikewiseError):
-    """The compiled library does not exist, or has another version."""
+    """The compiled library is missing, or has the wrong version."""

@@ -53,7 +53,7 @@ class Normalize(nn.Module):
 
 
 class Truncate(nn.Module):
-    """The first `width` numbers, for models trained so that these stand alone (Kusupati et al. 2022, Matryoshka)."""
+    """The first `width` dimensions, for models trained to work with fewer (Kusupati et al. 2022, Matryoshka)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
 
 
 def with_truncation(heads: Sequence[nn.Module], width: int, available: int) -> list[nn.Module]:
-    """The heads with a truncation of their output after them, normalised again if they normalise."""
+    """The heads followed by a truncation of their output, which is normalised again if they normalise."""
     check_truncation(width, available)
     again = [Normalize()] if any(isinstance(head, Normalize) for head in heads) else []
     return [*heads, Truncate(width), *again]
@@ -127,7 +127,7 @@ def _kind_and_settings(head: nn.Module) -> tuple[str, Mapping[str, Any]]:
 
 
 def form_of(module: nn.Module) -> list[tuple[type[nn.Module], str]]:
-    """What a module is apart from its weights: the class and the settings of each of its parts."""
+    """What defines a module apart from its weights: the class and settings of each of its parts."""
     return [(type(part), part.extra_repr()) for part in module.modules()]
 
 

@@ -1,7 +1,7 @@
-"""The one inference loop: items (texts, or pairs of texts) to results in the order given, whatever computes them.
+"""The inference loop that all engines share: from items (texts, or pairs of texts) to results, in the same order.
 
 For each chunk of items: equal items are computed once, `tokenize` turns them into sequences and counts their tokens,
-`compute` runs the sequences in batches of tokens (`WindowBatches.run`, which halves a batch where memory runs out and
+`compute` runs the sequences in batches of tokens (`WindowBatches.run`, which halves a batch if memory runs out and
 restores the order), and every result is checked to be finite.
 """
 
@@ -33,7 +33,7 @@ TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
 
 @dataclass(frozen=True)
 class InferenceRun:
-    """What one call of a user shares among its chunks: the count of tokens, the size of batches, the progress."""
+    """What the chunks of one call share: token counts, batch size, precision and progress."""
 
     counter: TruncationCounter
     max_tokens: int
@@ -52,7 +52,7 @@ def inference_run(
     batch_tokens: int | None = None,
     threads: int = 1,
 ) -> Iterator[InferenceRun]:
-    """A run over `total` items on this kind of device; at its end, or where it stops early, warns of what was cut."""
+    """A run over `total` items on this kind of device; when it ends, even early, it warns of truncated texts."""
     max_tokens = batch_token_budget(batch_tokens, device, threads)
     try:
         with show_progress(show_progress_bar, total) as advance:
@@ -80,9 +80,9 @@ def infer(
 
     Args:
         chunks: items, some at a time.
-        tokenize: distinct items, and for every item of the chunk its position among them, to what `compute` takes;
-            it adds the items to `run.counter`.
-        compute: the results of the distinct items, in their order.
+        tokenize: gets the distinct items, and each item's position among them; returns the input of `compute`,
+            and adds the items to `run.counter`.
+        compute: returns the results of the distinct items, in order.
         run: what the chunks share.
     """
     for chunk in chunks:
@@ -100,7 +100,7 @@ def infer(
 
 
 def distinct_items(items: Sequence[Item]) -> tuple[list[Item], Rows]:
-    """Each different item once, and for every item its position among them."""
+    """The distinct items, and the position of every item among them."""
     distinct = list(dict.fromkeys(items))
     if len(distinct) == len(items):
         return distinct, np.arange(len(items))
@@ -139,7 +139,7 @@ class WindowBatches:
         results: Buffer,
         store: Callable[[Buffer, list[int], Block], None] = setitem,  # type: ignore[assignment]
     ) -> Buffer:
-        """Fills `results`: `attempt` computes the sequences of these indices, or returns None where memory ran out."""
+        """Fill `results`; `attempt` computes the sequences with these indices, or returns None if memory ran out."""
         items_per_token = self.items / max(1, sum(lengths))
         for batch, tokens, block in in_batches(lengths, self.max_tokens, attempt):
             store(results, batch, block)
@@ -152,7 +152,7 @@ def in_batches(
 ) -> Iterator[tuple[list[int], int, Block]]:
     """Each planned batch, its tokens, and the result of `attempt` for it.
 
-    `attempt` returns None where memory ran out; the batch is then halved and tried again, and no later batch is as
+    `attempt` returns None if memory ran out; the batch is then halved and tried again, and no later batch is as
     large as the one that failed.
     """
     pending = plan_batches(lengths, budget)[::-1]
@@ -173,7 +173,7 @@ def in_batches(
 
 
 def plan_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """A list of sentence indices for each batch, longest first; one longer than the budget of tokens is alone in its.
+    """A list of sentence indices for each batch, longest first; a sentence over the token budget gets its own batch.
 
     Packed tokens need no padding, so a batch costs the sum of its lengths. Sorting is still useful: sentences of equal
     length become neighbours, which attention on a CPU treats as one block (`Ragged.runs`), and the largest batch comes

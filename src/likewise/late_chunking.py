@@ -1,8 +1,8 @@
 """Late chunking: a document is read once, and each chunk pools its own tokens (Günther et al. 2024, arXiv:2409.04701).
 
-A token's vector then knows the whole window around it: what "it" or "the city" refers to is in the vector, although it
-is not in the chunk. A document longer than the model's input is read in windows that share a quarter; each token is
-taken from the window in whose middle it lies more.
+A token's vector then reflects the whole window around it: it shows what "it" or "the city" refers to, even if the chunk
+does not say. A document longer than the model's input is read in windows that overlap by a quarter; each token is taken
+from the window in which it is closer to the middle.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ SHARED = 4  # neighbouring windows share a 4th of a window
 WINDOWS_AT_ONCE = 64  # windows whose token vectors are in memory at the same time
 
 POOLED = ("max", "mean", "mean-sqrt-len")
-"""Poolings that any set of tokens has; the others depend on a token's place in the whole text."""
+"""Poolings that work for any set of tokens; the others depend on a token's place in the whole text."""
 TokenVectors = Callable[[list[list[int]]], Sequence[Float[np.ndarray, "t D"]]]
 """Sequences of ids, special ones included, to the vectors of their tokens."""
 
@@ -39,7 +39,7 @@ class DocumentWindow:
     """One input of the encoder, and the tokens that are taken from it, counted from the first of the document."""
 
     ids: list[int]
-    start: int  # the token of the document that stands first in it; special tokens and the prompt stand before it
+    start: int  # the first of the document's tokens in it, after special tokens and the prompt
     first: int
     last: int
 
@@ -48,15 +48,15 @@ class DocumentWindow:
 class TokenizedDocument:
     """A document's tokens, and the range of tokens that each chunk pools.
 
-    The special tokens and the prompt before the first token have numbers below 0, those behind the last one have
-    numbers from the count of tokens on. They belong to the chunks that hold the first and the last token, so that a
-    document of one chunk has the vector that `encode` gives it.
+    The special tokens and the prompt before the first token have negative numbers; those after the last token continue
+    its numbering. They belong to the first and the last token's chunk, so a document of one chunk has the same vector
+    as from `encode`.
     """
 
     chunks: Sequence[Chunk]
     ids: list[int]
     windows: list[DocumentWindow]
-    lead: int  # special tokens and the prompt's that stand before each window
+    lead: int  # special tokens and prompt before each window
     ranges: Int[np.ndarray, "C 2"]
 
     @property
@@ -83,9 +83,7 @@ class TokenizedDocument:
 def _windows(tokenizer: Tokenizer, prompt: list[int], body: list[int]) -> list[DocumentWindow]:
     width = tokenizer.max_content_length - len(prompt)
     if width < 1:
-        raise BadInput(
-            f"the prompt has {len(prompt)} tokens, and the model reads {tokenizer.max_content_length}: none are left"
-        )
+        raise BadInput(f"the prompt has {len(prompt)} tokens, and the model reads only {tokenizer.max_content_length}")
     starts = window_starts(len(body), width, SHARED)
     middles = [(start + width + following + 1) // 2 for start, following in pairwise(starts)]
     before, behind = -tokenizer.max_seq_length, len(body) + tokenizer.max_seq_length
@@ -96,7 +94,7 @@ def _windows(tokenizer: Tokenizer, prompt: list[int], body: list[int]) -> list[D
 
 
 def _token_ranges(spans: Int[np.ndarray, "T 2"], chunks: Sequence[Chunk]) -> Int[np.ndarray, "C 2"]:
-    """The tokens whose last character is in a chunk; where there is none, the token nearest to it."""
+    """The tokens whose last character is in a chunk; if there are none, the token nearest to it."""
     ends = np.maximum.accumulate(spans[:, 1] - 1)
     bounds = np.asarray([(chunk.start, chunk.stop) for chunk in chunks], np.int64).reshape(-1, 2)
     ranges = np.searchsorted(ends, bounds)
@@ -140,7 +138,7 @@ class ChunkPooling:
 
 
 def late_reductions(spec: str) -> tuple[str, ...]:
-    """The reductions of a pooling, if any set of tokens has them."""
+    """The reductions of a pooling, if they work for any set of tokens."""
     try:
         names = reduction_names(spec)
     except BadModel:  # SBERT-WK, a fusion of layers
@@ -149,7 +147,7 @@ def late_reductions(spec: str) -> tuple[str, ...]:
         others = ", ".join(name for name in REDUCTIONS if name not in POOLED)
         raise BadInput(
             f"chunks can pool their own tokens by {', '.join(POOLED)} and sums of these; this model's pooling is "
-            f"{spec!r}, which like {others} is that of a whole text. Encode the chunks one by one: encode(texts)"
+            f"{spec!r}, which, like {others}, needs the whole text. Encode the chunks one by one: encode(texts)"
         )
     return names
 
@@ -189,11 +187,11 @@ def _grouped(documents: Iterable[TokenizedDocument]) -> Iterator[list[TokenizedD
 def document_chunks(
     text: str, given: Sequence[tuple[int, int]] | None, tokenizer: Tokenizer, settings: ChunkSettings | None
 ) -> list[Chunk]:
-    """The chunks given as spans of a text, checked; or those that the settings give."""
+    """The chunks given as spans of a text, checked; or the chunks that the settings produce."""
     if given is None:
         settings = settings or ChunkSettings(min(ChunkSettings.size, tokenizer.max_content_length))
         return split_document(text, lambda texts: [len(ids) for ids in tokenizer.token_ids(texts)], settings)
     for start, stop in given:
         if not 0 <= start < stop <= len(text):
-            raise BadInput(f"the chunk ({start}, {stop}) is no part of a text of {len(text):,} characters")
+            raise BadInput(f"the chunk ({start}, {stop}) is outside a text of {len(text):,} characters")
     return [Chunk(int(start), int(stop)) for start, stop in given]

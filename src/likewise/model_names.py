@@ -1,6 +1,6 @@
-"""A model's name to the model, wherever a model is named; the grammar, one line per form.
+"""The grammar of model names, and loading the model that a name stands for. One line per form:
 
-    NAME                      a folder, one in LIKEWISE_MODELS, a bundled or packaged model, or one of the hub
+    NAME                      a folder, one in LIKEWISE_MODELS, a bundled or packaged model, or one on the hub
     avg-glove                 the mean of GloVe's vectors, from a package
     avg-glove(PATH)           of the vectors in a text file; avg-fasttext(PATH) reads fastText's .bin too
     bert-avg(NAME)            NAME under mean pooling; bert-cls(NAME) under the first token
@@ -47,7 +47,7 @@ def load_model(name: str | Path, **options: Any) -> Embedder | TfIdf:
 
 
 def load_named_embedder(name: str | Path, **options: Any) -> Embedder:
-    """As `load_model`, for an embedder; tf-idf is refused."""
+    """As `load_model`, but for embedders only; tf-idf raises BadInput."""
     text = str(name)
     if expanded(text).is_dir():
         return Embedder.load(name, **options)
@@ -61,7 +61,7 @@ def load_named_embedder(name: str | Path, **options: Any) -> Embedder:
 
 
 def load_torch_embedder(name: str | Path, **options: Any) -> "TorchEmbedder":
-    """As `load_named_embedder`, computed by torch: for what reads or changes the parts of a model."""
+    """As `load_named_embedder`, but on torch, for callers that read or change the parts of a model."""
     require_torch(str(name))
     from .engines.torch.torch_embedder import require_torch_engine
 

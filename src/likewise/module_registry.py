@@ -1,7 +1,7 @@
-"""HEADS: what can follow a pooling, a row each, read from a model folder before any weight is.
+"""HEADS: one row for each kind of head that can follow a pooling, with how a model folder describes it.
 
-Every engine implements them by these names (torch: likewise/heads.py). A learned fusion, a pooling with weights, is
-read in the same way. Nothing here needs torch.
+Settings are read before any weights. Every engine implements the heads under these names (torch: likewise/heads.py). A
+learned fusion, a pooling with weights, is read in the same way. Nothing here needs torch.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ HeadShapes = tuple[dict[str, tuple[int, ...]], str]
 
 
 def check_pooling(pooling: object) -> None:
-    """Refuses a pooling that is not given by its name; None is the model's own."""
+    """Reject a pooling that is not given by name; None means the model's own."""
     if pooling is not None and not isinstance(pooling, str):
         from .arrays.reductions import REDUCTIONS  # here, so that --help loads no NumPy
 
@@ -77,13 +77,13 @@ class FusionShape:
 
 
 def check_layer_range(first: int, last: int) -> None:
-    """Refuses a range of layers that there cannot be."""
+    """Reject an impossible range of layers."""
     if not 0 <= first <= last:
         raise BadModel(f"layers {first} to {last} were requested; expected 0 ≤ first ≤ last")
 
 
 def check_truncation(width: object, available: int) -> None:
-    """Refuses to keep a number of dimensions that the model does not have."""
+    """Reject a `truncate_dim` beyond the dimensions that the model has."""
     if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= available:
         raise BadInput(f"truncate_dim is {width!r}; expected how many of the {available} dimensions to keep")
 
@@ -91,7 +91,7 @@ def check_truncation(width: object, available: int) -> None:
 def head_shapes(kind: str, config: Mapping[str, Any], folder: Path) -> HeadShapes:
     """The shape of each of a head's tensors by name, and the activation, which only a dense head has."""
     if kind not in HEADS:
-        raise BadModel(f"{folder} holds a head {kind!r}; those known here are {', '.join(HEADS)}")
+        raise BadModel(f"{folder} has a head of the kind {kind!r}; expected one of {', '.join(HEADS)}")
     return HEADS[kind](config, folder)
 
 
@@ -117,7 +117,7 @@ def _activation(config: Mapping[str, Any], folder: Path) -> str:
 
 
 def _check_plain(config: Mapping[str, Any], folder: Path) -> None:
-    """Refuses a dense head that does more than map a sentence's vector: it would be computed without that."""
+    """Reject a dense head that does more than map a sentence's vector, since the rest would be ignored."""
     plain = {
         "use_residual": (False, None),
         "module_input_name": ("sentence_embedding", None),
@@ -125,7 +125,7 @@ def _check_plain(config: Mapping[str, Any], folder: Path) -> None:
     }
     for key, known in plain.items():
         if config.get(key) not in known:
-            raise bad_setting(folder / "config.json", key, config[key], f"{known[0]!r}, the one that is known here")
+            raise bad_setting(folder / "config.json", key, config[key], f"{known[0]!r}, the only supported one")
 
 
 def _norm(config: Mapping[str, Any], folder: Path) -> HeadShapes:

@@ -1,6 +1,6 @@
-"""Which commit this copy of likewise is of: git knows in a checkout, `_build.json` in what was built from one.
+"""The commit that this copy of likewise comes from: asked of git in a checkout, read from `_build.json` in a build.
 
-Imports nothing of likewise: hatch_build.py loads this file by its path while it builds.
+Imports nothing from likewise: hatch_build.py loads this file by its path while it builds.
 """
 
 import json
@@ -15,7 +15,7 @@ DIRTY = "-dirty"
 
 
 def source_commit() -> str | None:
-    """The first twelve digits of the commit, with -dirty if files had been changed since; None if it is not known."""
+    """The first twelve digits of the commit, with -dirty if files had been changed since; None if unknown."""
     noted = PACKAGE / BUILD_FILE
     if noted.is_file():
         return str(json.loads(noted.read_text("utf-8"))["commit"])
@@ -23,7 +23,7 @@ def source_commit() -> str | None:
 
 
 def commit_of_checkout(root: Path) -> str | None:
-    """The same, asked of git; None if the folder is not the top of a checkout, or git is not there or refuses."""
+    """The same, from git; None if the folder is not the top of a checkout, or git is missing or fails."""
     if not (root / ".git").exists():  # a file in worktrees
         return None
     command = ["git", "describe", "--always", f"--dirty={DIRTY}", "--abbrev=12", "--exclude=*"]

@@ -11,7 +11,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def counted_of(count: int, total: str, singular: str, plural: str) -> str:
-    """A count of a total, and what is true of that many.
+    """A count out of a total, followed by a predicate in the singular or plural.
 
     >>> counted_of(1, counted(5, "text"), "was truncated", "were truncated")
     '1 of 5 texts was truncated'

@@ -299,7 +299,7 @@ def test_weights_in_eight_bits_are_read_and_stay_in_eight_bits(fresh, tmp_path, 
     save_file(quantized_tensors(load_file(fresh / WEIGHTS)), fresh / WEIGHTS)
     write(fresh / "config.json", in_eight_bits(json.loads((fresh / "config.json").read_text())))
     alike(fresh)
-    with pytest.warns(UserWarning, match="cannot read this model, for weights in int8"):
+    with pytest.warns(UserWarning, match="cannot read this model because of weights in int8"):
         light.load(fresh).save(tmp_path / "again")
     alike(tmp_path / "again")
     assert light.load(tmp_path / "again").fingerprint == light.load(fresh).fingerprint

@@ -314,7 +314,7 @@ def test_the_pieces_are_those_of_torch(own, light):
 
 @pytest.mark.parametrize("family", ["bilstm", "dan"])
 def test_other_encoders_are_refused_with_what_would_compute_them(folders, family, light):
-    with pytest.raises(BadModel, match=r"only bert, roberta.* words are computed\..*engine=.torch."):
+    with pytest.raises(BadModel, match=r"only bert, roberta.* words are supported\..*engine=.torch."):
         light.load(folders(family))
     assert set(DESCRIBED) == set(FAMILIES) - {"bilstm", "dan"}
 
@@ -379,11 +379,11 @@ BROKEN = {
     "no config": (lambda f: (f / "config.json").unlink(), "config.json"),
     "a head without weights": (lambda f: (f / "2_Dense" / WEIGHTS).unlink(), "no model.safetensors"),
     "a head of another shape": (lambda f: amend(f / "2_Dense" / "config.json", out_features=5), "of shape"),
-    "a head that does not fit": (lambda f: amend(f / "2_Dense" / "config.json", in_features=5), "32 come in"),
+    "a head that does not fit": (lambda f: amend(f / "2_Dense" / "config.json", in_features=5), "but gets 32"),
     "a head of no size": (lambda f: amend(f / "2_Dense" / "config.json", in_features=float("inf")), "in_features"),
     "another bias": (lambda f: reweigh(f / "2_Dense", lambda n, t: t[:1] if "bias" in n else t), "of shape"),
     "no activation": (lambda f: amend(f / "2_Dense" / "config.json", activation_function="a.SiLU"), "SiLU"),
-    "two poolings": (lambda f: amend(f / "1_Pooling" / "config.json", pooling_mode_max_tokens=True), "64 come in"),
+    "two poolings": (lambda f: amend(f / "1_Pooling" / "config.json", pooling_mode_max_tokens=True), "but gets 64"),
     "a list for a kind": (lambda f: amend(f / "config.json", model_type=["bert"]), "model_type|encoder"),
 }
 

@@ -207,11 +207,11 @@ def test_an_activation_of_another_package_is_not_taken_for_torchs(own, tiny, tmp
 def test_what_others_cannot_read_is_saved_with_a_warning(tiny, embedders, tmp_path, recwarn):
     tiny.save(tmp_path / "plain")
     assert not recwarn
-    with pytest.warns(UserWarning, match="cannot read this model, for the pooling sbert-wk"):
+    with pytest.warns(UserWarning, match="cannot read this model because of the pooling sbert-wk"):
         _model(tiny, pooling=Dissection(1, 1)).save(tmp_path / "a")
-    with pytest.warns(UserWarning, match="for the encoder 'words'"):
+    with pytest.warns(UserWarning, match="because of the encoder 'words'"):
         embedders("words").save(tmp_path / "b")
-    with pytest.warns(UserWarning, match="for weights in int8"):
+    with pytest.warns(UserWarning, match="because of weights in int8"):
         tiny.save(tmp_path / "c", weights="int8")
     with pytest.warns(UserWarning, match="poly-encoder"):
         PolyEncoder.start(tiny, 2).save(tmp_path / "d")

@@ -43,8 +43,8 @@ def model(bert: Description, library: Library) -> Model:
         (np.ones(67, int), np.asarray([67]), "length 67 of sentence 0: wanted 1 to 66"),
         (np.ones(100_000, int), np.asarray([100_000]), "length 100000"),
         (np.ones(3, int), np.asarray([2]), "3 ids do not make 1 sentences"),
-        (np.asarray([1, 2**40]), np.asarray([2]), "which no 32 bits hold"),
-        (np.asarray([1.0, 2.0]), np.asarray([2]), "wanted a row of whole numbers"),
+        (np.asarray([1, 2**40]), np.asarray([2]), "outside the int32 range"),
+        (np.asarray([1.0, 2.0]), np.asarray([2]), "expected a row of whole numbers"),
     ],
 )
 def test_bad_sentences_are_refused(
@@ -105,7 +105,7 @@ def test_weights_that_are_not_finite_are_refused(value: float, part: str, bert: 
         ({"longest": 67}, "rows of positions is 66"),
         ({"vocabulary": 201}, "rows of words is 200"),
         ({"eps": float("nan")}, "eps"),
-        ({"depth": 4}, "3 layers are in order, and the model has 4"),
+        ({"depth": 4}, "lists 3 layers, but the model has 4"),
         ({"order": [0, 1, 3]}, "a block's number is 3"),
         ({"activation": "maxout"}, "'maxout' is unknown"),
         ({"blocks": []}, "number of blocks is 0"),

@@ -1,1 +1,1 @@
-"""What computes vectors: one package per engine."""
+"""Engines, which compute vectors: one package each."""

@@ -44,7 +44,7 @@ Array = np.ndarray
 
 
 class ArrayCrossEncoder(JointReranker):
-    """A cross-encoder without torch: it scores and does not train."""
+    """A cross-encoder without torch, for scoring but not for training."""
 
     ENGINE: ClassVar[type[ArrayEmbedder]]  # the embedders of the same engine, which know its options and its encoder
     encoder: ArrayEncoder
@@ -91,7 +91,7 @@ class ArrayCrossEncoder(JointReranker):
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes scores; not those of another engine."""
+        """32 hexadecimal digits that change with anything that changes scores, the engine included."""
         t, m = self.tokenizer, self.manifest
         words: list[object] = [
             type(self).__name__,
@@ -105,8 +105,8 @@ class ArrayCrossEncoder(JointReranker):
         return array_fingerprint(words, [array for tensor in stored for array in tensor.arrays])
 
     def save(self, folder: str | Path) -> None:
-        """A folder that `load`, transformers and sentence-transformers read, the weights as the model's own folder has
-        them; as `Embedder.save`.
+        """Write a folder that `load`, transformers and sentence-transformers read, with the weights as they are stored
+        in the model's own folder; otherwise as `Embedder.save`.
         """
         manifest, config = self._written_manifest(), read_config(self.manifest.encoder)
         stored = self._stored_tensors(config)
@@ -144,7 +144,7 @@ class ArrayCrossEncoder(JointReranker):
 
 
 class NativeCrossEncoder(ArrayCrossEncoder):
-    """A cross-encoder whose encoder the compiled library computes, in fp32 (the default), bf16 or int8."""
+    """A cross-encoder whose encoder runs in the compiled library, in fp32 (the default), bf16 or int8."""
 
     ENGINE = NativeEmbedder
 
@@ -154,7 +154,7 @@ class NativeCrossEncoder(ArrayCrossEncoder):
 
 
 class NumpyCrossEncoder(ArrayCrossEncoder):
-    """A cross-encoder that NumPy computes."""
+    """A cross-encoder that runs in NumPy."""
 
     ENGINE = NumpyEmbedder
 
@@ -181,6 +181,6 @@ class NumpyClassifier:
         return self._linear("out", x)
 
     def _linear(self, layer: str, x: Float[Array, "N D"]) -> Float[Array, "N E"]:
-        """Row by row, since the bits of a product of matrices depend on how many rows there are."""
+        """Row by row, because the last bits of a matrix product depend on the number of rows."""
         weight, bias = self.weights[f"{layer}.weight"], self.weights.get(f"{layer}.bias", 0.0)
         return np.asarray((x[:, None] @ weight.T)[:, 0] + bias, np.float32)

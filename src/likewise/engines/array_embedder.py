@@ -1,4 +1,4 @@
-"""ArrayEmbedder: what the embedders without torch share: reading a folder, windows, heads, all in NumPy arrays."""
+"""ArrayEmbedder: the shared part of embedders without torch: reading a folder, windows and heads, in NumPy arrays."""
 
 import json
 from abc import abstractmethod
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class ArrayEmbedder(Embedder):
-    """A sentence encoder without torch: it encodes and does not train. An engine gives it an `ArrayEncoder`."""
+    """A sentence encoder without torch, for encoding but not for training. The engine supplies an `ArrayEncoder`."""
 
     encoder: ArrayEncoder
     pooling: ArrayPooling
@@ -67,7 +67,7 @@ class ArrayEmbedder(Embedder):
     @classmethod
     @abstractmethod
     def encoder_of(cls, description: Description, precision: str | None) -> ArrayEncoder:
-        """What computes an encoder, in a precision that `check_options` accepts; None: fp32."""
+        """The engine's encoder, in a precision that `check_options` accepts; None means fp32."""
 
     @classmethod
     def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:  # noqa: ARG003, every pooling is computed
@@ -105,7 +105,7 @@ class ArrayEmbedder(Embedder):
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes vectors; not those of another engine."""
+        """32 hexadecimal digits that change with anything that changes vectors, the engine included."""
         m = self.manifest
         words = [type(self).__name__, self.precision, self.pooling.spec, m.include_prompt]
         words += [dict(m.prompts), m.default_prompt]
@@ -146,27 +146,27 @@ class ArrayEmbedder(Embedder):
         chosen = array_pooling(pooling, self.encoder.depth)
         before, after = (one.width(self.encoder.width) for one in (self.pooling, chosen))
         if self.heads and before != after:
-            raise BadModel(f"the pooling {pooling} gives {after} numbers, and the heads take {before}")
+            raise BadModel(f"the pooling {pooling} has {after} dimensions, but the heads take {before}")
         return type(self)(self.tokenizer, self.encoder, chosen, self.heads, self.manifest)
 
     def pooling_weights(self) -> Mapping[str, Array]:
         return self.pooling.arrays
 
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
-        """A folder that `load` reads, the encoder's weights as the model's own folder stores them, or in int8.
+        """Write a folder that `load` can read, with the encoder's weights as they are stored, or in int8.
 
-        A new folder appears whole or not at all. In an existing one, the previous model's files are removed; a process
-        killed meanwhile leaves the old model, the new one, or a folder that `load` refuses.
+        A new folder appears complete or not at all. In an existing folder, the old model's files are removed; a process
+        killed meanwhile leaves the old model, the new one, or a folder that `load` rejects.
 
-        With `weights="int8"` matrices are stored in eight bits, a quarter of fp32's size, readable by this library
-        alone. What the encoder does not use is not written.
+        With `weights="int8"`, matrices are stored in eight bits: a quarter of the size of fp32, but only this library
+        can read them. Tensors that the encoder does not use are not written.
 
         Raises:
             BadInput: the folder cannot be written to.
-            BadModel: the model's own folder is no longer what it was when the model was loaded.
+            BadModel: the model's own folder has changed since the model was loaded.
         """
         if weights not in (None, "int8"):
-            raise BadInput(f'weights is {weights!r}; expected "int8", or None: as they are')
+            raise BadInput(f'weights is {weights!r}; expected "int8", or None to keep them as they are')
         stored = {tensor.name: tensor for tensor in self._stored_tensors()}
         if weights == "int8":
             stored = in_int8(stored)
@@ -205,7 +205,7 @@ class ArrayEmbedder(Embedder):
     def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[Array, "P W"]:
         sequences = list(map(attrgetter("ids"), windows))
 
-        def attempt(batch: list[int]) -> Array | None:  # a shape here would be made again at every call, in 30 µs
+        def attempt(batch: list[int]) -> Array | None:  # an annotation with a shape would cost 30 µs per call
             ids, hidden = [], []
             for i in batch:
                 ids.append(sequences[i])
@@ -234,7 +234,7 @@ class ArrayEmbedder(Embedder):
 
 
 def none_if_memory_runs_out(compute: Callable[[], T]) -> T | None:
-    """What `compute` returns, or None where memory ran out; the batch is then halved."""
+    """The result of `compute`, or None if memory ran out; the batch is then halved."""
     try:
         return compute()
     except MemoryError:

@@ -1,4 +1,4 @@
-"""ArrayEncoder: what an engine without torch computes; packed sentences in, NumPy arrays out."""
+"""ArrayEncoder: the interface of encoders without torch; packed sentences in, NumPy arrays out."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -12,7 +12,7 @@ Ids = Sequence[Sequence[int]]
 
 @runtime_checkable
 class ArrayEncoder(Protocol):
-    """An encoder of packed sentences that takes and gives NumPy arrays; layer 0 is the embeddings, `depth` the last."""
+    """An encoder of packed sentences, from and to NumPy arrays; layer 0 is the embeddings, `depth` the last."""
 
     width: int
     depth: int
@@ -26,7 +26,7 @@ class ArrayEncoder(Protocol):
     ) -> Float[Array, "N W"]:
         """These reductions of each sentence's last layer, side by side, without its first `skips` tokens.
 
-        `segments` says which text each token of a pair is from; without it all are of the first.
+        `segments` says which text of a pair each token belongs to; without it, all belong to the first.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""An encoder as sizes and stored arrays: what the engines without torch compute from, read from a model folder.
+"""An encoder as sizes and stored arrays, read from a model folder: the input of the engines without torch.
 
 The shapes that config.json implies are compared with the header of the weights before a tensor is read.
 """
@@ -85,7 +85,7 @@ def tensors(part: Any) -> list[StoredTensor]:
 
 
 def parameter_count(description: Description) -> int:
-    """How many numbers the weights are."""
+    """The number of parameters."""
     return sum([tensor.values.size for tensor in tensors(description)])
 
 
@@ -95,17 +95,15 @@ def check_described(folder: Path, config: Config) -> Family:
     family = FAMILIES.get(kind)
     if family is None or family.architecture not in DESCRIPTIONS:
         known = ", ".join(name for name, row in FAMILIES.items() if row.architecture in DESCRIPTIONS)
-        raise BadModel(
-            f"{folder} holds a {kind!r} encoder, and without torch only {known} are computed. {torch_hint()}"
-        )
+        raise BadModel(f"{folder} holds a {kind!r} encoder; without torch, only {known} are supported. {torch_hint()}")
     shape = family.shape(config)
     if isinstance(shape, WordShape) and shape.buckets:
-        raise BadModel(f"{folder} spells unknown words by n-grams, which only torch computes here. {torch_hint()}")
+        raise BadModel(f"{folder} spells unknown words by n-grams, which only torch computes. {torch_hint()}")
     return family
 
 
 def read_description(folder: Path) -> Description:
-    """The encoder of a model folder, its weights as they are stored."""
+    """The encoder of a model folder, with its weights as they are stored."""
     config = read_config(folder)
     family = check_described(folder, config)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Weights of a model folder as NumPy arrays, as they are stored, for the engines without torch."""
+"""The weights of a model folder as NumPy arrays in their stored type, for the engines without torch."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ class StoredTensor:
 
     values: Array
     scales: Array | None = None
-    name: str = ""  # in the file, without what the file puts before every name
+    name: str = ""  # in the file, without the prefix that the file puts before every name
     column_scales: Array | None = None
 
     @property
@@ -48,7 +48,7 @@ class StoredTensor:
 
 
 def in_int8(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
-    """The tensors with each matrix in int8, one step a row, and everything else in fp32; as `encoders.checkpoint`."""
+    """The tensors with each matrix in int8, one step per row, and the rest in fp32, as in `encoders.checkpoint`."""
     return {name: int8_rows(tensor) if tensor.values.ndim == 2 else replace(tensor, values=tensor.fp32())
             for name, tensor in tensors.items()}  # fmt: skip
 
@@ -92,7 +92,7 @@ def has_int8(tensors: Iterable[StoredTensor]) -> bool:
 
 
 def array_fingerprint(settings: Any, arrays: Iterable[Array]) -> str:
-    """32 hexadecimal digits that differ where settings (anything that JSON can represent) or arrays do."""
+    """32 hexadecimal digits that change with the settings (anything that JSON can represent) and the arrays."""
     digest = hashlib.sha256(json.dumps(settings).encode())
     for array in arrays:
         digest.update(f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).data)
@@ -100,13 +100,13 @@ def array_fingerprint(settings: Any, arrays: Iterable[Array]) -> str:
 
 
 def check_unchanged(folder: Path, before: list[FileState]) -> None:
-    """Refuses a folder whose encoder's files are not those that were there before."""
+    """Reject a folder whose encoder files have changed."""
     if file_states(folder) != before:
         raise BadModel(f"the weights in {folder} have changed since this model was loaded; load it again")
 
 
 def file_states(folder: Path) -> list[FileState]:
-    """What tells whether an encoder's files have changed: inode, size and time of each."""
+    """Inode, size and time of each of an encoder's files, which show whether they have changed."""
     paths = (folder / "config.json", *weight_files(folder, with_index=True))
     return [(path.name, state.st_ino, state.st_size, state.st_mtime_ns) for path in paths for state in [path.stat()]]
 

@@ -1,1 +1,1 @@
-"""Models in int8 that one can trust: smoothed where it helps, measured on held-out text, refused if they moved."""
+"""Int8 models: smoothed where it helps, measured on held-out text, and rejected if their vectors changed too much."""

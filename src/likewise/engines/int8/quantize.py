@@ -29,14 +29,14 @@ SENTENCES, ODD, OVERALL = "held-out sentences", "odd texts", "overall"
 
 @dataclass(frozen=True)
 class Bar:
-    """The least fidelity with which a quantized model is kept, over all texts that it is measured on."""
+    """The minimum fidelity of a quantized model, over all texts that it is measured on."""
 
     mean_cosine: float = 0.997
     least_cosine: float = 0.97
 
     def __post_init__(self) -> None:
         if not all(-1 <= value <= 1 for value in (self.mean_cosine, self.least_cosine)):
-            raise BadInput(f"the bar is {self.mean_cosine}, {self.least_cosine}; expected two cosines, −1 to 1")
+            raise BadInput(f"the bar is {self.mean_cosine}, {self.least_cosine}; expected two cosines from −1 to 1")
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ class Fidelity:
     texts: int
     mean_cosine: float
     least_cosine: float
-    rank_correlation: float  # naN where all similarities are equal
+    rank_correlation: float  # NaN if all similarities are equal
 
     def reaches(self, bar: Bar) -> bool:
-        """Whether both cosines are at least the bar's."""
+        """Whether both cosines reach the bar."""
         return self.mean_cosine >= bar.mean_cosine and self.least_cosine >= bar.least_cosine
 
 
 def fidelity(before: Float[Array, "N E"], after: Float[Array, "N E"]) -> Fidelity:
     """The fidelity of vectors `after` to those `before`, of two texts or more."""
     cosines = PAIRWISE["cosine"](before, after)
-    cosines[~(before.any(1) | after.any(1))] = 1  # no text's token was known, before and after
+    cosines[~(before.any(1) | after.any(1))] = 1  # a text without known tokens is zero before and after
     return Fidelity(
         len(before), float(cosines.mean()), float(cosines.min()), spearman(_of_pairs(before), _of_pairs(after))
     )
@@ -72,7 +72,7 @@ DEFAULT_BAR = Bar()
 
 @dataclass(frozen=True)
 class QuantizationResult:
-    """What quantizing a model gave: fidelity on held-out text, sizes, and whether the folder was written."""
+    """The result of quantizing a model: fidelity on held-out text, sizes, and whether the folder was written."""
 
     folder: Path
     written: bool
@@ -81,7 +81,7 @@ class QuantizationResult:
     bytes_before: int
     bytes_after: int  # of the encoder's weight files
     smoothings: tuple[Smoothing, ...]
-    """Of the products whose inputs are smoothed; empty where that brought calibration text no closer."""
+    """One for each product whose inputs are smoothed; empty if that brought vectors of calibration text no closer."""
 
     @property
     def passed(self) -> bool:
@@ -97,18 +97,18 @@ def quantize(
     force: bool = False,
     callback: Callable[[str], None] = lambda _: None,
 ) -> QuantizationResult:
-    """Write a model with int8 weights, with which the native engine computes in int8 as they are.
+    """Write a model with int8 weights, which the native engine uses directly in int8.
 
-    It is loaded by `Embedder.load(folder, engine="native", precision="int8")`. Products whose inputs have outlier
+    Load it with `Embedder.load(folder, engine="native", precision="int8")`. Products whose inputs have outlier
     channels are smoothed where that helps on calibration text (`smoothing`). Then vectors of held-out text, computed in
     int8 from what was written, are compared with the model's own in fp32.
 
     Args:
         model: computed by the native engine in fp32: `Embedder.load(name, engine="native")`.
-        folder: where to write; a new folder appears whole or not at all.
+        folder: where to write; a new folder appears complete or not at all.
         bar: the fidelity required.
         force: whether to write the folder even below the bar.
-        callback: is given a line about each step.
+        callback: called with a line about each step.
 
     Raises:
         BelowBar: the bar is not reached; nothing was written, and the error has the result.
@@ -142,7 +142,7 @@ def _checked(model: Embedder, target: Path) -> NativeEmbedder:
 
 
 def _smoothings(model: NativeEmbedder, description: Description, callback: Callable[[str], None]) -> list[Smoothing]:
-    """What smooths the inputs of products, if vectors of calibration text come closer to fp32's by it."""
+    """The best smoothing of products' inputs; empty if it brings vectors of calibration text no closer to fp32."""
     if not description.depth:
         return []
     texts = calibration_texts() + odd_texts(CALIBRATION_SEED, CALIBRATION_ODD_TEXTS)

@@ -1,18 +1,18 @@
-"""Smoothing (SmoothQuant, Xiao et al. 2023): a channel's size moves from the inputs of a product to its weights.
+"""Smoothing (SmoothQuant, Xiao et al. 2023): moving the scale of a channel from the inputs of a product to its weights.
 
-The inputs of a product are rounded with one step a token, so a channel with large numbers leaves few steps to the
-others. X Wᵀ = (X / s) (W s)ᵀ for any positive s of each channel; with s_j = max|X_j|^α / max|W_j|^(1−α) both are easier
-to round. What is exact, apart from rounding:
+The inputs of a product are rounded with one step per token, so a channel with large values leaves few steps for the
+others. X Wᵀ = (X / s) (W s)ᵀ for any positive s per channel; with s_j = max|X_j|^α / max|W_j|^(1−α) both are easier to
+round. Apart from rounding, this is exact:
 
-- Before-norm models (ModernBERT): a norm's output goes into products alone, so 1/s is folded into its weight and bias.
-  The first block's attention has no norm of its own, and is treated like an after-norm model's.
-- After-norm models (BERT and its kin): a norm's output is also the residual, added to what comes out of attention or
-  network before the next norm. Folding 1/s into the norm would scale the residual too, and the next norm, whose mean
-  and variance are over all channels, does not undo that: nothing can be folded. So 1/s stays beside the int8 weights
-  as column scales, by which the native engine multiplies a product's inputs before it rounds them; the residual never
-  sees them. Weights read in fp32 are those of the original, but for rounding.
-- Between values and attention's output, and between gates and the network's second layer, scales could be folded too;
-  on the models measured (docs/logbook.md) that gained nothing, so it is not done.
+- Pre-norm models (ModernBERT): a norm's output only goes into products, so 1/s is folded into its weight and bias. The
+  first block's attention has no norm of its own, and is treated as in a post-norm model.
+- Post-norm models (BERT and its relatives): a norm's output is also the residual, which is added to the output of
+  attention or network before the next norm. Folding 1/s into the norm would scale the residual too, and the next norm,
+  whose mean and variance are over all channels, would not undo that. So 1/s is stored with the int8 weights as column
+  scales, and the native engine multiplies a product's inputs by them before rounding; the residual is not affected.
+  Weights read in fp32 equal the original ones up to rounding.
+- Scales could also be folded between values and attention's output, and between gates and the network's second layer;
+  that gained nothing on the models we measured (docs/logbook.md), so we do not do it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,28 +34,28 @@ Site = Literal["query", "up"]
 ROWS = 256  # kept of each batch
 BATCH_TOKENS = 2048
 STRENGTHS = (0.25, 0.5, 0.75)  # the values of α that are tried for each product
-WORTHWHILE = 0.95  # times the error without smoothing: a product that does not get below it stays as it is
-SMALLEST = 0.01  # of the largest channel: what is smaller counts as this much, so that no scale is extreme
+WORTHWHILE = 0.95  # times the error without smoothing; a product that stays above it is not smoothed
+SMALLEST = 0.01  # of the largest channel: smaller channels count as this much, so that no scale is extreme
 LAYERS: dict[Site, tuple[str, ...]] = {"query": ("query", "key", "value"), "up": ("up",)}
 NORMS: dict[Site, str] = {"query": "norm1", "up": "norm2"}
-"""Where norms come before, the norm whose output the product reads."""
+"""The norm whose output the product reads in pre-norm models."""
 
 
 @dataclass
 class Inputs:
-    """What went into a product."""
+    """Statistics and a sample of the inputs of a product."""
 
     largest: Float[Array, " D"]  # of each channel, over all tokens
     rows: list[Float[Array, "R D"]] = field(default_factory=list)
 
     def add(self, x: Float[Array, "T D"]) -> None:
-        """Take note of a batch."""
+        """Record a batch."""
         self.largest = np.maximum(self.largest, np.abs(x).max(0, initial=0))
         self.rows.append(x[np.linspace(0, len(x) - 1, min(ROWS, len(x))).astype(int)])
 
 
 class RecordingEncoder(NumpyEncoder):
-    """NumPy's encoder, which records what its products read; blocks that layers share have one record."""
+    """NumPy's encoder, recording the inputs of its products; a block shared by several layers has one record."""
 
     def __init__(self, description: Description) -> None:
         super().__init__(description)
@@ -77,7 +77,7 @@ class RecordingEncoder(NumpyEncoder):
 def record_inputs(
     model: ArrayEmbedder, description: Description, texts: Sequence[str]
 ) -> dict[tuple[int, Site], Inputs]:
-    """What goes into each product on these texts, by the block's index and the product, in fp32."""
+    """The fp32 inputs of each product on these texts, by the index of the block and the product."""
     encoder = RecordingEncoder(description)
     embedder = NumpyEmbedder(model.tokenizer, encoder, model.pooling, model.heads, model.manifest)
     embedder.encode(texts, overflow="truncate", batch_tokens=BATCH_TOKENS, show_progress_bar=False)
@@ -96,7 +96,7 @@ class Smoothing:
 
 
 def choose_smoothings(description: Description, inputs: Mapping[tuple[int, Site], Inputs]) -> list[Smoothing]:
-    """For each product that calibration has the inputs of, the best scales, if they make its results better."""
+    """The best scales for each product with recorded inputs, if they improve its results."""
     found = (_choose(description.blocks[i], i, site, seen) for (i, site), seen in inputs.items())
     return [one for one in found if one is not None]
 
@@ -144,7 +144,7 @@ def _layers(block: BlockWeights, site: Site) -> list[tuple[str, LinearWeights]]:
 
 
 def _scaled(block: BlockWeights, smoothing: Smoothing) -> BlockWeights:
-    """The block with fp32 weights W s; its product is right for inputs X / s."""
+    """The block with fp32 weights W s; its product takes inputs X / s."""
     changed: dict[str, Any] = {
         name: replace(layer, weight=StoredTensor(layer.weight.fp32() * smoothing.scales, name=layer.weight.name))
         for name, layer in _layers(block, smoothing.site)
@@ -153,7 +153,7 @@ def _scaled(block: BlockWeights, smoothing: Smoothing) -> BlockWeights:
 
 
 def _with_column_scales(block: BlockWeights, smoothing: Smoothing) -> BlockWeights:
-    """The block with int8 weights W s and column scales 1 / s; its product is right for inputs X."""
+    """The block with int8 weights W s and column scales 1 / s; its product takes inputs X."""
     divisors = (1 / smoothing.scales).astype(np.float32)
     changed: dict[str, Any] = {
         name: replace(layer, weight=replace(int8_rows(layer.weight), column_scales=divisors))

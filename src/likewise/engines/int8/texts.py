@@ -1,4 +1,4 @@
-"""The texts that a model is calibrated and measured with: bundled sentences, all our own, and generated odd ones."""
+"""The texts for calibrating and measuring a model: bundled sentences, all written by us, and generated odd texts."""
 
 import random
 import string

@@ -1,4 +1,4 @@
-"""Models of the compiled library through ctypes, wrapped so that NumPy arrays go in and come out.
+"""Models of the compiled library, called through ctypes, with NumPy arrays in and out.
 
 Its C interface is native/likewise_native.h; the structures here mirror the ones there, field by field.
 """
@@ -149,7 +149,7 @@ class Model:
         library: Library | None = None,
     ) -> None:
         if precision not in PRECISIONS:
-            raise BadInput(f"the precision {precision!r} is unknown; there are {', '.join(PRECISIONS)}")
+            raise BadInput(f"the precision {precision!r} is unknown; expected one of {', '.join(PRECISIONS)}")
         self._library = library or load()
         self._c = self._library._c
         self._handle: int | None = None
@@ -196,10 +196,10 @@ class Model:
         tokens, sentences = len(ids), len(lengths)
         expected = len(ids if segments is None else segments), len(lengths if skips is None else skips)
         if expected != (tokens, sentences):
-            raise BadInput(f"{tokens} ids in {sentences} sentences want a segment per id and a skip per sentence")
+            raise BadInput(f"{tokens} ids in {sentences} sentences need a segment per id and a skip per sentence")
         first, last = layers or (self.depth, self.depth)
         if not 0 <= first <= last <= self.depth:
-            raise BadInput(f"layers {first} to {last} were asked for; this model has 0 to {self.depth}")
+            raise BadInput(f"layers {first} to {last} were requested; this model has layers 0 to {self.depth}")
         if not {*reductions} <= {*BITS} or len({*reductions}) != len(reductions):
             raise BadInput(f"the reductions {reductions} are not among {', '.join(BITS)}, each once")
         arrays: dict[str, Array | None] = {"ids": ids, "segments": segments, "lengths": lengths, "skips": skips}
@@ -244,9 +244,9 @@ def _whole(x: Array, name: str) -> Array:
     """Ids or lengths as 32-bit integers; a number that does not fit raises BadInput instead of wrapping around."""
     array = np.asarray(x)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise BadInput(f"{name} are {array.dtype} of shape {array.shape}; wanted a row of whole numbers")
+        raise BadInput(f"{name} are {array.dtype} of shape {array.shape}; expected a row of whole numbers")
     if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-        raise BadInput(f"{name} reach from {array.min()} to {array.max()}, which no 32 bits hold")
+        raise BadInput(f"{name} reach from {array.min()} to {array.max()}, outside the int32 range")
     return np.ascontiguousarray(array, np.int32)
 
 
@@ -255,7 +255,7 @@ def _address(x: Array | None) -> int | None:
 
 
 TYPES = {"float32": 0, "float16": 1, "uint16": 2, "int8": 3}
-"""Numbers of the data types of stored weights, by NumPy's names; bfloat16, which NumPy lacks, is stored as uint16."""
+"""The C interface's codes of data types, by NumPy's names; bfloat16, which NumPy lacks, is stored as uint16."""
 
 
 def _tensor(tensor: StoredTensor | None, alive: list[Any]) -> _Tensor:
@@ -264,19 +264,19 @@ def _tensor(tensor: StoredTensor | None, alive: list[Any]) -> _Tensor:
     values = np.ascontiguousarray(tensor.values)
     if values.dtype.name not in TYPES or values.ndim not in (1, 2):
         raise BadModel(
-            f"weights are {values.dtype} of shape {values.shape}; wanted one of {', '.join(TYPES)}, 1D or 2D"
+            f"weights are {values.dtype} of shape {values.shape}; expected one of {', '.join(TYPES)}, 1D or 2D"
         )
     rows, columns = values.shape if values.ndim == 2 else (1, *values.shape)
     scales = None if tensor.scales is None else np.ascontiguousarray(tensor.scales, np.float32)
     if (scales is not None) != (values.dtype == np.int8) or (scales is not None and scales.shape != (rows,)):
-        raise BadModel(f"int8 weights of shape {values.shape} want a scale for each row, and other weights none")
+        raise BadModel(f"int8 weights of shape {values.shape} need one scale per row; other weights have no scales")
     alive.extend((values, scales))
     scale_address = None if scales is None else scales.ctypes.data
     return _Tensor(values.ctypes.data, scale_address, rows, columns, TYPES[values.dtype.name])
 
 
 def _linear(layer: LinearWeights | None, precision: str, alive: list[Any]) -> _Linear:
-    """A layer; int8 products multiply their inputs by a smoothed matrix's column scales, others get it in fp32."""
+    """A layer; only int8 products use a smoothed matrix's column scales; for other precisions it is dequantized."""
     if layer is None:
         return _Linear()
     weight, scales = layer.weight, layer.weight.column_scales
@@ -285,7 +285,7 @@ def _linear(layer: LinearWeights | None, precision: str, alive: list[Any]) -> _L
     if precision != "int8":
         return _Linear(_tensor(StoredTensor(weight.fp32()), alive), _tensor(layer.bias, alive))
     if scales.shape != weight.values.shape[1:]:
-        raise BadModel(f"{scales.shape} column scales are given for weights of shape {weight.values.shape}")
+        raise BadModel(f"column scales of shape {scales.shape} do not fit weights of shape {weight.values.shape}")
     scales = _floats(scales)
     alive.append(scales)
     return _Linear(_tensor(weight, alive), _tensor(layer.bias, alive), _address(scales))
@@ -293,10 +293,10 @@ def _linear(layer: LinearWeights | None, precision: str, alive: list[Any]) -> _L
 
 def _description(d: Description, precision: str, alive: list[Any]) -> _Description:
     if d.order is not None and len(d.order) != d.depth:
-        raise BadModel(f"{len(d.order)} layers are in order, and the model has {d.depth}")
+        raise BadModel(f"`order` lists {len(d.order)} layers, but the model has {d.depth}")
     activation = ACTIVATIONS[d.activation].number if d.activation in ACTIVATIONS else None
     if activation is None:
-        raise BadModel(f"the activation {d.activation!r} is unknown; there are {', '.join(ENCODER_ACTIVATIONS)}")
+        raise BadModel(f"the activation {d.activation!r} is unknown; expected one of {', '.join(ENCODER_ACTIVATIONS)}")
     structure = _Description(version=VERSION, precision=PRECISIONS[precision], activation=activation, eps=d.eps)
     for size in _SIZES:
         setattr(structure, size, getattr(d, size))

@@ -1,6 +1,6 @@
-"""NativeEmbedder: embeddings by the compiled library, on the CPU, without torch; the default there.
+"""NativeEmbedder: embeddings computed by the compiled library, without torch; the default on a CPU.
 
-A text's vector has the same bits whatever texts it is encoded with, in whatever order, batches and number of threads.
+A text's vector is identical to the bit whatever the other texts, their order, the batches and the number of threads.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Array = np.ndarray
 
 
 class NativeEncoder:
-    """An encoder that the compiled library computes."""
+    """An encoder that runs in the compiled library."""
 
     def __init__(self, description: Description, precision: str) -> None:
         d = description
@@ -62,13 +62,13 @@ class NativeEncoder:
 
 
 class NativeEmbedder(ArrayEmbedder):
-    """A sentence encoder that the compiled library computes, in fp32 (the default), bf16 or int8.
+    """A sentence encoder that runs in the compiled library, in fp32 (the default), bf16 or int8.
 
     >>> NativeEmbedder.load("likewise-mini").encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)
 
-    In int8, weights are rounded by rows and activations by tokens; in bf16, where the processor lacks it, products are
-    fp32's. It uses `native.threads.thread_count()` threads.
+    In int8, weights are rounded per row and activations per token; in bf16 on a processor without it, products are
+    computed in fp32. It uses `native.threads.thread_count()` threads.
     """
 
     encoder: NativeEncoder
@@ -79,7 +79,7 @@ class NativeEmbedder(ArrayEmbedder):
             raise BadInput(f"device is {options.device!r}; the native engine computes on the CPU only. {torch_hint()}")
         if options.precision not in (None, *PRECISIONS):
             known = ", ".join(PRECISIONS)
-            raise BadInput(f"precision is {options.precision!r}; the native engine has {known}. {torch_hint()}")
+            raise BadInput(f"precision is {options.precision!r}; the native engine supports {known}. {torch_hint()}")
         load()
 
     @classmethod

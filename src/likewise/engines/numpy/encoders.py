@@ -1,7 +1,7 @@
 """Transformers and tables of words in NumPy alone: every layer of packed sentences, in fp32.
 
-What `encoders.architectures` computes with torch and native/ with compiled kernels, in the plainest way: the reference
-that both are compared with, and what computes where neither is installed.
+This is the plainest version of what `encoders.architectures` does in torch and native/ in compiled kernels: both are
+tested against it, and it is the fallback if neither is installed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ FAR = 128  # distances from here on share the last bucket of relative positions
 
 @dataclass(frozen=True)
 class Packed:
-    """Sentences end to end: how many tokens each has."""
+    """Concatenated sentences: the number of tokens of each."""
 
     lengths: Array
 
@@ -37,7 +37,7 @@ class Packed:
 
 
 class NumpyEncoder:
-    """An encoder that NumPy computes: the embeddings, then the output of each block."""
+    """An encoder in NumPy: the embeddings, then the output of each block."""
 
     precision = "fp32"
 
@@ -130,7 +130,7 @@ def attention(
     lengths: Sequence[int] | Array,
     bias: Callable[[int], Array | float] = lambda _: 0.0,
 ) -> Float[Array, "T H K"]:
-    """Each token attends to those of its own sentence; `bias` of a length is added to the scores."""
+    """Each token attends to the tokens of its own sentence; `bias(length)` is added to the scores."""
     found, begin = np.empty_like(v), 0
     for length, run in groupby(map(int, lengths)):
         count = len(list(run))
@@ -153,7 +153,7 @@ def rotated(x: Float[Array, "T H K"], position: Array, theta: float) -> Float[Ar
 
 
 def relative_bucket(offset: Array, buckets: int) -> Array:
-    """The bucket of each relative position: half of them per direction, far ones on a logarithmic scale (T5, MPNet)."""
+    """The bucket of each relative position: half of them per direction, logarithmic for far positions (T5, MPNet)."""
     half, near = buckets // 2, buckets // 4
     distance = np.abs(offset)
     scale = (half - near) / np.log(FAR / near)
@@ -184,7 +184,7 @@ def _product(x: Array, layer: Linear) -> Array:
 
 
 def layer_norm(x: Float[Array, "N D"], norm: Linear, eps: float) -> Float[Array, "N D"]:
-    """Each row with mean 0 and variance 1, then scaled and shifted by the norm's own."""
+    """Each row with mean 0 and variance 1, then scaled and shifted by the norm's weight and bias."""
     x = x - x.mean(1, keepdims=True)
     deviation = np.sqrt((x * x).mean(1, keepdims=True) + np.float32(eps))
     return np.asarray(x / deviation * norm[0] + norm[1])

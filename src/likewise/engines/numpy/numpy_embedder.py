@@ -1,6 +1,6 @@
 """NumpyEmbedder: embeddings in NumPy alone, on the CPU, in fp32; slow, and readable.
 
-`Embedder.load(name)` gives one where neither torch nor the compiled library is installed, `engine="numpy"` everywhere.
+`Embedder.load(name)` uses it if neither torch nor the compiled library is installed; `engine="numpy"` always does.
 """
 
 from ...engine_registry import LoadOptions
@@ -12,7 +12,7 @@ from .encoders import NumpyEncoder
 
 
 class NumpyEmbedder(ArrayEmbedder):
-    """A sentence encoder that NumPy computes.
+    """A sentence encoder that runs in NumPy.
 
     >>> NumpyEmbedder.load("likewise-mini").encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)

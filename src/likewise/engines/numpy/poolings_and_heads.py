@@ -1,4 +1,4 @@
-"""What follows an encoder, in NumPy, for every engine without torch: poolings and heads."""
+"""Poolings and heads in NumPy, for every engine without torch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ from ..stored_weights import StoredWeights
 from .encoders import layer_norm
 
 Array = np.ndarray
-Skips = Sequence[int] | None  # how many first tokens of each sentence a pooling leaves out, those of a prompt
+Skips = Sequence[int] | None  # how many tokens at the start of each sentence a pooling leaves out (those of a prompt)
 
 
 @runtime_checkable
@@ -33,7 +33,7 @@ class ArrayPooling(Protocol):
     def spec(self) -> str: ...
     @property
     def described(self) -> str | ModulePart:
-        """By a name, or by kind and settings where only this library has it."""
+        """By a name, or by kind and settings if only this library has it."""
         ...
 
     @property
@@ -156,11 +156,11 @@ OWN_POOLINGS: dict[str, Callable[[Mapping[str, Any], Path, int], ArrayPooling]] 
 
 @dataclass(frozen=True)
 class NumpyHead:
-    """A step after pooling: what it computes of its weights, and how a model folder describes it."""
+    """A step after pooling: its function of vectors and weights, and how a model folder describes it."""
 
     kind: str
     config: Mapping[str, Any]
-    width: int  # dimensions of what comes out
+    width: int  # dimensions of its output
     compute: Callable[..., Array]
     arrays: Mapping[str, Array] = field(default_factory=dict)
     activation: str = "Identity"
@@ -188,7 +188,7 @@ def _head(part: ModulePart, width: int) -> NumpyHead:
     shapes, activation = head_shapes(part.kind, part.config, part.folder)
     expected = next((shape[-1] for shape in shapes.values()), width)
     if expected != width:
-        raise BadModel(f"the {part.kind} head in {part.folder} takes {expected} numbers, and {width} come in")
+        raise BadModel(f"the {part.kind} head in {part.folder} takes {expected} dimensions, but gets {width}")
     arrays: dict[str, Array] = {}
     if shapes:
         with ExitStack() as stack:
@@ -210,7 +210,7 @@ def _dense(activation: Callable[[Array], Array], x: Array, weight: Array, bias: 
 
 
 def rowwise_product(x: Float[Array, "N E"], weight: Float[Array, "F E"]) -> Float[Array, "N F"]:
-    """The product x Wᵀ, each row by itself: one of whole matrices has other last bits for one row than for several."""
+    """The product x Wᵀ row by row: for a whole matrix, the last bits depend on the number of rows."""
     return np.asarray(np.matmul(x[:, None], weight.T)[:, 0])
 
 
@@ -223,7 +223,7 @@ def _normalised(x: Array) -> Array:
 
 
 def truncated(heads: Sequence[NumpyHead], width: int, available: int) -> list[NumpyHead]:
-    """The heads with a truncation of their output after them, normalised again if they normalise."""
+    """The heads followed by a truncation of their output, which is normalised again if they normalise."""
     check_truncation(width, available)
     activation = "torch.nn.modules.linear.Identity"
     config = {"in_features": available, "out_features": width, "bias": False, "activation_function": activation}

@@ -1,4 +1,4 @@
-"""TorchEmbedder: the stages composed as torch modules; loaded from a folder, saved to one, with gradients."""
+"""TorchEmbedder: an embedder composed of torch modules, with gradients, loading and saving."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -39,10 +39,8 @@ class TorchEmbedder(MovableModule, Embedder):
     >>> embedder.encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)
 
-    Calls of one embedder may come from several threads at once. Change weights under `torch.no_grad()` or by an
-    optimizer: a change through `weight.data` in place bypasses version tracking, and
-    `encode` on a CPU would not
-    see it.
+    Several threads can use one embedder at the same time. Change weights under `torch.no_grad()` or by an optimizer:
+    an in-place change through `weight.data` bypasses version tracking, and `encode` on a CPU would not see it.
     """
 
     encoder: Encoder
@@ -63,7 +61,7 @@ class TorchEmbedder(MovableModule, Embedder):
 
     @classmethod
     def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:
-        """Refuses nothing: torch computes every model."""
+        """Accept every model: torch supports all of them."""
 
     @classmethod
     def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> "TorchEmbedder":
@@ -79,7 +77,7 @@ class TorchEmbedder(MovableModule, Embedder):
         return cls(tokenizer, encoder, pooling, nn.Sequential(*heads), manifest).to(device).eval()
 
     def pool(self, tokens: Ragged, skip: Sequence[int] | None = None) -> Float[Tensor, "N W"]:
-        """Packed tokens to pooled vectors, before the heads; of each sentence without its first `skip` tokens."""
+        """Packed tokens to pooled vectors, before the heads; the first `skip` tokens of each sentence are left out."""
         layers, units = self.encoder(tokens), self.encoder.units(tokens)
         if skip is not None:
             units, rows = units.without_first(skip)
@@ -105,19 +103,19 @@ class TorchEmbedder(MovableModule, Embedder):
         return _arrays(self.pooling.state_dict()) if isinstance(self.pooling, nn.Module) else {}
 
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
-        """A folder that `load` reads; sentence-transformers does too, any version, unless a warning says why not.
+        """Write a folder for `load` and for sentence-transformers (any version, unless a warning says why not).
 
-        A new folder appears whole or not at all. In an existing one, the previous model's files are removed;
-        a process killed meanwhile leaves the old model, the new one, or a folder that `load` refuses.
+        A new folder appears complete or not at all. In an existing folder, the old model's files are removed; a process
+        killed meanwhile leaves the old model, the new one, or a folder that `load` rejects.
 
-        Weights keep the precision they have here; with `weights="int8"` the encoder's matrices are in eight bits, a
-        quarter of fp32's size, readable by this library alone, as tables of words are. What the encoder does not use (a
-        masked-LM head, BERT's own pooler) is not written; a card is not either, being that of another model, but on
-        what the model was trained is (likewise.json).
+        Weights keep their current precision. With `weights="int8"` the encoder's matrices are stored in eight bits: a
+        quarter of the size of fp32, but only this library can read them, as is true of word tables. Weights that the
+        encoder does not use (a masked-LM head, BERT's own pooler) are not written. Nor is the card, which describes
+        another model; the list of training data is kept (likewise.json).
 
         Raises:
             BadInput: the folder cannot be written to.
-            BadModel: the model would be loaded again as another one, since a part of it cannot be named in a folder.
+            BadModel: a folder cannot describe some part of the model, so it would not be loaded as the same model.
         """
         target, pooling = target_folder(folder), describe_pooling(self.pooling)
         heads = head_settings(self.heads, self.pooling.width(self.encoder.width))
@@ -223,7 +221,7 @@ class TorchEmbedder(MovableModule, Embedder):
         )
 
     def _block(self, ids: list[list[int]], only_last: bool) -> tuple[Float[Tensor, "L T D"], list[int]]:
-        """The layers of some texts, or the last alone, on the host; and how many tokens of each text they hold."""
+        """All layers of some texts, or only the last one, on the host; and the number of tokens of each text."""
         tokens = Ragged.of(ids, self.device)
         layers = self.encoder(tokens)
         chosen = [last(layers)] if only_last else layers
@@ -231,9 +229,9 @@ class TorchEmbedder(MovableModule, Embedder):
 
 
 def require_torch_engine(embedder: Embedder, purpose: str) -> TorchEmbedder:
-    """The embedder itself, where torch computes it."""
+    """The embedder itself, if it runs on torch."""
     if not isinstance(embedder, TorchEmbedder):
-        raise BadInput(f"{purpose} needs a model loaded with engine='torch', and this is a {type(embedder).__name__}")
+        raise BadInput(f"{purpose} needs a model loaded with engine='torch', but this is a {type(embedder).__name__}")
     return embedder
 
 
@@ -262,5 +260,5 @@ def _check_fit(embedder: TorchEmbedder) -> None:
         out_width(embedder.heads, width)
     except RuntimeError as error:
         raise BadModel(
-            f"the pooling {embedder.pooling.spec} gives {width} numbers, which the heads cannot take: {error}"
+            f"the pooling {embedder.pooling.spec} has {width} dimensions, which the heads cannot take: {error}"
         ) from None
