@@ -91,11 +91,11 @@ def test_booleans_variants_and_activations_of_a_config_are_known_or_refused():
     with pytest.raises(BadModel, match="a = 1; expected true or false"):
         config.boolean({"a": 1}, "a", True)
     config.require_supported({"a": 1, "b": None}, a=1, b=2, c=3)
-    with pytest.raises(BadModel, match="a = 2; the encoder here knows only 1"):
+    with pytest.raises(BadModel, match="a = 2; this encoder supports only 1"):
         config.require_supported({"a": 2}, a=1)
     assert config.activation({}, "a", "gelu_new") == "gelu_tanh"
     for wrong in ("other", 3):
-        with pytest.raises(BadModel, match="sets a to .*; the activations known here are gelu"):
+        with pytest.raises(BadModel, match="sets a to .*; expected one of gelu"):
             config.activation({"a": wrong}, "a", "gelu")
 
 
@@ -107,5 +107,5 @@ def test_eight_bits_are_marked_beside_the_real_type(tmp_path):
     write(tmp_path / "config.json", {"model_type": "bert"})
     assert not config.is_in_eight_bits(tmp_path)
     write(tmp_path / "config.json", {"model_type": "bert", "quantization_config": {}})
-    with pytest.raises(BadModel, match="holds quantised weights of others"):
+    with pytest.raises(BadModel, match="holds weights quantised by another library"):
         config.read_config(tmp_path)

@@ -77,7 +77,7 @@ def test_blocks_that_there_are_not_are_refused(kept):
 
 @pytest.mark.parametrize("family", ["albert", "modernbert"])
 def test_blocks_that_are_others_in_another_place_are_refused(family):
-    with pytest.raises(BadInput, match="only the first can be kept"):
+    with pytest.raises(BadInput, match="only the first blocks can be kept"):
         prune_layers(whole(family, {}), [0, 2])
 
 
@@ -99,7 +99,7 @@ def test_an_encoder_without_blocks_cannot_be_cut(family):
 def test_an_encoder_of_no_known_family_or_without_blocks_is_not_cut():
     encoder = Encoder()
     encoder.config = {"model_type": "other"}
-    with pytest.raises(BadInput, match="a 'other' encoder cannot be cut; those that can are bert, .*modernbert$"):
+    with pytest.raises(BadInput, match="a 'other' encoder cannot be pruned; expected one of bert, .*modernbert$"):
         prune_layers(encoder, 1)
     encoder.config = {"model_type": "words"}
     with pytest.raises(BadInput, match="a 'words' encoder has no blocks"):

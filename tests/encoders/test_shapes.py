@@ -65,7 +65,7 @@ def test_heads_divide_the_width_and_rotary_ones_half_of_it():
     width = CONFIGS["bert"]["hidden_size"]
     for family, key, heads in (("bert", "num_attention_heads", width), ("distilbert", "n_heads", width)):
         assert SHAPES[family]({**config_of(family), key: heads}).heads == heads
-        with pytest.raises(BadModel, match=f"asks for {heads + 1} heads in a width of {width}"):
+        with pytest.raises(BadModel, match=f"asks for {heads + 1} heads, which do not divide the width of {width}"):
             SHAPES[family]({**config_of(family), key: heads + 1})
     modern = {**config_of("modernbert"), "hidden_size": 24}
     assert [SHAPES["modernbert"]({**modern, "num_attention_heads": heads}).heads for heads in (12, 6, 1)] == [12, 6, 1]
@@ -77,7 +77,7 @@ def test_heads_divide_the_width_and_rotary_ones_half_of_it():
 def test_an_lstm_of_two_directions_has_an_even_width():
     config = config_of("bilstm")
     assert SHAPES["bilstm"]({**config, "hidden_size": 4}).width == 4
-    with pytest.raises(BadModel, match="hidden_size = 3; two directions want an even number"):
+    with pytest.raises(BadModel, match="hidden_size = 3; two directions need an even number"):
         SHAPES["bilstm"]({**config, "hidden_size": 3})
 
 

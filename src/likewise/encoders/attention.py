@@ -1,6 +1,6 @@
 """Attention over packed sentences: the one file in which padding may exist.
 
-There are three implementations of the same computation, chosen by where the tensors are. On CUDA in half precision,
+There are three implementations of the same computation, chosen by the tensors' device. On CUDA in half precision,
 one kernel reads the packed tokens directly. On a CPU, adjacent sentences of equal length form one block (callers sort
 sentences by length). Anywhere else, sentences are padded here and unpadded before the result is returned.
 """
@@ -17,7 +17,7 @@ from .layers import apply_dropout
 from .torch_internals import HAS_BF16_PRODUCTS
 
 Bias = Callable[[int], Float[Tensor, "H t t"]]
-"""Given a length t, returns what is added to the scores of a sentence of t tokens, such as relative positions."""
+"""From a length t to the values to add to the scores of t tokens, such as relative positions."""
 
 SHORT_LENGTH = 96  # in bf16 on a CPU, two matrix products are faster than the fused kernel up to about this length
 BLOCK = 512  # tokens in one such product; oneDNN caches code for every shape, so each length uses a single shape
@@ -78,7 +78,7 @@ def _by_length(
 def _parts(tokens: Ragged, short: Callable[[int], bool]) -> list[EqualLengthRun]:
     """Split the tokens into blocks of one sentence length; blocks of short sentences are split to a fixed size.
 
-    This uses `split`, whose gradient is assembled once; each slice would have a gradient as large as all the rows.
+    This uses `split`, whose gradient is assembled once; slicing would give each block a gradient as large as the input.
     """
     runs = [run for run in tokens.runs if run.length]
     return [part for run in runs for part in run.parts(BLOCK // run.length if short(run.length) else run.sentences)]
@@ -109,8 +109,8 @@ def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: flo
 def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     """Attention of (n, H, t, K) blocks by torch's fused kernel, which leaves bf16 for fp32 where that is faster.
 
-    It is for tiny sentences, for processors without products in bf16, and wherever gradients are needed: in bf16 their
-    kernel takes 2 to 30 times as long.
+    fp32 is faster for tiny sentences, on processors without bf16 products, and whenever gradients are needed: their
+    kernel takes 2 to 30 times as long in bf16.
     """
     in_fp32 = q.requires_grad or q.shape[2] <= TINY_LENGTH or not HAS_BF16_PRODUCTS
     if q.dtype != torch.bfloat16 or not in_fp32:

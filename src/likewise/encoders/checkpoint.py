@@ -33,7 +33,7 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     family = FAMILIES.get(kind)
     if family is None and is_in_eight_bits(folder):
         known = ", ".join(FAMILIES)
-        raise BadModel(f"{folder} holds int8 weights of an unknown {kind!r} encoder; those known here are {known}")
+        raise BadModel(f"{folder} holds int8 weights of an unknown {kind!r} encoder; expected one of {known}")
     if family is None:
         return _through_transformers(folder, config, dtype)
     module: Encoder = load_module(lambda: family.build(config), family.names, folder, dtype)
@@ -84,7 +84,7 @@ def save_encoder(
 def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None:
     """Check, before anything is written, that the saved encoder would be loaded as the same encoder."""
     if weights not in (None, "int8"):
-        raise BadInput(f'weights is {weights!r}; expected "int8", or None: as they are')
+        raise BadInput(f'weights is {weights!r}; expected "int8", or None to keep them as they are')
     kind = module.config.get("model_type", "")
     family = FAMILIES.get(kind)
     if family is not None:
@@ -92,11 +92,11 @@ def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None
             again = family.build(module.config)
         check_same_form(again, module, f"a {kind!r} encoder of this config")
     elif weights is not None:
-        raise BadInput(f"a {kind!r} encoder is transformers' own, which {weights} is not for")
+        raise BadInput(f"a {kind!r} encoder runs in transformers, and cannot be saved in {weights}")
     elif getattr(module, "without_decoder", False):
-        raise BadModel(f"a {kind!r} encoder cannot be saved: it was loaded without its decoder, and not read again so")
+        raise BadModel(f"a {kind!r} encoder cannot be saved: it lacks its decoder, and would not be loaded so again")
     elif not hasattr(module, "save"):
-        raise BadModel(f"a {type(module).__name__} cannot be saved; encoders that can are {', '.join(FAMILIES)}")
+        raise BadModel(f"a {type(module).__name__} cannot be saved; expected one of {', '.join(FAMILIES)}")
 
 
 def check_same_form(again: nn.Module, module: nn.Module, what: str) -> None:
@@ -107,7 +107,7 @@ def check_same_form(again: nn.Module, module: nn.Module, what: str) -> None:
         (getattr(again, "shape", None), getattr(module, "shape", None), "sizes"),
     ):
         if expected != found:
-            raise BadModel(f"this model cannot be saved: its {of} are not those of {what}, as which it would be loaded")
+            raise BadModel(f"this model cannot be saved: it would be loaded as {what}, whose {of} differ")
 
 
 def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
@@ -115,7 +115,7 @@ def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
 
 
 def tensors_by_file_name(module: nn.Module, names: Names) -> dict[str, Tensor]:
-    """The weights of a module by the names that they have in files."""
+    """The weights of a module by their names in files."""
     found: dict[str, Tensor] = {}
     for ours, tensor in module.state_dict().items():
         theirs = file_names(ours, names)
@@ -152,14 +152,14 @@ def _through_transformers(folder: Path, config: dict[str, Any], dtype: torch.dty
         from .architectures.transformers_model import AutoEncoder
     except ImportError:
         kind, known = config["model_type"], ", ".join(FAMILIES)
-        why = f"{folder} holds a {kind!r} encoder; those known here are {known}, and any other one"
+        why = f"{folder} holds a {kind!r} encoder; likewise itself supports {known}, and any other one"
         raise missing_extra("transformers", "transformers", why) from None
     return AutoEncoder(folder, config, shapes, dtype)
 
 
-# Int8 is for files: a quarter of fp32's size. A number is off by at most half a step, 1/254 of the largest of its row.
+# Int8 is for files: a quarter of fp32's size. A value is off by at most half a step, 1/254 of the largest in its row.
 def quantized_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights by name, with each matrix replaced by two tensors: int8 numbers and steps."""
+    """The weights by name, with each matrix replaced by two tensors: int8 values and steps."""
     found: dict[str, Tensor] = {}
     for name, tensor in weights.items():
         if tensor.dim() == 2:
@@ -182,7 +182,7 @@ def dequantized(whole: Int8[Tensor, "R C"], step: Float[Tensor, " R"]) -> Float[
 
 
 def fingerprint(words: Any, weights: Mapping[str, Tensor]) -> str:
-    """32 hexadecimal digits that differ where settings (anything that JSON can represent) or weights do."""
+    """32 hexadecimal digits that change with the settings (anything that JSON can represent) and the weights."""
     digest = hashlib.sha256(json.dumps(words).encode())
     for name, tensor in sorted(weights.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

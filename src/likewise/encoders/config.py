@@ -21,22 +21,22 @@ _KIND, _REAL = "model_type", "likewise_model_type"
 
 
 def in_eight_bits(config: Config) -> dict[str, Any]:
-    """The config to save with int8 weights; `read_config` restores the original."""
+    """The config to save with int8 weights, from which `read_config` restores the original."""
     return {**config, _KIND: EIGHT_BITS, _REAL: config[_KIND]}
 
 
 def is_in_eight_bits(folder: Path) -> bool:
     """Whether this library saved the folder's encoder with int8 weights."""
-    return require_object(folder / "config.json", "without it a folder is no model folder").get(_KIND) == EIGHT_BITS
+    return require_object(folder / "config.json", "a model folder must have it").get(_KIND) == EIGHT_BITS
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The folder's config.json, without our int8 marking, since weights are dequantized when they are read."""
-    config = require_object(folder / "config.json", "without it a folder is no model folder")
+    config = require_object(folder / "config.json", "a model folder must have it")
     if config.get(_KIND) == EIGHT_BITS:
         config[_KIND] = config.pop(_REAL, None)
     if config.get("quantization_config") is not None:
-        raise BadModel(f"{folder} holds quantised weights of others; the model in fp32, fp16 or bf16 is expected")
+        raise BadModel(f"{folder} holds weights quantised by another library; expected the model in fp32, fp16 or bf16")
     return config
 
 
@@ -73,7 +73,7 @@ def activation(config: Config, key: str, default: str) -> str:
     name = config.get(key, default)
     if not isinstance(name, str) or name not in ENCODER_ACTIVATIONS:
         known = ", ".join(ENCODER_ACTIVATIONS)
-        raise BadModel(f"config.json sets {key} to {name!r}; the activations known here are {known}")
+        raise BadModel(f"config.json sets {key} to {name!r}; expected one of {known}")
     return ENCODER_ACTIVATIONS[name]
 
 
@@ -81,4 +81,4 @@ def require_supported(config: Config, **unwanted: Any) -> None:
     """Raise an error if the config has a variant that our encoder would silently compute wrongly."""
     for key, plain in unwanted.items():
         if config.get(key, plain) not in (plain, None):
-            raise BadModel(f"config.json says {key} = {config[key]!r}; the encoder here knows only {plain!r}")
+            raise BadModel(f"config.json says {key} = {config[key]!r}; this encoder supports only {plain!r}")

@@ -41,10 +41,10 @@ class Encoder(nn.Module):
 
     def block(self, i: int) -> nn.Module:
         """The block at depth i."""
-        raise TypeError(f"{type(self).__name__} does not list its blocks separately; block {i} was asked for")
+        raise TypeError(f"{type(self).__name__} has no separate blocks, but block {i} was requested")
 
     def units(self, tokens: Ragged) -> Ragged:
-        """The units that have a row in each layer: the tokens, unless the encoder merges several into one vector."""
+        """The units with a row in each layer: the tokens, unless the encoder merges several of them into one vector."""
         return tokens
 
     def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:

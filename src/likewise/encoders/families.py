@@ -31,7 +31,7 @@ class Family:
 
     @property
     def known_elsewhere(self) -> bool:
-        """Whether transformers has this architecture: true for all with blocks; likewise's own have none."""
+        """Whether transformers has this architecture: true if it has blocks, which likewise's own do not."""
         return bool(self.depth_key)
 
     def build(self, config: Config) -> Any:
@@ -45,7 +45,7 @@ def model_type(config: Mapping[str, Any], folder: Path) -> str:
     """The `model_type` in the folder's config."""
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
-        raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
+        raise BadModel(f"config.json in {folder} names no model_type; expected one of {', '.join(FAMILIES)}")
     return kind
 
 

@@ -1,6 +1,6 @@
-"""The layers that all transformers here are composed of, where they differ from torch's own.
+"""The layers that all transformers here are composed of, if they differ from torch's own.
 
-None of them initializes its weights when it is built: they come from a checkpoint, or from `initialize_weights`.
+Building a layer does not initialize its weights: they come from a checkpoint, or from `initialize_weights`.
 (torch's own way takes a second on the meta device, where it imports a compiler to draw numbers that are never used.)
 """
 
@@ -37,14 +37,14 @@ _OWN_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     name: _OWN_FUNCTIONS.get(name) or getattr(F, name) for name, row in ACTIVATIONS.items() if row.configs
-}  # in torch, those of `arrays.activations.ACTIVATIONS` that encoders have
+}  # the rows of `arrays.activations.ACTIVATIONS` that encoders use, in torch
 
 
 class _OptimizerSteps:
     """The number of steps taken by all optimizers since a weight was first packed.
 
-    Fused optimizers change weights without raising the tensors' version, and it is not known whose weights they are,
-    so torch reports the steps of all. The hook is registered when a weight is first packed, never by an import.
+    Fused optimizers change weights without raising the tensors' version, and torch does not say whose weights they are,
+    so the steps of all are counted. The hook is registered when a weight is first packed, never by an import.
     """
 
     count = 0
@@ -81,7 +81,7 @@ class Linear(NotifiedOfMoves, nn.Linear):
             or torch.is_grad_enabled()
             or x.device.type != "cpu"
             or x.dtype not in (torch.float32, torch.bfloat16)
-            or torch.is_autocast_enabled("cpu")  # which chooses the precision of this product
+            or torch.is_autocast_enabled("cpu")  # autocast chooses the precision of this product
             or self.weight.is_inference()  # changes of such a tensor cannot be noticed
         ):
             return F.linear(x, self.weight, self.bias)

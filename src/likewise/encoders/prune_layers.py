@@ -25,9 +25,9 @@ def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
     if family is None:
         kind = encoder.config.get("model_type")
         known = ", ".join(name for name, row in FAMILIES.items() if row.depth_key)
-        raise BadInput(f"a {kind!r} encoder cannot be cut; those that can are {known}")
+        raise BadInput(f"a {kind!r} encoder cannot be pruned; expected one of {known}")
     if not family.depth_key:
-        raise BadInput(f"a {encoder.config['model_type']!r} encoder has no blocks, so it cannot be cut")
+        raise BadInput(f"a {encoder.config['model_type']!r} encoder has no blocks, so it cannot be pruned")
     if kept is not None:
         return _built(encoder, family, _chosen(encoder, kept), kept)
     if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= encoder.depth:
@@ -50,10 +50,10 @@ def _built(encoder: Encoder, family: Family, homes: list[int], kept: Sequence[in
 
 def _chosen(encoder: Encoder, kept: Sequence[int]) -> list[int]:
     if not kept or list(kept) != sorted({*kept}) or not 0 <= kept[0] <= kept[-1] < encoder.depth:
-        raise BadInput(f"the blocks {list(kept)} are to be kept; expected some of 0 to {encoder.depth - 1}, in order")
+        raise BadInput(f"the blocks to keep are {list(kept)}; expected some of 0 to {encoder.depth - 1}, in order")
     if not encoder.nested or (isinstance(encoder, Bert) and encoder.shape.groups):
         kind = encoder.config["model_type"]
-        raise BadInput(f"a {kind!r} block is another in another place; of such an encoder only the first can be kept")
+        raise BadInput(f"a {kind!r} block depends on its place in the encoder, so only the first blocks can be kept")
     return list(kept)
 
 

@@ -1,7 +1,7 @@
 """The sizes of encoders, and how config.json gives them for each architecture; no torch here.
 
-A shape is all that is needed to build an encoder with torch (`FAMILIES`) or to describe one to the engines that do
-without (`description`).
+A shape is all that is needed to build an encoder with torch (`FAMILIES`) or to describe it to the engines without torch
+(`description`).
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class BertShape(TransformerShape):
 
     @property
     def longest(self) -> int:
-        """The maximum number of tokens: those that have a position."""
+        """The maximum number of tokens, which is the number of positions."""
         return self.positions - self.first_position
 
 
@@ -79,7 +79,7 @@ class WordShape:
 
 @dataclass(frozen=True)
 class BiLSTMShape:
-    """The sizes of a bidirectional LSTM over a table of words; `width` is that of both directions together."""
+    """The sizes of a bidirectional LSTM over a table of words; `width` counts both directions together."""
 
     words: WordShape
     width: int
@@ -122,9 +122,7 @@ def bert_shape(config: Config, **more: Any) -> BertShape:
 
 def _divisible(shape: BertShape) -> BertShape:
     if shape.width % shape.heads:
-        raise BadModel(
-            f"config.json asks for {shape.heads} heads in a width of {shape.width}, which they do not divide"
-        )
+        raise BadModel(f"config.json asks for {shape.heads} heads, which do not divide the width of {shape.width}")
     if shape.longest < 1:
         raise BadModel(
             f"config.json says max_position_embeddings = {shape.positions} and pad_token_id = "
@@ -160,7 +158,7 @@ def mpnet_shape(config: Config) -> BertShape:
 
 
 def distilbert_shape(config: Config) -> BertShape:
-    """DistilBERT: no segments, and other names of the sizes."""
+    """DistilBERT: no segments, and different names for the sizes."""
     shape = BertShape(
         **_sizes(config, 512, ("dim", "n_layers", "n_heads", "hidden_dim")),
         eps=1e-12,
@@ -213,7 +211,7 @@ def bilstm_shape(config: Config) -> BiLSTMShape:
     """A bidirectional LSTM over word vectors (InferSent)."""
     width = size(config, "hidden_size", least=2)
     if width % 2:
-        raise BadModel(f"config.json says hidden_size = {width}; two directions want an even number")
+        raise BadModel(f"config.json says hidden_size = {width}; two directions need an even number")
     return BiLSTMShape(_word_shape(config, "word_size"), width)
 
 

@@ -18,12 +18,12 @@ _LINEAR = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if _REORDER else 
 HAS_PACKED_LINEAR = _LINEAR is not None  # whether this build of torch has oneDNN's linear layer with prepacked weights
 
 HAS_BF16_PRODUCTS: bool = _HAS_ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-"""Whether oneDNN multiplies in bf16 on this processor (AVX-512 or newer); else torch's own products take 8 times fp32's
-time, so that numbers in bf16 are multiplied in fp32 and the result is rounded."""
+"""Whether oneDNN multiplies in bf16 on this processor (AVX-512 or newer). If not, torch's own products would take 8
+times as long as in fp32, so bf16 is multiplied in fp32 and the result is rounded."""
 
 
 def pack_linear_weight(weight: Float[Tensor, "O I"]) -> Tensor:
-    """The weight in oneDNN's own layout; in fp32 where there are no products in bf16."""
+    """The weight in oneDNN's own layout; in fp32 if there are no bf16 products."""
     return _REORDER(weight if HAS_BF16_PRODUCTS else weight.float())  # type: ignore[no-any-return,misc]
 
 
@@ -39,7 +39,7 @@ def version(tensor: Tensor) -> int:
 
 
 def gelu_in_place(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """The Gaussian error linear unit, written over its argument."""
+    """The Gaussian error linear unit, in place."""
     return torch.ops.aten.gelu_(x)  # type: ignore[no-any-return]
 
 

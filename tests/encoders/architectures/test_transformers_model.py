@@ -116,10 +116,10 @@ def test_any_setting_loads_or_is_a_bad_model_and_takes_no_time(kind, saved):
         ("deberta", {"hidden_act": "magic"}, "transformers cannot read"),
         ("longformer", {"attention_window": 0}, "transformers cannot read"),
         ("gpt2", {"n_layer": 10**9}, "n_layer = 1000000000; expected at most 200"),
-        ("gpt2", {"n_layer": 100}, "lacks|parts, and its weights hold"),
+        ("gpt2", {"n_layer": 100}, "lacks|parts, but its weights hold"),
         ("gpt2", {"num_labels": 10**8}, "num_labels = 100000000; expected at most 100,000"),
-        ("gpt2", {"vocab_size": 10**7}, "numbers in .* parts, and its weights hold"),
-        ("gpt2", {"n_positions": 10**7}, "numbers in .* parts, and its weights hold"),
+        ("gpt2", {"vocab_size": 10**7}, "parameters in .* parts, but its weights hold"),
+        ("gpt2", {"n_positions": 10**7}, "parameters in .* parts, but its weights hold"),
         ("gpt2", {"attn_implementation": "someone/kernel"}, "code to be downloaded"),
         ("t5", {"num_decoder_layers": 10**9}, "expected at most 200"),
         ("t5", {"model_type": "no-such-kind"}, "transformers cannot read"),
@@ -291,7 +291,9 @@ def test_a_model_may_have_four_times_the_numbers_and_eight_times_the_parts_of_it
         with transformers_model._counted(shapes, tmp_path):
             build()
     else:
-        told = "asks for a model of more than .* numbers in .* parts, and its weights hold 10 numbers in 1 tensors"
+        told = (
+            "asks for a model of more than .* parameters in .* parts, but its weights hold 10 parameters in 1 tensors"
+        )
         with pytest.raises(BadModel, match=told), transformers_model._counted(shapes, tmp_path):
             build()
     with transformers_model._counted(shapes, tmp_path), ThreadPoolExecutor(1) as pool:
@@ -338,6 +340,6 @@ def test_any_other_name_of_an_architecture_changes_nothing(name, saved):
 def test_a_model_that_is_code_in_its_folder_is_refused_without_advice_to_trust_it(saved):
     folder = saved("gpt2")
     amend(folder / "config.json", model_type="somebodys", auto_map={"AutoModel": "modeling.Model"})
-    with pytest.raises(BadModel, match="likewise runs no code of a folder; take a model whose architecture") as refused:
+    with pytest.raises(BadModel, match="likewise runs no code of a folder; use a model whose architecture") as refused:
         load_encoder(folder)
     assert "trust_remote_code" not in str(refused.value)

@@ -1,7 +1,7 @@
 """BERT and its variants (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet): one post-norm transformer.
 
-Devlin et al. 2019. The fields of `BertShape` hold the differences between them: the first position, whether there are
-segments, the width of word vectors, whether blocks share weights, whether positions are also relative.
+Devlin et al. 2019. They differ in the fields of `BertShape`: the first position, whether there are segments, the width
+of word vectors, whether blocks share weights, and whether positions are also relative.
 """
 
 import math
@@ -22,7 +22,7 @@ FAR = 128  # distances from here on share the last bucket of relative positions
 
 
 class Embeddings(nn.Module):
-    """Word + position + segment embeddings, normalised; tokens without given segments are all in segment 0."""
+    """Word + position + segment embeddings, normalised; without given segments, all tokens are in segment 0."""
 
     def __init__(self, shape: BertShape) -> None:
         super().__init__()

@@ -43,7 +43,7 @@ class ModernBlock(nn.Module):
 
 
 class ModernBert(Encoder):
-    """From tokens to layers; the last one is normalised, as poolings for this model expect."""
+    """From tokens to layers; the last layer is normalised, as poolings for this model expect."""
 
     nested = False
     can_recompute = True

@@ -1,6 +1,6 @@
 """Any other architecture (XLNet, DeBERTa, …) through transformers' AutoModel [extra: transformers].
 
-This is slower than likewise's own encoders, since it pads; the vectors are those that transformers computes.
+This is slower than likewise's own encoders, since it pads; the vectors are the same as in transformers.
 """
 
 import threading
@@ -38,8 +38,8 @@ INCIDENTAL = ("_name_or_path", "architectures", "transformers_version", "dtype",
 
 MOST_LABELS = 100_000
 SPARE_NUMBERS, SPARE_PARTS = 1 << 24, 2000
-"""Numbers and modules that a model may have beyond four times those in its weight files, such as a pooler or a decoder
-that is not read."""
+"""Parameters and modules that a model may have beyond four times the ones in its weight files, such as a pooler or a
+decoder that is not read."""
 MOST_BUFFERS = 1 << 29
 """Maximum bytes of buffers that a model computes rather than loads: masks and angles for every position."""
 
@@ -111,7 +111,7 @@ def _check_code(folder: Path, config: Mapping[str, Any]) -> None:
     if config.get("auto_map") and config.get("model_type") not in transformers.CONFIG_MAPPING:
         raise BadModel(
             f"{folder} needs Python code of its own (auto_map in config.json), and likewise runs no code of a folder; "
-            "take a model whose architecture is part of transformers, or embed with the model's own library and store "
+            "use a model whose architecture is part of transformers, or embed with the model's own library and store "
             "those vectors"
         )
 
@@ -188,8 +188,8 @@ def _counted(shapes: Shapes, folder: Path) -> Iterator[None]:
         count["numbers"] += part.numel() if isinstance(part, Tensor) else 0
         if count["numbers"] > numbers or count["parts"] > parts:
             raise BadModel(
-                f"config.json in {folder} asks for a model of more than {count['numbers']:,} numbers in "
-                f"{count['parts']:,} parts, and its weights hold {have:,} numbers in {len(shapes):,} tensors"
+                f"config.json in {folder} asks for a model of more than {count['numbers']:,} parameters in "
+                f"{count['parts']:,} parts, but its weights hold {have:,} parameters in {len(shapes):,} tensors"
             )
 
     hooks = [register(one_more) for register in REGISTERS]

@@ -34,7 +34,7 @@ class WordTable(Encoder):
         self.table = Embedding(shape.rows, shape.width, padding_idx=0)
 
     def units(self, tokens: Ragged) -> Ragged:
-        """The words, each represented by the first of its ids."""
+        """The words, each represented by its first id."""
         if not self.shape.buckets:
             return tokens
         begins = self._begins(tokens)
