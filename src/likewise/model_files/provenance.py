@@ -1,4 +1,4 @@
-"""The training data of a model, where it is known: from likewise.json in its folder, or from its published card."""
+"""The training data of a model, if known: from likewise.json in its folder, or from its published card."""
 
 import json
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ class Provenance:
 
 UNKNOWN_PROVENANCE = Provenance()
 CARDS: dict[str, Provenance] = {"all-MiniLM-L6-v2": Provenance(("flickr30k_captions", "nli", "qqp_subset"))}
-"""By the name of a model: the data sets known to likewise that its published card lists as training data. The card of
+"""By model name, the data sets known to likewise that the model's published card lists as training data. The card of
 all-MiniLM-L6-v2 lists 1.17 billion pairs, with Flickr30k, SNLI and MultiNLI, and Quora's question triplets."""
 
 
@@ -51,7 +51,7 @@ def provenance(model: Any) -> Provenance:
 
 
 def readable_provenance(model: Any) -> Provenance:
-    """As `provenance`, for saving, which an unreadable record does not prevent."""
+    """As `provenance`, but for saving, so an unreadable record is not an error."""
     try:
         return provenance(model)
     except BadModel:

@@ -33,7 +33,7 @@ TASK = {
 }  # settings of a classifier that sentence-transformers 6 requires
 STARTED = "Reranker.start(folder) makes an untrained one of it"
 MODULAR = (
-    "Modules after the encoder of a reranker are not read: take one that transformers loads as a sequence classifier, "
+    "Modules after a reranker's encoder are not supported: use one that transformers loads as a sequence classifier, "
     "or train one, Reranker.start(folder), on the scores of this one"
 )
 
@@ -56,14 +56,14 @@ def read_pair_manifest(folder: Path) -> PairManifest:
     check_saved(folder)
     modules = read_json(folder / "modules.json")
     if modules is None and not regular_file_exists(folder / "config.json"):
-        raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is no model folder")
+        raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is not a model folder")
     parts = [module_part(folder, row) for row in module_rows(modules, folder)] if modules is not None else []
     kinds = [part.kind for part in parts] or ["Transformer"]
     late = parts[1] if len(parts) == 2 and kinds[1].startswith(OWN_RERANKER) else None
     spoken = read_object(folder / "config_sentence_transformers.json")
     if kinds[0] != "Transformer" or len(kinds) > (2 if late else 1):
         raise BadModel(
-            f"{folder} is made of {', '.join(kinds)}, and a reranker of a Transformer with a classification head. "
+            f"{folder} is made of {', '.join(kinds)}; expected a Transformer with a classification head. "
             + (MODULAR if spoken.get("model_type") == CROSS_ENCODER else STARTED)
         )
     encoder = parts[0].folder if parts else folder

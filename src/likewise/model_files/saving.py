@@ -57,10 +57,10 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 def check_saved(folder: Path) -> None:
     """Check that no model is being saved into the folder, and that no save was interrupted (it may mix two models)."""
-    if os.path.lexists(folder / SAVING_MARK):  # without permissions this is false; reading fails later
+    if os.path.lexists(folder / SAVING_MARK):  # false without permissions; reading fails later
         raise BadModel(
-            f"{folder} holds files of a model whose saving was cut short, or is going on just now, beside those of the "
-            f"model before it ({SAVING_MARK} in it marks that). Save the model there again, and it is whole"
+            f"{folder} may mix files of two models: a save was interrupted or is still running "
+            f"({SAVING_MARK} in it marks that). To complete the folder, save the model there again"
         )
 
 

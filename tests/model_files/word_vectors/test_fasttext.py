@@ -183,14 +183,14 @@ HEAD = 8 + 12 * 4 + 8  # bytes before the counts of the dictionary
         (HEAD, "<iii", [3, 2, 0], "its dictionary has 3 entries, 2 words and 0 labels"),
         (HEAD, "<iii", [1, 2, -1], "its dictionary has 1 entries, 2 words and -1 labels"),
         (HEAD, "<iii", [2, 3, -1], "its dictionary has 2 entries, 3 words and -1 labels"),
-        (HEAD, "<iii", [2, 1, 1], "its dictionary holds 2 words, and says 1"),
+        (HEAD, "<iii", [2, 1, 1], "its dictionary holds 2 words, but says 1"),
         (HEAD + 12, "<qq", [99, 0], "its n-grams were pruned"),
-        (-56, "<qq", [10, 1], "its matrix is 10 × 1; wanted 2 [+] 3 rows of 2"),
-        (-56, "<qq", [4, 2], "its matrix is 4 × 2; wanted 2 [+] 3 rows of 2"),
-        (-56, "<qq", [5, 3], "its matrix is 5 × 3; wanted 2 [+] 3 rows of 2"),
-        (0, "<i", [793712315], "it is no fastText model of version 11 or 12"),
-        (4, "<i", [10], "it is no fastText model of version 11 or 12"),
-        (4, "<i", [13], "it is no fastText model of version 11 or 12"),
+        (-56, "<qq", [10, 1], "its matrix is 10 × 1, not 2 [+] 3 rows of 2"),
+        (-56, "<qq", [4, 2], "its matrix is 4 × 2, not 2 [+] 3 rows of 2"),
+        (-56, "<qq", [5, 3], "its matrix is 5 × 3, not 2 [+] 3 rows of 2"),
+        (0, "<i", [793712315], "it is not a fastText model of version 11 or 12"),
+        (4, "<i", [10], "it is not a fastText model of version 11 or 12"),
+        (4, "<i", [13], "it is not a fastText model of version 11 or 12"),
     ],
 )
 def test_a_number_that_cannot_be_is_named(tmp_path, at, form, values, message):
@@ -218,5 +218,5 @@ def test_a_file_cut_within_its_matrix_says_what_is_missing(tmp_path):
 
 def test_an_empty_file_is_no_model(tmp_path):
     (tmp_path / "m.bin").write_bytes(b"")
-    with pytest.raises(BadModel, match="m.bin is no fastText model: "):
+    with pytest.raises(BadModel, match="m.bin is not a fastText model: "):
         read_fasttext(tmp_path / "m.bin")

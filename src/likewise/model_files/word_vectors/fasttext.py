@@ -35,7 +35,7 @@ def read_fasttext(path: Path) -> WordVectors:
         except ValueError as error:
             if isinstance(error, BadModel):
                 raise
-            raise BadModel(f"{path} is no fastText model: {error}") from None
+            raise BadModel(f"{path} is not a fastText model: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class _Reader:
 def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D"]]:
     magic, version = reader.take("ii")
     if magic != MAGIC or version not in VERSIONS:
-        raise reader.broken(f"it is no fastText model of version {VERSIONS[0]} or {VERSIONS[1]}")
+        raise reader.broken(f"it is not a fastText model of version {VERSIONS[0]} or {VERSIONS[1]}")
     width, _, _, _, _, _, _, kind, buckets, least, most, _, _ = reader.take("12id")
     if width < 1 or buckets < 0:
         raise reader.broken(f"its settings say width {width} and {buckets} buckets")
@@ -91,12 +91,12 @@ def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D
     (quantised,) = reader.take("?")
     if quantised:
         raise reader.broken(
-            "its vectors are quantised (product codes in place of numbers), and only whole ones are read here; "
-            "take the model from before `fasttext quantize`"
+            "its vectors are quantised (product codes instead of numbers), which is not supported; "
+            "use the model from before `fasttext quantize`"
         )
     rows, columns = reader.take("qq")
     if columns != width or rows != len(words) + buckets:
-        raise reader.broken(f"its matrix is {rows:,} × {columns}; wanted {len(words):,} + {buckets:,} rows of {width}")
+        raise reader.broken(f"its matrix is {rows:,} × {columns}, not {len(words):,} + {buckets:,} rows of {width}")
     return _Settings(width, buckets if most > 0 else 0, least, most), words, reader.matrix(rows, columns)
 
 
@@ -106,7 +106,7 @@ def _dictionary(reader: _Reader) -> list[str]:
     if size != count + labels or min(size, count, labels) < 0:
         raise reader.broken(f"its dictionary has {size:,} entries, {count:,} words and {labels:,} labels")
     if pruned >= 0:
-        raise reader.broken("its n-grams were pruned, which only quantising does")
+        raise reader.broken("its n-grams were pruned, as by quantising")
     found: list[str] = []
     for _ in range(size):
         word = reader.word()
@@ -114,7 +114,7 @@ def _dictionary(reader: _Reader) -> list[str]:
         if kind == 0:
             found.append(word)
     if len(found) != count:
-        raise reader.broken(f"its dictionary holds {len(found):,} words, and says {count:,}")
+        raise reader.broken(f"its dictionary holds {len(found):,} words, but says {count:,}")
     return found
 
 

@@ -25,7 +25,7 @@ def read_word_vectors(path: Path) -> WordVectors:
 def read_text_vectors(path: Path) -> WordVectors:
     """Read a text file with a word and its numbers on each line, with or without a first line of count and width.
 
-    Words may contain spaces, as some of GloVe's do. Of equal words the first is kept, and a warning reports how many
+    Words may contain spaces, as some of GloVe's do. Of repeated words the first is kept, and a warning reports how many
     were skipped.
     """
     with path.open("rb") as file:
@@ -33,14 +33,14 @@ def read_text_vectors(path: Path) -> WordVectors:
         header = _header(first)
         count, width = header or (None, len(first.split()) - 1)
         if not 0 < width <= WIDEST:
-            raise BadModel(f"{path}:1: {_start(first)} is no word with its numbers, nor a count of words and a width")
+            raise BadModel(f"{path}:1: {_start(first)} is neither a word with its numbers nor a count and a width")
         lines = enumerate(file, 2) if header else enumerate(chain([first], file), 1)
         words, rows, repeated = _table(path, lines, width)
     if count is not None and len(words) + repeated != count:
         found = len(words) + repeated
-        raise BadModel(f"{path} holds {found:,} words, and its first line says {count:,}; it may have been cut short")
+        raise BadModel(f"{path} holds {found:,} words, but its first line says {count:,}; it may have been cut short")
     if repeated:
-        warnings.warn(f"{path} gives {repeated:,} words more than once; the first of each counts", stacklevel=2)
+        warnings.warn(f"{path} gives {repeated:,} words more than once; the first vector of each is used", stacklevel=2)
     return WordVectors(list(words), rows)
 
 
@@ -84,7 +84,7 @@ def _parsed(line: bytes, width: int, where: str) -> tuple[str, list[float]]:
         vector = [float(part) for part in parts[1:]]
         word = parts[0].decode("utf-8")
     except UnicodeDecodeError:
-        raise BadModel(f"{where}: the word {parts[0]!r} is no UTF-8") from None
+        raise BadModel(f"{where}: the word {parts[0]!r} is not UTF-8") from None
     except ValueError as error:
         raise BadModel(f"{where}: {error}; expected a word and {width} numbers") from None
     if not sum(map(abs, vector)) <= LARGEST:  # also where one is NaN

@@ -19,7 +19,7 @@ from ..folder import Manifest, write_json, write_manifest
 from ..saving import atomic_folder
 
 CACHE = "LIKEWISE_CACHE"
-FORMAT = 1  # of converted folders; a change makes all be converted again
+FORMAT = 1  # of converted folders; changing it converts all of them again
 UNKNOWN = "[UNK]"
 WORDS_OR_MARKS = r"[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]"
 """How texts are split: runs of letters, combining marks and digits; any other non-space character is a token."""
