@@ -124,7 +124,7 @@ def test_many_words_are_what_a_few_at_a_time_are():
 
 def test_a_sentence_of_no_or_one_token_becomes_zeros_and_is_told():
     paths = _paths(7, 5, 48)
-    with pytest.warns(UserWarning, match="without another one becomes zeros"):
+    with pytest.warns(UserWarning, match="of one token is zero"):
         found = dissected_sums(DissectionSettings(0), paths, np.array([1, 0, 4]))
     assert not found[:2].any() and found[2].any()
     assert dissected_sums(DissectionSettings(0), paths[:, :0], np.array([], int)).shape == (0, 48)

@@ -129,7 +129,7 @@ def test_a_zero_row_has_cosine_zero_with_its_partner():
 @pytest.mark.parametrize("name", PAIRWISE)
 @pytest.mark.usefixtures("unchecked")
 def test_one_row_is_not_silently_compared_with_many(name):
-    with pytest.raises(BadInput, match="two tables of one shape"):
+    with pytest.raises(BadInput, match="two tables of the same shape"):
         PAIRWISE[name](np.ones((1, 3)), np.ones((4, 3)))
 
 
@@ -189,7 +189,7 @@ def test_cosines_do_not_depend_on_the_scale(seed, power):
 )
 def test_what_is_no_table_of_numbers_is_refused(compare, odd):
     with pytest.raises(
-        BadInput, match="a table of vectors|tables? of vectors of one dimension|two tables of one shape"
+        BadInput, match="a table of vectors|tables? of vectors with the same dimension|two tables of the same shape"
     ):
         compare(odd, np.eye(2))
 

@@ -119,7 +119,9 @@ def test_linear_heads_and_fusions_are_folded(heads, pooling, tiny, tmp_path):
 @pytest.mark.parametrize("pooling", ["cls", "max", "last-token", "cls+mean"])
 def test_a_pooling_that_is_no_sum_over_words_is_refused(pooling, folders):
     embedder = Embedder.load(folders("bert"), engine="numpy", pooling=pooling)
-    with pytest.raises(BadInput, match="which is no weighted sum of all words; poolings that can be explained: mean"):
+    with pytest.raises(
+        BadInput, match="which is not a weighted sum of all words; poolings that can be explained: mean"
+    ):
         explain_pair(embedder, A, B)
 
 
@@ -137,7 +139,7 @@ def test_a_head_that_is_not_linear_is_refused(head, message, tiny):
 
 def test_a_fusion_of_another_reduction_is_refused(tiny):
     made = with_heads(tiny, pooling=Fusion(Stack(Reduce.parse("max"), 1, 3), 32))
-    with pytest.raises(BadInput, match="no weighted sum of all words"):
+    with pytest.raises(BadInput, match="not a weighted sum of all words"):
         explain_pair(made, A, B)
 
 

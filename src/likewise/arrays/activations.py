@@ -24,18 +24,18 @@ def gelu(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """What is above 0."""
+    """max(x, 0)."""
     return np.asarray(np.maximum(x, 0))
 
 
 def sigmoid(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """1 / (1 + exp(−x)), which neither overflows nor loses the small ones: a rank depends on them."""
+    """1 / (1 + exp(−x)), without overflow, and accurate for small results, since rankings depend on them."""
     small = np.exp(-np.abs(x))
     return np.asarray(np.where(x < 0, small, np.float32(1)) / (1 + small))
 
 
 def softmax(x: Float[Array, "N C"]) -> Float[Array, "N C"]:
-    """Each row as probabilities."""
+    """Softmax: each row as probabilities."""
     powers = np.exp(x - x.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
@@ -50,11 +50,11 @@ def _same(x: Array) -> Array:
 
 
 class Activation(NamedTuple):
-    """One activation: its NumPy function, and what it is called elsewhere."""
+    """One activation: its NumPy function, and its names elsewhere."""
 
     compute: Callable[[Array], Array]
     configs: tuple[str, ...] = ()  # its names in the config.json of encoders
-    head: str = ""  # the name of torch's class, by which heads and rerankers name it; empty: they have it not
+    head: str = ""  # torch's class, which heads and rerankers name; empty: not available to them
     number: int | None = None  # in `lw_activation` of native/likewise_native.h; None: no encoder has it
 
 

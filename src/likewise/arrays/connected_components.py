@@ -27,7 +27,7 @@ class DisjointSets(Generic[Node]):
         return node
 
     def sets(self) -> list[list[Node]]:
-        """All sets; they and the nodes of each are in the order in which nodes were first passed."""
+        """All sets; the sets, and the nodes of each, are in the order in which nodes were first passed."""
         members: dict[Node, list[Node]] = {}
         for node in list(self._parent):
             members.setdefault(self.representative(node), []).append(node)
@@ -40,7 +40,7 @@ def connected_components(edges: Iterable[tuple[Node, Node]]) -> list[list[Node]]
 
 
 def component_of_each_edge(edges: Sequence[tuple[Node, Node]]) -> Int[np.ndarray, " N"]:
-    """The number of the component that each edge is in; components are numbered in the order of first appearance."""
+    """The number of each edge's component; components are numbered in the order of first appearance."""
     joined = _joined(edges)
     numbers: dict[Node, int] = {}
     return np.array([numbers.setdefault(joined.representative(a), len(numbers)) for a, _ in edges], int)

@@ -18,7 +18,7 @@ def pearson(x: Numbers, y: Numbers) -> float:
 def centred(x: Numbers) -> Numbers:
     """Scale by a power of two to below 1 and shift to mean 0, so that no square overflows or vanishes.
 
-    Equal numbers become exactly 0, which their distances from a rounded mean need not be.
+    Equal numbers become exactly 0, although their rounded mean may differ from them.
     """
     if (x == x[0]).all():
         return np.zeros_like(x)
@@ -27,7 +27,7 @@ def centred(x: Numbers) -> Numbers:
 
 
 def spearman(x: Numbers, y: Numbers) -> float:
-    """Spearman's rank correlation, −1 … 1, tied numbers get their average rank; NaN if a side is constant."""
+    """Spearman's rank correlation, −1 … 1; tied numbers get their average rank; NaN if a side is constant."""
     x, y = checked(x, y)
     return pearson(ranks(x), ranks(y))
 
@@ -54,9 +54,9 @@ def checked(*sides: Numbers) -> tuple[Numbers, ...]:
     found = tuple(np.asarray(side, dtype=np.float64) for side in sides)
     shapes = {side.shape for side in found}
     if len(shapes) > 1 or found[0].ndim != 1 or len(found[0]) < 2:
-        raise BadInput(f"a correlation wants two equally long rows of two numbers or more; found shapes {shapes}")
+        raise BadInput(f"a correlation needs two rows of equal length, with two numbers or more; found shapes {shapes}")
     for side in found:
         bad = np.flatnonzero(~np.isfinite(side))
         if len(bad):
-            raise BadInput(f"a correlation wants finite numbers; number {int(bad[0])} of a row is {side[bad[0]]}")
+            raise BadInput(f"a correlation needs finite numbers; number {int(bad[0])} of a row is {side[bad[0]]}")
     return found

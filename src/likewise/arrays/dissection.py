@@ -1,8 +1,8 @@
 """SBERT-WK without torch: the settings that every engine shares, and its arithmetic in NumPy.
 
-The formulas are those of `likewise.pooling.dissection`, whose torch code also has gradients. Layers are in fp32, and
-what follows from their cosines is computed in fp64. A word's measures, and a sentence's sum, do not depend on what
-else is computed with them, to the bit.
+The formulas are the same as in `likewise.pooling.dissection`, whose torch code also has gradients. Layers are in fp32;
+everything computed from their cosines is in fp64. A word's measures and a sentence's sum do not depend on the rest of
+the batch, down to the last bit.
 """
 
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ Alignment = Literal["code", "paper"]
 
 NAME = "sbert-wk"
 START = 4
-LEAST_AGREEMENT = 0.05  # the mean cosine of a layer with its neighbours; below, alignments would explode
+LEAST_AGREEMENT = 0.05  # minimum mean cosine of a layer with its neighbours; below it, alignments would explode
 NO_VARIANCE = 1e-12  # on average over a sentence: all its words are as important
 NOISE = 16 * float(np.finfo(np.float32).eps)  # how far cosines of vectors in fp32 may be off
-CHUNK = 1 << 18  # bytes of the vectors looked at in one go: with their copy they should stay in the cache
+CHUNK = 1 << 18  # bytes of vectors processed at once: with their copy they should fit in the cache
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class DissectionSettings:
         start: the first layer that is read; 0 is the embeddings.
         window: how many layers on either side are a layer's neighbours.
         boundary: `"reference"` as the authors' code has it: a layer with fewer than `window` layers before it
-            has no neighbour there at all. `"symmetric"`: it has those that there are.
+            has no neighbour on that side. `"symmetric"`: it has as many as there are.
         alignment: `"code"`: ρ / (2 (m + 1) c̄), as the authors' code has it; `"paper"`: 1 / c̄.
-        robust: keep c̄ at 0.05 or more, and take equal shares where the formulas say 0 / 0. False is the
-            reference to the letter, infinities included.
+        robust: keep c̄ at 0.05 or more, and use equal shares if the formulas give 0 / 0. False follows the
+            reference exactly, infinities included.
     """
 
     start: int = START
@@ -64,7 +64,7 @@ class DissectionSettings:
     def parse(cls: type[Settings], spec: str, depth: int) -> Settings:
         """The pooling of this name, for an encoder of `depth` blocks (which yields one layer more).
 
-        A start that the name leaves out is 4, or less where fewer layers than the window needs would be left.
+        If the name gives no start, it is 4, or less if too few layers would be left for the window.
         """
         name, _, text = spec.partition(":")
         parts = [part.partition("=") for part in text.split(",") if part]
@@ -111,7 +111,7 @@ class DissectionSettings:
         return encoder_width
 
     def check(self, layers: int) -> None:
-        """Refuses an encoder that yields too few layers."""
+        """Reject an encoder with too few layers."""
         if layers - self.start <= self.window:
             raise BadModel(
                 f"the pooling {self.spec} needs {self.start + self.window + 1} layers or more, and the encoder has "
@@ -119,7 +119,7 @@ class DissectionSettings:
             )
 
     def neighbours(self, layers: int) -> tuple[Int[Array, "S L"], Bool[Array, "S L"]]:
-        """For each layer, in a column, its neighbours' indices and, last, its own; and which of them there are."""
+        """For each layer, in a column, its neighbours' indices and, last, its own; and which of these exist."""
         layer = np.arange(layers)
         offset = np.array([*range(-self.window, 0), *range(1, self.window + 1), 0])[:, None]
         at = layer + offset
@@ -141,7 +141,7 @@ class WordMeasures(NamedTuple):
 def dissected_sums(
     settings: DissectionSettings, layers: Float[Array, "L T D"], lengths: Int[Array, " N"]
 ) -> Float[Array, "N D"]:
-    """SBERT-WK's vector of each sentence, from the layers that it reads."""
+    """SBERT-WK's vector of each sentence, from the layers it reads."""
     with np.errstate(invalid="ignore"):
         return weighted_sums(layers, dissection_weights(settings, layers, lengths), lengths)
 
@@ -149,8 +149,8 @@ def dissected_sums(
 def dissection_weights(
     settings: DissectionSettings, layers: Float[Array, "L T D"], lengths: Int[Array, " N"]
 ) -> Float[Array, "L T"]:
-    """The weight of each word at each layer in the sum that is its sentence's vector."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # not robust, that is: infinities as the reference has them
+    """The weight of each word at each layer in its sentence's vector, which is the weighted sum."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # if not robust: infinities, as in the reference
         measured = measure_words(settings, layer_cosines(layers))
         shares = importance_shares(measured.importance, lengths, settings.robust)
         return np.asarray(np.where(shares != 0, measured.weights * shares, 0))
@@ -163,7 +163,7 @@ def layer_cosines(layers: Float[Array, "L T D"]) -> Float[Array, "L L T"]:
     step = max(1, CHUNK // (count * width * layers.itemsize))
     for begin in range(0, words, step):
         paths = layers[:, begin : begin + step].transpose(1, 0, 2)
-        # with a copy, as NumPy takes a slower way to the products of a matrix with itself
+        # with a copy, since NumPy multiplies a matrix by itself more slowly
         np.matmul(paths, paths.copy().transpose(0, 2, 1), out=products[begin : begin + step])
     cosines = np.ascontiguousarray(products.transpose(1, 2, 0), np.float64)
     squares, lowest = np.diagonal(cosines).T, np.finfo(np.float32).tiny
@@ -191,7 +191,7 @@ def measure_words(settings: DissectionSettings, cosines: Float[Array, "L L T"]) 
 
 
 def neighbour_cosines(settings: DissectionSettings, cosines: Float[Array, "L L T"]) -> Float[Array, "L T"]:
-    """The mean cosine of each layer with its neighbours: c̄, of which alignments are the inverse."""
+    """The mean cosine of each layer with its neighbours: c̄, whose inverse scales the alignments."""
     at, present = (rows[:-1] for rows in settings.neighbours(len(cosines)))
     near = cosines[at, np.arange(len(cosines))] * present[..., None]
     return np.asarray(near.sum(0) / present.sum(0)[:, None])
@@ -203,7 +203,7 @@ def importance_shares(
     """Each token's share of the importance of its sentence: they add up to 1, and the last token's is 0."""
     if lengths.min(initial=2) < 2:
         warn(
-            f"{NAME} leaves out a sentence's last token, and a sentence without another one becomes zeros", stacklevel=3
+            f"{NAME} leaves out a sentence's last token, so the vector of a sentence of one token is zero", stacklevel=3
         )
     ends = np.cumsum(lengths)
     real = np.ones(len(importance), bool)
@@ -230,10 +230,10 @@ def weighted_sums(
 
 
 def _orthogonal_residual(systems: Float[Array, "S S L T"]) -> Float[Array, "L T"]:
-    """What remains of the last unknown's square when all others are taken out: 1 − ρ².
+    """The square of the last unknown after the others are eliminated: 1 − ρ².
 
-    Gauss and Cholesky without pivoting. A pivot within the noise means that this vector adds nothing to those
-    before it, and it is skipped, which gives what a pseudo-inverse would give.
+    Gauss and Cholesky without pivoting. A pivot within the noise means that this vector adds nothing to the earlier
+    ones; it is skipped, which gives the same result as a pseudo-inverse.
     """
     while len(systems) > 1:
         pivot, row = systems[0, 0], systems[0, 1:]

@@ -1,6 +1,6 @@
 """A mean of some layers as a pooling, without torch: its settings, which every engine shares, and its name.
 
-A token's vector is the mean of its vectors at these layers; what follows is a reduction of tokens, such as their mean.
+A token's vector is the mean of its vectors at these layers; then the tokens are reduced, for example to their mean.
 Averages of the first and the last layer, or of the last two, are old baselines (Li et al. 2020, Su et al. 2021);
 Hosseini et al. (2023, "BERT Has More to Offer") show that the best layers depend on the model and the data.
 """
@@ -33,7 +33,7 @@ class LayerMeanSettings:
 
     def __post_init__(self) -> None:
         if not self.layers or self.layers[0] < 0 or list(self.layers) != sorted({*self.layers}):
-            raise BadModel(f"a mean of the layers {self.layers!r:.200}; expected them from 0 up, ascending, each once")
+            raise BadModel(f"a mean of the layers {self.layers!r:.200}; expected layers from 0, ascending, each once")
 
     @classmethod
     def parse(cls: type[Settings], spec: str, depth: int) -> Settings:
@@ -81,7 +81,7 @@ class LayerMeanSettings:
         return len(self.reduce) * encoder_width
 
     def check(self, depth: int) -> None:
-        """Refuses an encoder that yields too few layers."""
+        """Reject an encoder with too few layers."""
         if self.layers[-1] > depth:
             raise BadModel(
                 f"the pooling {self.spec} reads layer {self.layers[-1]}; the last of this encoder is {depth}"
@@ -89,5 +89,5 @@ class LayerMeanSettings:
 
 
 def is_layer_mean(spec: str) -> bool:
-    """Whether a name of a pooling is that of a mean of layers."""
+    """Whether a pooling's name is that of a mean of layers."""
     return KEY in spec

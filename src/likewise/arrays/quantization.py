@@ -1,7 +1,7 @@
-"""Vectors in int8 or one bit a number, for scans that read a quarter or a thirty-second of float32's bytes.
+"""Vectors in int8 or one bit per dimension, for scans that read a quarter or a thirty-second of float32's bytes.
 
-Only directions are kept, for cosines: rows are scaled to length 1 first. int8 rounds to 127 steps of each row's largest
-number; one bit keeps the sign, so that the share of equal signs grows with the cosine (Charikar 2002, section 3).
+Only directions are kept, for cosines: rows are scaled to length 1 first. int8 divides each row's largest magnitude into
+127 steps; one bit keeps the sign, and the share of equal signs grows with the cosine (Charikar 2002, section 3).
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Int8Vectors:
         return Int8Vectors(self.codes[rows], self.scales[rows])
 
     def encode(self, queries: Shaped[np.ndarray, "Q D"]) -> "Int8Vectors":
-        """Other vectors, as these are stored."""
+        """Quantize other vectors in the same way."""
         return quantize_int8(queries)
 
 
@@ -53,7 +53,7 @@ class BitVectors:
         return BitVectors(self.codes[rows], self.dimension)
 
     def encode(self, queries: Shaped[np.ndarray, "Q D"]) -> "BitVectors":
-        """Other vectors, as these are stored."""
+        """Quantize other vectors in the same way."""
         return quantize_bits(queries)
 
 
@@ -86,7 +86,7 @@ def int8_products(a: Int8Vectors, b: Int8Vectors) -> Float[np.ndarray, "M N"]:
 
 
 def sign_agreement(a: BitVectors, b: BitVectors) -> Float[np.ndarray, "M N"]:
-    """Of every row of a with every row of b: the share of equal signs minus that of others, -1 to 1."""
+    """For every row of a and every row of b, the share of equal signs minus the share of different ones, -1 to 1."""
     products = _signs(a) @ _signs(b).T
     return np.asarray(products / np.float32(a.dimension))
 
@@ -98,6 +98,6 @@ def _signs(x: BitVectors) -> Float[np.ndarray, "N D"]:
 def _table(vectors: Shaped[np.ndarray, "N D"]) -> Shaped[np.ndarray, "N D"]:
     vectors = number_table(vectors, "vectors")
     if vectors.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
+        raise BadInput(f"expected a table of vectors (N, D), one row per text; got the shape {vectors.shape}")
     check_finite_rows(vectors, "vectors")
     return vectors

@@ -32,7 +32,7 @@ class EqualLengthRun(NamedTuple):
 class Ragged:
     """N sentences of T tokens in all: `values` (T, …) and the N `lengths`, in the same order.
 
-    `segments`, for two texts that are encoded as one, is 0 for tokens of the first and 1 for those of the second; None:
+    `segments`, for two texts that are encoded as one, is 0 for tokens of the first and 1 for the second; None:
     all 0. `first_positions` are the positions of the sentences' first tokens if tokens before them were removed; None:
     all 0.
     """
@@ -135,7 +135,7 @@ class Ragged:
     def without_first(self, skip: Sequence[int]) -> tuple["Ragged", Int[Tensor, " kept"]]:
         """The sentences without their first `skip` tokens, and the rows that remain.
 
-        Of each sentence at least the last token remains, and tokens keep their positions.
+        At least the last token of each sentence remains, and tokens keep their positions.
         """
         removed = tuple(min(s, max(n - 1, 0)) for s, n in zip(skip, self.lengths, strict=True))
         first = tuple(a + b for a, b in zip(self.first_positions or (0,) * len(self), removed, strict=True))

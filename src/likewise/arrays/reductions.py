@@ -19,7 +19,7 @@ class Reduction(NamedTuple):
     """One way to pool: its function of `(x, lengths, position)`, to (N, D), and its names elsewhere."""
 
     compute: Callable[[Array, Array, Array], Array]
-    flag: str  # the key that is true in a folder's 1_Pooling/config.json, in the older format, which is the one written
+    flag: str  # the key that is true in a folder's 1_Pooling/config.json, in the older format, which we write
     newer: str | None = None
     """Its name in sentence-transformers' newer format; None if sentence-transformers does not have it."""
     bit: int = 0  # in `lw_reduction` of native/likewise_native.h; 0: the compiled library leaves it to NumPy
@@ -61,7 +61,7 @@ def reduce_sentences(
 ) -> Float[Array, "N W"]:
     """These reductions of packed sentences, side by side.
 
-    Of each sentence the first `skips` rows are left out, but at least its last one stays; each keeps its position.
+    The first `skips` rows of each sentence are left out, except its last one; the others keep their positions.
     """
     position = np.arange(len(x)) - np.repeat(_starts(lengths), lengths)
     if skips is not None:
@@ -71,7 +71,7 @@ def reduce_sentences(
 
 
 def without_first(lengths: Array, skips: Sequence[int]) -> tuple[Array, Array]:
-    """The rows after the first `skips` of each sentence, its last one in any case; and how many remain of each."""
+    """The rows after the first `skips` of each sentence, always with its last one; and how many remain of each."""
     left_out = np.minimum(np.asarray(skips), np.maximum(lengths - 1, 0))
     position = np.arange(lengths.sum()) - np.repeat(_starts(lengths), lengths)
     return np.flatnonzero(position >= np.repeat(left_out, lengths)), lengths - left_out
@@ -106,7 +106,7 @@ def reduction_names(spec: str) -> tuple[str, ...]:
     names = spec.split("+")
     if len({*names}) != len(names) or not {*names} <= {*REDUCTIONS}:
         raise BadModel(
-            f"the pooling {spec!r} is unknown here; there are {', '.join(REDUCTIONS)}, sums such as cls+mean, "
-            "and means of layers such as mean:layers=0+6"
+            f"the pooling {spec!r} is unknown here; expected one of {', '.join(REDUCTIONS)}, a sum such as cls+mean, "
+            "or a mean of layers such as mean:layers=0+6"
         )
     return tuple(name for name in REDUCTIONS if name in names)

@@ -1,8 +1,8 @@
 """Similarities of vectors: cosine, dot product, and two distances negated, so that greater means more similar.
 
 `SIMILARITIES` compares every row with every row, `PAIRWISE` row i with row i. Integers and half precision are
-converted to float32 first; float32 and float64 are kept. A cosine is never outside −1 … 1, and that of two rows of the
-same direction is exactly 1, whatever their lengths.
+converted to float32 first; float32 and float64 are kept. A cosine is always within −1 … 1, and exactly 1 for two rows
+of the same direction, whatever their lengths.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def unit_cosine(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Flo
 
 
 def check_finite_rows(vectors: Shaped[np.ndarray, "N D"], what: str) -> None:
-    """Raise BadInput if a number is NaN or infinite; the error names the first row that has one."""
+    """Raise BadInput if a number is NaN or infinite; the error names the first such row."""
     for start in range(0, len(vectors), _ROWS):
         bad = np.flatnonzero(~np.isfinite(vectors[start : start + _ROWS]).all(axis=1))
         if len(bad):
@@ -122,10 +122,10 @@ def number_table(x: object, what: str) -> Shaped[np.ndarray, "..."]:
         table = np.asarray(x)
         table = table.astype(np.float32) if table.dtype.kind == "O" else table
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:  # RuntimeError: a tensor that requires grad
-        raise BadInput(f"{what} is a {type(x).__name__} that is no table of numbers: {error}") from None
+        raise BadInput(f"{what} is a {type(x).__name__} that is not a table of numbers: {error}") from None
     if table.dtype.kind not in "biuf" or (isinstance(x, np.ma.MaskedArray) and x.mask.any()):
         found = "masked numbers" if isinstance(x, np.ma.MaskedArray) else table.dtype
-        raise BadInput(f"{what} holds {found}; wanted a table of real numbers, a row a text")
+        raise BadInput(f"{what} holds {found}; expected a table of real numbers, one row per text")
     return table
 
 
@@ -133,8 +133,8 @@ def _tables(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> tuple
     a, b = _floats(a), _floats(b)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise BadInput(
-            f"two tables of vectors of one dimension are expected, a row a text; found {a.shape} and {b.shape}. "
-            "A lone vector v is a table as v[None]"
+            f"expected two tables of vectors with the same dimension, one row per text; found {a.shape} and {b.shape}. "
+            "A single vector v becomes a table by v[None]"
         )
     return a, b
 
@@ -166,7 +166,7 @@ def _rowwise(compare: Callable[..., Float[np.ndarray, " N"]]) -> Callable[..., F
         a, b = _floats(a), _floats(b)
         if a.shape != b.shape or a.ndim != 2:
             raise BadInput(
-                f"to compare row with row, two tables of one shape are wanted; found {a.shape} and {b.shape}"
+                f"expected two tables of the same shape, to compare row with row; found {a.shape} and {b.shape}"
             )
         return compare(a, b)
 

@@ -9,10 +9,10 @@ from ..errors import BadInput
 
 
 def random_weights(embedder: TorchEmbedder, seed: int = 0) -> TorchEmbedder:
-    """The same architecture with random weights, drawn anew in place; a row for what the architecture alone gives."""
+    """Replace the weights by random ones, in place, as a baseline for what the architecture alone achieves."""
     kind = embedder.encoder.config.get("model_type")
     if kind not in FAMILIES:
-        raise BadInput(f"a {kind!r} encoder is that of the transformers package, whose weights are not drawn here")
+        raise BadInput(f"a {kind!r} encoder runs in transformers, for which random weights are not supported")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         initialize_weights(embedder)

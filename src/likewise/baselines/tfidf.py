@@ -1,8 +1,8 @@
 """tf-idf: the words of a text, each weighted by how rare it is among the texts it was fitted on.
 
 Spärck Jones 1972; the weights are those of scikit-learn's TfidfVectorizer (smooth idf, unit length). Since vectors here
-are dense, words share a fixed number of dimensions by a hash with signs (Weinberger et al. 2009, Feature Hashing),
-under which a dot product is the exact one in expectation.
+are dense, words are hashed with signs to a fixed number of dimensions (Weinberger et al. 2009, Feature Hashing), which
+preserves dot products in expectation.
 """
 
 import hashlib
@@ -32,8 +32,8 @@ class TfIdf:
     (1, 4096)
 
     Args:
-        dimension: dimensions that words are hashed to; two words that share one are confused.
-        sublinear: 1 + ln of how often a word occurs in a text, instead of how often.
+        dimension: dimensions that words are hashed to; two words with the same hash are confused.
+        sublinear: use 1 + ln of a word's count in a text instead of the count.
         rarity: the idf of each word, ln((1 + n) / (1 + texts with it)) + 1, when fitted on n texts.
         texts: n.
     """
@@ -62,7 +62,7 @@ class TfIdf:
         return hashlib.sha256(settings.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def fitted(self, texts: Iterable[str]) -> Callable[[Sequence[str]], Float[np.ndarray, "N E"]]:
-        """The `encode` that knows how rare each word is among these texts; each distinct text counts once."""
+        """A copy that is fitted to these texts: it knows how rare each word is. Each distinct text counts once."""
         distinct = list(dict.fromkeys(texts))
         if not distinct:
             raise BadInput("tf-idf cannot be fitted on no texts")
@@ -74,13 +74,13 @@ class TfIdf:
         """One float32 vector per text, in the order given; words unknown from fitting are left out.
 
         Raises:
-            BadInput: it is not fitted.
+            BadInput: the model is not fitted.
         """
         if isinstance(texts, str):
             raise BadInput(f"texts is one str, {texts[:40]!r}; expected a list of them")
         if not self.texts:
             raise BadInput(
-                "tf-idf is not fitted yet, and the weight of a word depends on the texts it is fitted on: "
+                "tf-idf is not fitted yet, but the weight of a word depends on the texts it is fitted on: "
                 "TfIdf().fitted(texts) returns an encode; `likewise evaluate tf-idf` fits it on the texts of each task"
             )
         vectors = np.zeros((len(texts), self.dimension), np.float32)
@@ -108,7 +108,7 @@ def words_in(text: str) -> list[str]:
 
 
 def _dimension(word: str, width: int) -> tuple[int, float]:
-    """The dimension of a word and its sign: the sign is the hash's highest bit, the rest gives the dimension."""
+    """The dimension and sign of a word: the sign is the hash's highest bit, and the rest gives the dimension."""
     hashed = _mixed(fnv1a(word.encode("utf-8", "surrogatepass")))
     return (hashed & 0x7FFFFFFF) % width, 1.0 if hashed >> 31 else -1.0
 

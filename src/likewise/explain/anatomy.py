@@ -27,8 +27,8 @@ from ..inference import plan_batches
 from ..text.inputs import text_chunks
 
 MAX_TOKENS = 2048  # tokens of one batch; their vectors at all layers are in memory at once
-MIN_TEXTS = 20  # with fewer, idf is meaningless
-MIN_OCCURRENCES = 3  # of a word that is listed
+MIN_TEXTS = 20  # with fewer texts, idf is meaningless
+MIN_OCCURRENCES = 3  # occurrences of a listed word
 INVERTED_BELOW = -0.2  # rank correlation of importance and idf: below, function words weigh most;
 SOUND_ABOVE = 0.2  # above, content words do
 MAX_WORD_SHARE = 0.2  # of all importance, for one word piece; a warning above
@@ -38,7 +38,7 @@ HIGH_ANISOTROPY = 0.5  # above, the vectors lie in a narrow cone
 
 @dataclass(frozen=True)
 class WordImportance:
-    """A word piece, the mean of its share in a sentence's importance (1 is an equal share), and its idf."""
+    """A word piece, its mean share of a sentence's importance (1 is an equal share), and its idf."""
 
     piece: str
     importance: float
@@ -52,8 +52,8 @@ class Anatomy:
 
     Attributes:
         similarity: cosine of a word's vectors at two layers, mean over words.
-        novelty: of each layer, the part that its neighbouring layers do not span; mean over words.
-        alignment: mean cosine of each layer with its neighbours, as it is; mean over words.
+        novelty: the part of each layer that its neighbouring layers do not span; mean over words.
+        alignment: mean cosine of each layer with its neighbours, unscaled; mean over words.
         anisotropy: mean cosine of words of different sentences, at each layer.
         context: mean cosine of words of one sentence, minus the anisotropy: how much a word reflects its sentence.
         start, window: settings of the SBERT-WK pooling whose importance and correlation are given.
@@ -78,7 +78,7 @@ class Anatomy:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Sentences: is SBERT-WK safe here, what the layers contain, which pooling to use."""
+        """Sentences on whether SBERT-WK is safe here, what the layers contain, and which pooling to use."""
         return (self._on_importance(), *self._on_one_word(), *self._on_layers(), self._on_pooling())
 
     def as_dict(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Anatomy:
 def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Anatomy:
     """Measure a model on plain sentences, a few hundred of them. Special tokens are left out.
 
-    Importance is that of the embedder's own pooling if this is SBERT-WK, otherwise of SBERT-WK with `window`.
+    Importance is that of the embedder's own pooling if it is SBERT-WK, otherwise of SBERT-WK with `window`.
 
     Raises:
         BadInput: fewer than 20 texts contain words, too few for idf.
@@ -184,7 +184,7 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
 
 
 def rank_correlation(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"]) -> float:
-    """Spearman's ρ; 0 where one side has a single value."""
+    """Spearman's ρ; 0 if one side has a single value."""
     correlation = spearman(a, b)
     return 0.0 if np.isnan(correlation) else correlation
 

@@ -14,7 +14,7 @@ STRONGEST = 0.85  # opacity of the greatest contribution
 
 
 def explanation_page(explanation: PairExplanation, model: str) -> str:
-    """The page: both texts in colours, a table of word pairs and, where there are several, of layers."""
+    """The page: both texts in colours, a table of word pairs and, if there are several layers, one of layers."""
     first, second = explanation.words
     totals = explanation.word_totals
     most = max(float(np.abs(total).max()) for total in totals) or 1.0

@@ -14,7 +14,7 @@ from ..runtime.plot_style import BLUE, GREEN, ORANGE, RED, STYLE
 from .anatomy import Anatomy, WordImportance
 from .word_pairs import PairExplanation, Word
 
-MAX_LABELS = 14  # words named in the scatter at either end
+MAX_LABELS = 14  # words named at either end of the scatter plot
 
 
 def draw_anatomy(anatomy: Anatomy, folder: Path, title: str = "") -> list[Path]:
@@ -105,9 +105,9 @@ def _label_words(axes: Axes, words: list[WordImportance]) -> None:
 
 
 CELL = 0.36  # inches
-MAX_NUMBERS = 400  # cells; with more, their numbers would not be readable
+MAX_NUMBERS = 400  # cells; with more, their values would be unreadable
 HEAT_MAP_STYLE = STYLE | {"axes.spines.left": False, "axes.spines.bottom": False}
-LONGEST = 24  # characters of a word that are shown
+LONGEST = 24  # shown characters of a word
 
 
 def draw_explanation(explanation: PairExplanation, path: Path) -> None:
@@ -152,6 +152,6 @@ def _plot_table(axes: Axes, values: Float[np.ndarray, "n m"], rows: Sequence[str
 
 
 def _label(word: Word) -> str:
-    """A word as it is shown; $ would begin a formula."""
+    """A word as it is shown, with $ escaped, which would begin a formula."""
     text = word.text if len(word.text) <= LONGEST else word.text[: LONGEST - 1] + "…"
     return text.replace("$", r"\$")

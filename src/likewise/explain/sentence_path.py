@@ -1,4 +1,4 @@
-"""How one sentence walks through a model's layers: what each layer adds to each word, and where words stand."""
+"""The path of one sentence through a model's layers: what each layer adds to each word, and where words end up."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,23 +23,23 @@ class SentencePath:
     text: str
     words: tuple[str, ...]
     special: tuple[bool, ...]
-    """Whether a token is one that the model adds, such as [CLS]."""
+    """Whether a token was added by the model, such as [CLS]."""
     movement: Float[np.ndarray, "S t"]
-    """Of each of the S = L - 1 steps: 1 minus the cosine of a word's vectors before and after it."""
+    """For each of the S = L - 1 steps, 1 minus the cosine of a word's vectors before and after it."""
     novelty: Float[np.ndarray, "L t"]
-    """0 to 1: how much of a word's vector at this layer its neighbouring layers do not span."""
+    """0 to 1: the part of a word's vector at this layer that its neighbouring layers do not span."""
     alignment: Float[np.ndarray, "L t"]
-    """−1 to 1: the mean cosine of a word's vector at this layer with those at neighbouring layers."""
+    """−1 to 1: the mean cosine of a word's vector at this layer with its vectors at neighbouring layers."""
     importance: Float[np.ndarray, " t"]
-    """SBERT-WK's share of each word in the sentence, by how much its path through the layers turns."""
+    """SBERT-WK's weight of each word in the sentence, by how much its path through the layers bends."""
     to_last: Float[np.ndarray, "L t"]
     """The cosine of a word's vector at this layer with its vector at the last one."""
     between_layers: Float[np.ndarray, "L L"]
     """The mean cosine of words at one layer with themselves at another."""
     context: Float[np.ndarray, " L"]
-    """The mean cosine of different words of the sentence: near 1 they have become alike."""
+    """The mean cosine of different words of the sentence; near 1, they have become alike."""
     places: Float[np.ndarray, "L t 2"]
-    """Where each word stands at each layer, in the two directions in which all these vectors differ most."""
+    """The position of each word at each layer, in the two directions in which all these vectors vary most."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
@@ -81,7 +81,7 @@ def sentence_path(embedder: Embedder, text: str, *, overflow: Overflow = "warn")
 
 
 def _mean_of_others(words: Float[np.ndarray, "t D"]) -> float:
-    """The mean cosine of different words; 1 of a single one."""
+    """The mean cosine of different words; 1 for a single word."""
     count = len(words)
     if count < 2:
         return 1.0
@@ -90,7 +90,7 @@ def _mean_of_others(words: Float[np.ndarray, "t D"]) -> float:
 
 
 def _places(layers: Float[np.ndarray, "L t D"]) -> Float[np.ndarray, "L t 2"]:
-    """Directions only: at each layer vectors are taken to length 1."""
+    """Only directions count: vectors at each layer are scaled to length 1."""
     directions = unit(layers.reshape(-1, layers.shape[2]).astype(np.float64))
     centred = directions - directions.mean(0)
     _, axes = np.linalg.eigh(centred.T @ centred)  # the greatest variance last

@@ -1,8 +1,8 @@
 """Why these two: the cosine of two texts as a sum over pairs of their words.
 
-For a text's vector u = Σᵢ aᵢ and another's v = Σⱼ bⱼ the cosine is Σᵢⱼ aᵢ · bⱼ / |u||v|, exactly. A word's part holds
-what its context put into it, so that contributions say where the similarity is carried, not what a word would do
-elsewhere.
+For a text's vector u = Σᵢ aᵢ and another's v = Σⱼ bⱼ, the cosine is exactly Σᵢⱼ aᵢ · bⱼ / |u||v|. A word's part
+includes what its context added, so contributions show where the similarity lies, not what a word would contribute in
+another text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,9 +29,9 @@ class TokenParts:
 
     parts: Float[Array, "S t E"]
     sources: tuple[str, ...]
-    """What each row of parts is from: layers by number, and `"bias"`."""
+    """The source of each row of parts: the number of a layer, or `"bias"`."""
     shares: Float[Array, " t"]
-    """How a bias is divided among the tokens: by their weight in the pooling; they add up to 1."""
+    """How a bias is divided among the tokens: by their weights in the pooling, which add up to 1."""
 
     @property
     def vector(self) -> Float[Array, " E"]:
@@ -40,9 +40,9 @@ class TokenParts:
 
 
 def token_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) -> TokenParts:
-    """The parts that a text's tokens have in its vector, given their vectors at every layer.
+    """The share of each of a text's tokens in its vector, given their vectors at every layer.
 
-    The first `skip` tokens are those that the pooling leaves out, a prompt's.
+    The pooling leaves out the first `skip` tokens, which belong to a prompt.
     """
     exact = layers.astype(np.float64)
     left_out = min(skip, exact.shape[1] - 1)
@@ -54,11 +54,11 @@ def token_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) ->
     return found
 
 
-REASON = "which is not linear, so that its vectors cannot be divided among words exactly"
+REASON = "which is not linear, so its vectors cannot be divided among words exactly"
 
 
 def check_explainable(embedder: Embedder) -> None:
-    """Refuse, before anything is encoded, a model whose vectors are no sum over words."""
+    """Reject, before anything is encoded, a model whose vectors are not a sum over words."""
     token_parts(embedder, np.ones((embedder.encoder.depth + 1, 2, embedder.encoder.width), np.float32), 0)
 
 
@@ -83,9 +83,9 @@ def _pooled_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) 
         weights = _after(TOKEN_WEIGHTS[shape.reduce[0]], count, skip)
         return _fused_parts(shape, embedder.pooling_weights(), layers, weights)
     raise BadInput(
-        f"the pooling is {pooling.spec}, which is no weighted sum of all words; poolings that can be explained: "
-        f"{', '.join(TOKEN_WEIGHTS)}, sbert-wk, and layers or a fusion of one of the first. Another one: --pooling "
-        "mean, if the model suits it"
+        f"the pooling is {pooling.spec}, which is not a weighted sum of all words; poolings that can be explained: "
+        f"{', '.join(TOKEN_WEIGHTS)}, sbert-wk, and layers or a fusion of any but sbert-wk. If it suits the model, use "
+        "--pooling mean"
     )
 
 
@@ -108,7 +108,7 @@ def _fused_parts(
 
 
 def _with_bias(found: TokenParts, bias: Float[Array, " E"]) -> TokenParts:
-    """A constant that is added to the vector, as a separate source, shared by all tokens."""
+    """Add a constant to the vector, as a separate source shared by all tokens."""
     shared = found.shares[:, None] * bias
     if BIAS not in found.sources:
         return TokenParts(np.concatenate([found.parts, shared[None]]), (*found.sources, BIAS), found.shares)
@@ -118,7 +118,7 @@ def _with_bias(found: TokenParts, bias: Float[Array, " E"]) -> TokenParts:
 
 
 def _after(weights_of: Callable[[int, Int[Array, " t"]], Float[Array, " t"]], count: int, skip: int) -> Array:
-    """The weights of tokens, 0 for those that are left out; each keeps its position."""
+    """The weights of tokens, 0 for tokens that are left out; the others keep their positions."""
     weights = np.zeros(count)
     weights[skip:] = weights_of(count - skip, np.arange(skip, count))
     return weights
@@ -129,7 +129,7 @@ TOKEN_WEIGHTS: dict[str, Callable[[int, Int[Array, " t"]], Float[Array, " t"]]] 
     "mean-sqrt-len": lambda count, position: np.full(len(position), count**-0.5),
     "weighted-mean": lambda count, position: (position + 1) / (position + 1).sum(),  # noqa: ARG005
 }
-"""The weight of each token in the reductions that are weighted sums, from their number and positions."""
+"""The weight of each token in reductions that are weighted sums, from the number and positions of tokens."""
 
 
 def _dense(found: TokenParts, head: HeadWeights) -> TokenParts:
@@ -153,7 +153,7 @@ LOW_PRECISION = 2e-2  # of bf16, fp16 and int8, whose products round differently
 
 
 class Word(NamedTuple):
-    """A word of a text; `special` where it is a token that the model adds, such as [CLS]."""
+    """A word of a text; `special` if it is a token that the model adds, such as [CLS]."""
 
     text: str
     special: bool
@@ -174,14 +174,14 @@ class PairExplanation:
     texts: tuple[str, str]
     words: tuple[tuple[Word, ...], tuple[Word, ...]]
     contributions: Float[np.ndarray, "n m"]
-    """Of each word of the first text with each of the second; their sum is the cosine."""
+    """The contribution of each word of the first text with each word of the second; their sum is the cosine."""
     layers: tuple[str, ...]
-    """Where the pooling reads several layers, their numbers, and `"bias"` where something constant is added."""
+    """The numbers of the layers if the pooling reads several, and `"bias"` if a constant is added."""
     by_layer: Float[np.ndarray, "S S"]
-    """Of each layer of the first text with each of the second; their sum is the cosine too."""
+    """The contribution of each layer of the first text with each layer of the second; their sum is the cosine too."""
     layer_contributions: Float[np.ndarray, "S n m"]
-    """The contributions divided among layers: half of a layer's part comes from its words in the first text with all
-    of the second, half the other way round. Their sum over layers is `contributions`."""
+    """The contributions divided among layers: half of a layer's part comes from the first text's words at this layer
+    with all of the second text, half from the reverse. Their sum over layers is `contributions`."""
 
     @property
     def cosine(self) -> float:
@@ -190,11 +190,11 @@ class PairExplanation:
 
     @property
     def word_totals(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
-        """What each word of the first text contributes with the whole second one, and the other way round."""
+        """What each word of the first text contributes with the whole second text, and the reverse."""
         return self.contributions.sum(1), self.contributions.sum(0)
 
     def top_pairs(self, k: int = 10, *, special: bool = False) -> list[WordPair]:
-        """The k pairs of words that contribute most, either way, greatest first; special tokens only on request."""
+        """The k pairs of words with the largest contributions, positive or negative; special tokens only on request."""
         sizes = np.abs(self.contributions)
         if not special:
             first, second = (np.array([word.special for word in words], bool) for words in self.words)
@@ -229,8 +229,8 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
     """Divide the cosine of two texts among pairs of their words.
 
     Raises:
-        BadInput: the model's vectors are no sum over words (its pooling or a head is not linear), or one is zero.
-        BadModel: the parts do not add up to the model's own cosine, so that the explanation would be wrong.
+        BadInput: the model's vectors are not a sum over words (its pooling or a head is not linear), or one is zero.
+        BadModel: the parts do not add up to the model's own cosine, so the explanation would be wrong.
     """
     check_explainable(embedder)
     texts = (first, second)
@@ -238,7 +238,7 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
     left, right = (_text_parts(embedder, text, overflow) for text in texts)
     lengths = [float(np.linalg.norm(parts.vector)) for parts, _, _ in (left, right)]
     if not min(lengths):
-        raise BadInput("the vector of one of the texts is zero, so that there is no cosine to explain")
+        raise BadInput("the vector of one of the texts is zero, so there is no cosine to explain")
     scale = 1 / (lengths[0] * lengths[1])
     by_both = [_summed(parts.parts, word_of) for parts, _, word_of in (left, right)]
     by_word = [parts.sum(0) for parts in by_both]
@@ -265,7 +265,7 @@ def _text_parts(embedder: Embedder, text: str, overflow: Overflow) -> tuple[Toke
 
 
 def _words(embedder: Embedder, text: str, count: int) -> tuple[list[Word], list[int]]:
-    """The words that the model reads, special tokens as words of their own, and for each of its tokens the word."""
+    """The words that the model reads (a special token is a word of its own), and the word of each of its tokens."""
     tokenizer = embedder.tokenizer
     (pieces,) = embedder.pieces([text])
     if len(pieces) != count:
@@ -292,6 +292,6 @@ def _summed(parts: Float[np.ndarray, "S t E"], word_of: Sequence[int]) -> Float[
 def _check_sum(cosine: float, own: float, precision: str) -> None:
     if abs(cosine - own) > TOLERANCE.get(precision, LOW_PRECISION):
         raise BadModel(
-            f"the contributions add up to {cosine:.6f}, and the model's own cosine is {own:.6f} (in {precision}): this "
-            "model computes more than its description says, and is not explained"
+            f"the contributions add up to {cosine:.6f}, but the model's own cosine is {own:.6f} (in {precision}): this "
+            "model computes more than its description says, so it cannot be explained"
         )

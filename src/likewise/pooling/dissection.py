@@ -1,15 +1,15 @@
-"""SBERT-WK (Wang and Kuo 2020): a word is the weighted sum of its layers, a sentence that of its words by importance.
+"""SBERT-WK (Wang and Kuo 2020): a word is a weighted sum of its layers, a sentence a sum of its words by importance.
 
-The published procedure factors a small matrix for every word and layer, and uses nothing of the factors but the
-cosines between the layers of one word. So we compute these cosines for many words at once, and the rest is Gaussian
-elimination in small matrices, again for all words at once:
+The published procedure factors a small matrix for every word and layer, but only needs the cosines between the layers
+of one word. So we compute these cosines for many words at once, and the rest is Gaussian elimination in small matrices,
+again for all words at once:
 
-    novelty     β = √(1 − ρ²)             what of layer k its neighbours do not span; ρ² = cᵀ K⁻¹ c
-    alignment   A = ρ / (2 (m + 1) c̄)     how layer k agrees with what they span; c̄ is the mean of c
+    novelty     β = √(1 − ρ²)             the part of layer k that its neighbours do not span; ρ² = cᵀ K⁻¹ c
+    alignment   A = ρ / (2 (m + 1) c̄)     how well layer k agrees with that span; c̄ is the mean of c
     weights     α = (A / ΣA + β / Σβ) / 2
     importance  v = variance of the cosines between consecutive layers
 
-K holds the cosines among the m neighbours of layer k, and c those of the neighbours with layer k itself.
+K holds the cosines among the m neighbours of layer k, and c the cosines of the neighbours with layer k itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from torch.nn.functional import embedding_bag
 from ..arrays.dissection import LEAST_AGREEMENT, NAME, NO_VARIANCE, DissectionSettings
 from ..arrays.ragged import Layers, Ragged
 
-CHUNK = {"cpu": 1 << 20, "cuda": 1 << 28}  # bytes of the paths looked at in one go: they should stay in a CPU's cache
+CHUNK = {"cpu": 1 << 20, "cuda": 1 << 28}  # bytes of paths processed at once: they should fit in a CPU's cache
 
 
 class Dissected(NamedTuple):
@@ -44,7 +44,7 @@ class Dissection(DissectionSettings):
     """SBERT-WK as a pooling, differentiable: `Dissection(start=4, window=2)`, by name `"sbert-wk:start=4,window=2"`.
 
     As in the reference, the last token of each sentence ([SEP]) is left out and the first ([CLS]) stays. The layers
-    from `start` on are held until a batch is done, and nothing else of that size.
+    from `start` on are kept in memory until a batch is done; nothing else of that size is.
     """
 
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N D"]:
@@ -57,7 +57,7 @@ class Dissection(DissectionSettings):
     def dissect(self, cosines: Float[Tensor, "L L T"], noise: float) -> Dissected:
         """Novelty, alignment, weights and importance of words, from the cosines between their layers.
 
-        `noise` is how far the cosines may be off.
+        `noise` is the possible error of the cosines.
         """
         systems, present = self._systems(cosines)
         residual = orthogonal_residual(systems, noise)
@@ -98,7 +98,7 @@ def cosines_between(paths: Sequence[Float[Tensor, "T D"]]) -> Float[Tensor, "L L
 
 
 def rounding_noise(dtype: torch.dtype) -> float:
-    """How far cosines of vectors of this precision may be off; below fp32 they are measured in fp32."""
+    """The possible error of cosines in this precision; below fp32 they are computed in fp32."""
     return 16 * torch.finfo(torch.promote_types(dtype, torch.float32)).eps
 
 
@@ -107,7 +107,7 @@ def window_sums(
 ) -> Float[Tensor, "N D"]:
     """The sum over a sentence's words and their layers, by weight.
 
-    `embedding_bag` does just that for one layer, reading each vector once and writing none.
+    `embedding_bag` does exactly that for one layer, reading each vector once and storing no intermediate vectors.
     """
     rows, starts = torch.arange(len(tokens.values), device=weights.device), tokens.offsets[:-1].long()
     exact = torch.promote_types(paths[0].dtype, torch.float32)
@@ -119,7 +119,7 @@ def window_sums(
 
 
 def _chunks(paths: Sequence[Float[Tensor, "T D"]]) -> Iterator[Float[Tensor, "t L D"]]:
-    """The layers of some words side by side in fp32 or better, few enough words to stay in the cache."""
+    """The layers of some words side by side, in fp32 or better; few enough words to fit in the cache."""
     like = paths[0]
     exact = torch.promote_types(like.dtype, torch.float32)
     step = max(1, CHUNK.get(like.device.type, CHUNK["cuda"]) // (len(paths) * like.shape[1] * exact.itemsize))
@@ -130,8 +130,8 @@ def _chunks(paths: Sequence[Float[Tensor, "T D"]]) -> Iterator[Float[Tensor, "t 
 def orthogonal_residual(systems: Float[Tensor, "S S *rest"], noise: float) -> Float[Tensor, "*rest"]:
     """The square of the last unknown after the others are eliminated: 1 − ρ².
 
-    Gauss and Cholesky without pivoting. A pivot within the noise means that this vector adds nothing to those
-    before it, and it is skipped, which gives what a pseudo-inverse would give.
+    Gauss and Cholesky without pivoting. A pivot within the noise means that this vector adds nothing to the earlier
+    ones; it is skipped, which gives the same result as a pseudo-inverse.
     """
     while len(systems) > 1:
         pivot, row = systems[0, 0], systems[0, 1:]
@@ -144,7 +144,7 @@ def shares_in_sentence(importance: Float[Tensor, " T"], tokens: Ragged, robust: 
     """Each token's share of the importance of its sentence: they add up to 1, and the last token's is 0."""
     if min(tokens.lengths, default=2) < 2:
         warn(
-            f"{NAME} leaves out a sentence's last token, and a sentence without another one becomes zeros", stacklevel=3
+            f"{NAME} leaves out a sentence's last token, so the vector of a sentence of one token is zero", stacklevel=3
         )
     real = ~tokens.is_last
     left = torch.where(real, importance, 0)
@@ -156,7 +156,7 @@ def shares_in_sentence(importance: Float[Tensor, " T"], tokens: Ragged, robust: 
 
 
 def _shares(x: Float[Tensor, "L T"], lowest: float, otherwise: Float[Tensor, "L T"]) -> Float[Tensor, "L T"]:
-    """Each layer's share of the sum over layers; `otherwise` if that sum is about zero."""
+    """Each layer's share of the sum over layers; `otherwise` if the sum is about zero."""
     sums = x.sum(0)
     return torch.where(sums > lowest, x / sums.clamp(min=lowest), otherwise)
 

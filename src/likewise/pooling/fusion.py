@@ -42,7 +42,7 @@ class Stack:
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N F"]:
         pooled = [self.reduce(iter([x]), tokens) for x in islice(layers, self.first, self.last + 1)]
         if len(pooled) != self.last - self.first + 1:
-            raise BadModel(f"the pooling reads the {self.spec}, and the encoder has too few layers for that")
+            raise BadModel(f"the pooling reads the {self.spec}, but the encoder has too few layers for that")
         return torch.cat(pooled, dim=1)
 
 

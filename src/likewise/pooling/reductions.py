@@ -1,4 +1,4 @@
-"""Poolings that reduce tokens: cls, mean, max and others, alone or joined, of the last layer or a mean of some."""
+"""Poolings that reduce tokens: cls, mean, max and others, alone or combined, of the last layer or a mean of layers."""
 
 from collections import deque
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Reduction = Callable[[Float[Tensor, "T D"], Ragged], Float[Tensor, "N D"]]
 
 
 SEGMENTS = ("cpu", "cuda")
-"""Where torch reduces segments; elsewhere (Apple's GPUs) the same is done by index."""
+"""Devices on which torch reduces segments; on others (Apple's GPUs) tokens are added by index."""
 
 
 def last(layers: Layers) -> Float[Tensor, "T D"]:
@@ -67,7 +67,7 @@ def maximum(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
 
 
 def reduction(name: str) -> Reduction:
-    """The function here that has the name of NumPy's, `numpy_mean` say."""
+    """The function here with the same name as NumPy's, for example `numpy_mean`."""
     function: Reduction = globals()[REDUCTIONS[name].compute.__name__.removeprefix("numpy_")]
     return function
 
@@ -105,5 +105,5 @@ class LayerMean(LayerMeanSettings):
             if number in self.layers:
                 exact = x.to(torch.promote_types(x.dtype, torch.float32))
                 total = exact if total is None else total + exact
-        assert total is not None  # there is a layer (`__post_init__`), and the encoder has it (`check`)
+        assert total is not None  # at least one layer (`__post_init__`), which the encoder has (`check`)
         return Reduce(self.reduce)(iter([total / len(self.layers)]), tokens)

@@ -114,4 +114,4 @@ def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):
 def test_a_model_that_cannot_be_explained_is_one_line(words, capsys):
     assert main([*words, "--pooling", "max"]) == 2
     error = capsys.readouterr().err
-    assert "the pooling is max, which is no weighted sum" in error and error.count("\n") == 1
+    assert "the pooling is max, which is not a weighted sum" in error and error.count("\n") == 1

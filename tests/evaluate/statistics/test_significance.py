@@ -123,7 +123,7 @@ def test_a_seed_gives_the_same_interval_and_another_seed_another():
 @pytest.mark.parametrize("bad", [np.array([1.0, np.nan, 2.0]), np.array([1.0, 2.0]), np.ones((3, 1))])
 @pytest.mark.usefixtures("unchecked")
 def test_what_is_no_row_of_numbers_is_refused(bad):
-    with pytest.raises(BadInput, match="a correlation wants"):
+    with pytest.raises(BadInput, match="a correlation needs"):
         spearman(bad, np.arange(3.0))
 
 
