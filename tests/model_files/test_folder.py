@@ -607,7 +607,7 @@ def test_a_reranker_with_modules_after_its_encoder_is_refused_with_the_way_out_a
         read_pair_manifest(tmp_path / "m")
     write(tmp_path / "m/config_sentence_transformers.json", {"model_type": "CrossEncoder"})
     with pytest.raises(
-        BadModel, match="Modules after the encoder .* not read: take one .* sequence classifier, or train"
+        BadModel, match="Modules after a reranker's encoder are not supported: use one .* sequence classifier, or train"
     ):
         read_pair_manifest(tmp_path / "m")
     with pytest.raises(BadModel, match="holds a reranker, which gives scores instead of vectors"):

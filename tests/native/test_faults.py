@@ -110,7 +110,7 @@ def test_weights_that_are_not_finite_are_refused(value: float, part: str, bert: 
         ({"activation": "maxout"}, "'maxout' is unknown"),
         ({"blocks": []}, "number of blocks is 0"),
         ({"words": StoredTensor(np.zeros((200, 32)))}, "float64"),
-        ({"words": StoredTensor(np.zeros((200, 32), np.int8))}, "a scale for each row"),
+        ({"words": StoredTensor(np.zeros((200, 32), np.int8))}, "one scale per row"),
     ],
 )
 def test_bad_descriptions_are_refused(

@@ -191,7 +191,7 @@ def test_a_broken_tokenizer_says_what_is_wrong(tmp_path, files, message):
 
 @pytest.mark.parametrize("max_seq_length", [-1, 0, 2])
 def test_a_length_without_room_for_text_is_refused(tmp_path, max_seq_length):
-    with pytest.raises(BadModel, match="of which 2 special tokens leave none"):
+    with pytest.raises(BadModel, match="but 2 special tokens leave no room"):
         _tokenizer(tmp_path, max_seq_length=max_seq_length)
 
 

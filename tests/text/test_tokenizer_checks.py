@@ -114,7 +114,7 @@ def test_patterns_in_use_are_none(pattern):
 
 
 def test_a_pattern_that_is_too_long_is_refused(tmp_path):
-    with pytest.raises(BadModel, match="a pattern of 20,000 letters"):
+    with pytest.raises(BadModel, match="a pattern of 20,000 characters"):
         _load(tmp_path, _normalised(Replace(Regex("a" * 20_000), "")))
 
 
@@ -171,7 +171,7 @@ def test_what_is_just_within_the_limits_is_read(tmp_path, monkeypatch):
         if length == 7:
             assert _load(tmp_path, _normalised(Replace(Regex("z" * length), "")))
         else:
-            with pytest.raises(BadModel, match="a pattern of 8 letters; expected at most 7"):
+            with pytest.raises(BadModel, match="a pattern of 8 characters; expected at most 7"):
                 _load(tmp_path, _normalised(Replace(Regex("z" * length), "")))
     monkeypatch.setattr(tokenizer_checks, "MAX_GROWTH", 6)
     assert _load(tmp_path, _normalised(Replace("z", "yy"), Replace("zz", "y" * 6)))

@@ -78,7 +78,7 @@ def test_a_tokenizer_that_makes_no_token_of_a_letter_is_a_bad_model(tmp_path):
 def test_special_tokens_leave_room_for_one_more_at_least(tmp_path):
     wordpieces().save(str(tmp_path / "tokenizer.json"))
     assert Tokenizer.load(tmp_path, 3).max_content_length == 1
-    with pytest.raises(BadModel, match="max_seq_length is 2, of which 2 special tokens leave none"):
+    with pytest.raises(BadModel, match="max_seq_length is 2, but 2 special tokens leave no room"):
         Tokenizer.load(tmp_path, 2)
 
 

@@ -87,7 +87,7 @@ def test_a_text_without_tokens_is_refused_where_a_model_puts_none_around_it(engi
     settings = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     (folder / "tokenizer.json").write_text(json.dumps({**settings, "post_processor": None}), "utf-8")
     model = Embedder.load(folder, engine=engine)
-    with pytest.raises(BadInput, match=r"texts\[2\] has no tokens, and this model puts no special ones around a text"):
+    with pytest.raises(BadInput, match=r"texts\[2\] has no tokens, and this model adds no special tokens"):
         getattr(model, call)(["a", "a", ""])
 
 

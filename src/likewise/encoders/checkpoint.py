@@ -96,7 +96,7 @@ def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None
     elif getattr(module, "without_decoder", False):
         raise BadModel(f"a {kind!r} encoder cannot be saved: it lacks its decoder, and would not be loaded so again")
     elif not hasattr(module, "save"):
-        raise BadModel(f"a {type(module).__name__} cannot be saved; expected one of {', '.join(FAMILIES)}")
+        raise BadModel(f"a {type(module).__name__} cannot be saved; encoders that can are {', '.join(FAMILIES)}")
 
 
 def check_same_form(again: nn.Module, module: nn.Module, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Chunking: a document into parts that a model reads whole, cut at headings and sentences, with their offsets."""
+"""Chunking: splitting a document at headings and sentences into parts that fit into a model, with their offsets."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -11,14 +11,14 @@ from ..errors import BadInput
 from ..runtime.arguments import whole_number
 from .sentences import sentence_spans, trim
 
-CountTokens = Callable[[list[str]], Sequence[int]]  # texts to their numbers of tokens
+CountTokens = Callable[[list[str]], Sequence[int]]  # from texts to their token counts
 Span = tuple[int, int]  # start and stop of a part of a text, in characters
 HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 CLOSING_MARKS = re.compile(r"(^|\s)#+$")
 FENCE = re.compile(r" {0,3}(```++|~~~++)")
 UNDERLINE = re.compile(r" {0,3}(?:(=++)|-++)\s*+$")
-FILLED = 0.9  # how full the parts of a sentence that is too long are meant to be, so that few have to be cut again
-FRONT_MATTER = "---"  # the line before and after settings at the very start of a Markdown file
+FILLED = 0.9  # how full to make the parts of a sentence that is too long, so that few have to be cut again
+FRONT_MATTER = "---"  # the line before and after the front matter of a Markdown file
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class ChunkSettings:
     """How documents are cut.
 
     Args:
-        size: tokens of a chunk at most, special ones and prompts not counted.
-        overlap: tokens at most that a chunk repeats from the end of the one before it, in whole sentences.
-        headings: whether Markdown's headings are recognized: a chunk then never reaches into another section.
+        size: maximum tokens per chunk, without special tokens and prompts.
+        overlap: maximum tokens that a chunk repeats from the end of the previous one, in whole sentences.
+        headings: whether Markdown headings are recognized; a chunk then never crosses a section boundary.
     """
 
     size: int = 200
@@ -38,7 +38,7 @@ class ChunkSettings:
     def __post_init__(self) -> None:
         whole_number("size", self.size)
         if whole_number("overlap", self.overlap, 0) >= self.size:
-            raise BadInput(f"overlap is {self.overlap} tokens, and size {self.size}; expected it below the size")
+            raise BadInput(f"overlap is {self.overlap} tokens and size {self.size}; expected an overlap below the size")
 
 
 class Chunk(NamedTuple):
@@ -56,14 +56,14 @@ class Section:
     start: int
     stop: int
     headings: tuple[str, ...]
-    body: int  # where the text behind the heading starts
+    body: int  # where the text after the heading starts
 
 
 def split_document(text: str, count_tokens: CountTokens, settings: ChunkSettings | None = None) -> list[Chunk]:
-    """The chunks of a document, in order; every character of it but white space is in one of them.
+    """The chunks of a document, in order; they contain all of its characters except white space.
 
-    Sentences (`sentence_spans`) are put together while they fit. A sentence that is too long alone is cut at white
-    space into parts that fit. Tokens are counted for each sentence by itself, and these counts are added up.
+    Sentences (`sentence_spans`) are joined as long as they fit. A sentence that is too long is cut at white space into
+    parts that fit. Tokens are counted for each sentence separately, and these counts are added up.
     """
     settings = settings or ChunkSettings()
     chunks = []
@@ -80,7 +80,7 @@ def split_document(text: str, count_tokens: CountTokens, settings: ChunkSettings
 
 
 def document_sections(text: str) -> list[Section]:
-    """The sections of a Markdown text; one whose heading no text follows is joined to the next one."""
+    """The sections of a Markdown text; a section without text after its heading is joined to the next one."""
     sections: list[Section] = []
     path: list[tuple[int, str]] = []  # levels and titles of the headings around the current place
     start = body = 0
@@ -98,7 +98,7 @@ def _titles(path: Sequence[tuple[int, str]]) -> tuple[str, ...]:
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
-    """Start, stop, level and title of every heading, `# so` or underlined, outside of fenced code."""
+    """Start, stop, level and title of every heading, with `#` or underlined, outside fenced code."""
     fence, before, start = "", (0, ""), 0
     for line in text.splitlines(keepends=True):
         stop, outside = start + len(line), not fence
@@ -115,7 +115,7 @@ def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
 
 
 def _open_fence(fence: str, line: str, start: int) -> str:
-    """The mark of the fenced code, or of the front matter, that is open after this line; empty where none is."""
+    """The mark of the fenced code or front matter that is open after this line; empty if nothing is open."""
     if fence == FRONT_MATTER or (start == 0 and line.rstrip() == FRONT_MATTER):
         return "" if start and line.rstrip() == FRONT_MATTER else FRONT_MATTER
     mark = FENCE.match(line)
@@ -133,7 +133,7 @@ def _section_spans(text: str, section: Section) -> list[Span]:
 
 
 def _fitting(text: str, span: Span, tokens: int, count_tokens: CountTokens, size: int) -> Iterator[tuple[Span, int]]:
-    """The span and its tokens where it fits; else the same of parts, cut at white space, most of which will fit."""
+    """The span and its token count if it fits; otherwise those of parts, cut at white space, most of which will fit."""
     length = span[1] - span[0]
     if tokens <= size or length < 2:
         yield span, tokens
@@ -160,7 +160,7 @@ def _nearest_space(text: str, place: int, reach: int) -> int:
 
 
 def _packed(units: Sequence[tuple[Span, int]], settings: ChunkSettings) -> Iterator[Span]:
-    """Neighbouring units as chunks of at most `size` tokens; each begins with the end of the one before it."""
+    """Join neighbouring units into chunks of at most `size` tokens; each begins with the end of the previous one."""
     first = last = 0
     while last < len(units):
         tokens = sum(count for _, count in units[first:last])

@@ -1,4 +1,4 @@
-"""The one path from texts to what an encoder reads: checked texts, a prompt before them, tokens, windows."""
+"""The only path from texts to an encoder's input: check the texts, prepend the prompt, tokenize, split into windows."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence, Set, Sized
@@ -15,8 +15,8 @@ from ..errors import BadInput
 from .tokenizer import Tokenizer
 from .truncation import caller_stacklevel
 
-CHUNK_TEXTS = 16_384  # of one chunk: enough for many equal lengths, few enough to be kept in memory
-CHUNK_CHARACTERS = 1 << 24  # of one chunk, so that long texts do not pile up
+CHUNK_TEXTS = 16_384  # per chunk: enough to find equal lengths, few enough to keep in memory
+CHUNK_CHARACTERS = 1 << 24  # per chunk, so that long texts do not pile up
 
 
 def text_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -63,7 +63,7 @@ def _iterable(texts: Any) -> Iterable[Any]:
 
 
 def is_list_of_rows(given: object, dimensions: int = 1) -> bool:
-    """Whether something holds rows in an order: a list, a column or an iterator; no text, mapping, set or frame."""
+    """Whether something holds rows in order: a list, a column or an iterator, but not a text, mapping, set or frame."""
     unordered = isinstance(given, Mapping | Set) and not isinstance(given, KeysView)
     if isinstance(given, str | bytes | bytearray | type) or unordered or not isinstance(given, Iterable):
         return False
@@ -77,7 +77,7 @@ def describe_value(value: Any) -> str:
 
 
 def resolve_prompt(text: str | None, name: str | None, prompts: Mapping[str, str], default: str | None) -> str:
-    """The prompt to prepend: the text passed, the model's prompt of this name, or its default prompt, if it has one."""
+    """The prompt to prepend: the given text, the model's prompt with this name, or its default prompt, if any."""
     known = ", ".join(map(repr, prompts)) or "(none)"
     if text is not None and name is not None:
         raise BadInput(f"prompt={text!r} and prompt_name={name!r} were both passed; expected one of them, or neither")
@@ -103,7 +103,7 @@ def resolve_prompt(text: str | None, name: str | None, prompts: Mapping[str, str
 
 
 TextOrIds = str | Sequence[int]  # A text, or the token ids of one
-TextName = Callable[[int], str]  # what a text is called in messages, by its index
+TextName = Callable[[int], str]  # from a text's index to its name in messages
 TEXTS: TextName = "texts[{}]".format
 
 
@@ -113,24 +113,24 @@ class TextWindow(NamedTuple):
     ids: list[int]  # with special tokens
     place: int  # among the windows of its text: 0 for the first, so that windows of many texts can be put together
     content_length: int  # number of tokens without special ones
-    hidden: int  # how many first tokens the pooling leaves out: those of a prompt and before it, mostly none
+    hidden: int  # tokens at the start that the pooling leaves out: the prompt and what precedes it, usually none
 
 
 @dataclass(frozen=True)
 class TokenizedTexts:
-    """Texts as ids behind a prompt, without special tokens and not cut."""
+    """Texts as ids after a prompt, without special tokens and not truncated."""
 
     tokenizer: Tokenizer
     prompt: str
     contents: list[list[int]]
     overlong: Mapping[int, list[tuple[int, int]]]
-    """Words that are too long to be read, by the text's index: the position of each word's token, and its length."""
+    """Words that are too long for the tokenizer, by text index: the position of each word's token, and its length."""
 
     @classmethod
     def of(
         cls, tokenizer: Tokenizer, inputs: Sequence[TextOrIds], prompt: str, name: TextName = TEXTS
     ) -> "TokenizedTexts":
-        """The ids of each text behind the prompt; ids that are given get the prompt's ids before them."""
+        """The ids of each text after the prompt; if a text is given as ids, the prompt's ids are prepended."""
         texts, given = [], []
         for i, one in enumerate(inputs):
             texts.append(prompt + one if isinstance(one, str) else "")
@@ -154,7 +154,7 @@ class TokenizedTexts:
 
     @property
     def used(self) -> list[int]:
-        """How many of them the first window holds; tokens in place of words too long to be read do not count."""
+        """How many of them the first window holds; tokens that stand for over-long words do not count."""
         limit = self.tokenizer.max_content_length
         used = [min(length, limit) for length in self.lengths]
         for i, words in self.overlong.items():
@@ -190,7 +190,7 @@ class TokenizedTexts:
 
 
 def _given_content(tokenizer: Tokenizer, ids: Sequence[int], name: str) -> list[int]:
-    """Ids that came in place of a text, checked, without the special ones around them if they have these already."""
+    """Check ids that were given instead of a text, and remove the special ones around them, if any."""
     unknown = next((i for i in ids if not 0 <= i < tokenizer.vocabulary), None)
     if unknown is not None:
         raise BadInput(f"{name} has the token id {unknown}; this model has the ids 0 to {tokenizer.vocabulary - 1:,}")
@@ -203,7 +203,7 @@ def check_readable(inputs: Sequence[Sequence[int]], tokenizer: Tokenizer, vocabu
     """Check that an encoder with this vocabulary size can read its inputs, special tokens included."""
     if not all(inputs):
         empty = name(next(i for i, ids in enumerate(inputs) if not ids))
-        raise BadInput(f"{empty} has no tokens, and this model puts no special ones around a text")
+        raise BadInput(f"{empty} has no tokens, and this model adds no special tokens")
     if tokenizer.vocabulary <= vocabulary:  # the ids of most tokenizers all have a vector
         return
     unknown = tokenizer.first_out_of_vocabulary(inputs, vocabulary)
@@ -212,9 +212,9 @@ def check_readable(inputs: Sequence[Sequence[int]], tokenizer: Tokenizer, vocabu
 
 
 def mean_of_windows(pooled: Float[np.ndarray, "P W"], windows: Sequence[TextWindow]) -> Float[np.ndarray, "N W"]:
-    """The pooled vector of each text; of one that has several windows their mean, weighted by tokens.
+    """The pooled vector of each text; for a text of several windows their mean, weighted by tokens.
 
-    A text of one window keeps its bits: whether others have several must not change its vector.
+    A text with a single window keeps its exact vector, so it does not depend on the other texts.
     """
     places = list(map(attrgetter("place"), windows))
     if not any(places):

@@ -14,7 +14,9 @@ def normalized(text: str, *, punctuation: bool = True) -> str:
     folded = " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
     if punctuation:
         return folded
-    return unicodedata.normalize("NFKC", folded.translate(_LETTERS)) or folded  # again: a mark may have a new neighbour
+    return (
+        unicodedata.normalize("NFKC", folded.translate(_LETTERS)) or folded
+    )  # again, since a mark may have a new neighbour
 
 
 class _Letters(dict[int, int | None]):

@@ -1,9 +1,9 @@
-"""Where sentences end: a few rules about punctuation; no model, and no dictionary but a list of abbreviations.
+"""Where sentences end: a few rules about punctuation and a list of abbreviations, without a model.
 
-A sentence ends at `.`, `!`, `?` or `…` before white space, unless a lower-case letter follows, or a known abbreviation
-or an initial stands before the full stop; at the marks of Chinese and Japanese (。！？), which no space follows; at
-those of Arabic, Urdu and Devanagari; and at an empty line. The abbreviations are English. Languages that mark no
-sentence ends (Thai, Lao, Khmer) are not split; an abbreviation that is not listed may end a sentence too early.
+A sentence ends at `.`, `!`, `?` or `…` before white space, unless a lower-case letter follows, or the full stop follows
+a known abbreviation or an initial; at Chinese and Japanese marks (。！？), which need no space after them; at Arabic,
+Urdu and Devanagari marks; and at an empty line. The abbreviations are English. Languages without sentence marks (Thai,
+Lao, Khmer) are not split; an abbreviation that is not listed may end a sentence too early.
 """
 
 import re
@@ -22,11 +22,11 @@ ABBREVIATIONS = frozenset(
     """al approx art ca cf ch co corp dept dr ed eds e.g eq eqs etc ex fig figs gen gov i.e inc jr lt ltd messrs mr mrs
     ms mt no nos op p pp prof ref refs rep resp rev sec sen sr st univ viz vol vols vs""".split()  # noqa: SIM905
 )
-LONGEST_WORD = 12  # characters before a full stop that are looked at
+LONGEST_WORD = 12  # characters examined before a full stop
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Start and stop of every sentence, without white space around it; every other character is in one of them."""
+    """Start and stop of every sentence, without white space around it; all other characters are in some sentence."""
     ends = [match.end() for match in CANDIDATE.finditer(text) if _ends_sentence(text, match)]
     bounds = [0, *ends, len(text)]
     trimmed = (trim(text, start, stop) for start, stop in pairwise(bounds))
@@ -34,7 +34,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def trim(text: str, start: int, stop: int) -> tuple[int, int]:
-    """The span without white space at its ends; empty where it holds nothing else."""
+    """The span without white space at its ends; empty if it holds nothing else."""
     part = text[start:stop]
     stripped = part.lstrip()
     start += len(part) - len(stripped)

@@ -20,19 +20,19 @@ from .tokenizer_checks import check_steps, library_errors, raise_library_error
 from .unknown_words import FILE, UnknownWords
 
 SETTINGS = "tokenizer_config.json"
-Spans = Int[np.ndarray, "T 2"]  # start and stop of every token, in characters of the text
-OVERLAP = 8  # neighbouring windows of a long text share an 8th of a window
-MAX_FILE_SIZE = 1 << 28  # maximum bytes of a tokenizer's own files; the largest in use have an eighth of that
+Spans = Int[np.ndarray, "T 2"]  # start and stop of every token, in characters
+OVERLAP = 8  # neighbouring windows of a long text overlap by an 8th
+MAX_FILE_SIZE = 1 << 28  # maximum bytes of a tokenizer's files; the largest in use have an eighth of that
 
 
 @dataclass(frozen=True)
 class Tokenizer:
     """Texts to lists of ids, never truncated: the caller handles lengths.
 
-    `prefix` and `suffix` are the special tokens that the model requires around a text, `[CLS]` and `[SEP]` say;
+    `prefix` and `suffix` are the special tokens that the model requires around a text, such as `[CLS]` and `[SEP]`;
     `max_seq_length` includes them. `vocabulary` is one more than the largest id. `companions` are the contents of the
-    small files next to tokenizer.json. `unknown` describes how out-of-vocabulary words are handled, in models that skip
-    them or replace them by n-grams. No call changes any state, so threads may share one tokenizer.
+    small files next to tokenizer.json. `unknown` describes how models of word vectors
+    handle out-of-vocabulary words. No call changes any state, so threads may share one tokenizer.
     """
 
     backend: tokenizers.Tokenizer
@@ -62,9 +62,7 @@ class Tokenizer:
             )
         specials = len(prefix) + len(suffix)
         if max_seq_length <= specials:
-            raise BadModel(
-                f"max_seq_length is {max_seq_length}, of which {specials} special tokens leave none for text"
-            )
+            raise BadModel(f"max_seq_length is {max_seq_length}, but {specials} special tokens leave no room for text")
         vocabulary = max(backend.get_vocab().values(), default=-1) + 1
         companions, unknown = _companions(folder), UnknownWords.read(folder)
         return cls(backend, max_seq_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
@@ -73,7 +71,7 @@ class Tokenizer:
         """Write tokenizer.json and its companions."""
         try:
             self.backend.save(str(folder / "tokenizer.json"))
-        except Exception as error:  # the library raises bare Exception, for a component written in Python, say
+        except Exception as error:  # the library raises bare Exception, e.g. for a component written in Python
             raise BadModel(f"the tokenizer of this model cannot be saved: {error}") from error
         for name, text in {SETTINGS: json.dumps(self.settings), **self.companions}.items():
             (folder / name).write_text(text, "utf-8")
@@ -81,18 +79,18 @@ class Tokenizer:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """tokenizer_config.json: the folder's own, or the least with which sentence-transformers loads and pads."""
+        """tokenizer_config.json: the folder's own, or the minimum that sentence-transformers needs to load and pad."""
         if SETTINGS in self.companions:
             return dict(json.loads(self.companions[SETTINGS]))
         pad = next((word for word in ("[PAD]", "<pad>") if self.backend.token_to_id(word) is not None), None)
         return {"tokenizer_class": "PreTrainedTokenizerFast", **({"pad_token": pad} if pad else {})}
 
     def _check_saved(self, folder: Path) -> None:
-        """Refuse a tokenizer that a folder would give back as another: of two tokens of one id, one is written."""
+        """Reject a tokenizer that would not survive saving: if two tokens share an id, only one is written."""
         try:
             again = Tokenizer.load(folder, self.max_seq_length, self.lowercase)
             same = again.backend.get_vocab() == self.backend.get_vocab()
-            why = "" if same else "it would have other tokens when it is loaded again; two may have one id"
+            why = "" if same else "it would be loaded with different tokens; two may share an id"
         except BadModel as error:
             why = f"it would not be loaded again: {error}"
         if why:
@@ -119,7 +117,7 @@ class Tokenizer:
                 ids = self.native.encode(cleaned).lists()
             else:
                 ids = list(map(attrgetter("ids"), self.backend.encode_batch_fast(cleaned, add_special_tokens=False)))
-        except BaseException as error:  # the library's panics are no Exceptions
+        except BaseException as error:  # the library's panics are not Exceptions
             raise_library_error(error, "the model's tokenizer failed on these texts")
         if self.unknown is None:
             return ids
@@ -129,10 +127,10 @@ class Tokenizer:
     def ids_and_spans(self, text: str) -> tuple[list[int], Spans]:
         """The ids of a whole text as `token_ids` gives them, and the characters that each was read from."""
         if self.unknown is not None and self.unknown.buckets:
-            raise BadInput("this model spells unknown words by n-grams, and these have no offsets into the text")
+            raise BadInput("this model spells unknown words by n-grams, which have no offsets into the text")
         cleaned = self._clean(text)
         with library_errors("the model's tokenizer failed on this text"):
-            (encoded,) = self.backend.encode_batch([cleaned], add_special_tokens=False)  # `encode` keeps Python's lock
+            (encoded,) = self.backend.encode_batch([cleaned], add_special_tokens=False)  # `encode` holds the GIL
         spans = spans_in_original(text, cleaned, encoded.offsets, self.lowercase)
         if self.unknown is None:
             return encoded.ids, spans
@@ -141,7 +139,7 @@ class Tokenizer:
 
     @cached_property
     def longest_word(self) -> int | None:
-        """Maximum characters of a word that is split into word pieces; a longer one is one unknown token. None: any."""
+        """Maximum length of a word that is split into word pieces; a longer one is one unknown token. None: any length."""
         model = self.backend.model
         if self.unknown is not None or not isinstance(model, tokenizers.models.WordPiece):
             return None
@@ -150,7 +148,7 @@ class Tokenizer:
     def overlong_words(
         self, texts: Sequence[str], contents: Sequence[Sequence[int]]
     ) -> dict[int, list[tuple[int, int]]]:
-        """Words that are too long to be read, by the text's index: the position of each word's token, and its length.
+        """Words that are too long for the tokenizer, by text index: the position of each word's token, and its length.
 
         `contents` are the ids of `texts`; only texts that contain the unknown token are tokenized again.
         """
@@ -170,8 +168,8 @@ class Tokenizer:
         run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # necessary for such a word, before or after normalization
         if not run.search(cleaned) and not run.search(self._normalized(cleaned)):
             return []
-        (encoded,) = self.backend.encode_batch([cleaned], add_special_tokens=False)  # `encode` keeps Python's lock
-        # not `encoded.offsets`, which makes a list of all of them, by the lock again
+        (encoded,) = self.backend.encode_batch([cleaned], add_special_tokens=False)  # `encode` holds the GIL
+        # not `encoded.offsets`, which builds a list of all offsets, again under the GIL
         spans = ((position, encoded.token_to_chars(position)) for position, i in enumerate(encoded.ids) if i == unknown)
         lengths = ((position, len(self._normalized(cleaned[slice(*span)]))) for position, span in spans if span)
         return [(position, length) for position, length in lengths if length > limit]
@@ -224,10 +222,10 @@ class Tokenizer:
         return [self.backend.id_to_token(i) or "" for i in ids]
 
     def words(self, text: str) -> tuple[list[str], list[int]]:
-        """The words of a text, as the tokenizer splits it, and for each token of `token_ids` the word it is of.
+        """The words of a text, as the tokenizer splits it, and the word that each token of `token_ids` belongs to.
 
-        A tokenizer that does not split text into words has a word for every token. Where unknown words are skipped or
-        spelled by n-grams, tokens are words: `tokens` names them.
+        If the tokenizer does not split text into words, every token is a word. If unknown words are skipped or spelled
+        by n-grams, tokens are words: `tokens` names them.
         """
         cleaned = self._clean(text)
         with library_errors("the model's tokenizer failed on this text"):
@@ -260,13 +258,13 @@ class Tokenizer:
         if width < 1:
             raise BadInput(
                 f"the prompt has {len(prompt)} tokens, and the model reads {self.max_content_length}: "
-                "none are left for text"
+                "no room is left for text"
             )
         return [prompt + body[s : s + width] for s in window_starts(len(body), width, OVERLAP)]
 
 
 def window_starts(length: int, width: int, overlap: int) -> list[int]:
-    """Where windows of this width begin so that they cover a length, evenly spread; an `overlap`-th is shared."""
+    """The starts of evenly spread windows of this width over a length; they overlap by at least an `overlap`-th."""
     if length <= width:
         return [0]
     stride = max(1, width - width // overlap)
@@ -294,7 +292,7 @@ class PairFrame:
         if not middle:
             raise BadModel(
                 "the tokenizer adds no token between two texts, so a model cannot tell where the first ends; its "
-                "post_processor in tokenizer.json needs a template for a pair ([CLS] A [SEP] B [SEP], say)"
+                "post_processor in tokenizer.json needs a template for a pair, such as [CLS] A [SEP] B [SEP]"
             )
         kinds = probe.type_ids
         ends = (kinds[0], kinds[first[0]], kinds[first[-1] + 1], kinds[second[0]], kinds[-1])
@@ -323,10 +321,10 @@ def max_input_length(requested: int | None, configured: int | None, limit: int) 
 
 
 def truncate_longest_first(first: int, second: int, limit: int) -> tuple[int, int]:
-    """How many tokens of two texts to keep so that they have `limit` at most: the longer text is truncated first.
+    """How many tokens of two texts to keep so that they have at most `limit`: the longer text is truncated first.
 
-    As in Hugging Face's tokenizers: what the shorter text leaves of its half goes to the longer one, and of two halves
-    the longer text (the second, where both have one length) gets the odd token.
+    As in Hugging Face's tokenizers, what the shorter text leaves of its half goes to the longer one; otherwise the
+    longer text (the second, if both have the same length) gets the odd token.
     """
     if first + second <= limit:
         return first, second
@@ -417,12 +415,12 @@ def _byte_pairs(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:
 def spans_in_original(text: str, cleaned: str, offsets: Sequence[tuple[int, int]], lowercase: bool) -> Spans:
     """Offsets into a cleaned text as offsets into the text itself.
 
-    Cleaning lower-cases, which makes two characters of İ, and joins or replaces halves of surrogate pairs.
+    Cleaning lower-cases, which turns İ into two characters, and joins or replaces halves of surrogate pairs.
     """
     spans = np.asarray(offsets, np.int64).reshape(-1, 2)
     if len(text) == len(cleaned) and not any(_is_half(character) for character in text):
         return spans
-    starts, stops = [], []  # of the character of the text behind each character of the cleaned one
+    starts, stops = [], []  # for each cleaned character, the offset of its original
     place = 0
     while place < len(text):
         pair = _is_half(text[place]) and text[place] < "\udc00" <= text[place + 1 : place + 2] <= "\udfff"
@@ -431,7 +429,7 @@ def spans_in_original(text: str, cleaned: str, offsets: Sequence[tuple[int, int]
         starts += [place] * size
         stops += [stop] * size
         place = stop
-    assert len(starts) == len(cleaned), "the text was cleaned in another way than is followed here"
+    assert len(starts) == len(cleaned), "the text was cleaned in an unexpected way"
     first, last = spans.T
     where_starts, where_stops = np.asarray([*starts, len(text)]), np.asarray([0, *stops])
     return np.stack([where_starts[first], np.maximum(where_starts[first], where_stops[last])], axis=1)

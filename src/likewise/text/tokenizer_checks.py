@@ -4,9 +4,9 @@ The tokenizers library runs whatever normalizers and patterns a tokenizer.json n
 letter into gigabytes, and a pattern such as `(x+x+)+y` takes time that doubles with every letter, until the library
 stops with an error that is not even an `Exception`. Models with either are rejected when they are loaded.
 
-Not every slow pattern can be recognized: time that grows with a power of a text's length (`x*x*x*y`), or ambiguity
-between alternatives (`(a|aa)+`), passes. The library itself stops after ten million steps from one letter of a text,
-and `library_errors` turns that into a `BadModel`; a pattern that stays below that from each of many letters is slow.
+Not every slow pattern is recognized: time that grows with a power of a text's length (`x*x*x*y`) and ambiguous
+alternatives (`(a|aa)+`) are accepted. The library itself stops after ten million steps from one letter of a text, which
+`library_errors` turns into a `BadModel`; a pattern that stays below that limit at each of many letters is slow.
 """
 
 import json
@@ -22,7 +22,7 @@ from ..errors import BadModel
 
 MAX_STEPS = 100  # maximum number of normalizers and pre-tokenizers in a row; the longest chain in use has about a dozen
 MAX_GROWTH = 10_000
-"""Maximum length of a normalized text in multiples of the text; replacements in use give at most three for one."""
+"""Maximum factor by which normalizing lengthens a text; replacements in use give at most three letters for one."""
 MAX_PATTERN_LENGTH = 10_000
 
 
@@ -90,7 +90,7 @@ def _growth(step: Mapping[str, Any]) -> float:
 
 def _check_pattern(pattern: str, what: str) -> None:
     if len(pattern) > MAX_PATTERN_LENGTH:
-        raise BadModel(f"{what} has a pattern of {len(pattern):,} letters; expected at most {MAX_PATTERN_LENGTH:,}")
+        raise BadModel(f"{what} has a pattern of {len(pattern):,} characters; expected at most {MAX_PATTERN_LENGTH:,}")
     nested = nested_repeat(pattern)
     if nested is not None:
         raise BadModel(
@@ -115,7 +115,7 @@ class _Group:
 
 
 def nested_repeat(pattern: str) -> str | None:
-    """The first group of a pattern that is repeated without bound and contains a repetition, `(x+x+)+` say.
+    """The first group of a pattern that is repeated without bound and contains a repetition, such as `(x+x+)+`.
 
     A group with a required separator (`(-[a-z]+)*`) is harmless, and so are possessive repetitions (`++`) and atomic
     groups, which are tried once.
@@ -139,7 +139,7 @@ def nested_repeat(pattern: str) -> str | None:
 
 
 SEPARATOR = re.compile(r"[^\w\s.^$|()\[\]{}?*+\\]|\\[^\w\s]|\[[^\w^\[\]\\]+\]")
-"""A punctuation mark, or a class of them: no letter, digit, space or wildcard."""
+"""A punctuation mark or a class of them; not a letter, digit, space or wildcard."""
 
 OPTIONS = re.compile(r"\(\?[a-zA-Z-]+\)")
 OPENS = re.compile(r"\((?!\?[a-zA-Z-]+\))(?:\?(?:[a-zA-Z-]*:|[=!>]|<[=!]|<\w+>))?")

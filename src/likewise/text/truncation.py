@@ -109,7 +109,7 @@ class TruncationCounter:
         if self.unread and self.overflow in ("warn", "mean"):
             warnings.warn(
                 f"{self._subject(self.unread, 'has', 'have')} words of more than {self.word_limit} characters, "
-                "which the tokenizer does not split: the model reads one unknown token in place of each (the "
+                "which the tokenizer does not split: the model reads one unknown token for each (the "
                 f"first is {self.what}[{self.first_unread}], the longest word has {self.longest_word:,} characters). "
                 'overflow="truncate" silences this',
                 stacklevel=caller_stacklevel(),

@@ -48,12 +48,12 @@ class UnknownWords:
         return max(self.id, self.first + 2 * self.buckets - 1) if self.buckets else self.id
 
     def spelled(self, word: str) -> list[int]:
-        """The ids of a word's n-grams; empty where the model has none or the word is too short."""
+        """The ids of a word's n-grams; empty if the model has no n-grams or the word is too short."""
         buckets = subword_buckets(word, self.least, self.most, self.buckets)
         return [self.first + bucket + (self.buckets if i else 0) for i, bucket in enumerate(buckets)]
 
     def words(self, ids: Sequence[int]) -> list[int]:
-        """One id for each word: the unknown word's where a word is represented by its n-grams."""
+        """One id for each word; a word that is represented by its n-grams gets the unknown word's id."""
         if not self.buckets:
             return list(ids)
         following = self.first + self.buckets

@@ -1,4 +1,4 @@
-"""Words as search compares them, folded the same way in texts and in queries.
+"""Words as search compares them, folded in the same way in texts and queries.
 
 The rule: NFKC (full-width letters, ligatures, Hangul jamo), full case folding (ß is ss, İ and ı are i), and no marks
 that only accompany a letter: accents, Arabic and Hebrew vowel points, variation selectors. Unicode's canonical
@@ -7,7 +7,7 @@ combining class decides which marks these are: 10 to 36 (points of Hebrew, Arabi
 Asia and the voicing marks of kana have other classes; they tell words apart, and are kept. Words are runs of letters,
 marks, digits and underscores; a symbol (an emoji) is a word by itself. Invisible format characters are removed.
 
-An index stores what this rule makes of its texts: another rule needs another FORMAT (search/collection).
+An index stores words folded by this rule, so changing the rule requires a new FORMAT (search/collection).
 """
 
 import re
@@ -17,7 +17,7 @@ from unicodedata import category, combining, normalize
 
 WORD = re.compile(r"[0-9a-z_\x80-\U0010ffff]+")  # A word in a folded text, as FTS5's tokenizer `ascii` finds it
 RUN = re.compile(r"\S+")
-ZERO_WIDTH_SPACE = 0x200B  # stands between words of Thai and Khmer
+ZERO_WIDTH_SPACE = 0x200B  # separates words in Thai and Khmer
 IGNORED = frozenset((0x034F, 0x0640, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 """The grapheme joiner, Arabic tatweel, and variation selectors: they change how a letter looks."""
 
@@ -39,13 +39,13 @@ def folded_words(text: str) -> list[str]:
 
 
 def spans_of_words(text: str) -> Iterator[tuple[int, int]]:
-    """Start and stop of each word in the text as it stands; symbols belong to the word that they touch."""
+    """Start and stop of each word in the original text; symbols belong to the word that they touch."""
     return (match.span() for match in RUN.finditer(text.translate(_MASKED)))
 
 
-@lru_cache(1 << 14)  # of frequent words: normalizing takes ten times as long as finding them here
+@lru_cache(1 << 14)  # frequent words are cached: normalizing takes ten times as long as a lookup
 def _folded(run: str) -> str:
-    decomposed = normalize("NFKD", normalize("NFKD", run).casefold())  # again: case folding may compose
+    decomposed = normalize("NFKD", normalize("NFKD", run).casefold())  # again, since case folding may compose
     return normalize("NFC", decomposed.translate(_FOLDED))
 
 
@@ -63,13 +63,13 @@ def _folded_character(character: str) -> str | None:
         return None
     if kind == "Mn":
         return None if position == 1 or 10 <= position <= 36 or position >= 200 else character
-    if kind in ("So", "Co", "Cn"):  # unassigned as well: the emoji of a later Unicode
+    if kind in ("So", "Co", "Cn"):  # also unassigned characters, such as the emoji of a later Unicode
         return f" {character} "
     return character if kind[0] in "LMN" else " "
 
 
 class _Masked(dict[int, int]):
-    """A table for str.translate that makes every character that is in no word a blank."""
+    """A table for str.translate that turns every character outside words into a blank."""
 
     def __missing__(self, code: int) -> int:
         outside = _FOLDED[code] == " " if code >= 128 else not (chr(code).isalnum() or code == ord("_"))

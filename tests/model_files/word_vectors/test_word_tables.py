@@ -51,7 +51,7 @@ def test_words_of_several_parts_are_words(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "1: '' is no word"),
+        ("", "1: '' is neither a word"),
         ("word\n", "1: 'word"),
         ("a 1 2\nb 1\n", "table.txt:2: 1 numbers follow the word; expected 2"),
         ("a 1 2\n\nb 1 2 3\n", "table.txt:3: 3 numbers follow"),
@@ -230,7 +230,7 @@ def test_a_saved_table_is_the_same_model(tmp_path):
         ("1 100000\na 1\n", ":2: 1 numbers follow the word; expected 100000"),
         ("1 100001\na 1\n", ":1: '1 100001.*is neither a word with its numbers"),
         ("1 0\na 1\n", ":1: '1 0.*is neither a word with its numbers"),
-        (f"{'w' * 50}\n", f":1: '{'w' * 40}' is no word"),
+        (f"{'w' * 50}\n", f":1: '{'w' * 40}' is neither a word"),
         ("2 1\na 1\n", "holds 1 words, but its first line says 2"),
         ("1 1\na 1\nb 2\n", "holds 2 words, but its first line says 1"),
         ("a 3.41e38\n", ":1: the vector of 'a' is not finite"),
