@@ -1,4 +1,4 @@
-// Sentences through the layers: embeddings, then blocks of attention and network, rows in groups that stay in cache.
+// Runs sentences through the layers: embeddings, then blocks, in groups of rows that fit into the cache.
 #include "chunk.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace likewise {
 namespace {
 
-constexpr int GROUP = 64;  // rows at most that go from attention to the end of a block together
+constexpr int GROUP = 64;  // maximum rows that go from attention to the end of a block together
 
 void add_row(float* x, const float* more, int count) {
     for (int i = 0; i < count; i++) x[i] += more[i];
@@ -33,7 +33,7 @@ void largest_rows(const float* rows, long stride, int tokens, int width, float* 
     }
 }
 
-// Each row `first + slope * its number` times, divided by `total`.
+// The sum of rows, each times `first + slope * its number`, divided by `total`.
 void weighted_rows(const float* rows, long stride, int tokens, int width, float first, float slope, float total,
                    float* out) {
     std::fill_n(out, width, 0.0F);
@@ -59,7 +59,7 @@ void reduce(const float* rows, long stride, int tokens, int skip, int width, int
             case LW_MAX: largest_rows(rows, stride, kept, width, out); break;
             case LW_MEAN: weighted_rows(rows, stride, kept, width, 1.0F, 0.0F, count, out); break;
             case LW_MEAN_SQRT_LEN: weighted_rows(rows, stride, kept, width, 1.0F, 0.0F, std::sqrt(count), out); break;
-            case LW_WEIGHTED_MEAN:  // a token keeps the place that it has in the whole sentence
+            case LW_WEIGHTED_MEAN:  // a token keeps its place in the whole sentence
                 weighted_rows(rows, stride, kept, width, static_cast<float>(skip + 1), 1.0F,
                               sum_of_places(skip + 1, kept), out);
                 break;
@@ -141,7 +141,7 @@ void Chunk::embed() {
     }
 }
 
-// Norms of some rows; they are rounded too, while they are in cache, where the result is what a product reads next.
+// Norms of some rows; if a product reads the result next, rows are also rounded, while they are in cache.
 void Chunk::norm(const Norm& norm, const float* from, float* to, int row, int count, const Rows& rows) {
     const int stride = model_.stride;
     for (int i = 0; i < count; i++) {
@@ -164,7 +164,7 @@ Chunk::Rows Chunk::Rows::from(int row, int row_bytes) const {
     return {nullptr, rounded + row * stride * row_bytes, scales + row, stride};
 }
 
-// The rows of x as the scheme's products read them; those that are not floats are still to be rounded.
+// The rows of x as the scheme's products read them; unless these are floats, they must still be rounded.
 Chunk::Rows Chunk::rows_of(const float* x, int stride, int inputs, int count, Buffer<uint8_t>& rows,
                            Buffer<float>& scales) {
     if (model_.scheme.prepare == nullptr) return {x, nullptr, nullptr, stride};
@@ -208,7 +208,7 @@ void Chunk::layer(const Block& block, const Block* next) {
     for (int row = 0; row < span_.tokens; row += size) finish(block, next, row, std::min(size, span_.tokens - row));
 }
 
-// Cosines and sines of at least so many places; what another layer or chunk has computed is kept.
+// Cosines and sines of at least this many places; results for other layers or chunks are reused.
 const float* Chunk::angles(const Block& block, int places) {
     const int half = model_.head_width() / 2;
     work_.angles.resize(model_.thetas.size());
@@ -276,7 +276,7 @@ void Chunk::finish(const Block& block, const Block* next, int row, int count) {
     float* wide = work_.wide.of(static_cast<size_t>(count) * wide_stride);
     const bool last = row + count == span_.tokens;
     multiply(block.out, context_rows_.from(row, row_bytes), count, x, x, stride, &block.up);
-    const Rows rows = context_rows_.from(row, row_bytes);  // attention's result is used: room for the next rows
+    const Rows rows = context_rows_.from(row, row_bytes);  // attention's result is no longer needed: reuse its memory
     const Rows read = rows.rounded ? rows : Rows{normed + static_cast<size_t>(row) * stride, nullptr, nullptr, stride};
     norm(model_.pre_norm ? block.norm2 : block.norm1, x_, normed, row, count, read.before(block.up));
     multiply(block.up, read, count, nullptr, wide, wide_stride, &block.down);

@@ -1,4 +1,4 @@
-// A chunk: whole sentences that go through the layers together, few enough that what they need stays in cache.
+// A chunk: whole sentences that go through the layers together, few enough that their data stays in cache.
 #pragma once
 
 #include "likewise_native.h"
@@ -16,17 +16,17 @@ struct Span {
 class Chunk {
 public:
     Chunk(const Model&, const lw_request&, const Span&, Workspace&, Stopwatch&);
-    // Through the layers; writes what the request asks for.
+    // Runs them through the layers and writes the requested results.
     void run();
 
 private:
-    // Rows as products read them: floats as they are, or room for as many rounded ones, and a scale for each.
+    // Rows as products read them: floats unchanged, or memory for the rounded rows with a scale for each.
     struct Rows {
         const float* floats;
         uint8_t* rounded;  // null where products read floats
         float* scales;
         long stride;                     // elements
-        const float* factors = nullptr;  // what inputs are multiplied by before they are rounded
+        const float* factors = nullptr;  // factors of inputs before rounding
         Rows from(int row, int row_bytes) const;
         // To be read by a product with these weights.
         Rows before(const Weights& weights) const { return {floats, rounded, scales, stride, weights.input_scales()}; }
@@ -55,7 +55,7 @@ private:
     Workspace& work_;
     Stopwatch& watch_;
     float *x_, *joined_, *context_;
-    Rows rows_, context_rows_;  // what queries, keys and values come from; attention's result
+    Rows rows_, context_rows_;  // inputs of queries, keys and values; attention's result
 };
 
 }  // namespace likewise

@@ -23,8 +23,8 @@ namespace {
 }
 
 #if defined(__x86_64__)
-// A bit of CPUID. Asked for here rather than by __builtin_cpu_supports, which knows fewer names in old compilers and
-// answers "no" to everything if a compiler's own library lacks its table (zig's).
+// A bit of CPUID. We do not use __builtin_cpu_supports, since it knows fewer names in old compilers and answers "no" to
+// everything if the compiler's runtime library lacks its table (as zig's does).
 constexpr int EAX = 0, EBX = 1, ECX = 2;
 bool has(unsigned leaf, unsigned part, int which, int bit) {
     unsigned values[4] = {0, 0, 0, 0};
@@ -32,7 +32,7 @@ bool has(unsigned leaf, unsigned part, int which, int bit) {
     return ((values[which] >> bit) & 1U) != 0;
 }
 
-// Which registers the operating system saves when it changes processes (XCR0); without it wide ones must not be used.
+// Which registers the operating system saves on a context switch (XCR0); wide registers must not be used without it.
 bool saves(unsigned mask) {
     if (!has(1, 0, ECX, 27)) return false;  // OSXSAVE
     unsigned low = 0, high = 0;
@@ -74,7 +74,7 @@ bool has_dot_product() {
     constexpr unsigned long DOT_PRODUCT = 1UL << 20;  // HWCAP_ASIMDDP
     return (getauxval(AT_HWCAP) & DOT_PRODUCT) != 0;
 #elif defined(__APPLE__)
-    return true;  // every processor of theirs has it
+    return true;  // all of Apple's processors have it
 #else
     return false;
 #endif
@@ -92,7 +92,7 @@ std::vector<Kernels> usable() { return {portable_kernels}; }
 #endif
 
 const std::vector<Kernels>& all() {
-    // never destroyed: threads may outlive what is destroyed when a process ends
+    // never destroyed: threads may still use it while the process exits
     static const std::vector<Kernels>& found = *new std::vector<Kernels>(usable());
     return found;
 }

@@ -1,4 +1,4 @@
-// What is thrown inside and becomes an error code and a message at the C interface.
+// The exception used inside, which becomes an error code and a message at the C interface.
 #pragma once
 
 #include <stdexcept>
@@ -13,11 +13,11 @@ struct Failure : std::runtime_error {
     const lw_code code;
 };
 
-// Not by a stream, whose locales a static libstdc++ may not find beside another one.
+// Without streams: a static libstdc++ may not find their locales if another one is loaded.
 using std::to_string;
 inline std::string to_string(const char* text) { return text; }
 
-// Throws a Failure whose message is these parts, one behind the other.
+// Throws a Failure whose message is these parts, concatenated.
 template <class... Part>
 [[noreturn]] void fail(lw_code code, Part... parts) {
     throw Failure(code, (std::string() + ... + to_string(parts)));

@@ -1,4 +1,4 @@
-// Numbers of 16 bits and floats, one into the other.
+// Conversions between 16-bit numbers and floats.
 #pragma once
 
 #include <cmath>

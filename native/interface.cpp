@@ -1,4 +1,4 @@
-// The C interface: nothing that is thrown gets past it.
+// The C interface, which catches every exception.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -47,7 +47,7 @@ const Kernels& chosen(const char* instructions) {
     return kernels_named(instructions ? instructions : std::getenv("LIKEWISE_ISA"));
 }
 
-// a, b and out as lw_product has them, through packing and rounding as a model's products go.
+// a, b and out as in lw_product, packed and rounded in the same way as a model's products.
 void product(const Kernels& kernels, int32_t precision, const float* a, const float* b, const float* bias,
              const float* residual, size_t m, size_t n, size_t k, float* out) {
     const Scheme& scheme = scheme_of(kernels, precision);

@@ -1,4 +1,4 @@
-// The kernels for AVX-512 without its instructions for whole numbers (VNNI) and bfloat16.
+// The kernels for AVX-512 without VNNI and bfloat16.
 #include "isa.h"
 
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// Bits counted with AVX512-VPOPCNTDQ: those of eight words in one instruction.
+// Counts bits with AVX512-VPOPCNTDQ, eight words per instruction.
 #include "isa.h"
 
 #if defined(__x86_64__)
@@ -19,7 +19,7 @@ struct Words {
 constexpr int WORDS = 8;         // of 64 bits in a vector
 constexpr int BIT_ROWS = 6;      // rows, and
 constexpr int BIT_VECTORS = 4;   // vectors of queries at once: 24 of the 32 registers are counts
-constexpr int COUNTS = 1 << 30;  // counts are of 64 bits, and do not overflow
+constexpr int COUNTS = 1 << 30;  // counts have 64 bits and do not overflow
 
 inline Words no_words() { return {_mm512_setzero_si512()}; }
 inline Words load_words(const void* p) { return {_mm512_loadu_si512(p)}; }

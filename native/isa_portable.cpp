@@ -47,7 +47,7 @@ void quantise(const float* x, int count, float largest, void* out, float* scale)
     auto to = static_cast<int8_t*>(out);
     for (int i = 0; i < count; i++) {
         const float whole = std::nearbyint(x[i] * steps);
-        to[i] = whole >= -127.0F && whole <= 127.0F ? static_cast<int8_t>(whole) : int8_t{0};  // 0 for what is NaN
+        to[i] = whole >= -127.0F && whole <= 127.0F ? static_cast<int8_t>(whole) : int8_t{0};  // 0 for NaN
     }
 }
 
@@ -131,7 +131,7 @@ void attend(const Attention& a) {
     }
 }
 
-// Elements of queries; rows are floats, or bytes. Columns are alone in their panels: lanes and vectors are 1.
+// Elements of queries; rows are floats or bytes. A panel is a single column: lanes and vectors are 1.
 template <class Element>
 size_t scan(const ScanBlock& b) {
     Hit* hit = b.hits;

@@ -16,8 +16,8 @@ namespace {
 inline Bits dot(Bits sum, Bits x, Bits w) { return {_mm512_dpbusd_epi32(sum.v, x.v, w.v)}; }
 using Int8 = Int8Dot<uint8_t, dot>;
 
-// The same for scans. GCC 12 keeps copies of the sums in memory, one store a step, where what is behind the loop reads
-// the intrinsic's result as another type; so it is told the instruction.
+// The same for scans. If the code after the loop reads the intrinsic's result as another type, GCC 12 keeps copies of
+// the sums in memory, with one store per step; so the instruction is written in assembly.
 struct ScanInt8 : Int8 {
 #if !defined(__clang__)
     static Sum step(Sum sum, Bits x, Bits w) {
@@ -27,7 +27,7 @@ struct ScanInt8 : Int8 {
 #endif
 };
 
-// Two numbers of 16 bits by the two at p, which every lane is multiplied by.
+// Multiplies two 16-bit numbers in every lane by the two numbers at p.
 inline Bits dot_pairs(Bits sum, Bits x, const void* p) {
     return {_mm512_dpwssd_epi32(sum.v, x.v, spread_bits(p).v)};
 }

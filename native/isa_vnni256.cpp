@@ -1,4 +1,4 @@
-// The kernel of AVX-VNNI by AVX512-VNNI's short vectors, so that it can be tested where only AVX-512 is.
+// AVX-VNNI's kernel with AVX512-VNNI's short vectors, so that it can be tested on processors without AVX-VNNI.
 #include "isa.h"
 
 #if defined(__x86_64__)

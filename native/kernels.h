@@ -1,4 +1,4 @@
-// The kernels of an instruction set as one table of functions; everything else is written once, above them.
+// The kernels of an instruction set as one table of functions; all other code is shared and built on top of them.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,14 @@
 
 namespace likewise {
 
-// Weights laid out for products: panels of columns, in each the inputs in groups, in each group column by column.
+// Weights laid out for products: panels of columns, in each panel groups of inputs, in each group column by column.
 struct Packed {
     int inputs = 0;   // padded, a multiple of 16
     int outputs = 0;  // padded, a multiple of 16
     const void* panels = nullptr;
-    const float* bias = nullptr;      // of each output, 0 where there is none
+    const float* bias = nullptr;      // of each output, 0 if there is none
     const float* scales = nullptr;    // int8: of each output
-    const int32_t* starts = nullptr;  // int8: where sums start, so that activations may be stored above zero
+    const int32_t* starts = nullptr;  // int8: initial values of sums, which make up for the offset of activations
 };
 
 // out = rows * weights + bias (+ residual). Rows may have any count and distance.
@@ -26,13 +26,13 @@ struct Product {
     const float* residual = nullptr;  // as far apart as out
     float* out = nullptr;
     long out_stride = 0;
-    const Packed* next = nullptr;  // whose product comes next, if that is known: it is asked for ahead of time
+    const Packed* next = nullptr;  // weights of the next product, if known, to prefetch
 };
 
 // How products are computed in one precision.
 struct Scheme {
     int panel;         // columns of a panel
-    int group;         // inputs that lie together
+    int group;         // adjacent inputs
     int weight_bytes;  // of a packed weight
     int row_bytes;     // of an element of the rows
     int offset;        // int8: what is added to activations to store them
@@ -92,7 +92,7 @@ struct ScanKernel {
     int lanes;                                            // columns of a vector
     int vectors;                                          // most of a panel
     int rows;                                             // computed at once
-    int group;                                            // inputs that lie together
+    int group;                                            // adjacent inputs
     int weight_bytes;                                     // of a packed input of a query
     int row_bytes;                                        // of an input of a row, as the kernel reads it
     int offset;                                           // int8: what is added to a row's inputs

@@ -1,7 +1,7 @@
 /* The C interface: a model is described once and packed, then sentences of ids become vectors.
  *
- * Every function that can fail returns a code (0: it did not) and writes a message. Nothing is thrown, nothing prints.
- * A model may be used by many threads at once. Results for a sentence are the same bits whatever else is in the call.
+ * Every function that can fail returns a code (0: success) and writes a message. Nothing is thrown or printed.
+ * Many threads may use a model at once. A sentence's results are identical to the bit whatever else is in the call.
  */
 #ifndef LIKEWISE_NATIVE_H
 #define LIKEWISE_NATIVE_H
@@ -19,21 +19,21 @@
 extern "C" {
 #endif
 
-/* Raised with every change of this file; a caller refuses a library of another version. */
+/* Raised with every change of this file; callers reject a library of another version. */
 #define LW_VERSION 4
 
 enum lw_code { LW_OK, LW_BAD_DESCRIPTION, LW_BAD_WEIGHTS, LW_BAD_INPUT, LW_NO_MEMORY, LW_INTERNAL };
 enum lw_type { LW_FP32, LW_FP16, LW_BF16, LW_INT8 };      /* of stored weights */
 enum lw_precision { LW_AS_FP32, LW_AS_BF16, LW_AS_INT8 }; /* of products */
 enum lw_activation { LW_GELU, LW_GELU_TANH, LW_RELU, LW_SILU, LW_TANH, LW_QUICK_GELU, LW_MISH };
-/* Reductions of the last layer asked for, side by side in this order. */
+/* Requested reductions of the last layer, side by side in this order. */
 enum lw_reduction { LW_CLS = 1, LW_MAX = 2, LW_MEAN = 4, LW_MEAN_SQRT_LEN = 8, LW_WEIGHTED_MEAN = 16, LW_LAST = 32 };
 
-/* A matrix by rows, or a vector as one row; data is null where there is none. It is read while lw_create runs, but for
- * the table of words, which must stay where it is as long as the model lives. */
+/* A matrix by rows, or a vector as one row; data is null if it is absent. It is only read while lw_create runs, except
+ * for the table of words, which must stay in place as long as the model exists. */
 typedef struct {
     const void* data;
-    const float* scales; /* of each row, where int8 */
+    const float* scales; /* of each row, if int8 */
     int64_t rows, columns;
     int32_t type; /* lw_type */
 } lw_tensor;

@@ -1,4 +1,4 @@
-// Memory of packed weights: side by side in large pages, where the system gives them.
+// Memory of packed weights: side by side in large pages, if the system has them.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace likewise {
 
-// Products read weights from one end to the other; in pages of 4 KiB a tenth of that time goes into finding the pages.
+// Products read weights from one end to the other; with pages of 4 KiB, a tenth of that time goes into finding pages.
 class Arena {
 public:
     // Zeroed memory at a multiple of 64, which lives as long as this does.
@@ -27,7 +27,7 @@ public:
             next_ = blocks_.back().get();
             left_ = size;
 #if defined(__linux__)
-            madvise(next_, size, MADV_HUGEPAGE);  // refused, it is memory all the same
+            madvise(next_, size, MADV_HUGEPAGE);  // if this fails, ordinary pages are used
 #endif
         }
         uint8_t* found = next_;
@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    static constexpr size_t BLOCK = 8U << 20U;  // the least that is asked of the system: a few large pages
+    static constexpr size_t BLOCK = 8U << 20U;  // the smallest allocation: a few large pages
     static constexpr size_t LINE = 64;
     static constexpr std::align_val_t PAGE{2U << 20U};
     struct Free {

@@ -1,4 +1,4 @@
-// A description of a model, checked, to the model.
+// Checks a description of a model and builds the model.
 #include "model.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace likewise {
 namespace {
 
-constexpr int LARGEST_SIZE = 65536;  // of a layer: whole numbers' sums fit into 32 bits up to here
+constexpr int LARGEST_SIZE = 65536;  // of a layer: up to here, integer sums fit into 32 bits
 constexpr int LARGEST_TABLE = 1 << 24;
 
 void check_between(const char* name, int64_t value, int64_t least, int64_t most) {
@@ -47,7 +47,7 @@ const lw_description& checked(const lw_description& d) {
     return d;
 }
 
-// The steps of eight bits hide what the rough one is off by.
+// The rounding to eight bits is larger than the error of the rough version.
 Activation activation_of(const lw_description& d) {
     const auto named = static_cast<Activation>(d.activation);
     return d.precision == LW_AS_INT8 && named == Activation::gelu ? Activation::rough_gelu : named;
@@ -58,7 +58,7 @@ Norm read_norm(const lw_linear& norm, int width, const char* what) {
     return {read_all(norm.weight, 1, width, padded(width), what), read_all(norm.bias, 1, width, padded(width), what)};
 }
 
-// Half of the buckets for each direction; near distances have one each, far ones share by logarithm (as T5's).
+// Half of the buckets for each direction; one per near distance, and logarithmic for far ones (as in T5).
 int bucket(int offset, int buckets) {
     const int half = buckets / 2, near = half / 2, distance = std::abs(offset);
     const int side = offset > 0 ? half : 0;
@@ -107,7 +107,7 @@ Model::Model(const lw_description& d, const Kernels& kernels)
 Model::~Model() {
     for (std::atomic<Workspace*>& spare : spare_) delete spare.load();
     Pool* pool = pool_.load();
-    if (pool && pool->here()) delete pool;  // that of another process is left as it is
+    if (pool && pool->here()) delete pool;  // another process's pool is left alone
 }
 
 void Model::read_embeddings(const lw_description& d) {
@@ -184,7 +184,7 @@ std::unique_ptr<Workspace> Model::borrow() const {
 }
 
 void Model::give_back(std::unique_ptr<Workspace> workspace) const {
-    constexpr size_t MOST_BYTES = 64U << 20U;  // what a very long text needed is not kept
+    constexpr size_t MOST_BYTES = 64U << 20U;  // memory for a very long text is released
     if (workspace->bytes() > MOST_BYTES) return;
     for (std::atomic<Workspace*>& spare : spare_) {
         Workspace* none = nullptr;

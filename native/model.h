@@ -1,4 +1,4 @@
-// A model as it is computed: packed weights, norms and tables. It does not change once made, so threads may share it.
+// A model ready to run: packed weights, norms and tables. It never changes once built, so threads may share it.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ public:
     ~Model();
 
     Kernels kernels;
-    Scheme scheme;  // of products, in the precision asked for
+    Scheme scheme;  // of products, in the requested precision
     int vocabulary, width, word_width, depth, heads, inner, longest, first_position;
     int stride, word_stride, inner_stride;  // padded
     Activation activation;
@@ -53,7 +53,7 @@ public:
 
     size_t bytes() const;
     int head_width() const { return width / heads; }
-    // Memory for a chunk, used again by the next call: mapping it anew costs more than a short sentence.
+    // Memory for a chunk, reused by the next call: mapping it again costs more than a short sentence.
     std::unique_ptr<Workspace> borrow() const;
     void give_back(std::unique_ptr<Workspace>) const;
     Pool& pool() const;
@@ -63,7 +63,7 @@ private:
     void read_relative(const lw_tensor&);
     Block read_block(const lw_block&);
 
-    // No locks: a fork while another thread held one would find it locked for ever.
+    // No locks: after a fork, one held by another thread would stay locked forever.
     mutable std::array<std::atomic<Workspace*>, 64> spare_{};
     mutable std::atomic<Pool*> pool_{nullptr};
 };

@@ -1,4 +1,4 @@
-// Any stored type to floats, halves or bytes, in the order in which products read them.
+// Converts any stored type to floats, halves or bytes, in the order in which products read them.
 #include "pack.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 template <class T>
 T read(const lw_tensor& tensor, int64_t at) {
-    T value;  // a mapped file promises no alignment
+    T value;  // a mapped file may not be aligned
     std::memcpy(&value, static_cast<const char*>(tensor.data) + at * static_cast<int64_t>(sizeof(T)), sizeof(T));
     return value;
 }
@@ -115,7 +115,7 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
     packed_.starts = starts_;
 }
 
-// All parts read the same inputs, so they must have the same scales of inputs, or none.
+// All parts read the same inputs, so they must have the same input scales, or none.
 void Weights::read_input_scales(const std::vector<Part>& parts, int inputs, bool int8, const char* what) {
     const float* scales = parts.front().linear->input_scales;
     for (const Part& part : parts) {
@@ -159,7 +159,7 @@ void Weights::place_bytes(const Scheme& scheme, int output, const int8_t* row, i
     place_groups(scheme, output, reinterpret_cast<const uint8_t*>(row), inputs);
 }
 
-// A row of packed numbers, a group of inputs at a time, to its column of its panel.
+// Copies a row of packed numbers, a group of inputs at a time, to its column of its panel.
 void Weights::place_groups(const Scheme& scheme, int output, const uint8_t* row, int inputs) {
     const size_t group = static_cast<size_t>(scheme.group) * scheme.weight_bytes, step = group * scheme.panel;
     const size_t panel =

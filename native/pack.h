@@ -1,4 +1,4 @@
-// Stored weights to packed ones.
+// Packing stored weights.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ public:
     Weights(const std::vector<Part>& parts, int inputs, const Scheme& scheme, bool int8, const char* what, Arena&);
     const Packed& packed() const { return packed_; }
     size_t bytes() const { return bytes_; }
-    // What inputs are multiplied by before they are rounded, padded with zeros; null: nothing.
+    // Factors of inputs before rounding, padded with zeros; null: none.
     const float* input_scales() const { return input_scales_.empty() ? nullptr : input_scales_.data(); }
 
 private:

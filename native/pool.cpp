@@ -57,12 +57,12 @@ void Pool::run(size_t helpers, const std::function<void()>& work) {
     changed_.notify_all();
     work();
     lock.lock();
-    jobs_.remove(&job);  // what is done wants no help
+    jobs_.remove(&job);  // a finished job needs no help
     job.done.wait(lock, [&] { return job.running == 0; });
     demand_ -= helpers;
 }
 
-// If no more threads are to be had, those that there are do the work.
+// If no more threads can be started, the existing ones do the work.
 void Pool::grow(size_t count) {
     try {
         while (threads_.size() < count) threads_.emplace_back([this] { wait_for_jobs(); });

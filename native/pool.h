@@ -1,4 +1,4 @@
-// Threads that wait for work between calls: making one anew for each call costs as much as a short sentence.
+// Threads that wait for work between calls: starting one for each call costs as much as a short sentence.
 #pragma once
 
 #include <atomic>
@@ -21,16 +21,16 @@ public:
     ~Pool();
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
-    // Runs work, which may not throw, in the calling thread and in `helpers` others as far as there are any; returns
+    // Runs work, which must not throw, in the calling thread and up to `helpers` others; returns
     // when all are done. Any number of threads may call it at once.
     void run(size_t helpers, const std::function<void()>& work);
-    // Whether its threads are in this process: a fork has a copy of it, but neither its threads nor a lock to trust.
+    // Whether its threads are in this process: a fork copies the pool but not its threads; its locks are unreliable.
     bool here() const;
 
 private:
     struct Job {
         const std::function<void()>& work;
-        size_t wanted;       // helpers that may still come
+        size_t wanted;       // helpers that may still join
         size_t running = 0;  // helpers
         std::condition_variable done{};
     };
@@ -52,13 +52,13 @@ struct SharedWork {
     std::atomic<int64_t> next{0};
     std::mutex guard{};
     std::exception_ptr failure{};
-    // Keeps what was thrown for the caller, and ends the work of `end` pieces.
+    // Keeps the exception for the caller, and stops handing out pieces, of which there are `end`.
     void fail(int64_t end) {
         next = end;
         const std::lock_guard<std::mutex> lock(guard);
         if (!failure) failure = std::current_exception();
     }
-    // Runs the work in this thread and as many others of the pool as make `threads`; throws what was kept.
+    // Runs the work on `threads` threads, this one and others of the pool; rethrows the kept exception.
     template <class Owner>
     void run(Owner pool, int64_t threads, const std::function<void()>& work) {
         threads > 1 ? pool().run(threads - 1, work) : work();
@@ -66,9 +66,9 @@ struct SharedWork {
     }
 };
 
-// The pool that an owner keeps, made at the first call, and again in a process that was forked.
+// An owner's pool, created at the first call, and again in a forked process.
 Pool& pool_of(std::atomic<Pool*>& owned);
-// The one for work that belongs to no model. It is never destroyed: threads may outlive what is when a process ends.
+// The pool for work without a model. It is never destroyed: its threads may still run while the process exits.
 Pool& process_pool();
 
 }  // namespace likewise

@@ -1,4 +1,4 @@
-// A request, checked, cut into chunks and shared out between threads.
+// Checks a request, cuts it into chunks and distributes them over threads.
 #include <algorithm>
 #include <mutex>
 #include <vector>
@@ -9,8 +9,8 @@
 namespace likewise {
 namespace {
 
-// Tokens: so few that their states stay in a second-level cache beside the weights that pass by, so many that the next
-// weights arrive while these are multiplied; bytes are multiplied faster, and arrive faster still.
+// Tokens: few enough that their states stay in the second-level cache beside the weights that stream through, enough
+// that the next weights arrive while these are multiplied; bytes are multiplied faster, and arrive faster still.
 constexpr int USUAL_CHUNK = 96, USUAL_CHUNK_OF_BYTES = 64;
 constexpr int LEAST_CHUNK = 48;
 constexpr int MOST_THREADS = 1024;

@@ -1,4 +1,4 @@
-// A scan, checked and shared out between threads: each takes chunks of rows, and what all kept is joined.
+// Checks a scan and distributes it over threads: each takes chunks of rows, and their selections are merged.
 #include "scan.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void check(const lw_scan& s) {
     if (s.threads < 1 || s.threads > MOST_THREADS) fail(LW_BAD_INPUT, "threads are ", s.threads, "; wanted 1 to 1024");
 }
 
-// What the threads of a scan share.
+// The state that the threads of a scan share.
 struct ScanShared {
     const Kernels& kernels;
     const ScanKernel& kernel;
@@ -40,7 +40,7 @@ struct ScanShared {
     SharedWork work{};
 };
 
-// One thread's part: rows gathered, compared, and what passes given to the selection.
+// One thread's part: gathers and compares rows, and passes hits to the selection.
 template <class Selection>
 class ScanWork {
 public:
@@ -96,7 +96,7 @@ private:
         if (selection_.take(hit.query, rows_.numbers[hit.row], score)) lift(hit.query);
     }
 
-    // The kernel's limit from the selection's; what is near one is let through, to be corrected.
+    // The kernel's limit from the selection's; scores near 1 pass, to be corrected.
     void lift(int query) {
         const float floor = selection_.floor(query);
         floors_[query] = scan_.cosine && floor > scan_.near ? scan_.near : floor;
@@ -112,7 +112,7 @@ private:
     std::vector<Hit> hits_;
 };
 
-// Takes chunks until there are none. Failures are kept for the caller.
+// Takes chunks until none are left. Failures are kept for the caller.
 template <class Selection>
 void take_rows(ScanShared& shared, Selection& selection, int64_t chunk) noexcept {
     try {
@@ -126,7 +126,7 @@ void take_rows(ScanShared& shared, Selection& selection, int64_t chunk) noexcept
     }
 }
 
-// One selection a thread, joined into the first.
+// One selection per thread, merged into the first.
 template <class Selection>
 Selection selected(const Kernels& kernels, const lw_scan& s, const Selection& empty) {
     const ScanKernel& kernel = kernel_of(kernels, s);

@@ -8,13 +8,13 @@
 
 namespace likewise {
 
-constexpr int SCAN_BLOCK = 48;  // rows at a time: a multiple of what every kernel computes at once
+constexpr int SCAN_BLOCK = 48;  // rows at a time: a multiple of every kernel's number of rows
 
 // Which kernel compares rows of this type; halves are widened first.
 const ScanKernel& kernel_of(const Kernels&, const lw_scan&);
 // Inputs of a row as the kernel reads it, padded.
 int inputs_of(const ScanKernel&, const lw_scan&);
-// Bytes of a query as it is given.
+// Bytes of a query as passed by the caller.
 int64_t query_bytes(const lw_scan&);
 
 // Queries as the kernels read them.
@@ -36,12 +36,12 @@ private:
 class ScanRows {
 public:
     ScanRows(const Kernels&, const ScanKernel&, const lw_scan&);
-    // Throws where it has a number that is NaN or infinite.
+    // Throws if it has a number that is NaN or infinite.
     void add(int64_t row);
     bool full() const { return count == SCAN_BLOCK; }
-    // Repeats the last row up to what the kernel computes at once.
+    // Repeats the last row to fill the kernel's number of rows.
     void pad();
-    // The corrected cosine of a row of this block and a query that score so nearly one that rounding hides the angle.
+    // The corrected cosine of a row of this block and a query, if rounding hides the angle (scores near 1).
     float near_one(int row, int query) const;
 
     int count = 0;

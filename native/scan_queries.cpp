@@ -91,7 +91,7 @@ void ScanRows::add_floats(int64_t row, const float* x) {
     factors[count++] = scan_.cosine ? 1.0F / std::sqrt(squares) : 1.0F;
 }
 
-// A row whose squares overflow or vanish in floats, or that is zero, or not finite.
+// A row that is zero or not finite, or whose squares overflow or vanish in floats.
 void ScanRows::add_far(int64_t row, const float* x) {
     double squares = 0.0;
     for (int i = 0; i < scan_.width; i++) squares += static_cast<double>(x[i]) * x[i];

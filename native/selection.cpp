@@ -1,4 +1,4 @@
-// What is kept of a scan by one thread.
+// One thread's selection of a scan's results.
 #include "selection.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ Best::Best(int64_t queries, int64_t k)
     : k_(k), room_(std::max<size_t>(2 * k, 32)), kept_(queries), floors_(queries, NAN) {}
 
 int64_t Best::farthest(int query, int width) const {
-    const float floor = floors_[query];  // a whole number, as the scores of bits are
+    const float floor = floors_[query];  // an integer, like all scores of bits
     return std::isnan(floor) ? INT64_MAX : static_cast<int64_t>(std::ceil((width - floor) / 2.0)) - 1;
 }
 

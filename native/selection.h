@@ -1,4 +1,4 @@
-// What is kept of a scan by one thread: the best rows of each query, or all above a threshold.
+// One thread's selection of a scan's results: the best rows of each query, or all rows above a threshold.
 #pragma once
 
 #include <atomic>
@@ -12,21 +12,21 @@ namespace likewise {
 struct Scored {
     float score;
     int64_t row;
-    // A total order: of equal scores the earlier row comes first, so that the best are the same whoever found them.
+    // A total order: the earlier row of equal scores comes first, so the best do not depend on which thread found them.
     bool operator<(const Scored& other) const { return score != other.score ? score > other.score : row < other.row; }
 };
 
-// The k best of each query. `floor` is a score that is needed, NaN while every score is taken.
+// The k best of each query. A row needs a score above `floor`; NaN accepts every score.
 class Best {
 public:
     Best(int64_t queries, int64_t k);
     float floor(int query) const { return floors_[query]; }
-    // Of bits: the distance that a row must not exceed to be above the floor.
+    // For bits: the largest distance that is above the floor.
     int64_t farthest(int query, int width) const;
-    // Whether the floor is another now. Rows come in their order, so that of equal scores the later is not needed.
+    // Whether the floor has changed. Rows come in order, so the later of equal scores is not needed.
     bool take(int query, int64_t row, float score);
     void join(const Best& other);
-    // Best first into the request's arrays.
+    // Writes the results into the request's arrays, best first.
     void write(const lw_best&);
 
 private:
@@ -36,7 +36,7 @@ private:
     std::vector<float> floors_;
 };
 
-// All that are at least the threshold, up to a number that all threads share.
+// All scores of at least the threshold, up to a number that all threads share.
 class Above {
 public:
     Above(int64_t queries, const lw_above&, std::atomic<int64_t>& found);
@@ -44,7 +44,7 @@ public:
     int64_t farthest(int, int width) const;
     bool take(int query, int64_t row, float score);
     void join(const Above& other);
-    // By query and row into the request's arrays.
+    // Writes the results into the request's arrays, by query and row.
     void write(const lw_above&);
 
 private:

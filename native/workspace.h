@@ -1,4 +1,4 @@
-// What a thread needs to take a chunk of sentences through the layers.
+// The memory that a thread needs to run a chunk of sentences through the layers.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace likewise {
 
-// Memory that only grows, so that the next chunk finds it ready.
+// Memory that only grows, so that the next chunk can reuse it.
 template <class T>
 class Buffer {
 public:
@@ -38,7 +38,7 @@ struct Workspace {
 
 enum class Work { embeddings, products, attention, activations, norms, rounding, rest };
 
-// Time by kind of work; nothing, where nobody asks.
+// Time by kind of work; not measured unless requested.
 class Stopwatch {
 public:
     explicit Stopwatch(bool runs) : runs_(runs) {

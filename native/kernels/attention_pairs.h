@@ -1,10 +1,10 @@
-// Attention of long sentences in whole numbers of 16 bits, multiplied in pairs: half the steps of floats, for models
-// whose products are in bytes and round more. Sums are exact in 32 bits; what is rounded depends on the sentence alone.
+// Attention of long sentences in 16-bit integers, multiplied in pairs: half as many steps as with floats, for models
+// with int8 products, which round more anyway. Sums are exact in 32 bits; rounding depends on the sentence alone.
 #pragma once
 
 constexpr float SUMS = 2147483647.0F;  // the largest sum
-constexpr float ONE_EXPONENT = 12.0F;  // a weight of 1 is 2 to this
-constexpr int BLOCK = 256;             // keys, an even number, whose weighted values are added before they are floats
+constexpr float ONE_EXPONENT = 12.0F;  // a weight of 1 is stored as 2^12
+constexpr int BLOCK = 256;             // an even number of keys whose weighted values are summed in integers
 constexpr float VALUES = 2000.0F;      // the largest value: BLOCK * 2^12 * VALUES is below SUMS
 
 // One head of one sentence while it is computed.
@@ -12,11 +12,11 @@ struct PairedHead {
     const int16_t* keys;    // [keys][width]
     const int32_t* values;  // [pairs of keys][width]
     int width, reach;
-    const float* relative;  // as Head has it
-    float query_scale;      // from a query's numbers to whole ones
-    float score_step;       // from a whole score to the exponent of two
+    const float* relative;  // as in Head
+    float query_scale;      // from a query's values to integers
+    float score_step;       // from an integer score to the exponent of two
     float value_step;
-    int32_t* turned;  // [pairs of numbers][WIDTH]: the queries, one a lane
+    int32_t* turned;  // [pairs of numbers][WIDTH]: the queries, one per lane
     float* scores;    // [keys][WIDTH]; then, in pairs, the weights
     float* result;    // [WIDTH][width]
 
@@ -38,7 +38,7 @@ struct PairedHead {
     }
 };
 
-// Scores to weights in pairs, 2^12 for the largest; their sums, one a lane. `from` is even.
+// Turns scores into weights in pairs, 2^12 for the largest; returns their sums, one per lane. `from` is even.
 inline Floats soften_pairs(float* scores, int from, int to, Floats most) {
     const Floats least = sub(most, splat(ONE_EXPONENT));
     Floats total = splat(0.0F);
@@ -110,14 +110,14 @@ inline float largest_of_rows(const float* rows, long stride, int count, int widt
     return largest(most);
 }
 
-// Rows as whole numbers, `scale` times their own.
+// Rows times `scale` as integers.
 inline void round_rows(const float* rows, long stride, int count, int width, float scale, int16_t* to) {
     for (int row = 0; row < count; row++, rows += stride, to += width) {
         for (int d = 0; d < width; d += WIDTH) store_whole(to + d, mul(load(rows + d), splat(scale)));
     }
 }
 
-// The same, two rows side by side number by number; where there is no second one, it is zero.
+// The same for two rows, interleaved; a missing second row is zero.
 inline void round_pairs(const float* rows, long stride, int count, int width, float scale, int32_t* to) {
     for (int row = 0; row < count; row += 2, rows += 2 * stride, to += width) {
         for (int d = 0; d < width; d += WIDTH) {
@@ -127,7 +127,7 @@ inline void round_pairs(const float* rows, long stride, int count, int width, fl
     }
 }
 
-// As attend does it in floats, to which short sentences and odd widths are left.
+// The counterpart of attend in floats, which handles short sentences and odd widths.
 void attend_pairs(const Attention& a) {
     PairedHead h{};
     h.width = a.width;

@@ -1,4 +1,4 @@
-// Bits counted with AVX2: a table of sixteen numbers for half a byte at a time (Mula, Kurz and Lemire 2018).
+// Counts bits with AVX2: a table of sixteen numbers, for half a byte at a time (Mula, Kurz and Lemire 2018).
 #pragma once
 
 struct Words {

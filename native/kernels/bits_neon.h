@@ -1,4 +1,4 @@
-// Bits counted with NEON: of each byte in one instruction.
+// Counts bits with NEON, in each byte with one instruction.
 #pragma once
 
 struct Words {

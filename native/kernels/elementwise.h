@@ -1,5 +1,5 @@
-// What is done number by number or row by row: norms, activations, roundings. Written once over vectors of any width;
-// a row's result never depends on another row. Counts are multiples of 16, and rows are padded with zeros.
+// Elementwise and row-wise operations: norms, activations, rounding. Written once for vectors of any width; a row's
+// result never depends on another row. Counts are multiples of 16, and rows are padded with zeros.
 #pragma once
 
 #include "softmax.h"

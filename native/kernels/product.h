@@ -1,9 +1,9 @@
-// A product of rows and packed weights, a tile of registers at a time; what a step multiplies is the scheme's.
+// A product of rows and packed weights, a tile of registers at a time; the scheme defines what one step multiplies.
 // A sum runs over the inputs in one order, whatever the tile's size, so a row's result depends on that row alone.
 #pragma once
 
-// The body of a loop whose count the compiler knows, unrolled before registers are assigned: GCC 12 keeps an array
-// of sums in memory if its loop is unrolled any later, at a third of the speed.
+// Unrolls a loop with a constant count before registers are assigned: if a loop is unrolled any later, GCC 12 keeps its
+// array of sums in memory, at a third of the speed.
 template <class Body, int... I>
 [[gnu::always_inline]] inline void each(Body body, std::integer_sequence<int, I...>) {
     (body(std::integral_constant<int, I>{}), ...);
@@ -22,11 +22,11 @@ inline void with_constant(int count, Body body) {
     body(std::integral_constant<int, MOST>{});
 }
 
-constexpr int PANEL = TILE_VECTORS * WIDTH;  // columns whose weights lie together
+constexpr int PANEL = TILE_VECTORS * WIDTH;  // columns whose weights are adjacent
 constexpr long LINE = 64;                    // bytes that a cache takes at once
-constexpr int STEPS = 8;                     // between requests for what is ahead
+constexpr int STEPS = 8;                     // between prefetches
 
-// Memory to ask for while a tile is computed, a line every few steps: asked for at once, it would keep others waiting.
+// Memory to prefetch while a tile is computed, a line every few steps: all at once would delay other loads.
 struct Ahead {
     const char* next;
     const char* end;
@@ -75,7 +75,7 @@ void tile(const Product& p, int row, int column, Ahead ahead) {
     });
 }
 
-// The share of the next panel, of these weights or the next, that is asked for while these rows pass this one.
+// The share of the next panel (of these weights or the next ones) to prefetch while these rows pass this panel.
 template <class Scheme>
 Ahead ahead_of(const Product& p, int column, int row, int rows) {
     const bool last = column + PANEL >= p.weights->outputs;

@@ -9,7 +9,7 @@ inline void store_four(Element* p, Floats a, Floats b, Floats c, Floats d) {
     store_whole(p + 3 * WIDTH, d);
 }
 
-// A row as whole numbers from -127 to 127, and the step between them.
+// A row as integers from -127 to 127, and the step between them.
 template <class Element>
 void quantise(const float* x, int count, float largest, void* out, float* scale) {
     *scale = largest / 127.0F;

@@ -1,9 +1,9 @@
-// Scores of a block of rows and packed queries, of which those above a query's floor are written down. A sum runs over
-// the inputs in one order, whatever the block, so that a score depends on its row and query alone.
+// Scores of a block of rows and packed queries; scores above a query's floor are recorded. A sum runs over the inputs
+// in one order, whatever the block, so a score depends on its row and query alone.
 #pragma once
 
-// Numbers of a tile that pass, as hits. Apart from the sums, since these branches behind them would keep the sums in
-// memory all along (GCC 12).
+// The scores of a tile that pass, as hits. A separate function, since GCC 12 would keep the sums in memory if these
+// branches followed their loop.
 template <class Tile, int VECTORS>
 Hit* write_hits(const typename Tile::Number* numbers, const ScanBlock& b, int row, int column, Hit* hits) {
     for (int r = 0; r < Tile::ROWS && row + r < b.count; r++) {
@@ -86,7 +86,7 @@ struct ScanTile {
     }
 };
 
-// Bytes as a scheme's rows have them.
+// Bytes as in a scheme's rows.
 template <class Row>
 void widen(const void* stored, int count, void* out) {
     auto from = static_cast<const int8_t*>(stored);

@@ -22,7 +22,7 @@ struct Fp32 : FloatSums {
     static Sum step(Sum sum, Floats x, Floats w) { return fma(x, w, sum); }
 };
 
-// bfloat16 in pairs, where there is no instruction for it: each half becomes a float.
+// bfloat16 in pairs, without an instruction for it: each half becomes a float.
 struct Bf16Wide : FloatSums {
     using Row = uint16_t;
     using Weight = uint16_t;

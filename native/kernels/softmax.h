@@ -1,4 +1,4 @@
-// Powers of two, for softmax and activations; and what attention in floats and attention in whole numbers share.
+// Powers of two, for softmax and activations; and the shared parts of attention in floats and in integers.
 #pragma once
 
 // Polynomials by Horner's rule, highest power first.
@@ -20,7 +20,7 @@ inline Floats power_of_two(Floats x) {
 
 constexpr int SHORT = 32;  // longer sentences copy a head's keys and values side by side, for the cache's sake
 
-// A score with what the distance from the first lane's query to the key adds to it; none where that is too far.
+// A score plus the bias for the distance from the first lane's query to the key; masked if that is too far.
 inline Floats placed(Floats score, const float* relative, int reach, int distance) {
     if (relative) score = add(score, load(relative + distance));
     if (reach < 0 || (std::abs(distance) <= reach && std::abs(distance + WIDTH - 1) <= reach)) return score;

@@ -6,8 +6,8 @@ struct Floats {
 };
 
 constexpr int WIDTH = 8;         // floats in a vector
-constexpr int TILE_ROWS = 6;     // a product computes so many rows ...
-constexpr int TILE_VECTORS = 2;  // ... of so many vectors at once: 12 of the 16 registers are sums
+constexpr int TILE_ROWS = 6;     // a product computes this many rows ...
+constexpr int TILE_VECTORS = 2;  // ... of this many vectors at once: 12 of the 16 registers are sums
 constexpr int KEYS = 8;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
 constexpr int SCAN_ROWS = 6;     // rows of a corpus, and
@@ -88,7 +88,7 @@ inline void transpose(const float* from, long stride, Floats factor, float* to) 
     }
 }
 
-// The low 16 bits of each lane, one behind the other.
+// The low 16 bits of each lane, made contiguous.
 inline __m128i narrowed(__m256i x) {
     const __m256i each = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1,  //
                                           0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1);
@@ -122,7 +122,7 @@ inline void store_bf16(uint16_t* p, Floats x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), narrowed(_mm256_srli_epi32(up, 16)));
 }
 
-// Eight whole numbers of 32 bits, or what else lies in as many.
+// Eight 32-bit integers, or other data of that size.
 struct Bits {
     __m256i v;
 };

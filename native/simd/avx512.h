@@ -108,7 +108,7 @@ inline void store_bf16(uint16_t* p, Floats x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_srli_epi32(up, 16)));
 }
 
-// Sixteen whole numbers of 32 bits, or what else lies in as many.
+// Sixteen 32-bit integers, or other data of that size.
 struct Bits {
     __m512i v;
 };

@@ -6,8 +6,8 @@ struct Floats {
 };
 
 constexpr int WIDTH = 4;         // floats in a vector
-constexpr int TILE_ROWS = 6;     // a product computes so many rows ...
-constexpr int TILE_VECTORS = 4;  // ... of so many vectors at once: 24 of the 32 registers are sums
+constexpr int TILE_ROWS = 6;     // a product computes this many rows ...
+constexpr int TILE_VECTORS = 4;  // ... of this many vectors at once: 24 of the 32 registers are sums
 constexpr int KEYS = 8;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
 constexpr int SCAN_ROWS = 6;     // rows of a corpus, and
@@ -97,7 +97,7 @@ inline void store_bf16(uint16_t* p, Floats x) {
     vst1_u16(p, vshrn_n_u32(vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7FFF)), odd), 16));
 }
 
-// Four whole numbers of 32 bits, or what else lies in as many.
+// Four 32-bit integers, or other data of that size.
 struct Bits {
     int32x4_t v;
 };

@@ -1,4 +1,4 @@
-// Every instruction set of this processor against the portable kernels: products, norms, activations, attention.
+// Tests every instruction set of this processor against the portable kernels: products, norms, activations, attention.
 // Run as it is, under sanitizers, and under an emulator of another processor (`make -C native check`).
 #include <algorithm>
 #include <cmath>
@@ -85,7 +85,7 @@ void check_products(const Kernels& kernels, const Kernels& truth) {
             check("int8", LW_AS_INT8, m, n, Vector(outputs), 0.0F);
         }
     }
-    const Sizes s = {7, 40, 1000};  // what saturates, if anything does
+    const Sizes s = {7, 40, 1000};  // large enough to saturate, if anything does
     for (const float sign : {1.0F, -1.0F}) {
         const Vector a(7 * 1000, 127.0F), b(40 * 1000, 127.0F * sign), bias(40);
         expect_near(std::string(kernels.name) + " extremes", product(kernels, LW_AS_INT8, s, a, b, bias, false),
@@ -93,7 +93,7 @@ void check_products(const Kernels& kernels, const Kernels& truth) {
     }
 }
 
-// Of an activation: for the rough one 5e-4 of numbers up to 10.
+// The tolerance of an activation: 5e-4 for the rough one, on numbers up to 10.
 float tolerance(int kind, float usual) { return kind == static_cast<int>(Activation::rough_gelu) ? 1e-2F : usual; }
 
 void check_rows(const Kernels& kernels, const Kernels& truth) {
@@ -162,7 +162,7 @@ void check_attention(const Kernels& kernels, const Kernels& truth) {
     }
 }
 
-// A score of every query and row: as k is the number of rows, none is left out.
+// Scores of all queries and rows: k is the number of rows, so none is left out.
 Vector scores(const Kernels& kernels, lw_scan scan, int threads) {
     scan.threads = threads;
     std::vector<int64_t> counts(scan.queries), rows(scan.queries * scan.rows);
@@ -172,7 +172,7 @@ Vector scores(const Kernels& kernels, lw_scan scan, int threads) {
     return found;
 }
 
-// Above the median score there must be as many as that many rows have it, and of each query the best is the best.
+// A search above the median score must find as many pairs as there are, and the best row of each query must be right.
 void check_selection(const std::string& name, const Kernels& kernels, lw_scan scan, const Vector& all) {
     Vector sorted = all;
     std::sort(sorted.begin(), sorted.end());

@@ -1,5 +1,5 @@
-// How near to the processor's limit products are: each against a loop of nothing but multiplications in registers,
-// measured by turns in the same second, since clocks and neighbours change from second to second.
+// How close products are to the processor's limit: each is compared with a loop of multiplications in registers, in
+// alternating runs within the same second, since clocks and other load change from second to second.
 //   make -C native profile && build/native/profile [rows] [instruction set]
 #include <algorithm>
 #include <cstdio>
@@ -17,7 +17,7 @@ using namespace likewise;
 
 namespace {
 
-// Time of this thread alone, whatever else the machine does.
+// CPU time of this thread alone.
 double now() {
     timespec at{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
@@ -27,7 +27,7 @@ double now() {
 constexpr long STEPS = 20000;
 constexpr int SUMS = 12;
 
-// Twelve sums, so that none is waited for; in one statement, so that none is kept in memory.
+// Twelve sums, to hide latency; in one statement, so that none is kept in memory.
 #define LOOP_OF(INSTRUCTION)                                                                                           \
     for (long i = 0; i < STEPS; i++) {                                                                                 \
         asm volatile(INSTRUCTION " %%zmm0,%%zmm0,%%zmm1\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm2\n" INSTRUCTION           \
@@ -51,7 +51,7 @@ double peak(bool int8) {
     return 2.0 * (int8 ? 64 : 16) * SUMS * STEPS / (now() - begin);
 }
 
-// One layer's products for a number of rows, weights of six layers passing by as they do in a model.
+// One layer's products for a number of rows, cycling through the weights of six layers as a model does.
 class Layer {
 public:
     Layer(const Scheme& scheme, bool int8, int rows) : scheme_(scheme), rows_(rows) {
