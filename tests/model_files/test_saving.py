@@ -163,7 +163,7 @@ def test_an_encoder_that_is_not_what_its_config_says_is_refused(own, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("parts", "why"), [({"without_decoder": True}, "without its decoder"), ({}, "encoders that can")]
+    ("parts", "why"), [({"without_decoder": True}, "lacks its decoder"), ({}, "encoders that can")]
 )
 def test_an_encoder_of_no_family_must_be_able_to_save_itself(parts, why, own, tmp_path):
     model = TorchEmbedder.load(own())

@@ -59,7 +59,7 @@ def test_bad_sentences_are_refused(
     [
         ({"execution": Execution(threads=0)}, "threads are 0"),
         ({"execution": Execution(chunk_tokens=-1)}, "threads are 1"),
-        ({"layers": (2, 4)}, "this model has 0 to 3"),
+        ({"layers": (2, 4)}, "this model has layers 0 to 3"),
         ({"layers": (2, 1)}, "layers 2 to 1"),
         ({"reductions": ["median"]}, "not among cls"),
         ({"segments": np.full(10, 2)}, "segment 2 of sentence 0: this model knows 2"),

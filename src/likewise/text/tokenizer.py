@@ -139,7 +139,7 @@ class Tokenizer:
 
     @cached_property
     def longest_word(self) -> int | None:
-        """Maximum length of a word that is split into word pieces; a longer one is one unknown token. None: any length."""
+        """Maximum characters of a word that is split into word pieces; a longer one is one unknown token. None: any."""
         model = self.backend.model
         if self.unknown is not None or not isinstance(model, tokenizers.models.WordPiece):
             return None

@@ -116,10 +116,10 @@ def test_an_older_classifier_has_no_n_grams_of_letters(tmp_path):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"quantised": True}, "quantised .* take the model from before"),
+        ({"quantised": True}, "quantised .* use the model from before"),
         ({"pruned": 5}, "pruned"),
-        ({"version": 13}, "no fastText model of version 11 or 12"),
-        ({"magic": 5}, "no fastText model"),
+        ({"version": 13}, "not a fastText model of version 11 or 12"),
+        ({"magic": 5}, "not a fastText model"),
     ],
 )
 def test_a_file_that_is_another_thing_is_refused_with_the_reason(tmp_path, how, message):
