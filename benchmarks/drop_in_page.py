@@ -98,8 +98,8 @@ def not_served_section(names: dict[str, list[str]]) -> str:
     options = "\n".join(f"| `{name}` | {instead} |" for name, instead in UNSERVED.items())
     parts = [
         "## What is not served",
-        f"Options that are refused with a value other than the default:\n\n| option | instead |\n|---|---|\n{options}",
-        "Names that are not there, so that reading them is an `AttributeError` and importing them an `ImportError` "
+        f"Options that are rejected unless set to the default:\n\n| option | instead |\n|---|---|\n{options}",
+        "Names that do not exist: reading them raises `AttributeError`, importing them `ImportError` "
         "([what there is instead](moving-from-sentence-transformers.md)):",
     ]
     parts += [f"{title}: {', '.join(f'`{name}`' for name in names[place])}." for place, title in PLACES.items()]
