@@ -1,4 +1,4 @@
-"""Embedder: texts to vectors, whatever computes them. Loading, and everything about text; no torch here."""
+"""Embedder: from texts to vectors, on any engine. Loading, and everything about text; no torch here."""
 
 import warnings
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""ACTIVATIONS: a row each, with the NumPy function and the names in model folders, for every engine."""
+"""ACTIVATIONS: a row for each, with its NumPy function and its names in model folders, for every engine."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -34,7 +34,7 @@ def attend(
     window: int | None = None,
     dropout: float = 0.0,
 ) -> Float[Tensor, "T H K"]:
-    """Attention of each token over the tokens of its sentence, or over those within `window` positions of it."""
+    """Attention of each token over the tokens of its sentence, or over the tokens within `window` positions of it."""
     if q.is_cuda and q.dtype in (torch.float16, torch.bfloat16) and bias is None and not dropout:
         return _variable(q, k, v, tokens, window)
     if q.device.type == "cpu":
@@ -107,7 +107,7 @@ def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: flo
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Attention of (n, H, t, K) blocks by torch's fused kernel, which leaves bf16 for fp32 where that is faster.
+    """Attention of (n, H, t, K) blocks by torch's fused kernel, in fp32 instead of bf16 if that is faster.
 
     fp32 is faster for tiny sentences, on processors without bf16 products, and whenever gradients are needed: their
     kernel takes 2 to 30 times as long in bf16.

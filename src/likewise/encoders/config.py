@@ -60,7 +60,7 @@ def number(config: Config, key: str, default: float, most: float = 10**12) -> fl
 
 
 fraction = partial(number, most=1)
-"""As `number`, from 0 to 1: a dropout rate, say, or an epsilon."""
+"""As `number`, from 0 to 1, such as a dropout rate or an epsilon."""
 
 
 def boolean(config: Config, key: str, default: bool) -> bool:

@@ -142,7 +142,7 @@ class Dropout(nn.Dropout):
 
 
 def without_dropout(model: nn.Module) -> None:
-    """Set all dropout rates to 0 for good, those of attention included; the config keeps its rates."""
+    """Set all dropout rates to 0 permanently, including attention's; the config keeps its rates."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0

@@ -100,7 +100,7 @@ KEYS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate
 
 
 def _sizes(config: Config, positions: int, keys: Sequence[str] = KEYS) -> dict[str, int]:
-    """What all transformers have; `keys` are those of width, depth, heads and inner width."""
+    """The sizes that all transformers have; `keys` name width, depth, heads and inner width."""
     sizes = {name: size(config, key) for name, key in zip(("width", "depth", "heads", "inner"), keys, strict=True)}
     limits = {"positions": size(config, "max_position_embeddings", positions)}
     return {"vocabulary": size(config, "vocab_size"), **sizes, **limits}

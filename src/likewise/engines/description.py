@@ -16,7 +16,7 @@ from ..errors import BadModel
 from ..runtime.lazy_imports import torch_hint
 from .stored_weights import StoredTensor, StoredWeights
 
-MOST_TOKENS = 1 << 20  # in one text, where the encoder has no table of positions
+MOST_TOKENS = 1 << 20  # in one text, if the encoder has no table of positions
 
 
 @dataclass(frozen=True)

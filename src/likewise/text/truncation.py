@@ -31,7 +31,7 @@ class TruncationReport:
 
     @property
     def lost(self) -> Int[np.ndarray, " N"]:
-        """Number of tokens that the model does not read: those beyond its limit, and one for each over-long word."""
+        """Number of tokens that the model does not read: tokens beyond its limit, and one for each over-long word."""
         return np.asarray(self.tokens - self.used)
 
     @property

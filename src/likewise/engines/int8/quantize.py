@@ -100,7 +100,7 @@ def quantize(
     """Write a model with int8 weights, which the native engine uses directly in int8.
 
     Load it with `Embedder.load(folder, engine="native", precision="int8")`. Products whose inputs have outlier
-    channels are smoothed where that helps on calibration text (`smoothing`). Then vectors of held-out text, computed in
+    channels are smoothed if that helps on calibration text (`smoothing`). Then vectors of held-out text, computed in
     int8 from what was written, are compared with the model's own in fp32.
 
     Args:

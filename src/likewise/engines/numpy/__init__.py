@@ -1,1 +1,1 @@
-"""The engine in NumPy alone: a slow, readable reference, and the fallback where torch is not installed."""
+"""The engine in NumPy alone: a slow, readable reference, and the fallback if torch is not installed."""
