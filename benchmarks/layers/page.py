@@ -70,7 +70,7 @@ change. Each cell shows the layers that the criterion prefers among all sets, an
 
 We chose `{CHOSEN}` from this table, on four models, before computing any test score of a layer mean. So the figures
 here are optimistic, but the test figures below are not. It is near the best for every model, and dropping words
-preserves the meaning more plausibly than shuffling them. We tried about as many other criteria in throw-away scripts
+preserves the meaning more plausibly than shuffling them. We tried about as many other criteria in throwaway scripts
 (dropping words instead of tokens, every other word, agreement with tf-idf), and none was better. On bert-tiny-splade
 the choice is close, and other texts change it: with Python's documentation the criterion prefers 0+1, which scores
 below the last layer in the table. So give `select-layers` texts of the kind that you will encode, and if

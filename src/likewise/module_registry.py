@@ -41,7 +41,7 @@ class FusionShape:
 
     @classmethod
     def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "FusionShape":
-        """The fusion that the folder of a model of `depth` blocks describes."""
+        """The fusion described by a folder, for a model with `depth` blocks."""
         from .arrays.reductions import reduction_names  # here, so that --help loads no NumPy
 
         try:

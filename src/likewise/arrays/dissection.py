@@ -82,7 +82,7 @@ class DissectionSettings:
 
     @classmethod
     def read(cls: type[Settings], config: Mapping[str, Any], folder: Path, depth: int) -> Settings:
-        """The dissection that the folder of a model of `depth` blocks describes."""
+        """The dissection described by a folder, for a model with `depth` blocks."""
         settings = {field.name: config[field.name] for field in fields(cls) if field.name in config}
         try:
             built = cls(**settings)

@@ -51,7 +51,7 @@ class LayerMeanSettings:
 
     @classmethod
     def read(cls: type[Settings], config: Mapping[str, Any], folder: Path, depth: int) -> Settings:
-        """The mean of layers that the folder of a model of `depth` blocks describes."""
+        """The mean of layers described by a folder, for a model with `depth` blocks."""
         reduce, layers = config.get("reduce"), config.get("layers")
         if (
             not isinstance(reduce, str)

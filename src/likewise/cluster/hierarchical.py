@@ -204,7 +204,7 @@ class _Chain:
         self.chain: list[int] = []
 
     def merge(self) -> tuple[int, int, float, float]:
-        """Merge the next two: their names, their distance, and the size of the result."""
+        """Merge the two closest clusters: their names, their distance, and the size of the result."""
         a, b, height = self._nearest_to_each_other()
         sizes, distances = self.sizes, self.distances
         new = self.update(Merge(distances[a], distances[b], height, sizes[a], sizes[b], sizes))

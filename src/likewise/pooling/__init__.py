@@ -49,7 +49,7 @@ _OF_LAYERS = (
 
 
 def read_pooling(kind: str, config: Mapping[str, Any], folder: Path, depth: int) -> Pooling:
-    """The pooling of likewise's own that the folder of a model of `depth` blocks describes."""
+    """The custom pooling described by a folder, for a model with `depth` blocks."""
     if kind not in OWN_POOLINGS:
         raise BadModel(f"{folder} holds a pooling {kind!r}; known are {', '.join(OWN_POOLINGS)}")
     return OWN_POOLINGS[kind].read(config, folder, depth)

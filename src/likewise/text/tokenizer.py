@@ -264,7 +264,7 @@ class Tokenizer:
 
 
 def window_starts(length: int, width: int, overlap: int) -> list[int]:
-    """The starts of evenly spread windows of this width over a length; they overlap by at least an `overlap`-th."""
+    """Starts of evenly spaced windows over a length; neighbours overlap by at least 1/`overlap` of the width."""
     if length <= width:
         return [0]
     stride = max(1, width - width // overlap)

@@ -110,7 +110,7 @@ class ArrayFusion:
 
     @classmethod
     def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "ArrayFusion":
-        """The fusion that the folder of a model of `depth` blocks describes."""
+        """The fusion described by a folder, for a model with `depth` blocks."""
         shape = FusionShape.read(config, folder, depth)
         with ExitStack() as stack:
             stored = StoredWeights(folder, stack)
