@@ -45,7 +45,7 @@ def test_each_equals_a_loop_over_pairs(name, seed, m, n, width):
 def test_what_are_no_tables_of_one_width_is_told(name):
     table = np.ones((2, 3), np.float32)
     for a, b in ((table[0], table), (table, table[0]), (table, table[:, :2]), (table[None], table)):
-        with pytest.raises(BadInput, match="two tables of vectors of one dimension"):
+        with pytest.raises(BadInput, match="two tables of vectors with the same dimension"):
             SIMILARITIES[name](a, b)
 
 

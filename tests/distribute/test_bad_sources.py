@@ -117,7 +117,7 @@ def test_compressed_files_are_read_and_one_that_is_cut_off_or_damaged_is_refused
 def test_parquet_that_is_cut_off_is_refused(static, tmp_path):
     pq.write_table(pa.table({"text": ["a red house"]}), tmp_path / "n.parquet")
     cut_off(tmp_path / "n.parquet")
-    with pytest.raises(BadInput, match=r"n\.parquet is no Parquet file"):
+    with pytest.raises(BadInput, match=r"n\.parquet is not a Parquet file"):
         encoded([tmp_path / "n.parquet"], tmp_path / "out", static, settings())
 
 

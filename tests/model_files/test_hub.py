@@ -94,7 +94,9 @@ def test_an_error_of_the_hub_is_reported_in_one_line(message, asked, monkeypatch
         raise ConnectionError(message)
 
     monkeypatch.setattr(sys.modules["huggingface_hub"], "snapshot_download", fails)
-    with pytest.raises(ModelNotFound, match=f"ConnectionError: {message.strip().partition(chr(10))[0] or 'no more'}"):
+    with pytest.raises(
+        ModelNotFound, match=f"ConnectionError: {message.strip().partition(chr(10))[0] or 'no further detail'}"
+    ):
         locate("owner/model")
 
 

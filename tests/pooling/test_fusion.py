@@ -43,7 +43,7 @@ def test_layers_that_cannot_be_are_refused(first, last):
 
 def test_an_encoder_of_too_few_layers_says_so():
     stack = Stack(Reduce.parse("mean"), 1, DEPTH + 1)
-    with pytest.raises(BadModel, match="reads the mean of layers 1 to 4, and the encoder has too few"):
+    with pytest.raises(BadModel, match="reads the mean of layers 1 to 4, but the encoder has too few layers"):
         stack(iter(layers()), packed(LENGTHS, WIDTH))
 
 

@@ -329,7 +329,7 @@ def _any(tiny):
 
 def test_a_token_that_the_encoder_has_no_vector_for_is_named(tmp_path):
     reranker = load(classifier_folder(tmp_path, vocab_size=50))
-    with pytest.raises(BadInput, match="'a query' holds the token 'query', for which the encoder has no vector"):
+    with pytest.raises(BadInput, match="'a query' has the token 'query', for which the encoder has no vector"):
         reranker.score([("a", "b"), ("a query", "b")])
 
 

@@ -127,7 +127,7 @@ def test_operations_have_names_of_their_own(client):
 def test_what_is_not_served_says_what_to_ask(path, client):
     response = client.post(path, json={"inputs": "a"})
     assert response.status_code == 424
-    assert "ask /" in response.json()["error"]
+    assert "use /" in response.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,8 @@ def _expected_columns(columns: DatasetColumns, title: str) -> tuple[str, ...]:
             return expected
     kinds = "; or ".join(", ".join(expected) for expected in MEASURES)
     raise BadInput(
-        f"{title} has the columns {', '.join(columns) or '(none)'}; expected {kinds}. Columns of other names are "
-        f"renamed: {renaming_example(columns)}"
+        f"{title} has the columns {', '.join(columns) or '(none)'}; expected {kinds}. To rename "
+        f"columns: {renaming_example(columns)}"
     )
 
 

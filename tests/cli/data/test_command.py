@@ -88,7 +88,7 @@ def test_the_leak_report_names_what_is_known(some, tmp_path, capsys, json_output
     shown = capsys.readouterr().out
     line = next(line for line in shown.splitlines() if line.strip().startswith("stsb/test")).split()
     assert line == ["stsb/test", "2", "4", "50.0", "%", "1", "1", "2"]
-    assert "nothing of trec/test" in shown
+    assert "nothing from trec/test" in shown
     (leak,) = json_output(["data", "--leaks", "stsb/train", "--against", "stsb", "--json"])
     assert (leak["test"], leak["pairs"], leak["share"]) == ("stsb/test", 1, 0.5)
     assert leak["examples"] == [["a dog runs.", "a cat [sleeps]."]]

@@ -52,7 +52,7 @@ def test_verify_ends_with_1_and_encode_makes_the_damaged_shard_again(here, capsy
     found = json.loads(capsys.readouterr().out)
     assert list(found["damaged"]) == ["1"] and not found["is_clean"]
     assert encode() == 0
-    assert "note: made again: out/shards/000001.parquet has been changed" in capsys.readouterr().err
+    assert "out/shards/000001.parquet has changed" in capsys.readouterr().err
     assert content(Path("out")) == before
 
 

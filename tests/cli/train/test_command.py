@@ -220,7 +220,7 @@ def test_what_a_file_says_wrongly_is_told(text, said, place, capsys):
         (
             GOOD,
             ["--where", "likeness>1", *NAMES],
-            "--columns, --where of the command line would have no effect: run.toml has",
+            "--columns, --where on the command line would have no effect: the data in run.toml have",
         ),
         (GOOD, ["--learning-rate", "fast"], "the command line: learning_rate is 'fast'"),
     ],
@@ -308,5 +308,5 @@ def test_train_and_evaluate_suggest_the_same_columns(place, capsys):
     of_train = capsys.readouterr().err
     assert main(["evaluate", "tiny", "--data", "qa.csv"]) == 2
     of_evaluate = capsys.readouterr().err
-    suggested = "Columns of other names are renamed: --columns anchor=q,positive=a"
+    suggested = "To rename columns: --columns anchor=q,positive=a"
     assert suggested in " ".join(of_train.split()) and suggested in " ".join(of_evaluate.split())

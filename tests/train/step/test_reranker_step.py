@@ -403,7 +403,7 @@ def test_an_objective_for_another_kind_of_model_is_refused(begun, tiny):
     cross, regression = begun("cross")
     poly, _ = begun("poly")
     for model, objective, told in [
-        (cross, Contrastive(), "vectors of an embedder"),
+        (cross, Contrastive(), "for an embedder's vectors"),
         (tiny, regression, "is for a reranker"),
         (cross, PairClassification(3), "needs 3 labels.*has 1 .LABEL_0.*labels=3"),
         (cross, InBatch(), "expected a PolyEncoder"),

@@ -100,5 +100,5 @@ def test_an_evaluator_reads_pair_scores_of_any_model(tiny):
     for model in (tiny, Reranker.start(tiny, seed=1)):
         (value,) = SpearmanEvaluator(columns)(model).values()
         assert -1 <= value <= 1
-    with pytest.raises(BadInput, match="4 first texts and 3 second ones"):
+    with pytest.raises(BadInput, match="4 first texts but 3 second texts"):
         SpearmanEvaluator({**columns, "sentence2": TEXTS[4:7]})(tiny)
