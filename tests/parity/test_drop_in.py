@@ -46,7 +46,9 @@ METHODS = {
     "CrossEncoder": ("__init__", "predict", "rank"),
 }
 FUNCTIONS = [
-    name for name in util.__all__ if inspect.isfunction(getattr(util, name)) and name != "information_retrieval"
+    name
+    for name in their_util.__all__
+    if inspect.isfunction(getattr(util, name, None)) and name != "information_retrieval"
 ]
 
 
