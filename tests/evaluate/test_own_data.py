@@ -112,7 +112,7 @@ def test_texts_are_lower_cased_where_asked():
     ("data", "columns", "message"),
     [
         ({"a": WORDS}, None, r"own data has the columns a; expected sentence1, sentence2, score; or .*--columns"),
-        ({"q": WORDS, "a": WORDS}, None, "renamed: --columns anchor=q,positive=a$"),
+        ({"q": WORDS, "a": WORDS}, None, "columns: --columns anchor=q,positive=a$"),
         ({"sentence1": WORDS, "sentence2": WORDS[:3], "score": SCORES}, None, "of one length; found lengths 3, 6"),
         ({"sentence1": [], "sentence2": [], "score": []}, None, "no rows"),
         ({**PAIRS, "sentence2": [*WORDS[:5], " "], "score": SCORES}, None, "row 5: sentence2 is ' '; expected a text"),

@@ -48,7 +48,7 @@ METHODS = {
 FUNCTIONS = [
     name
     for name in their_util.__all__
-    if inspect.isfunction(getattr(util, name, None)) and name != "information_retrieval"
+    if inspect.isfunction(getattr(util, name, None)) and name != "information_retrieval" and name[0] != "_"
 ]
 
 
