@@ -21,6 +21,11 @@ class CompileError(RuntimeError):
     """There is no compiler, or it failed."""
 
 
+def translation_units(folder: Path) -> list[Path]:
+    """The files of the library that are compiled one by one."""
+    return sorted([*folder.glob("*.cpp"), *folder.glob("text/*.cpp")])
+
+
 def library_name() -> str:
     """The file's name, as likewise.engines.native.library looks for it."""
     return "likewise_native" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
@@ -43,9 +48,9 @@ def compile_library(target: Path) -> Path:
         raise CompileError("there is no C++ compiler: none of c++, g++, clang++ is on the path, and CXX names none")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        sources = sorted([*SOURCES.glob("*.cpp"), *SOURCES.glob("text/*.cpp")])
-        objects = [Path(folder, f"{source.stem}.o") for source in sources]
-        commands = [[*FLAGS, "-c", str(s), "-o", str(made)] for s, made in zip(sources, objects, strict=True)]
+        units = translation_units(SOURCES)
+        objects = [Path(folder, f"{unit.stem}.o") for unit in units]
+        commands = [[*FLAGS, "-c", str(unit), "-o", str(made)] for unit, made in zip(units, objects, strict=True)]
         with ThreadPoolExecutor(_processes()) as pool:
             list(pool.map(lambda command: _run([*compiler.split(), *command]), commands))
         made = Path(folder, library_name())

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "likewise_native.h"
 
@@ -16,11 +17,18 @@ struct Failure : std::runtime_error {
 // Without streams: a static libstdc++ may not find their locales if another one is loaded.
 using std::to_string;
 inline std::string to_string(const char* text) { return text; }
+inline std::string to_string(std::string_view text) { return std::string(text); }
 
 // Throws a Failure whose message is these parts, concatenated.
 template <class... Part>
 [[noreturn]] void fail(lw_code code, Part... parts) {
     throw Failure(code, (std::string() + ... + to_string(parts)));
+}
+
+// For a description that is broken or not supported.
+template <class... Part>
+[[noreturn]] void refuse(Part... parts) {
+    fail(LW_BAD_DESCRIPTION, parts...);
 }
 
 }  // namespace likewise

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from native.compile import FLAGS, find_compiler
+from native.compile import FLAGS, find_compiler, translation_units
 
 from .slips import ROOT, Mutant
 from .trial import BUSY, Outcome, outcome_of
@@ -82,7 +82,7 @@ class Build:
     def __init__(self, folder: Path, flags: Sequence[str]) -> None:
         self.folder, self.flags, self.tree = folder, flags, folder / "native"
         shutil.copytree(NATIVE, self.tree)
-        units = [*sorted(self.tree.glob("*.cpp")), self.tree / "tests" / "check.cpp"]
+        units = [*translation_units(self.tree), self.tree / "tests" / "check.cpp"]
         self.included = {unit: _includes(unit, self.tree) for unit in units}
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             self.objects = dict(zip(units, pool.map(self.compiled, units), strict=True))
@@ -180,6 +180,6 @@ def _ended(command: Sequence[str], **environment: str) -> Outcome:
 
 def shuffled(seed: int) -> list[Mutant]:
     """All slips of the files that this machine compiles, in the order of a seed."""
-    files = sorted({name for unit in NATIVE.glob("*.cpp") for name in _includes(unit, NATIVE)})
+    files = sorted({name for unit in translation_units(NATIVE) for name in _includes(unit, NATIVE)})
     every = [mutant for name in files for mutant in slips(NATIVE / name)]
     return random.Random(f"{seed} {AREA}").sample(every, len(every))

@@ -13,8 +13,6 @@ namespace {
 constexpr int MAX_DEPTH = 64;
 constexpr uint32_t MISSING = UINT32_MAX;
 
-[[noreturn]] void fail(const std::string& what) { throw Failure(LW_BAD_DESCRIPTION, what); }
-
 }  // namespace
 
 class Reader {
@@ -33,7 +31,7 @@ private:
     size_t at_ = 0;
 
     [[noreturn]] void wrong(const char* wanted) const {
-        fail("the JSON is broken at byte " + std::to_string(at_) + ": expected " + wanted);
+        refuse("the JSON is broken at byte " + std::to_string(at_) + ": expected " + wanted);
     }
 
     void skip_space() {
@@ -170,7 +168,7 @@ private:
 };
 
 Document::Document(std::string_view source) {
-    if (source.size() >= UINT32_MAX) fail("the JSON has 4 GB or more");
+    if (source.size() >= UINT32_MAX) refuse("the JSON has 4 GB or more");
     Reader(source, *this).read();
 }
 
@@ -180,7 +178,7 @@ static const char* name(Kind kind) {
 }
 
 [[noreturn]] static void mismatch(const char* what, const char* wanted, Kind found) {
-    fail(std::string(what) + " is " + name(found) + "; expected " + wanted);
+    refuse(std::string(what) + " is " + name(found) + "; expected " + wanted);
 }
 
 Kind Value::kind() const { return at_ == MISSING ? Kind::NOTHING : document_->nodes_[at_].kind; }
@@ -198,7 +196,7 @@ double Value::number(const char* what) const {
 int32_t Value::integer(const char* what) const {
     const double found = number(what);
     if (found < 0 || found > INT32_MAX || found != std::floor(found))
-        fail(std::string(what) + " is " + std::to_string(found) + "; expected a whole number from 0 on");
+        refuse(std::string(what) + " is " + std::to_string(found) + "; expected a whole number from 0 on");
     return static_cast<int32_t>(found);
 }
 

@@ -5,7 +5,7 @@
 Published tokenizers were trained behind Hugging Face's library, whose parts are of several Unicode versions: its BERT
 normalizer has the categories of Unicode 8, its lower case that of 16. Ids are equal only if the tables are, so we ask
 that library about every code point; classes of combining marks and pairs to compose come from Python's unicodedata,
-and are kept where the library agrees. `make -C native check` and tests/text hold the result to both.
+and are kept where the library agrees. tests/native/test_tokenizing.py holds the result to it.
 """
 
 import struct

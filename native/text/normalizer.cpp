@@ -237,17 +237,6 @@ private:
     std::u32string content_;
 };
 
-class Steps : public Normalizer {
-public:
-    explicit Steps(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
-    void apply(Characters& characters) const override {
-        for (const auto& step : steps_) step->apply(characters);
-    }
-
-private:
-    std::vector<std::unique_ptr<Normalizer>> steps_;
-};
-
 std::u32string wide(std::string_view text) { return decoded(text.data(), text.size()); }
 
 std::unique_ptr<Normalizer> replacement(const json::Value& value) {
@@ -255,19 +244,19 @@ std::unique_ptr<Normalizer> replacement(const json::Value& value) {
     const std::u32string content = wide(value.text_of("content"));
     if (!pattern.member("String").is_null()) {
         const std::u32string searched = wide(pattern.text_of("String"));
-        if (searched.empty()) throw Failure(LW_BAD_DESCRIPTION, "a Replace normalizer searches for an empty text");
+        if (searched.empty()) refuse("a Replace normalizer searches for an empty text");
         return std::make_unique<Replace>(searched, false, content);
     }
     const std::string_view regex = pattern.text_of("Regex");
     if (regex == " {2,}") return std::make_unique<Replace>(U"  ", true, content);
-    throw Failure(LW_BAD_DESCRIPTION, "the Replace pattern '" + std::string(regex.substr(0, 80)) + "' is not supported");
+    refuse("the Replace pattern '" + std::string(regex.substr(0, 80)) + "' is not supported");
 }
 
 std::unique_ptr<Normalizer> steps(const json::Value& list) {
     std::vector<std::unique_ptr<Normalizer>> made;
     for (const json::Value one : list)
         if (auto step = read_normalizer(one)) made.push_back(std::move(step));
-    return std::make_unique<Steps>(std::move(made));
+    return std::make_unique<Steps<Normalizer, Characters>>(std::move(made));
 }
 
 }  // namespace
@@ -290,11 +279,12 @@ std::unique_ptr<Normalizer> read_normalizer(const json::Value& value) {
     if (type == "Lowercase") return std::make_unique<Lowercase>();
     if (type == "StripAccents") return std::make_unique<StripAccents>();
     if (type == "Nmt") return std::make_unique<Nmt>();
-    if (type == "Strip") return std::make_unique<Strip>(value.flag("strip_left", true), value.flag("strip_right", true));
+    if (type == "Strip")
+        return std::make_unique<Strip>(value.flag("strip_left", true), value.flag("strip_right", true));
     if (type == "Prepend") return std::make_unique<Prepend>(wide(value.text_of("prepend")));
     if (type == "Replace") return replacement(value);
     if (type == "Precompiled") return read_precompiled(value.text_of("precompiled_charsmap"));
-    throw Failure(LW_BAD_DESCRIPTION, "the normalizer " + std::string(type.substr(0, 80)) + " is not supported");
+    refuse("the normalizer " + std::string(type.substr(0, 80)) + " is not supported");
 }
 
 }  // namespace likewise::text

@@ -37,6 +37,19 @@ public:
     virtual void apply(Characters&) const = 0;
 };
 
+// Several steps, one after the other.
+template <class Step, class Subject>
+class Steps : public Step {
+public:
+    explicit Steps(std::vector<std::unique_ptr<Step>> steps) : steps_(std::move(steps)) {}
+    void apply(Subject& subject) const override {
+        for (const auto& step : steps_) step->apply(subject);
+    }
+
+private:
+    std::vector<std::unique_ptr<Step>> steps_;
+};
+
 struct BertOptions {
     bool clean, chinese, strip_accents, lowercase;
 };

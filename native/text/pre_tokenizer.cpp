@@ -243,46 +243,33 @@ private:
     bool keep_between_;
 };
 
-class Steps : public PreTokenizer {
-public:
-    explicit Steps(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
-    void apply(Words& words) const override {
-        for (const auto& step : steps_) step->apply(words);
-    }
-
-private:
-    std::vector<std::unique_ptr<PreTokenizer>> steps_;
-};
-
-[[noreturn]] void unsupported(const std::string& what) { throw Failure(LW_BAD_DESCRIPTION, what + " is not supported"); }
-
 std::unique_ptr<PreTokenizer> split(const json::Value& value) {
     const std::string_view regex = value.member("pattern").text_of("Regex"), behavior = value.text_of("behavior");
     const bool invert = value.flag("invert", false);
     const auto known = std::find_if(std::begin(PATTERNS), std::end(PATTERNS),
                                     [&](const Pattern& pattern) { return pattern.regex == regex; });
-    if (known == std::end(PATTERNS)) unsupported("the Split pattern '" + std::string(regex.substr(0, 120)) + "'");
+    if (known == std::end(PATTERNS)) refuse("the Split pattern '", regex.substr(0, 120), "' is not supported");
     if (behavior == "Isolated" && !invert) return std::make_unique<Split>(known->match, true);
     if (behavior == "Removed" && invert) return std::make_unique<Split>(known->match, false);
-    unsupported("a Split pre-tokenizer with the behavior " + std::string(behavior.substr(0, 40)));
+    refuse("a Split pre-tokenizer with the behavior " + std::string(behavior.substr(0, 40)), " is not supported");
 }
 
 std::unique_ptr<PreTokenizer> metaspace(const json::Value& value, PreTokenizerNeeds& needs) {
     const std::string_view mark = value.text_of("replacement");
     const Text wide = decoded(mark.data(), mark.size());
-    if (wide.size() != 1) unsupported("a Metaspace replacement of more than one character");
+    if (wide.size() != 1) refuse("a Metaspace replacement of more than one character", " is not supported");
     const json::Value scheme = value.member("prepend_scheme");
     const std::string_view prepend = !scheme.is_null()                       ? scheme.text("prepend_scheme")
                                      : value.flag("add_prefix_space", true) ? "always"
                                                                              : "never";
     if (prepend != "always" && prepend != "first" && prepend != "never")
-        unsupported("the Metaspace prepend_scheme " + std::string(prepend.substr(0, 40)));
+        refuse("the Metaspace prepend_scheme " + std::string(prepend.substr(0, 40)), " is not supported");
     needs.spans |= prepend == "first";
     return std::make_unique<Metaspace>(wide[0], prepend != "never", prepend == "first", value.flag("split", true));
 }
 
 std::unique_ptr<PreTokenizer> steps(std::vector<std::unique_ptr<PreTokenizer>> made) {
-    return std::make_unique<Steps>(std::move(made));
+    return std::make_unique<Steps<PreTokenizer, Words>>(std::move(made));
 }
 
 }  // namespace
@@ -301,7 +288,7 @@ std::unique_ptr<PreTokenizer> read_pre_tokenizer(const json::Value& value, PreTo
     if (type == "Whitespace") return std::make_unique<WhitespaceWords>();
     if (type == "Metaspace") return metaspace(value, needs);
     if (type == "Split") return split(value);
-    if (type != "ByteLevel") unsupported("the pre-tokenizer " + std::string(type.substr(0, 80)));
+    if (type != "ByteLevel") refuse("the pre-tokenizer " + std::string(type.substr(0, 80)), " is not supported");
     needs.byte_level = true;
     if (value.flag("add_prefix_space", true)) made.push_back(std::make_unique<PrefixSpace>());
     if (value.flag("use_regex", true)) made.push_back(std::make_unique<Split>(gpt2_word, true));

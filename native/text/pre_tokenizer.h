@@ -26,7 +26,7 @@ struct PreTokenizerNeeds {
     bool spans = false;       // the characters must have their spans
 };
 
-// The pre-tokenizer of tokenizer.json, null if there is none. Throws LW_BAD_DESCRIPTION for a kind that is not supported.
+// The pre-tokenizer of tokenizer.json, or null. Throws LW_BAD_DESCRIPTION if it is not supported.
 std::unique_ptr<PreTokenizer> read_pre_tokenizer(const json::Value&, PreTokenizerNeeds&);
 
 }  // namespace likewise::text

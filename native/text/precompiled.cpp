@@ -18,7 +18,7 @@ public:
         uint32_t size = 0;
         if (bytes.size() >= 4) std::memcpy(&size, bytes.data(), 4);
         if (bytes.size() < 8 || size % 4 || size == 0 || size > bytes.size() - 4)
-            throw Failure(LW_BAD_DESCRIPTION, "the precompiled normalizer is cut off");
+            refuse("the precompiled normalizer is cut off");
         units_.resize(size / 4);
         std::memcpy(units_.data(), bytes.data() + 4, size);
         texts_ = bytes.substr(4 + size) + '\0';
@@ -111,7 +111,7 @@ std::string from_base64(std::string_view text) {
     int count = 0;
     for (const char c : text) {
         const size_t digit = DIGITS.find(c);
-        if (digit == std::string_view::npos) throw Failure(LW_BAD_DESCRIPTION, "the precompiled normalizer is no Base64");
+        if (digit == std::string_view::npos) refuse("the precompiled normalizer is no Base64");
         bits = bits << 6 | static_cast<uint32_t>(digit);
         count += 6;
         if (count < 8) continue;

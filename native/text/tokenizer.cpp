@@ -80,6 +80,9 @@ void AddedTokens::sort() {
     std::stable_sort(tokens_.begin(), tokens_.end(), [](const AddedToken& a, const AddedToken& b) {
         return a.content[0] != b.content[0] ? a.content[0] < b.content[0] : a.content.size() > b.content.size();
     });
+    for (size_t i = MOST_ALIKE; i < tokens_.size(); i++)
+        if (tokens_[i].content[0] == tokens_[i - MOST_ALIKE].content[0])
+            refuse("more than ", MOST_ALIKE, " added tokens with the same first character are not supported");
     for (const AddedToken& token : tokens_) {
         char bytes[4];
         unicode::encode(token.content[0], bytes);
@@ -123,7 +126,7 @@ void AddedTokens::split(const std::u32string& characters, Text text, Token found
 class Tokenizer::Call {
 public:
     Call(const Tokenizer& tokenizer, Tokens& out, bool spans)
-        : tokenizer_(tokenizer), out_(out), spanned_(spans), tracks_(spans || tokenizer.needs_.spans), classes_(byte_classes(tokenizer.bert_.clean)) {
+        : tokenizer_(tokenizer), out_(out), spanned_(spans), tracks_(spans || tokenizer.needs_.spans) {
         const std::lock_guard<std::mutex> held(tokenizer_.lock_);
         if (tokenizer_.idle_.empty()) {
             workspace_ = std::make_unique<Workspace>();
@@ -150,7 +153,6 @@ private:
     const Tokenizer& tokenizer_;
     Tokens& out_;
     const bool spanned_, tracks_;  // whether spans are wanted; whether they are kept
-    const std::array<uint8_t, 256> classes_;
     std::unique_ptr<Workspace> workspace_;
     int32_t word_number_ = 0;
     size_t bytes_ = 0, characters_ = 0;  // of the word that is being read
@@ -167,7 +169,7 @@ private:
         bytes_ = characters_ = 0;
         while (at < end) {
             const unsigned char byte = *at;
-            const uint8_t kind = classes_[byte];
+            const uint8_t kind = tokenizer_.byte_classes_[byte];
             if (kind == LETTERS) {
                 const bool capital = tokenizer_.bert_.lowercase && byte >= 'A' && byte <= 'Z';
                 workspace_->word[bytes_++] = static_cast<char>(capital ? byte + 32 : byte);
@@ -381,7 +383,7 @@ private:
 Tokenizer::Tokenizer(std::string_view source) {
     const json::Document document(source);
     const json::Value root = document.root();
-    if (root.kind() != json::Kind::OBJECT) throw Failure(LW_BAD_DESCRIPTION, "tokenizer.json is no JSON object");
+    if (root.kind() != json::Kind::OBJECT) refuse("tokenizer.json is no JSON object");
     const json::Value normalizer = root.member("normalizer"), pre_tokenizer = root.member("pre_tokenizer");
     normalizer_ = read_normalizer(normalizer);
     pre_tokenizer_ = read_pre_tokenizer(pre_tokenizer, needs_);
@@ -389,6 +391,7 @@ Tokenizer::Tokenizer(std::string_view source) {
     is_bert_ = !normalizer.is_null() && normalizer.text_of("type") == "BertNormalizer" && !pre_tokenizer.is_null() &&
                pre_tokenizer.text_of("type") == "BertPreTokenizer";
     if (is_bert_) bert_ = bert_options(normalizer);
+    byte_classes_ = byte_classes(bert_.clean);
     const json::Value processor = root.member("post_processor");
     const std::string_view kind = processor.is_null() ? "" : processor.text_of("type");
     trims_ = (kind == "ByteLevel" || kind == "RobertaProcessing") && processor.flag("trim_offsets", true);
@@ -426,7 +429,7 @@ void Tokenizer::encode(const char* bytes, size_t size, const int64_t* lengths, i
         }
         call.text(start, at);
     }
-    if (at != end) throw Failure(LW_BAD_INPUT, "the lengths of texts do not add up to the text");
+    if (at != end) fail(LW_BAD_INPUT, "the lengths of texts do not add up to the text");
 }
 
 }  // namespace likewise::text

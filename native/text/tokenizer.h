@@ -41,6 +41,7 @@ public:
     void add(AddedToken token) { tokens_.push_back(std::move(token)); }
     void sort();
     bool empty() const { return tokens_.empty(); }
+    static constexpr size_t MOST_ALIKE = 256;  // tokens with one first character, all of which are compared
     bool may_begin_with(unsigned char byte) const { return first_bytes_[byte]; }  // of UTF-8
 
     // Calls `text(start, stop)` for what is between tokens and `token(id, start, stop)` for each, in order.
@@ -70,6 +71,7 @@ private:
     AddedTokens raw_, normalized_;  // found before and after normalization
     BertOptions bert_{};
     bool is_bert_ = false;        // BERT's normalizer and pre-tokenizer: one pass over the bytes does all of it
+    std::array<uint8_t, 256> byte_classes_;  // what BERT's pipeline makes of each byte
     PreTokenizerNeeds needs_;
     bool prefix_space_ = false, trims_ = false;
     mutable std::mutex lock_;

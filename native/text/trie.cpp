@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
+#include "../failure.h"
+
 namespace likewise::text {
 
 Trie::Trie(std::vector<std::pair<std::string_view, int32_t>> pieces) {
+    for (const auto& piece : pieces)
+        if (piece.first.size() > LONGEST) refuse("a token of ", piece.first.size(), " bytes is not supported");
     std::stable_sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     struct Range {
         uint32_t begin, end, depth;  // the pieces that share the node's bytes
@@ -26,7 +30,9 @@ Trie::Trie(std::vector<std::pair<std::string_view, int32_t>> pieces) {
         }
     }
     first_bytes_.fill(NONE);
-    for (uint32_t i = 0; i < nodes_[ROOT].children; i++) first_bytes_[nodes_[nodes_[ROOT].first + i].label] = nodes_[ROOT].first + i;
+    const uint32_t first = nodes_[ROOT].first;
+    for (uint32_t child = first; child < first + nodes_[ROOT].children; child++)
+        first_bytes_[nodes_[child].label] = child;
     nodes_.shrink_to_fit();
 }
 

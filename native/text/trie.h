@@ -11,10 +11,12 @@ namespace likewise::text {
 
 class Trie {
 public:
-    // Of equal pieces the last one counts; empty ones are left out.
+    // Of equal pieces the last one counts; empty ones are left out. Longer ones than LONGEST are refused: from each
+    // byte of a text a walk may take as many steps.
     explicit Trie(std::vector<std::pair<std::string_view, int32_t>> pieces);
 
     static constexpr uint32_t ROOT = 0, NONE = UINT32_MAX;
+    static constexpr size_t LONGEST = 1024;  // bytes
 
     uint32_t child(uint32_t node, unsigned char byte) const {
         if (node == ROOT) return first_bytes_[byte];

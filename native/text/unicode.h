@@ -19,7 +19,7 @@ inline bool has(char32_t c, uint16_t flags) { return properties(c).flags & flags
 
 inline char32_t lower(char32_t c) { return static_cast<char32_t>(static_cast<int32_t>(c) + properties(c).lower); }
 
-// The code point at `at`, which is moved behind it; bytes that are no UTF-8 are U+FFFD, as Python's decoder counts them.
+// The code point at `at`, which moves behind it. Invalid bytes become U+FFFD, as many as in Python's decoder.
 inline char32_t decode(const unsigned char*& at, const unsigned char* end) {
     const unsigned char first = *at++;
     if (first < 0x80) return first;

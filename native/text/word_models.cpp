@@ -17,10 +17,8 @@ namespace {
 
 using Pieces = std::vector<std::pair<std::string_view, int32_t>>;
 
-[[noreturn]] void fail(const std::string& what) { throw Failure(LW_BAD_DESCRIPTION, what); }
-
 Pieces read_vocabulary(const json::Value& value) {
-    if (value.kind() != json::Kind::OBJECT) fail("the tokenizer's vocabulary is no object of tokens and ids");
+    if (value.kind() != json::Kind::OBJECT) refuse("the tokenizer's vocabulary is no object of tokens and ids");
     Pieces pieces;
     for (auto at = value.begin(); at != value.end(); ++at) {
         const std::string_view piece = (*at).text("a token");
@@ -46,7 +44,7 @@ public:
         following_ = trie_.walk(value.text_of("continuing_subword_prefix"));
         longest_ = static_cast<size_t>(value.member("max_input_chars_per_word").integer("max_input_chars_per_word"));
         unknown_ = trie_.find(value.text_of("unk_token"));
-        if (unknown_ < 0) fail("the unknown token of the tokenizer's WordPiece model is not in its vocabulary");
+        if (unknown_ < 0) refuse("the unknown token of the tokenizer's WordPiece model is not in its vocabulary");
     }
 
     bool overlong(size_t length) const override { return length > longest_; }
@@ -84,7 +82,7 @@ class WordLevel : public WordModel {
 public:
     explicit WordLevel(const json::Value& value) : trie_(read_vocabulary(value.member("vocab"))) {
         unknown_ = trie_.find(value.text_of("unk_token"));
-        if (unknown_ < 0) fail("the unknown token of the tokenizer's WordLevel model is not in its vocabulary");
+        if (unknown_ < 0) refuse("the unknown token of the tokenizer's WordLevel model is not in its vocabulary");
     }
 
     void encode(std::string_view word, std::vector<Piece>& out) const override {
@@ -128,10 +126,10 @@ public:
     explicit BytePairs(const json::Value& value) {
         for (const char* option : {"continuing_subword_prefix", "end_of_word_suffix"})
             if (const json::Value set = value.member(option); !set.is_null() && !set.text(option).empty())
-                fail(std::string("BPE with ") + option + " is not supported");
-        if (value.flag("byte_fallback", false)) fail("BPE with byte_fallback is not supported");
+                refuse(std::string("BPE with ") + option + " is not supported");
+        if (value.flag("byte_fallback", false)) refuse("BPE with byte_fallback is not supported");
         if (const json::Value dropout = value.member("dropout"); !dropout.is_null() && dropout.number("dropout") != 0)
-            fail("the tokenizer drops merges at random (dropout), so no text has one vector");
+            refuse("the tokenizer drops merges at random (dropout), so no text has one vector");
         whole_ = value.flag("ignore_merges", false);
         const ByteLetters letters;
         std::unordered_map<std::string_view, int32_t> ids;
@@ -181,21 +179,21 @@ private:
             std::string_view first, second;
             if (merge.kind() == json::Kind::ARRAY) {
                 auto at = merge.begin();
-                if (!(at != merge.end())) fail("a merge of the tokenizer is empty");
+                if (!(at != merge.end())) refuse("a merge of the tokenizer is empty");
                 first = (*at).text("a merge");
-                if (!(++at != merge.end())) fail("a merge of the tokenizer has one part");
+                if (!(++at != merge.end())) refuse("a merge of the tokenizer has one part");
                 second = (*at).text("a merge");
             } else {
                 const std::string_view both = merge.text("a merge");
                 const size_t space = both.find(' ');
-                if (space == std::string_view::npos) fail("a merge of the tokenizer has one part");
+                if (space == std::string_view::npos) refuse("a merge of the tokenizer has one part");
                 first = both.substr(0, space);
                 second = both.substr(space + 1);
             }
             joined.assign(first).append(second);
             const auto a = ids.find(first), b = ids.find(second), c = ids.find(joined);
             if (a == ids.end() || b == ids.end() || c == ids.end())
-                fail("the merge " + joined.substr(0, 80) + " of the tokenizer is not in its vocabulary");
+                refuse("the merge " + joined.substr(0, 80) + " of the tokenizer is not in its vocabulary");
             merges_.emplace(key(a->second, b->second), Merge{rank++, c->second});
         }
     }
@@ -271,11 +269,11 @@ private:
 class Unigram : public WordModel {
 public:
     explicit Unigram(const json::Value& value) : trie_(read(value.member("vocab"))) {
-        if (value.flag("byte_fallback", false)) fail("Unigram with byte_fallback is not supported");
+        if (value.flag("byte_fallback", false)) refuse("Unigram with byte_fallback is not supported");
         const json::Value unknown = value.member("unk_id");
-        if (unknown.is_null()) fail("a Unigram model without an unknown token is not supported");
+        if (unknown.is_null()) refuse("a Unigram model without an unknown token is not supported");
         unknown_ = unknown.integer("unk_id");
-        if (static_cast<size_t>(unknown_) >= scores_.size()) fail("the unknown token's id is not in the vocabulary");
+        if (static_cast<size_t>(unknown_) >= scores_.size()) refuse("the unknown token's id is not in the vocabulary");
         unknown_score_ = *std::min_element(scores_.begin(), scores_.end()) - 10.0;
     }
 
@@ -326,13 +324,13 @@ private:
         Pieces pieces;
         for (const json::Value one : vocabulary) {
             auto at = one.begin();
-            if (!(at != one.end())) fail("a token of the vocabulary is no pair of a text and a score");
+            if (!(at != one.end())) refuse("a token of the vocabulary is no pair of a text and a score");
             const std::string_view piece = (*at).text("a token");
-            if (!(++at != one.end())) fail("a token of the vocabulary has no score");
+            if (!(++at != one.end())) refuse("a token of the vocabulary has no score");
             pieces.emplace_back(piece, static_cast<int32_t>(scores_.size()));
             scores_.push_back((*at).number("a token's score"));
         }
-        if (pieces.empty()) fail("the tokenizer's vocabulary is empty");
+        if (pieces.empty()) refuse("the tokenizer's vocabulary is empty");
         return pieces;
     }
 };
@@ -350,8 +348,8 @@ std::unique_ptr<WordModel> read_word_model(const json::Value& value, bool byte_l
     if (type == "WordPiece") return std::make_unique<WordPiece>(value);
     if (type == "WordLevel") return std::make_unique<WordLevel>(value);
     if (type == "Unigram") return std::make_unique<Unigram>(value);
-    if (type != "BPE") fail("the tokenizer model " + std::string(type.substr(0, 80)) + " is not supported");
-    if (!byte_level) fail("BPE without a ByteLevel pre-tokenizer is not supported");
+    if (type != "BPE") refuse("the tokenizer model " + std::string(type.substr(0, 80)) + " is not supported");
+    if (!byte_level) refuse("BPE without a ByteLevel pre-tokenizer is not supported");
     return std::make_unique<BytePairs>(value);
 }
 

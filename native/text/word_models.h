@@ -29,7 +29,7 @@ protected:
     int32_t unknown_ = -1;
 };
 
-// Throws LW_BAD_DESCRIPTION for a kind that is not supported. `byte_level`: words are split by a ByteLevel pre-tokenizer.
+// Throws LW_BAD_DESCRIPTION if it is not supported. `byte_level`: a ByteLevel pre-tokenizer splits the words.
 std::unique_ptr<WordModel> read_word_model(const json::Value&, bool byte_level);
 
 }  // namespace likewise::text

@@ -231,6 +231,8 @@ def test_a_long_word_of_bytes_is_merged_as_a_short_one(pair):
         ({"model": {"type": "WordPiece", "vocab": {"a": -1}}}, "expected a whole number from 0 on"),
         ({"model": {"type": "WordPiece", "vocab": {"a": "b"}}}, "a token's id is a text; expected a number"),
         ({"model": {"type": "Unigram", "vocab": [["a", 0]], "unk_id": 7}}, "unknown token's id is not in the vocab"),
+        ({"model": {"type": "WordLevel", "unk_token": "x", "vocab": {"x": 0, "a" * 1025: 1}}}, "a token of 1025 bytes"),
+        ({"added_tokens": [{"content": f"a{i}", "id": i} for i in range(257)]}, "more than 256 added tokens with the"),
         ({"added_tokens": [{"content": "x"}]}, "id is nothing; expected a number"),
         ({"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}, "precompiled normalizer is cut off"),
     ],

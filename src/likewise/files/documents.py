@@ -46,7 +46,7 @@ class Document(NamedTuple):
     Args:
         text: the whole text, which offsets refer to: the file's own, or what `html_text` reads of an HTML page.
         file: the absolute path of its file; empty if there is no file.
-        title: its title, by default the file's name without its ending; empty if it has none.
+        title: its title; by default the file's name without its ending; empty if the document has no title.
         row: its number among the rows of its file, from 1; None if the document is the file.
         has_headings: whether it is Markdown, or has headings in Markdown syntax.
         metadata: the other columns of its row, or its front matter.

@@ -142,7 +142,7 @@ class KeyRing:
         self._state = state
         try:
             self._keys = read_keys(self._file)
-        except LikewiseError:  # an unreadable file lets nobody in
+        except LikewiseError:  # with an unreadable file, all keys are rejected
             self._keys = []
 
     def _file_state(self) -> tuple[int, int] | None:

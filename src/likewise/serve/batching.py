@@ -287,7 +287,7 @@ class ModelThread:
             self._finished += jobs
 
     def _tokenize(self) -> None:
-        """Tokenize the next inputs of every job that has none ready, grouped by prompt."""
+        """Tokenize the next inputs of each job without tokenized input, grouped by prompt."""
         by_prompt: dict[str, list[Job]] = {}
         for job in self._jobs:
             if job.taken == len(job.tokenized) < len(job.inputs):
@@ -374,7 +374,7 @@ class ModelThread:
         """Deliver all results of a batch on the event loop with a single wake-up."""
         if self._finished:
             finished, self._finished = self._finished, []
-            with suppress(RuntimeError):  # the loop has ended, so nobody is waiting
+            with suppress(RuntimeError):  # the loop has ended, and the client with it
                 self._loop.call_soon_threadsafe(self._settle, finished)
 
     def _settle(self, finished: Sequence[Job | Call]) -> None:

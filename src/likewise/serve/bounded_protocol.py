@@ -143,7 +143,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         if self._pipeline_bytes and not self.pipeline:
             self._forget_pipeline()
         if self._in_body and self.cycle is self._running and self._arrival_timer is None:
-            self._await_rest()  # discard what nobody reads
+            self._await_rest()  # discard the rest of the body
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         """Answer a request, with a single write if possible."""

@@ -62,7 +62,7 @@ class ServedIndex(TextIndex):
 class CollectionThread:
     """The thread that reads one collection, so that a slow collection does not delay others; for the event loop.
 
-    It runs one function at a time, and stops functions that nobody is waiting for. As a daemon thread, it never keeps
+    It runs one function at a time, and stops functions whose client is gone. As a daemon thread, it never keeps
     the process alive.
     """
 
@@ -98,7 +98,7 @@ def _run(calls: "SimpleQueue[Call | Callable[[], None]]", loop: asyncio.Abstract
     while isinstance(call := calls.get(), Call):
         with cancellable(call.future.cancelled):
             call.compute()
-        with suppress(RuntimeError):  # the loop has ended, and nobody waits
+        with suppress(RuntimeError):  # the loop has ended, and the client with it
             loop.call_soon_threadsafe(call.settle)
         del call  # it may hold a large result
     call()
@@ -180,7 +180,7 @@ class CollectionStore:
     def _opening_ended(self, name: str, task: "asyncio.Task[None]") -> None:
         del self._openings[name]
         if not task.cancelled():
-            task.exception()  # nobody may be left to report it to
+            task.exception()  # mark it as seen: the client may be gone
 
     async def described(self, name: str) -> dict[str, Any]:
         """Name, size and model of a collection, or an error if it cannot be opened."""

@@ -129,13 +129,25 @@ class Tokenizer:
         if self.unknown is not None and self.unknown.buckets:
             raise BadInput("this model spells unknown words by n-grams, which have no offsets into the text")
         cleaned = self._clean(text)
+        ids, offsets, _ = self._encode_one(cleaned)
+        spans = spans_in_original(text, cleaned, offsets, self.lowercase)
+        if self.unknown is None:
+            return ids, spans
+        known = [position for position, i in enumerate(ids) if i != self.unknown.id]
+        return [ids[position] for position in known], spans[known]
+
+    def _encode_one(self, cleaned: str) -> tuple[list[int], Sequence[Sequence[int]], list[int]]:
+        """The ids of a text, the characters that each was read from, and the number of its word."""
+        if self.native is not None:
+            found = self.native.encode_with_spans(cleaned)
+            return found.ids.tolist(), found.spans.tolist(), found.words.tolist()
         with library_errors("the model's tokenizer failed on this text"):
             (encoded,) = self.backend.encode_batch([cleaned], add_special_tokens=False)  # `encode` holds the GIL
-        spans = spans_in_original(text, cleaned, encoded.offsets, self.lowercase)
-        if self.unknown is None:
-            return encoded.ids, spans
-        known = [position for position, i in enumerate(encoded.ids) if i != self.unknown.id]
-        return [encoded.ids[position] for position in known], spans[known]
+        return (
+            encoded.ids,
+            encoded.offsets,
+            [-1 - i if word is None else word for i, word in enumerate(encoded.word_ids)],
+        )
 
     @cached_property
     def longest_word(self) -> int | None:
@@ -155,16 +167,17 @@ class Tokenizer:
         if self.longest_word is None:
             return {}
         unknown, limit = self.backend.token_to_id(self.backend.model.unk_token), self.longest_word
-        found = {}
-        for i, ids in enumerate(contents):
-            if unknown in ids and (words := self._long_words(texts[i], unknown, limit)):
-                found[i] = words
+        rows = [i for i, ids in enumerate(contents) if unknown in ids]
+        if self.native is None:
+            return {i: words for i in rows if (words := self._long_words(texts[i], unknown, limit))}
+        found: dict[int, list[tuple[int, int]]] = {}
+        encoded = self.native.encode([self._clean(texts[i]) for i in rows])
+        for row, position, length in encoded.long_words.tolist():
+            found.setdefault(rows[row], []).append((position, length))
         return found
 
     def _long_words(self, text: str, unknown: int | None, limit: int) -> list[tuple[int, int]]:
         cleaned = self._clean(text)
-        if self.native is not None:
-            return [(position, length) for _, position, length in self.native.encode([cleaned]).long_words.tolist()]
         run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # necessary for such a word, before or after normalization
         if not run.search(cleaned) and not run.search(self._normalized(cleaned)):
             return []
@@ -228,11 +241,9 @@ class Tokenizer:
         by n-grams, tokens are words: `tokens` names them.
         """
         cleaned = self._clean(text)
-        with library_errors("the model's tokenizer failed on this text"):
-            encoded = self.backend.encode(cleaned, add_special_tokens=False)
+        _, offsets, keys = self._encode_one(cleaned)
         spans: dict[int, tuple[int, int]] = {}
-        keys = [-1 - i if word is None else word for i, word in enumerate(encoded.word_ids)]
-        for key, (begin, end) in zip(keys, encoded.offsets, strict=True):
+        for key, (begin, end) in zip(keys, offsets, strict=True):
             spans[key] = spans.get(key, (begin, end))[0], end
         numbers = {key: i for i, key in enumerate(spans)}
         return [cleaned[begin:end].strip() for begin, end in spans.values()], [numbers[key] for key in keys]
@@ -412,7 +423,7 @@ def _byte_pairs(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:
     return backend
 
 
-def spans_in_original(text: str, cleaned: str, offsets: Sequence[tuple[int, int]], lowercase: bool) -> Spans:
+def spans_in_original(text: str, cleaned: str, offsets: Sequence[Sequence[int]], lowercase: bool) -> Spans:
     """Offsets into a cleaned text as offsets into the text itself.
 
     Cleaning lower-cases, which turns İ into two characters, and joins or replaces halves of surrogate pairs.

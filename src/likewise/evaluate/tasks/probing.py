@@ -1,7 +1,7 @@
 """SentEval's ten probing tasks: classifiers that predict length, words, tree depth, tense and so on from the vectors.
 
 Conneau, Kruszewski, Lample, Barrault and Baroni 2018, "What you can cram into a single vector". The classifier has one
-hidden layer of sigmoids, whose width and dropout are chosen on dev along with the L2 value; word content has none.
+hidden layer of sigmoids, with width, dropout and L2 value chosen on dev; word content has no hidden layer.
 """
 
 from functools import partial

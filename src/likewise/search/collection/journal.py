@@ -90,7 +90,7 @@ class Journal:
         """Connect with locks, or without them if SQLite's log files are missing and it may not create them.
 
         A writer leaves them (`keep_log_files`), so they are missing only if an earlier version wrote the folder or it
-        was copied without them. Then SQLite assumes that nobody writes, and `reading` checks this.
+        was copied without them. Then SQLite assumes that there is no writer, and `reading` checks this.
         """
         self._unlocked = None
         try:
@@ -178,7 +178,7 @@ class Journal:
         return log.stat().st_size if log.exists() else 0
 
     def keep_log_files(self) -> None:
-        """After `close`: leave empty log files, so that users who may not create them can lock and read.
+        """After `close`: leave empty log files, so that users without write permission can lock and read.
 
         SQLite removes them with the last connection. They get the owner and mode of the journal, as SQLite's do.
         """

@@ -166,7 +166,7 @@ def _parse_spec(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
             raise BadInput(f"{spec!r} sets an option twice")
         return name.strip(), {key.strip(): text.strip() if sign else True for key, sign, text in parts}
     if not isinstance(spec.get("name"), str):
-        raise BadInput(f"an objective needs a name; found {dict(spec)}, which has none")
+        raise BadInput(f"an objective needs a name; found {dict(spec)} without one")
     return spec["name"], {key: value for key, value in spec.items() if key != "name"}
 
 
