@@ -226,10 +226,10 @@ def _with_all_intervals(result: Result, resamples: int) -> Result:
     scores: list[Score] = []
     few = min(SECONDARY_RESAMPLES, resamples)
     for part, count in ((result.scores[:1], resamples), (result.scores[1:], few)):
-        evidence = {score.name: score.evidence for score in part if score.evidence and np.isfinite(score.value)}
+        evidence = {i: score.evidence for i, score in enumerate(part) if score.evidence and np.isfinite(score.value)}
         intervals = dict(zip(evidence, estimates(list(evidence.values()), resamples=count), strict=True))
-        for score in part:
-            one = intervals.get(score.name)
+        for i, score in enumerate(part):
+            one = intervals.get(i)
             sound = one and abs(one.value - score.value) < TOLERANCE and np.isfinite(one.half)
             scores.append(replace(score, interval=one) if sound else score)
     return replace(result, scores=tuple(scores))

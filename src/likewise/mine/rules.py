@@ -245,10 +245,3 @@ class RerankerScoreBelow(Rule):
             self.reranker, self.label, block.rows, block.candidates, block.kept
         )
         return self.rule.keeps(replace(block, scores=scores, positive_scores=positive_scores))
-
-
-RULES: dict[str, Callable[..., Rule]] = {
-    rule.__name__: rule
-    for rule in (ExcludeKnownPositives, RankBetween, ScoreBetween, BelowPositive, RerankerScoreBelow)
-}
-"""The rules, in the order in which the command line applies them."""

@@ -82,7 +82,11 @@ def parsed(value: Any, kind: Any, separator: str = ",") -> Any:
         return arguments[arguments.index(value)]
     if origin is tuple:
         texts = isinstance(value, str)
-        parts = [part.strip() for part in value.split(separator) if part.strip()] if texts else list(value)
+        parts = (
+            [part.strip() for part in value.split(separator) if part.strip() or separator != ","]
+            if texts
+            else list(value)
+        )
         if arguments[-1] is not Ellipsis and len(parts) != len(arguments):
             raise ValueError
         return tuple(parsed(part, arguments[0]) for part in parts)

@@ -79,7 +79,7 @@ def spearmans(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledSt
 
 
 def average_precisions(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledStatistic:
-    """Precision at each distinct value of a row, weighted by the recall it adds; NaN if no gold is above 0."""
+    """Precision at each distinct value of a row, weighted by the recall it adds; NaN if no positive is drawn."""
     assert gold is not None
     positive = gold > 0
     sorts = [ties(-row)[:2] for row in predicted]

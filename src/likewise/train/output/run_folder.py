@@ -35,7 +35,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass(frozen=True)
 class FolderRun:
-    """How a run in a folder ended. Only the main process has the `record`, unless the run was interrupted."""
+    """How a run in a folder ended. Only the main process of an uninterrupted run has the `record`."""
 
     result: TrainResult
     record: dict[str, Any] | None

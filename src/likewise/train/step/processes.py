@@ -3,7 +3,7 @@
 Each process turns its own rows into vectors. The vectors, numbers and text ids of all processes are gathered, and every
 process computes the same loss of the joined batch but goes backward only through its own vectors. Then the encoders'
 gradients are summed. Nothing is differentiated across processes, since the graph is cut at the vectors
-(`embedder_step`). torchrun starts the processes, which use gloo on CPUs and NCCL on GPUs. Every process must make the
+(`memory.cut_step`). torchrun starts the processes, which use gloo on CPUs and NCCL on GPUs. Every process must make the
 same calls in the same order; if one fails, torchrun ends the others.
 """
 
