@@ -193,3 +193,25 @@ def test_whole_numbers_may_have_a_point_and_a_last_field_counts(client):
     for content in (b'{"input": 3, "input": "a", "dimensions": 4.0}', b'{"input": "a", "dimensions": 4}'):
         assert len(client.post("/v1/embeddings", content=content).json()["data"][0]["embedding"]) == 4
     assert "got 4.5" in client.post("/v1/embeddings", json={"input": "a", "dimensions": 4.5}).text
+
+
+@pytest.mark.parametrize("name", ["x - at `$.top_n", "`$.zzz`", "$", " - at `$[0]`", "`"])
+def test_an_unknown_field_is_named_even_if_it_looks_like_a_place(name, client):
+    body = {name: 1, "query": "a", "documents": ["b"]}
+    response = client.post("/v1/rerank", json=body)
+    assert response.status_code == 400
+    assert f"the body has the unknown field {name!r}" in response.text.replace('\\"', '"')
+
+
+def test_whole_numbers_may_be_written_with_a_point_at_any_depth(client):
+    bodies = [{"input": ids} for ids in ([5, 6], [5.0, 6.0], [[5, 6]], [[5.0, 6]])]
+    first, *others = [client.post("/v1/embeddings", json=body).json()["data"] for body in bodies]
+    assert all(data == first for data in others)
+    assert client.post("/v1/embeddings", json={"input": [5.5]}).status_code == 400
+
+
+def test_decode_takes_a_bounded_number_of_lists(client):
+    assert client.post("/decode", json={"ids": [[5]] * 1_000}).status_code == 200
+    refused = client.post("/decode", json={"ids": [[5]] * 1_001})
+    assert refused.status_code in (400, 413, 422)
+    assert "expected 1 to 1,000 lists; got 1,001" in refused.text

@@ -97,6 +97,8 @@ def run(args: argparse.Namespace) -> int:
     columns = tuple(args.columns.split(",")) if args.columns else ()
     source = data_source(DataOptions(args.data, "contrastive", columns, where=args.where))
     texts = source.rows.texts  # type: ignore[union-attr]  # a file is not a stream
+    if args.column is not None and not args.corpus:
+        raise BadInput("--column requires --corpus")
     corpus = _corpus(args.corpus, args.column) if args.corpus else None
     embedder = load_named_embedder(
         args.model, precision=args.precision, device=args.device, max_seq_length=args.max_seq_length
@@ -142,6 +144,8 @@ def _reranker_rules(args: argparse.Namespace) -> "list[Rule]":
     if (args.reranker is None) != (args.reranker_below is None):
         raise BadInput("expected --reranker MODEL with --reranker-below X; found one without the other")
     if args.reranker is None:
+        if args.label is not None:
+            raise BadInput("--label requires --reranker and --reranker-below")
         return []
     reranker = Reranker.load(args.reranker, precision=args.precision, device=args.device)
     return [RerankerScoreBelow(reranker, ScoreBetween(-math.inf, args.reranker_below), args.label)]

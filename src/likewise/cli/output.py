@@ -18,10 +18,12 @@ def print_json(value: Any, indent: int | None = 2) -> None:
     print(text)
 
 
-def print_result(args: Namespace, value: Any, text: str, show: Callable[[str], None] = print) -> None:
-    """Print a result as JSON with --json; otherwise, unless --quiet is given, show it in words."""
+def print_result(
+    args: Namespace, value: Any, text: str, show: Callable[[str], None] = print, *, indent: int | None = 2
+) -> None:
+    """Print a result as JSON with --json (on one line if indent is None); else show it in words, unless --quiet."""
     if args.json:
-        print_json(value)
+        print_json(value, indent=indent)
     elif not getattr(args, "quiet", False):
         show(text)
 

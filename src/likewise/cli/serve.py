@@ -60,7 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--max-requests N", "maximum number of queued requests", 512)
     add("--max-texts N", "maximum number of texts in one request", 10_000)
     add("--max-body MB", "maximum size of a request in MB", 32.0)
-    add("--deadline S", "maximum number of seconds that a request may wait", 60.0)
+    add("--deadline S", "maximum number of seconds that a request may take", 60.0)
     add("--log", "requests to log", "all", choices=("all", "errors", "off"))
     add("--traces", "export traces of requests with OpenTelemetry, configured by OTEL_… variables (extra: traces)")
 

@@ -25,7 +25,6 @@ ABOUT = {
     "te_request_tokenization_duration": "Seconds of tokenization of a request",
     "te_request_queue_duration": "Seconds that a request waited",
     "te_request_inference_duration": "Seconds of the batches that a request had a part in",
-    "te_request_input_length": "Tokens of an input",
     "te_embed_count": "Inputs of embedding requests",
     "te_embed_success": "Inputs that were embedded",
     "te_rerank_count": "Documents of reranking requests",
@@ -94,7 +93,6 @@ class Metrics:
     def _histograms(self) -> Iterator[tuple[str, Histogram]]:
         """All counters by name; `te_request_…` is the sum over kinds."""
         yield from (("te_batch_next_size", self._sizes), ("te_batch_next_tokens", self._tokens))
-        yield "te_request_input_length", Histogram(TOKENS)
         for part, parts in zip(PARTS, zip(*self._durations.values(), strict=True), strict=False):
             total = Histogram(DURATIONS)
             total.counts = [sum(counts) for counts in zip(*(one.counts for one in parts), strict=True)]

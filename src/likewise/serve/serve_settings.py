@@ -29,7 +29,7 @@ class ServeSettings:
     max_waiting_texts: int = 20_000
     """Texts of all waiting requests of a model; if the queue is empty, a request of any size is accepted."""
     deadline: float = 60.0
-    """Seconds after which a waiting request is given up."""
+    """Seconds that a request may take, waiting included."""
     map_deadline: float = 300.0
     """Seconds that the map of a collection may take."""
     body_timeout: float = 20.0

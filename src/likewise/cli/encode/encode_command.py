@@ -82,7 +82,7 @@ def _run_into_file(args: argparse.Namespace) -> int:
     rate = format_rate(rows, seconds, "texts")
     speed = f"{seconds:.1f} s" + (f" ({rate})" if rate else "")
     text = f"{args.output}: {counted(rows, 'vector')} of {embedder.dimension} dimensions in {speed}"
-    print_result(args, {**summary, **origin_from_options(embedder, args).as_json()}, text, note)
+    print_result(args, {**summary, **origin_from_options(embedder, args).as_json()}, text, note, indent=None)
     return 0
 
 

@@ -32,5 +32,5 @@ def run(args: argparse.Namespace) -> int:
     result = download(args.name, args.into, show_progress_bar=not args.json and sys.stderr.isatty())
     value = {"model": args.name, "folder": str(result.folder), "source": result.source}
     found = "is there already" if result.source is None else f"from {result.source}"
-    print_result(args, value, f"{args.name} {found}: {result.folder}")
+    print_result(args, value, f"{args.name} {found}: {result.folder}", indent=None)
     return 0

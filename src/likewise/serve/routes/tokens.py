@@ -125,6 +125,8 @@ async def decode(exchange: Exchange) -> Reply:
     body = exchange.body
     served = await exchange.server.models.loaded(body.model, "embedder")
     tokenizer, lists = served.model.tokenizer, as_inputs(exchange, "ids")
+    if len(lists) > MOST_TEXTS:
+        raise ApiError("invalid", f"ids: expected 1 to {MOST_TEXTS:,} lists; got {len(lists):,}", param="ids")
     largest = max(map(max, lists))
     if largest >= tokenizer.vocabulary:
         raise ApiError("invalid", f"there is no token {largest:,}; ids are below {tokenizer.vocabulary:,}", param="ids")

@@ -1,7 +1,7 @@
 """The allowed JSON of requests: msgspec structs check it and describe it in the OpenAPI document."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -46,24 +46,36 @@ def read(body: type[Body], value: Any, *, strict: bool = True) -> Any:
     Raises:
         ApiError: the body is invalid; the message says where, what was expected, and what was found.
     """
-    if isinstance(value, dict):
-        value = {name: int(one) if type(one) is float and one.is_integer() else one for name, one in value.items()}
+    try:
+        return msgspec.convert(value, body, strict=strict)
+    except msgspec.ValidationError:
+        value = _with_whole_numbers(value)
     try:
         return msgspec.convert(value, body, strict=strict)
     except msgspec.ValidationError as error:
         raise _refusal(body, value, error) from None
 
 
+def _with_whole_numbers(value: Any, levels: int = 3) -> Any:
+    """The value with 4 for 4.0, down to the items of lists of lists."""
+    if isinstance(value, dict) and levels:
+        return {name: _with_whole_numbers(one, levels - 1) for name, one in value.items()}
+    if isinstance(value, list) and levels:
+        return [_with_whole_numbers(one, levels - 1) for one in value]
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
 def _refusal(body: type[Body], value: Any, error: Exception) -> ApiError:
-    message, _, place = str(error).partition(" - at `$")
+    fields = body.__struct_fields__
+    if unknown := [name for name in value if name not in fields] if isinstance(value, dict) else []:
+        return _unknown_field("the body", unknown[0], fields)
+    message, place = [*str(error).rsplit(" - at `$", 1), ""][:2]  # the last: a name may look like a place
     where = place.strip(".`")
     schema, found = _schema_at(body, where), value
     inside = f"{where}." if where else ""
-    name = message.partition("`")[2].rstrip("`")
+    name = message.partition("`")[2][:-1]
     if message.startswith("Object contains unknown field"):
-        near = get_close_matches(name[:80], schema["properties"], n=1)
-        meant = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(schema['properties'])}"
-        return ApiError("invalid", f"{where or 'the body'} has the unknown field {name[:80]!r}{meant}", param=name[:80])
+        return _unknown_field(where, name, tuple(schema["properties"]))
     if message.startswith("Object missing"):
         return ApiError("invalid", f"{inside}{name} is missing", param=inside + name)
     for key in re.findall(r"\w+", where):
@@ -76,6 +88,12 @@ def _refusal(body: type[Body], value: Any, error: Exception) -> ApiError:
         "empty" if found in ("", []) and "length" in wanted else "too_long" if "str` of length" in wanted else "invalid"
     )
     return ApiError(kind, f"{where or 'the body'}: expected {wanted}; got {shown(found)}", param=where or None)
+
+
+def _unknown_field(where: str, name: str, fields: Sequence[str]) -> ApiError:
+    near = get_close_matches(name[:80], fields, n=1)
+    meant = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(fields)}"
+    return ApiError("invalid", f"{where} has the unknown field {name[:80]!r}{meant}", param=name[:80])
 
 
 def _schema_at(body: type[Body], where: str) -> Mapping[str, Any]:

@@ -55,7 +55,7 @@ class Exchange:
     scope: Scope
     receive: Receive
     server: Any
-    """The server's state (`likewise.serve.server_state`), which `web` knows nothing about."""
+    """The server's state (`likewise.serve.application.ServerState`), which `web` knows nothing about."""
     body: Any = None
     """The body as the route's `Body`; null and missing fields have their defaults."""
     query: Any = None

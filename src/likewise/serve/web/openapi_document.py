@@ -1,4 +1,4 @@
-"""The OpenAPI document, generated from the route table, so that it describes what is checked."""
+"""The OpenAPI document, generated from the route table, so it describes what is checked (save the limit on texts)."""
 
 import re
 from collections.abc import Sequence
