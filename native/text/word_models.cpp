@@ -50,8 +50,7 @@ public:
     bool overlong(size_t length) const override { return length > longest_; }
 
     void encode(std::string_view word, std::vector<Piece>& out) const override {
-        const size_t before = out.size();
-        if (word.size() > longest_ && characters(word) > longest_) return unknown(word, before, out);
+        if (word.size() > longest_ && characters(word) > longest_) return unknown(word, out);
         for (uint32_t at = 0; at < word.size();) {
             uint32_t node = at ? following_ : Trie::ROOT, stop = 0;
             int32_t id = -1;
@@ -61,7 +60,7 @@ public:
                 id = trie_.id(node);
                 stop = i;
             }
-            if (id < 0) return unknown(word, before, out);
+            if (id < 0) return unknown(word, out);
             out.push_back({id, at, stop});
             at = stop;
         }
@@ -72,9 +71,8 @@ private:
     uint32_t following_;
     size_t longest_;
 
-    void unknown(std::string_view word, size_t before, std::vector<Piece>& out) const {
-        out.resize(before);
-        out.push_back({unknown_, 0, static_cast<uint32_t>(word.size())});
+    void unknown(std::string_view word, std::vector<Piece>& out) const {
+        out.assign(1, {unknown_, 0, static_cast<uint32_t>(word.size())});
     }
 };
 
@@ -149,13 +147,12 @@ public:
             out.push_back({known->second, 0, static_cast<uint32_t>(word.size())});
             return;
         }
-        const size_t before = out.size();
         for (uint32_t i = 0; i < word.size(); i++)
             if (const int32_t id = first_[static_cast<unsigned char>(word[i])]; id >= 0) out.push_back({id, i, i + 1});
-        if (out.size() - before <= FEW)
-            merge_few(out, before);
+        if (out.size() <= FEW)
+            merge_few(out);
         else
-            merge_many(out, before);
+            merge_many(out);
     }
 
 private:
@@ -205,12 +202,11 @@ private:
         return found == merges_.end() ? Merge{} : found->second;
     }
 
-    void merge_few(std::vector<Piece>& out, size_t before) const {
-        const size_t count = out.size() - before;
-        if (count < 2) return;
+    void merge_few(std::vector<Piece>& out) const {
+        if (out.size() < 2) return;
         std::array<Merge, FEW> ahead;  // of each piece with the next one
-        Piece* pieces = out.data() + before;
-        size_t left = count;
+        Piece* pieces = out.data();
+        size_t left = out.size();
         for (size_t i = 0; i + 1 < left; i++) ahead[i] = merge_of(pieces[i].id, pieces[i + 1].id);
         while (left > 1) {
             size_t best = 0;
@@ -224,13 +220,13 @@ private:
             if (best + 1 < left) ahead[best] = merge_of(pieces[best].id, pieces[best + 1].id);
             if (best > 0) ahead[best - 1] = merge_of(pieces[best - 1].id, pieces[best].id);
         }
-        out.resize(before + left);
+        out.resize(left);
     }
 
     // The same by a heap: n log n for a word of n bytes.
-    void merge_many(std::vector<Piece>& out, size_t before) const {
-        const size_t count = out.size() - before;
-        Piece* pieces = out.data() + before;
+    void merge_many(std::vector<Piece>& out) const {
+        const size_t count = out.size();
+        Piece* pieces = out.data();
         std::vector<uint32_t> next(count), previous(count);
         using Candidate = std::pair<std::pair<uint32_t, uint32_t>, int32_t>;  // rank, place; id
         std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> heap;
@@ -259,8 +255,7 @@ private:
             consider(at);
             if (previous[at] < count) consider(previous[at]);
         }
-        const auto end = std::remove_if(out.begin() + static_cast<ptrdiff_t>(before), out.end(),
-                                        [](const Piece& piece) { return piece.id < 0; });
+        const auto end = std::remove_if(out.begin(), out.end(), [](const Piece& piece) { return piece.id < 0; });
         out.erase(end, out.end());
     }
 };
@@ -304,15 +299,14 @@ public:
             if (!single) offer(at, one, unknown_score_, unknown_);
             at = one;
         }
-        const size_t before = out.size();
         for (size_t end = word.size(); end > 0; end = ends[end].start) {
             const Best& best = ends[end];
-            if (best.id == unknown_ && out.size() > before && out.back().id == unknown_)
+            if (best.id == unknown_ && !out.empty() && out.back().id == unknown_)
                 out.back().start = best.start;  // neighbouring unknown characters are one token
             else
                 out.push_back({best.id, best.start, static_cast<uint32_t>(end)});
         }
-        std::reverse(out.begin() + static_cast<ptrdiff_t>(before), out.end());
+        std::reverse(out.begin(), out.end());
     }
 
 private:

@@ -19,7 +19,7 @@ struct Piece {
 class WordModel {
 public:
     virtual ~WordModel() = default;
-    // Appends the pieces of a word of one byte or more.
+    // Writes the pieces of a word of one byte or more; `out` is empty.
     virtual void encode(std::string_view word, std::vector<Piece>& out) const = 0;
     // Whether a word of this many characters is too long to be read, and is one unknown token.
     virtual bool overlong(size_t) const { return false; }
