@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from .. import __version__
 from ..runtime.installation import missing_extra
 from .admission import Admission
 from .budget import Memory
@@ -33,6 +34,7 @@ from .serve_settings import ServeSettings
 from .web.api_errors import ERROR_SHAPES, ApiError
 from .web.endpoint import ApiRoute, Deadlines, Endpoint
 from .web.exchange import Exchange, Receive, Scope, Send, json_bytes
+from .web.openapi_document import openapi_document
 
 if TYPE_CHECKING:
     from .collection_store import CollectionStore
@@ -93,6 +95,11 @@ class ServerState:
         from .collection_store import CollectionStore
 
         return CollectionStore(self._folder, self.models, self.settings)
+
+    @cached_property
+    def openapi(self) -> bytes:
+        """The OpenAPI document; making it takes longer than most requests."""
+        return json_bytes(openapi_document(self.routes, __version__))
 
     def finished(self, exchange: Exchange, route: ApiRoute, status: int, error: BaseException | None) -> None:
         """Count and log a request."""

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock, Timer
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from .batching import Job
 from .web.exchange import Exchange, json_bytes
@@ -118,9 +118,9 @@ class Metrics:
 
 
 WINDOW = 30.0
-"""The time window in seconds."""
-KEPT = 20_000
-"""The most requests and batches to remember."""
+"""The longest time window, in seconds."""
+KEPT = 1_000
+"""Requests and batches to remember: on a busy server they cover a shorter window, and statistics stay cheap."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
@@ -142,6 +142,9 @@ class ComputedBatch(NamedTuple):
     seconds: float
 
 
+Event = TypeVar("Event", AnsweredRequest, ComputedBatch)
+
+
 class LiveLoad:
     """A server's current load: the last requests and batches; `observe_batch` is called on models' threads."""
 
@@ -160,28 +163,32 @@ class LiveLoad:
 
     def as_json(self) -> dict[str, Any]:
         """Statistics of the last seconds; latencies in milliseconds, null without requests."""
-        since = time.monotonic() - WINDOW
-        requests = [one for one in list(self._requests) if one.at >= since]
-        batches = [one for one in list(self._batches) if one.at >= since]
-        span = max(1e-3, min(WINDOW, time.time() - self.began))
+        requests, span = self._recent(self._requests)
+        batches, batch_span = self._recent(self._batches)
         times = [1e3 * one.seconds for one in requests if one.status < 400]
         return {
             "seconds": round(span, 1),
             "uptime": round(time.time() - self.began, 1),
             "process": os.getpid(),
             "requests_per_second": len(requests) / span,
-            "inputs_per_second": sum(one.inputs for one in batches) / span,
-            "tokens_per_second": sum(one.tokens for one in batches) / span,
+            "inputs_per_second": sum(one.inputs for one in batches) / batch_span,
+            "tokens_per_second": sum(one.tokens for one in batches) / batch_span,
             "refused_per_second": sum(one.status >= 400 for one in requests) / span,
             "latency_ms": {name: _quantile(times, share) for name, share in QUANTILES.items()},
             "batches": {
-                "per_second": len(batches) / span,
+                "per_second": len(batches) / batch_span,
                 "inputs": _quantile([float(one.inputs) for one in batches], 0.5),
                 "tokens": _quantile([float(one.tokens) for one in batches], 0.5),
                 "largest": max((one.inputs for one in batches), default=None),
-                "busy": min(1.0, sum(one.seconds for one in batches) / span),
+                "busy": min(1.0, sum(one.seconds for one in batches) / batch_span),
             },
         }
+
+    def _recent(self, kept: deque[Event]) -> tuple[list[Event], float]:
+        """The events within the window, and the seconds that they cover."""
+        events, now = list(kept), time.monotonic()  # a copy, because a model's thread may append
+        window = min(WINDOW, now - events[0].at) if len(events) == KEPT else min(WINDOW, time.time() - self.began)
+        return [one for one in events if one.at >= now - window], max(1e-3, window)
 
 
 def _quantile(values: list[float], share: float) -> float | None:

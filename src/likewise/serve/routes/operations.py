@@ -5,7 +5,6 @@ from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from ..web.openapi_document import openapi_document
 from .computing import OBJECT
 
 
@@ -38,7 +37,7 @@ async def metrics(exchange: Exchange) -> Reply:
 
 async def openapi(exchange: Exchange) -> Reply:
     """The OpenAPI document, made from the same table that checks requests."""
-    return Reply(openapi_document(exchange.server.routes, __version__))
+    return Reply(exchange.server.openapi)
 
 
 async def status(exchange: Exchange) -> Reply:
