@@ -1,10 +1,10 @@
 """likewise serve on a Ray cluster: replicas of the same application behind Ray Serve's proxy.
 
     pip install "ray[serve]" ".[serve]"
-    python examples/serve/ray_deployment.py                   a cluster on this machine, until ctrl-C
+    python examples/deploy/ray_deployment.py                   a cluster on this machine, until ctrl-C
     curl localhost:8000/v1/embeddings -d '{"input": "A cat sleeps."}'
 
-On a cluster that runs: serve run --app-dir examples/serve ray_deployment:application
+On a cluster that runs: serve run --app-dir examples/deploy ray_deployment:application
 
 A replica that dies is replaced, and the others answer meanwhile. The models' files have to be on every node. Ray's
 proxy listens on 127.0.0.1 here; before it is opened to others, give the settings a file of API keys (`likewise
