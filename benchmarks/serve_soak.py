@@ -120,18 +120,22 @@ def _soak(server: Server, args: argparse.Namespace) -> dict[str, Any]:
     for route in ROUTES:  # models are loaded, collections opened, what is lazy imported: idle is after that
         server.send(_good(route))
     idle, began = _memory(server.pid), time.monotonic()
-    ends, stop = began + 60 * args.minutes, FORK.Event()
+    ends, stop, quiet = began + 60 * args.minutes, FORK.Event(), FORK.Event()
     clients: Mapping[str, Callable[..., Seen]] = {
         "mixed": _mixed, "bombs": _bombs, "slow": _slow_clients, "health": _health,
     }  # fmt: skip
     results = FORK.Queue()
     processes = [
-        FORK.Process(target=_client, args=(name, work, server, args, ends, stop, results))
+        FORK.Process(
+            target=_client, args=(name, work, server, args, ends, quiet if name == "health" else stop, results)
+        )
         for name, work in clients.items()
     ]
     for process in processes:
         process.start()
     peak, seconds = _watched(server, processes[0], ends)
+    quiet.set()
+    time.sleep(1)  # /health is asked no more: a stopping server takes no new connections
     sigterm = _terminated(server)
     stop.set()
     seen = dict(results.get(timeout=60) for _ in processes)
@@ -258,13 +262,11 @@ def _slow_clients(server: Server, args: argparse.Namespace, ends: float, stop: A
 
 
 def _health(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> Seen:  # noqa: ARG001
-    """Whether it answers at once, until the server is told to end."""
+    """Whether it answers at once."""
     seen, request = Seen(), request_bytes("GET", "/health")
     while time.monotonic() < ends and not stop.is_set():
         seen.ask(server, "/health", request)
         time.sleep(HEALTH_EVERY)
-    for status in ("closed", "503"):  # when it stops
-        seen.statuses.pop(status, None)
     return seen
 
 
