@@ -1,6 +1,6 @@
 """A server for minutes in bad company: mixed requests over all routes, beside slow readers, floods and bombs.
 
-python -m benchmarks.serve_soak [--requests 50000] [--minutes 6] [--workers 1] [--json FILE]
+python -m benchmarks.serve_soak [--requests 50000] [--minutes 6] [--workers 1] [--engine native] [--json FILE]
 
 Beside the requests there are 15 clients that do not read, connections that flood headers, queries of many words, and
 the bombs of every route (`benchmarks.attack.bombs`); /health is asked for 10 times a second. At the end, SIGTERM comes
@@ -54,6 +54,7 @@ class Seen:
     """What clients of one kind saw."""
 
     statuses: Counter[str] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
     slowest: float = 0.0
     slowest_request: str = ""
     wrong: list[str] = field(default_factory=list)
@@ -65,9 +66,16 @@ class Seen:
         except Failed as error:
             self.wrong.append(f"{name}: {error.detail}")
 
+    def as_json(self) -> dict[str, Any]:
+        """What is written: quantiles in place of every time."""
+        ranked = sorted(self.seconds)
+        shares = {f"p{100 * share:g}": ranked[int(share * len(ranked))] for share in (0.5, 0.99, 0.999) if ranked}
+        return {**vars(self), "seconds": {name: round(value, 3) for name, value in shares.items()}}
+
     def add(self, name: str, answer: Answer) -> None:
         """Note an answer."""
         self.statuses[str(answer.status) if answer.status != GONE else "closed"] += 1
+        self.seconds.append(answer.seconds)
         if answer.seconds > self.slowest:
             self.slowest, self.slowest_request = round(answer.seconds, 3), name
         if answer.status >= 500 and answer.status not in MEANT:
@@ -76,12 +84,12 @@ class Seen:
 
 def main() -> int:
     """Attack, print, and say by the exit status whether all was well."""
-    args = options(__doc__, requests=50_000, minutes=6.0, workers=1, seed=0, json=Path)
+    args = options(__doc__, requests=50_000, minutes=6.0, workers=1, engine="native", seed=0, json=Path)
     with tempfile.TemporaryDirectory(prefix="likewise-soak-") as place:
         in_child = FORK.Process(target=_make, args=(Path(place),))
         in_child.start()
         in_child.join()
-        with _served(Path(place), args.workers) as server:
+        with _served(Path(place), args) as server:
             result = _soak(server, args)
     violations = _violations(result, args)
     result |= {"violations": violations, "machine": machine()}
@@ -102,11 +110,11 @@ def _make(place: Path) -> None:
 
 
 @contextmanager
-def _served(place: Path, workers: int) -> Iterator[Server]:
+def _served(place: Path, args: argparse.Namespace) -> Iterator[Server]:
     """The command, as a user starts it."""
     command = [sys.executable, "-m", "likewise", "serve", f"tiny={place / 'bert'}", "--port", "0", "--log", "off"]
     command += ["--reranker", f"tiny-reranker={place / 'cross-bert'}", "--collections", str(place / "collections")]
-    command += ["--engine", "numpy", "--deadline", str(DEADLINE), "--threads", "1", "--workers", str(workers)]
+    command += ["--engine", args.engine, "--deadline", str(DEADLINE), "--threads", "1", "--workers", str(args.workers)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -150,7 +158,7 @@ def _soak(server: Server, args: argparse.Namespace) -> dict[str, Any]:
         "peak_mb": round(max(peak, sigterm[1]) / mb, 1),
         "budget_mb": round(args.workers * stated_bytes(server.settings) / mb, 1),
         "sigterm_seconds": round(sigterm[0], 2),
-        "clients": {name: vars(one) for name, one in sorted(seen.items())},
+        "clients": {name: one.as_json() for name, one in sorted(seen.items())},
     }
 
 

@@ -86,7 +86,10 @@ def show(found: Mapping[str, Any]) -> None:
 
 def with_figure(found: Mapping[str, Any], plotted: bool) -> list[str]:
     """The tables, and the plot below them."""
-    return [*tables(found), *(["", "![sentences per second and STS-B score of each contender](figures/peers.svg)"] if plotted else [])]
+    return [
+        *tables(found),
+        *(["", "![sentences per second and STS-B score of each contender](figures/peers.svg)"] if plotted else []),
+    ]
 
 
 TABLES: PageTables = {

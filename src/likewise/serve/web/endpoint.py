@@ -121,7 +121,7 @@ class Endpoint:
             try:
                 self.server.admission.check(exchange, self.route.is_open)
                 await self._read(exchange)
-                reply = in_pieces(exchange, await self.route.handle(exchange))
+                reply = await in_pieces(exchange, await self.route.handle(exchange))
             except Exception as caught:
                 error = caught
                 reply = error_reply(as_api_error(caught), self._shape)
@@ -216,13 +216,14 @@ def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
     return Reply(pieces_of(body), headers, status)
 
 
-def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
-    """Convert a reply to pieces of bytes, and count them.
+async def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
+    """Convert a reply to pieces of bytes, and count them; large ones on another thread.
 
     Raises:
         ApiError: the answer is too large, or too many answers are waiting to be read.
     """
-    reply.body = pieces = pieces_of(reply.body)
+    is_large = isinstance(reply.body, Pieces) and sum(map(len, reply.body)) > LARGE_BODY
+    reply.body = pieces = await asyncio.to_thread(pieces_of, reply.body) if is_large else pieces_of(reply.body)
     if len(pieces) > 1 or len(pieces[0]) > UNCOUNTED or exchange.held:
         exchange.settle_answer(sum(map(len, pieces)))
     return reply
