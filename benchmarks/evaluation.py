@@ -158,7 +158,8 @@ def time_table(seconds: dict[str, float]) -> list[str]:
 def shared_table(record: dict[str, Any]) -> list[str]:
     lines = ["| test set | distinct pairs | also in STS-B's training split |", "|---|---|---|"]
     lines += [f"| {name} | {of:,} | {count:,} |" for name, (count, of) in record["pairs"].items()]
-    return [*lines, "", "Argument pairs, ten folds: " + "; ".join(record["folds"]) + "."]
+    folds = [f"- {note}" for note in record["folds"]]
+    return [*lines, "", "The task of ten folds over argument pairs adds a note for each way to split them:", "", *folds]
 
 
 def _when(where: dict[str, Any]) -> str:

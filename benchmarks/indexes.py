@@ -110,7 +110,7 @@ def table() -> list[str]:
     record = read("indexes")
     found, machine = record["results"], record["machine"]
     return [
-        "| index | add all | a query | with a filter | recall of the exact ten |",
+        "| index | adding all | one query | one query with a filter | recall of the exact top ten |",
         "|---|---|---|---|---|",
         *(
             f"| {label} | {row['add_s']:.2f} s | {row['query_ms']:.2f} ms | {row['filtered_ms']:.2f} ms "
@@ -119,10 +119,10 @@ def table() -> list[str]:
             for row in [found["indexes"][name]]
         ),
         "",
-        f"{found['rows']:,} questions of `qqp_subset` by likewise-static ({found['width']} dimensions), {BLOCK:,} "
-        f"per call; "
-        f"{found['queries']} queries, one after the other, medians of rounds in turn; filter `{found['filter']}`. "
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['date']}, commit {machine['commit']}.",
+        f"The indexes hold {found['rows']:,} questions of `qqp_subset`, embedded with likewise-static "
+        f"({found['width']} dimensions) and added {BLOCK:,} per call. The {found['queries']} queries ran one at a "
+        f"time; figures are medians of alternating rounds. The filter is `{found['filter']}`. {machine['cpu']}, "
+        f"{machine['cores']} cores, {machine['date']}, commit {machine['commit']}.",
     ]
 
 

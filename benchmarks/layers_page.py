@@ -58,7 +58,7 @@ def overhead() -> list[str]:
     rows = output["results"]
     by_word = {(row["model"], row["pooling"]): row["times"] for row in rows if "times" in row}
     lines = [
-        "| model | layers read | cost on top of mean pooling, CPU time | beside word by word |",
+        "| model | layers read | CPU time in addition to mean pooling | compared with word by word |",
         "|---|---|---|---|",
     ]
     for row in rows:
@@ -105,7 +105,7 @@ def nli() -> list[str]:
 
 def depth() -> list[str]:
     lines = [
-        "| blocks | faster than all 6 | STS-B test | gain on plain, all 6 | SICK-R test | STS12–16 |",
+        "| blocks | speed, × all 6 | STS-B test | gain over plain, all 6 | gain, SICK-R test | gain, STS12–16 |",
         "|---|---|---|---|---|---|",
     ]
     for row in read("fusion")["depth"]:

@@ -78,7 +78,7 @@ def clustering() -> list[str]:
         (shown, f"{m['clusters']}", f"{m['in none']:,}", fraction(m["V-measure"]), fraction(m["adjusted Rand"]))
         for shown, m in of
     )
-    return rows("method | clusters | in none | V-measure | adjusted Rand", cells)
+    return rows("method | clusters | texts in no cluster | V-measure | adjusted Rand", cells)
 
 
 def false_pairs() -> list[str]:
@@ -181,13 +181,13 @@ def shards() -> list[str]:
         (
             f"{alone['kills']} SIGKILLs at random moments, one process",
             "`python -m benchmarks.encode_kills`",
-            f"{alone['outputs completed']} outputs completed, all identical to the uninterrupted one; every shard "
+            f"{alone['outputs completed']} outputs completed, all identical to the uninterrupted one; every shard was "
             "complete after each kill",
         ),
         (
             f"{workers['kills']} kills of commands with two workers, or of a worker",
             f"`python -m benchmarks.encode_kills --workers 2 --kills {workers['kills']}`",
-            "the same, and no worker outlives its command",
+            "the same, and no worker outlived its command",
         ),
         (
             "peak memory of 200,000 and of 2,000,000 short texts, likewise-static, ids checked",
@@ -200,7 +200,7 @@ def shards() -> list[str]:
             f"{one:+.1%}".replace("%", " %"),
         ),
         (
-            "the same on two threads, on which encoding takes half the time",
+            "the same on two threads, with which encoding takes half the time",
             f"`OMP_NUM_THREADS=2 python {overhead} --count 16000`",
             f"{two:+.1%}".replace("%", " %"),
         ),

@@ -109,20 +109,20 @@ def drawn() -> str:
         [
             f"**Encoding**: measured texts per second on {rates['results']['threads']} threads, one per core "
             f"({where['cpu']}, {where['date']}, commit {where['commit']}; medians of {ROUNDS} rounds), and projected "
-            f"core hours, at ${CORE_HOUR} per core hour.",
+            f"core hours and cost, at ${CORE_HOUR} per core hour.",
             "",
             f"| model, texts | measured, texts/s | {head} |",
             rule,
             *encoding_rows(rates["results"]),
             "",
-            f"**Vectors** of {WIDTH} dimensions, without ids and texts.",
+            f"**Storage** of {WIDTH}-dimensional vectors, without ids and texts.",
             "",
             f"| stored as | per vector | {head} |",
             rule,
             *storage_rows(),
             "",
-            f"**One exact query**, {found['threads']} threads: measured on {found['rows']:,} vectors "
-            f"({scans['machine']['cpu']}, {scans['machine']['date']}), projected in proportion.",
+            f"**One exact query** on {found['threads']} threads: measured on {found['rows']:,} vectors "
+            f"({scans['machine']['cpu']}, {scans['machine']['date']}) and scaled with the number of vectors.",
             "",
             f"| scanned | {head} |",
             rule[4:],

@@ -96,7 +96,7 @@ def table() -> Iterator[str]:
         yield f"| {name} | {row['parameters'] / 1e6:.1f} million | {row['sts']:.2f} | {row['scifact']:.2f} |"
     yield ""
     source = f"github.com/embeddings-benchmark/results, commit {kept['commit'][:12]} of {kept['date']}"
-    yield f"Others: {source}; ours: the table above."
+    yield f"The scores of the other models are from {source}; ours are from the table above."
 
 
 TABLES: PageTables = {"docs/models.md": {"published": lambda: [*table()]}}

@@ -1,10 +1,10 @@
-"""The pages of docs/reproduced and their results, from the output folder of `python -m papers`.
+"""Writes the pages of docs/reproduced and keeps their results, from the output folder of `python -m papers`.
 
     python -m papers all --output reproduced/ --runs benchmarks/results/training.jsonl
     python -m benchmarks.reproduced_pages reproduced/     takes results and ledger, and draws the pages
     python -m benchmarks.reproduced_pages                 draws the pages again
 
-Results are in benchmarks/results/reproduce: a file a table, and the ledger with a line for every experiment.
+Results are in benchmarks/results/reproduce: one file per table, and the ledger with a line for every experiment.
 """
 
 import argparse
@@ -28,7 +28,7 @@ Results = Mapping[str, Any]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Take what a run left, if its folder is named, and draw all pages."""
+    """Copy the results from the folder of a run, if one is given, and draw all pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path, nargs="?", help="the folder of a run")
     output = parser.parse_args(argv).output
@@ -46,9 +46,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def committed() -> list[Results]:
-    """The results of every table that has some, in the order of the papers."""
-    paths = [FOLDER / f"{name}.json" for name in PAPER_TABLES]
-    return [json.loads(path.read_text("utf-8")) for path in paths if path.exists()]
+    """The results of every table that has some, in the order of the papers, with today's wording of the protocol."""
+    paths = [(FOLDER / f"{name}.json", table.protocol) for name, table in PAPER_TABLES.items()]
+    return [json.loads(path.read_text("utf-8")) | {"protocol": text} for path, text in paths if path.exists()]
 
 
 def overview(results: Sequence[Results]) -> str:
@@ -59,9 +59,10 @@ def overview(results: Sequence[Results]) -> str:
 def _overview(results: Sequence[Results]) -> Iterator[str]:
     yield "# The papers' tables, measured here\n"
     yield (
-        "Drawn by `python -m benchmarks.reproduced_pages` from benchmarks/results/reproduce; `python -m papers all` "
-        "measures the tables anew. Figures are comparable where the backbones are the papers' own (`--model "
-        "bert-base-uncased`); with the small ones used here directions are: see the claims below.\n"
+        "`python -m benchmarks.reproduced_pages` writes these pages from benchmarks/results/reproduce, and `python "
+        "-m papers all` measures the tables again. Figures can only be compared with the papers' if the backbone is "
+        "the same (`--model bert-base-uncased`). With the small backbones used here, only the directions of "
+        "differences can be compared: see the claims below.\n"
     )
     yield f"| table | rows | {' | '.join(VERDICTS)} | time |\n|---|---|{'---|' * len(VERDICTS)}---|"
     for one in results:

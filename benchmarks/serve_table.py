@@ -31,13 +31,13 @@ def throughput_rows() -> Iterator[str]:
     """The share of the engine's rate, by model and processes; and what a route that does nothing reaches."""
     for model, found in models("throughput").items():
         rates, shares = found["per_second"], found["share"]
-        engine = f"the engine alone {rates['engine']:,} texts/s"
+        engine = f"the {rates['engine']:,} texts/s of the engine alone"
         for name in ("1 process", "2 processes"):
             reached = verdict(shares[name] >= ASKED_SHARE)
             figures = f"{rates[name]:,} texts/s, **{100 * shares[name]:.1f} %** of {engine}{reached}"
             yield f"| {model}, 32 connections of single texts, {name} | {figures} | ≥ {100 * ASKED_SHARE:.0f} % |"
         if "empty route" in rates:
-            yield f"| the same client and an empty route beside {model} | {rates['empty route']:,} requests/s | – |"
+            yield f"| an empty route beside {model}, same client | {rates['empty route']:,} requests/s | – |"
 
 
 def latency_rows() -> Iterator[str]:
@@ -55,9 +55,9 @@ def fairness_rows() -> Iterator[str]:
     for model, found in models("fairness").items():
         ratio, alone, beside = found["ratio_of_99"], found["alone_99_ms"], found["beside_99_ms"]
         figures = (
-            f"p99 {alone:.1f} ms alone, {beside:.1f} ms beside: **{ratio:.1f} ×**{verdict(ratio <= ASKED_FAIRNESS)}"
+            f"p99 {alone:.1f} ms alone, {beside:.1f} ms with them: **{ratio:.1f} ×**{verdict(ratio <= ASKED_FAIRNESS)}"
         )
-        yield f"| {model}, single texts beside requests of 5,000 | {figures} | ≤ {ASKED_FAIRNESS:.0f} × |"
+        yield f"| {model}, single texts alongside requests of 5,000 | {figures} | ≤ {ASKED_FAIRNESS:.0f} × |"
 
 
 def overload_rows() -> Iterator[str]:
@@ -67,10 +67,10 @@ def overload_rows() -> Iterator[str]:
         unanswered = s["unanswered"] + s.get("closed without an answer", 0)
         is_well = found["alive"] and not unanswered and {*s} <= OVERLOAD_KINDS and growth <= ASKED_GROWTH
         low, high = found["capacity"]
-        figures = f"beside other work: {low:,} to {high:,} requests/s, measured each minute; {s['200']:,} answers, "
-        figures += f"{s['429']:,} rejected with 429, {unanswered} unanswered; "
+        figures = f"capacity {low:,} to {high:,} requests/s, measured each minute on a shared machine; {s['200']:,} "
+        figures += f"answers, {s['429']:,} rejected with 429, {unanswered} unanswered; "
         if s.get("not sent"):
-            figures += f"{s['not sent']:,} not sent, because the client had {MOST_CONNECTIONS:,} connections open;  "
+            figures += f"{s['not sent']:,} not sent, because the client had {MOST_CONNECTIONS:,} connections open; "
         figures += f"{memory[0]:.0f} MB after the first minute, {memory[-1]:.0f} MB at the end ({100 * growth:+.1f} %)"
         yield f"| {model}, {len(found['parts'])} minutes at 1.5 × its capacity | {figures}{verdict(is_well)} | ≤ 5 % |"
 
@@ -113,7 +113,7 @@ def drawn() -> list[str]:
     """The table, and where its rows were measured."""
     rows = [row for section in SECTIONS.values() for row in section()]
     places = [f"{name}: {machine(f'serve_{name}')}" for name in SECTIONS]
-    about = "The client ran on the same two cores. " + "; ".join(places) + "."
+    about = "The client ran on the same two cores. The rows were measured as follows: " + "; ".join(places) + "."
     return ["| | measured, int8, one thread | target |", "|---|---|---|", *rows, "", about]
 
 

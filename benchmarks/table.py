@@ -79,17 +79,17 @@ def drawn() -> list[str]:
         each(contenders, "peak memory", lambda c: f"{c['memory']['peak_mb']:.0f} MB"),
         each(contenders, "installed", lambda c: f"{c['installed']['mb']:,.0f} MB"),
         "",
-        f"{machine('peers')}. On sentences likewise is {' and '.join(others)}, the next fastest in each precision. "
-        "[Speed beside other libraries](docs/speed.md) has all contenders and their quality.",
+        f"{machine('peers')}. On sentences, likewise is {' and '.join(others)}, the next fastest in each precision. "
+        "[Speed compared with other libraries](docs/speed.md) has the speed and quality of every library.",
         "",
         "| training, two threads | sentence-transformers 6.2 | likewise |",
         "|---|---|---|",
         *training(),
         "",
-        f"An untuned model of the same shape; {machine('training')}. "
+        f"The model trained here is untuned and has the same shape; {machine('training')}. "
         f"Encoding {read('memory')['results']['texts']:,} texts into a .npy file took "
-        f"{read('memory')['results']['added_mb']:.0f} MB beyond the model. Contenders took turns; figures are "
-        "medians. Scripts and raw figures are in [benchmarks/](benchmarks/).",
+        f"{read('memory')['results']['added_mb']:.0f} MB of memory beyond the model. The libraries took turns; figures "
+        "are medians. Scripts and raw figures are in [benchmarks/](benchmarks/).",
     ]
 
 

@@ -53,22 +53,20 @@ def main(lines: Path = LINES, page: Path = PAGE) -> None:
 
 def drawn(runs: Sequence[Line]) -> Iterator[str]:
     """The page, line by line."""
-    yield "# What was trained\n"
+    yield "# Training results\n"
     yield (
-        "Spearman × 100 of cosines, over all pairs of a year; avg is the unweighted mean of the seven sets. With "
-        "several "
-        "seeds, figures are mean ± standard deviation. Rows in *italics* are published figures of Reimers and Gurevych "
-        "(2019) for **their own models**, which have other backbones and more data; we did not measure them. Each "
-        "run is a line of "
-        "[training.jsonl](../benchmarks/results/training.jsonl), with machine and commit; the recipes are in "
-        "[recipes](recipes.md). Bundled models are listed before quantization to eight bits; their cards have the "
-        "scores of "
-        "the shipped weights.\n"
+        "Figures are Spearman's correlation × 100 of the cosines, over all pairs of a year; avg is the unweighted mean "
+        "of the seven sets. With several seeds, figures are mean ± standard deviation. Rows in *italics* are figures "
+        "that Reimers and Gurevych (2019) published for **their own models**, which have different backbones and more "
+        "data; we did not measure them. Each run is a line in "
+        "[training.jsonl](../benchmarks/results/training.jsonl), with machine and commit; [recipes](recipes.md) "
+        "describes the recipes. Bundled models are listed before quantization to eight bits; their cards have the "
+        "scores of the shipped weights.\n"
     )
     plain = [line for line in runs if not line["recipe"].startswith("ablation")]
     yield from _section("On all available data", [line for line in plain if _whole(line)], papers=True)
     yield from _ablation([line for line in runs if line["recipe"].startswith("ablation")])
-    yield from _section("On part of the data, or on other data", [line for line in plain if not _whole(line)])
+    yield from _section("On part of the data, or on different data", [line for line in plain if not _whole(line)])
     yield from _claims(runs)
 
 
@@ -87,7 +85,10 @@ def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator
                 [f"*{theirs}*", f"*{model}*", "*the paper's*", "", "", *(f"*{x:.2f}*" for x in TABLE_1[model].values())]
             )
     if any(line["stsb_train"] for line in runs):
-        yield "\n† trained on STS-B, whose training split shares many pairs with STS12–16, so they are not fair."
+        yield (
+            "\n† This model was trained on STS-B, whose training split shares many pairs with STS12–16, so its scores "
+            "on those sets are not a fair comparison."
+        )
     yield ""
     yield from _alone(runs, papers)
 
@@ -137,11 +138,11 @@ def _claims(runs: Sequence[Line]) -> Iterator[str]:
         return
     yield "## The papers' claims, tested on these runs\n"
     yield (
-        "Each difference (× 100) is between runs with the same seed that are otherwise equal: the mean, with its 95 % "
-        "interval by Student's t over the seeds that both have. An untrained backbone has no seed and is compared with "
-        "every seed. A claim holds if the interval lies above 0; intervals are not corrected for multiple claims. If a "
-        "claim allows any learning rate and there are runs at several, each side uses the rate that is best on STS-B's "
-        "development split, among those with the most seeds.\n"
+        "Each difference (× 100) is the mean over pairs of runs with the same seed and otherwise equal settings, "
+        "with its 95 % interval by Student's t over the seeds that both sides have. An untrained backbone has no "
+        "seed and is compared with every seed. A claim holds if the interval lies above 0; intervals are not "
+        "corrected for multiple claims. If a claim does not fix the learning rate and there are runs at several "
+        "rates, each side uses the rate that is best on STS-B's development split, among those with the most seeds.\n"
     )
     yield from _table(
         ("claim", "backbone", "rows", "rates", "measure", "seeds", "first", "second", "difference", "holds?")

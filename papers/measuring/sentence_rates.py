@@ -31,8 +31,9 @@ WORDS = "avg-glove"
 REFERENCE = "InferSent"
 """The system through which rates are projected to the paper's machine: see `PROJECTION`."""
 PROJECTION = (
-    "projected: our rate times the paper's rate of InferSent (137) over ours, measured in the same rounds. Both are "
-    "bound by matrix products, as encoders are; averaging words is bound by memory and Python, and would project poorly"
+    "projected: our rate times the paper's rate for InferSent (137), divided by our rate for InferSent in the same "
+    "rounds. InferSent is bound by matrix products, as encoders are; averaging words is bound by memory and Python, "
+    "and would be a poor basis for a projection"
 )
 ENCODE, UNSORTED, SORTED, GAIN, PROJECTED = "rate", "unsorted", "sorted", "gain", "projected"
 SENTENCES, QUICK_SENTENCES, ROUNDS, QUICK_ROUNDS = 256, 128, 5, 3

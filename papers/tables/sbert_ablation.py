@@ -55,8 +55,9 @@ SBERT_6 = PaperTable(
     name="sbert-6",
     title="Sentence-BERT, table 6: poolings and concatenations",
     citation=SBERT,
-    protocol="Spearman's correlation on STS-B's development split at the end of an epoch: three poolings trained on "
-    "NLI by softmax and on STS-B by regression, and seven concatenations on NLI. The paper has ten seeds.",
+    protocol="The table shows Spearman's correlation on STS-B's development split at the end of an epoch, for three "
+    "poolings trained on NLI with softmax and on STS-B with regression, and for seven concatenations on NLI. The paper "
+    "has ten seeds.",
     columns={_COLUMN: "STS-B dev"},
     paper=tuple(PaperRow(_row_name(*cell), {_COLUMN: value}) for cell, value in ABLATION.items()),
     systems=tuple(_system(cell) for cell in CELLS),

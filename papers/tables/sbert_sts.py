@@ -12,10 +12,10 @@ from ..reporting.run_lines import IN_TWO_RUNS
 
 SBERT = "Reimers and Gurevych 2019 (arXiv 1908.10084)"
 BERT = "bert-base-uncased"
-GLOVE = "GloVe of 50 numbers from 6 billion tokens, the paper's 300 numbers from 840 billion"
+GLOVE = "GloVe with 50 dimensions from 6 billion tokens instead of 300 dimensions from 840 billion"
 HEADS = {f"sts{year}": f"STS{year}" for year in range(12, 17)} | {"stsb": "STS-B", "sick-r": "SICK-R"}
 SMALL_RATE = ("--learning-rate", "1e-4")
-"""Small backbones learn STS-B's scores at this rate and hardly at BERT-base's 2e-5 (docs/results.md)."""
+"""Small backbones learn STS-B's scores at this rate, and hardly at all at BERT-base's 2e-5 (docs/results.md)."""
 QUICK_TRAINING = ("--rows", "2000")
 """What is trained with --quick: all tables are to take less than an hour on two cores."""
 
@@ -23,7 +23,10 @@ AVERAGED_GLOVE = System("averaged GloVe", ModelOnTasks("avg-glove"), "Avg. GloVe
 AVERAGED = System("averaged encoder", ModelOnTasks("bert-avg({backbone})"), "Avg. BERT", BERT)
 FIRST_TOKEN = System("encoder, CLS", ModelOnTasks("bert-cls({backbone})"), "BERT CLS", BERT)
 TUNED = System(
-    "tuned for sentences", ModelOnTasks("{model}"), "SBERT-NLI-base", differs="another model, of other training data"
+    "tuned for sentences",
+    ModelOnTasks("{model}"),
+    "SBERT-NLI-base",
+    differs="a different model, trained on different data",
 )
 SOFTMAX = TrainedByRecipe("sbert_nli", STS_NAMES, ("nli/train",), quick=QUICK_TRAINING, seconds=(3600.0, 20.0))
 RANKING = TrainedByRecipe(
@@ -34,7 +37,12 @@ RANKING = TrainedByRecipe(
 )
 TRAINED_ON_NLI = (
     System("NLI, softmax", SOFTMAX, "SBERT-NLI-base", BERT),
-    System("NLI, ranking in the batch", RANKING, "SBERT-NLI-base", differs="another objective, since advised"),
+    System(
+        "NLI, ranking in the batch",
+        RANKING,
+        "SBERT-NLI-base",
+        differs="a different objective, which the authors now recommend",
+    ),
 )
 INFERSENT = System(
     "InferSent",
@@ -46,7 +54,7 @@ INFERSENT = System(
         seconds=(1200.0, 20.0),
     ),
     "InferSent",
-    differs=f"256 units a direction, one linear layer above; {GLOVE}",
+    differs=f"256 units per direction, a single linear layer as classifier; {GLOVE}",
 )
 DEEP_AVERAGING = System(
     "deep averaging network",
@@ -57,7 +65,7 @@ DEEP_AVERAGING = System(
         seconds=(900.0, 20.0),
     ),
     "USE",
-    differs="its smaller architecture in kind, trained on inference alone",
+    differs="similar to its smaller architecture, trained on inference data alone",
 )
 SMALL_TRANSFORMER = System(
     "small transformer",
@@ -67,7 +75,7 @@ SMALL_TRANSFORMER = System(
         seconds=(900.0, 20.0),
     ),
     "USE",
-    differs="its larger architecture in kind, from random weights, trained on inference alone",
+    differs="similar to its larger architecture, trained from random weights on inference data alone",
 )
 
 NLI_RUNS = {
@@ -107,8 +115,8 @@ SBERT_1 = PaperTable(
     name="sbert-1",
     title="Sentence-BERT, table 1: textual similarity without training for it",
     citation=SBERT,
-    protocol="Spearman's correlation of the cosine with people's ratings, all pairs of a year at once; test splits of "
-    "STS-B and SICK-R. The last column is the plain mean of the seven.",
+    protocol="The table shows Spearman's correlation between cosines and human ratings, over all pairs of a year at "
+    "once; for STS-B and SICK-R, over the test split. The last column is the unweighted mean of the seven.",
     columns=HEADS,
     paper=tuple(PaperRow(model, row) for model, row in TABLE_1.items()),
     systems=(
@@ -177,8 +185,9 @@ SBERT_2 = PaperTable(
     name="sbert-2",
     title="Sentence-BERT, table 2: the STS benchmark, with training",
     citation=SBERT,
-    protocol="Spearman's correlation on STS-B's test split: of the cosine for embedders, of the score for rerankers, "
-    "which read both sentences at once. Four epochs of batches of 16; the paper has ten seeds.",
+    protocol="The table shows Spearman's correlation on STS-B's test split, of the cosine for embedders and of the "
+    "score for rerankers, which read both sentences at once. Models are trained for four epochs in batches of 16; "
+    "the paper has ten seeds.",
     columns={"stsb": "STS-B"},
     paper=tuple(
         PaperRow(model, {"stsb": value}, {} if sd is None else {"stsb": sd}) for model, (value, sd) in STSB.items()

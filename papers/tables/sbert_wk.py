@@ -32,11 +32,12 @@ SBERT_WK = PaperTable(
     name="sbert-wk",
     title="SBERT-WK: its table, in its protocol",
     citation="Wang and Kuo 2020 (arXiv 2002.06652)",
-    protocol="STS12 to STS16: Pearson's correlation of the cosine, the plain mean of a year's subsets. STS-B and "
-    "SICK-R: a regressor trained on frozen vectors, which raises figures by much: nothing here compares with "
-    "Sentence-BERT's tables. Dissection starts at layer 4, or as late as its window of 2 allows; *symmetric* takes the "
-    "neighbours that there are, the reference none where a layer has fewer than two before it. † trained on STS-B, "
-    "whose training split shares many pairs with STS12 to STS16: those are no fair figures.",
+    protocol="For STS12 to STS16, the table shows Pearson's correlation of the cosine, as the unweighted mean over "
+    "the subsets of a year. For STS-B and SICK-R, a regressor is trained on frozen vectors, which raises the figures "
+    "a lot, so none of them can be compared with Sentence-BERT's tables. Dissection starts at layer 4, or as late as "
+    "its window of 2 allows. If a layer has fewer than two layers before it, *symmetric* uses those that exist and "
+    "the reference uses none. † This model was trained on STS-B, whose training split shares many pairs with STS12 "
+    "to STS16, so its figures on those sets are not fair.",
     columns=dict(zip(SBERT_WK_NAMES, _NAMES, strict=True)),
     paper=tuple(
         PaperRow(model, dict(zip((*SBERT_WK_NAMES, MEAN), row, strict=True))) for model, row in WK_ROWS.items()
