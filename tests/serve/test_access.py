@@ -46,7 +46,7 @@ def test_keys_have_names_of_their_own_and_can_be_removed(keys):
     with pytest.raises(BadInput, match="already"):
         add_key(keys, "alice")
     remove_key(keys, "alice")
-    with pytest.raises(BadInput, match="there are bob"):
+    with pytest.raises(BadInput, match="existing keys: bob"):
         remove_key(keys, "alice")
     ring = KeyRing(keys)
     assert (ring.of(secret), ring.of(other).name) == (None, "bob")

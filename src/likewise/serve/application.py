@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Models = Sequence[Any] | Mapping[str, Any]
 CLOSE_SECONDS = 0.5
-"""Seconds for the models' threads to notice that nobody is waiting any more."""
+"""Seconds that the models' threads have to notice that no request is waiting any more."""
 
 
 def create_app(
@@ -76,7 +76,7 @@ def api_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 class ServerState:
-    """What all requests of a server share: models, limits and metrics."""
+    """The state that all requests of a server share: models, limits and metrics."""
 
     def __init__(self, settings: ServeSettings, collections: Path | None = None) -> None:
         self.settings, self.process_name, self.is_stopping = settings, secrets.token_hex(4), False
@@ -135,12 +135,13 @@ class ServerState:
         for served in [one for one in self.models if one.thread is not None]:
             try:
                 await self.models.replace(served.name)
-                self.log.line("info", {"message": f"{served.name} was loaded again"})
+                self.log.line("info", {"message": f"{served.name} was reloaded"})
             except Exception as error:
-                self.log.line("error", {"message": f"{served.name} was not loaded again and serves on: {error}"})
+                about = f"{served.name} could not be reloaded, and the old version keeps serving: {error}"
+                self.log.line("error", {"message": about})
 
     async def close(self) -> None:
-        """Stop what is left; requests have been finished or cancelled already."""
+        """Stop the models and close everything; requests have been finished or cancelled already."""
         self.is_stopping = True
         await self.models.close(CLOSE_SECONDS)
         if "collections" in vars(self):
@@ -176,7 +177,7 @@ class ServerApplication(Starlette):  # type: ignore[misc]
         routes = [Route(route.path, endpoint, methods=[route.method]) for route, endpoint in endpoints]
         handlers = dict.fromkeys((404, 405), _not_served)
         super().__init__(routes=routes, lifespan=_lifespan, exception_handlers=handlers)
-        self.router.redirect_slashes = False  # a redirect would repeat the host that the caller sent
+        self.router.redirect_slashes = False  # a redirect would repeat the host name that the client sent
         self.state.server, self.state.failure = server, None
         self._direct = {(r.method, r.path): endpoint for r, endpoint in endpoints if "{" not in r.path}
 
@@ -193,7 +194,7 @@ class ServerApplication(Starlette):  # type: ignore[misc]
                 await super().__call__(scope, receive, send)
 
     async def _answer_preflight(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """CORS preflight."""
+        """Answer a CORS preflight request."""
         origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
         headers = self.state.server.admission.preflight_headers(origin) if origin else None
         response = Response(status_code=204 if headers else 403)
@@ -215,7 +216,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 async def _not_served(request: Request, error: HTTPException) -> Response:
     """The error for an unknown path or method, in OpenAI's format."""
     kind = "not_found" if error.status_code == 404 else "method"
-    about = "there is no such route" if kind == "not_found" else "this route has another method"
+    about = "there is no such route" if kind == "not_found" else "this route does not support this method"
     where = f"{request.method} {request.url.path[:200]}"
-    status, body = ERROR_SHAPES["openai"].of(ApiError(kind, f"{where}: {about}; /openapi.json lists all of them"))
+    status, body = ERROR_SHAPES["openai"].of(ApiError(kind, f"{where}: {about}; /openapi.json lists all routes"))
     return Response(json_bytes(body), status, error.headers, "application/json")
