@@ -182,9 +182,7 @@ def main() -> None:
     if not groups:
         raise SystemExit(f"{len(texts):,} sentences contain no group of 12, so there is no map to draw: raise --limit")
 
-    console.print(
-        f"\n[bold]The most similar pairs[/] of {len(texts) * (len(texts) - 1) // 2:,} with different words"
-    )
+    console.print(f"\n[bold]The most similar pairs[/] of {len(texts) * (len(texts) - 1) // 2:,} with different words")
     show_pairs(in_other_words(alike, texts)[:6], texts, homes)
     console.print(f"\n[bold]{len(groups)} groups[/] of at least 12 sentences; the largest, with their typical words")
     show_groups(groups, texts)

@@ -113,7 +113,7 @@ def test_what_is_added_meanwhile_is_migrated_too(folder, monkeypatch):
 def test_who_has_it_open_is_waited_for_by_nobody_and_nothing_is_embedded_again(folder):
     with Collection.open(str(folder), read_only=True) as reader:
         assert len(reader) == 7
-        with pytest.raises(BadInput, match="notes is open elsewhere, and cannot be moved"):
+        with pytest.raises(BadInput, match="notes is open in another process and cannot be moved"):
             migrated(folder)
         assert len(reader) == 7
     with Collection.open(str(folder)), pytest.raises(BadInput, match="is being written by the process"):

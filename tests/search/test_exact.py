@@ -134,7 +134,7 @@ def test_shapes_that_do_not_fit_are_named(queries, corpus, message, unchecked):
 @pytest.mark.parametrize("quantize", [quantize_int8, quantize_bits])
 def test_quantized_vectors_are_searched_by_another_function(quantize, unchecked):
     rows = np.eye(3, dtype=np.float32)
-    with pytest.raises(BadInput, match="search takes arrays: use search_quantized"):
+    with pytest.raises(BadInput, match="search needs an array: use search_quantized"):
         search(rows, quantize(rows))
 
 
@@ -162,7 +162,7 @@ def test_copies_have_cosine_one_and_come_in_the_order_of_the_corpus(size):
 @pytest.mark.filterwarnings("ignore")
 def test_numbers_whose_products_have_no_value_are_refused():
     huge = np.array([[3e38, -3e38]], np.float32)
-    with pytest.raises(BadInput, match="the numbers are too large: the dot of a query and a row is NaN"):
+    with pytest.raises(BadInput, match="the numbers are too large: the dot similarity of a query and a row is NaN"):
         search(huge, huge[:, ::-1] * np.array([[1, -1]], np.float32) * -1, k=1, metric="dot")
 
 
@@ -217,7 +217,7 @@ def test_cosines_are_those_of_normalised_rows(kind):
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("mask", [np.ones(2, bool), np.ones(3), "all", [[True] * 3]])
 def test_a_mask_is_one_boolean_a_row(mask):
-    with pytest.raises(BadInput, match="expected 3 booleans, one a row"):
+    with pytest.raises(BadInput, match="expected 3 booleans, one per row"):
         search(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32), mask=mask)
 
 

@@ -57,9 +57,9 @@ def test_a_wrong_location_is_refused_without_repeating_the_password(location, me
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("row", "found"), [(None, "none there"), ((4, "hnsw", None), "index=hnsw")])
+@pytest.mark.parametrize(("row", "found"), [(None, "no index"), ((4, "hnsw", None), "index=hnsw")])
 def test_what_create_did_not_make_so_is_not_opened(row, found):
-    with pytest.raises(BadInput, match=f"expected an index that `create` made from this location; found {found}"):
+    with pytest.raises(BadInput, match=f"expected an index that `create` made for this location; found {found}"):
         parse("postgresql://h/d?index=exact#t").check_created(row)
     assert parse("postgresql://h/d#t").check_created((4, "hnsw", None)) == (4, "hnsw", None)
 
