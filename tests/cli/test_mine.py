@@ -105,7 +105,7 @@ def test_a_reranker_filters(model, data, tmp_path, capsys):
     ("words", "message"),
     [
         (["-k", "0"], "k is 0"),
-        (["-o", "x.npy"], "expected an output that ends in .parquet, .csv"),
+        (["-o", "x.npy"], "expected an output file that ends in .parquet, .csv"),
         (["--ratio", "2"], "expected a ratio above 0"),
         (["--rank", "5", "2"], "removes every candidate"),
         (["--reranker", "x"], "found one without the other"),

@@ -49,7 +49,7 @@ def refused(words, reported, capsys):
     ids=lambda words: words[0],
 )
 def test_a_dash_is_not_standard_output(words, capsys):
-    refused([*words, "-o", "-"], "the output is -, and results are not written to standard output", capsys)
+    refused([*words, "-o", "-"], "the output is -, but results are not written to standard output", capsys)
     assert not Path("-").exists()
 
 

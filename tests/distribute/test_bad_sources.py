@@ -37,7 +37,7 @@ BAD_LINES = [
     ('{"id": "", "text": "x"}\n', "line 2: the id in column 'id' is ''"),
     ('{"id": "b", "text": "x"\n', "line 2 is no JSON"),
     ("[1, 2]\n", "line 2 holds a list; expected an object or a text"),
-    ('{"id": "b", "text": "\\ud800"}\n', "line 2: the column 'text' has half of a surrogate pair"),
+    ('{"id": "b", "text": "\\ud800"}\n', "line 2: the column 'text' contains half of a surrogate pair"),
     (b'{"id": "b", "text": "\xe9t\xe9"}\n', r"line 2 is not UTF-8 \(byte 22 is 0xe9\)"),
 ]
 
@@ -107,10 +107,10 @@ def test_compressed_files_are_read_and_one_that_is_cut_off_or_damaged_is_refused
     assert rows_of(tmp_path / "out") == rows_of(tmp_path / "plain")
     whole = source.read_bytes()
     cut_off(source)
-    with pytest.raises(BadInput, match=r"n\.jsonl\.\w+ is cut off or damaged after line \d+"):
+    with pytest.raises(BadInput, match=r"n\.jsonl\.\w+ is truncated or damaged after line \d+"):
         encoded([source], tmp_path / "other", static, settings())
     source.write_bytes(whole[:40] + bytes(20) + whole[60:])
-    with pytest.raises(BadInput, match="is cut off or damaged"):
+    with pytest.raises(BadInput, match="is truncated or damaged"):
         encoded([source], tmp_path / "other", static, settings())
 
 

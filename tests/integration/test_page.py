@@ -165,7 +165,7 @@ def test_a_server_without_collections_says_how_to_make_one(browser):
         tab = Tab(browser, server.url)
         for view in ("search", "map"):
             tab.open(view).wait_for_selector("text=likewise index add")
-        tab.open("layers").wait_for_selector("text=expected 2 or more")
+        tab.open("layers").wait_for_selector("text=expected at least 2")
         assert [problem for problem in tab.problems if "status of 400" not in problem] == []
         server.end()
         tab.open("compare").wait_for_selector("text=The server is not responding")

@@ -84,7 +84,7 @@ def test_what_is_saved_is_loaded_as_itself(tmp_path):
         ({"source": {}}, "KeyError"),
         ({"recall": "no"}, "not a map between"),
         ({"matrix": np.full((2, 2), np.nan, np.float32)}, "NaN or infinite"),
-        ({"matrix": np.ones((2, 3), np.float32)}, "its arrays have the shapes"),
+        ({"matrix": np.ones((2, 3), np.float32)}, "its arrays have shapes"),
     ],
 )
 def test_a_damaged_file_is_refused(change, message, tmp_path):

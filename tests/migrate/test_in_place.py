@@ -133,7 +133,7 @@ def test_the_old_one_can_be_kept_and_is_not_overwritten(folder):
 
 
 def test_what_cannot_be_migrated_is_refused(folder, tmp_path):
-    with pytest.raises(BadInput, match="holds vectors of old already; there is nothing to migrate"):
+    with pytest.raises(BadInput, match="already contains vectors from old; there is nothing to migrate"):
         migrate_in_place(folder, OLD, 6, encode)
     with pytest.raises(BadInput, match="nowhere is not a collection"):
         migrated(tmp_path / "nowhere")

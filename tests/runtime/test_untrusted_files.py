@@ -30,7 +30,7 @@ STRANGE = {
     "a folder": (Path.mkdir, "is a folder"),
     "a device": (lambda path: path.symlink_to("/dev/zero"), "is a device"),
     "a loop of links": (_loop, "cannot be opened"),
-    "a link to nothing": (lambda path: path.symlink_to("nowhere"), "a link that leads nowhere"),
+    "a link to nothing": (lambda path: path.symlink_to("nowhere"), "a broken link"),
     "a terabyte": (_huge, "expected at most 16,777,216"),
     "Latin-1": (_half, "is not UTF-8 text"),
     "half an object": (lambda path: path.write_text('{"a"'), "is no JSON"),

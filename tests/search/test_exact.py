@@ -62,7 +62,7 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
         ({"k": "3"}, "k is '3'"),
         ({"metric": "hamming"}, "metric is 'hamming'; expected one of cosine"),
         ({"metric": ["dot"]}, "metric is"),
-        ({"queries": [[1.0, 2.0], [1.0]]}, "queries is a list that is not a table of numbers"),
+        ({"queries": [[1.0, 2.0], [1.0]]}, "queries is a list that cannot be read as a table of numbers"),
         ({"corpus": object()}, "corpus is a object"),
         ({"corpus": {"a": [1, 2]}}, "corpus is a dict"),
         ({"corpus": np.array([["a", "b"]])}, "corpus holds <U1; expected a table of real numbers"),

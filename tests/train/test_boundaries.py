@@ -229,7 +229,7 @@ def test_only_halves_of_surrogate_pairs_cannot_be_stored(text, stored, tmp_path)
     if stored:
         teaching._check_storable(tmp_path / "x.PARQUET", texts)
     else:
-        with pytest.raises(BadInput, match="row 1: a has half of a surrogate pair"):
+        with pytest.raises(BadInput, match="row 1: a contains half of a surrogate pair"):
             teaching._check_storable(tmp_path / "x.parquet", texts)
 
 

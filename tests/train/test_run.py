@@ -88,7 +88,9 @@ def test_the_weights_are_hashed_once_to_know_a_run(monkeypatch):
 
 def test_a_folder_that_another_run_is_trained_into_is_refused(place):
     data, lock = load_data("pairs.csv", "cosent", COLUMNS), WriterLock(place)
-    with pytest.raises(BadInput, match="one writes at a time; wait until it has ended, or train into another folder"):
+    with pytest.raises(
+        BadInput, match="only one can write at a time; wait until it ends, or train into another folder"
+    ):
         train("tiny", data, _settings(), output=str(place))
     lock.release()
     train("tiny", data, _settings(), output=str(place))

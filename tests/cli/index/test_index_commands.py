@@ -303,7 +303,7 @@ def test_what_is_skipped_is_said_and_a_broken_file_is_exit_code_1(place, call, f
     Path("notes/zebras.md").write_text("A zebra.")
     code, _, err = call("index", "add", place, "notes")
     assert code == 1 and "1 passage of 2 documents added, 2 unchanged" in err
-    assert err.endswith("old.md, line 1 is not UTF-8 (byte 4)\n")
+    assert err.endswith("old.md, line 1 is not valid UTF-8 (byte 4)\n")
     code, out, err = call("index", "add", place, "notes", "--json")
     assert code == 1 and [(one["kind"], one["count"], one["failed"]) for one in json.loads(out)["skipped"]] == [
         (".jpg", 1, False),

@@ -110,7 +110,7 @@ def test_a_map_in_html_needs_no_package(words, tmp_path, monkeypatch):
     ("options", "message"),
     [
         (["--method", "umap"], "method is 'umap'; expected one of average"),
-        (["--method", "kmeans"], "kmeans needs k: how many clusters are wanted"),
+        (["--method", "kmeans"], "kmeans needs k: specify how many clusters you want"),
         (["--method", "hdbscan", "-k", "3"], "hdbscan takes neither k nor threshold; got k"),
         (["--threshold", "2"], "threshold is 2.0; expected a cosine from -1 to 1"),
         (["--min-size", "0"], "min_size is 0; expected a whole number, 1 or more"),
@@ -118,7 +118,7 @@ def test_a_map_in_html_needs_no_package(words, tmp_path, monkeypatch):
         (["-o", "out.npy"], "out.npy ends in '.npy'"),
         (["-o", "out.txt"], "out.txt could hold only texts"),
         (["-k", "9"], "k is 9; expected at most the number of vectors, 8"),
-        (["--map", "map.gif"], "map.gif ends in '.gif'; expected an output that ends in .html"),
+        (["--map", "map.gif"], "map.gif ends in '.gif'; expected an output file that ends in .html"),
         (["--layout", "pca"], "--layout pca places texts on a map; expected --map FILE as well"),
         (["--layout", "umap"], "--layout is 'umap'; expected one of pca, t-sne"),
     ],

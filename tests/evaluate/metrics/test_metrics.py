@@ -185,7 +185,7 @@ def test_what_is_no_decision_is_refused(predicted, gold, printed):
 
 
 def test_fewer_positives_than_were_seen_are_refused():
-    with pytest.raises(BadInput, match="2 of the pairs are positive; expected at most `positives`, which is 1"):
+    with pytest.raises(BadInput, match="2 of the pairs are positive; expected at most `positives` = 1"):
         best_f1(np.array([0.1, 0.2]), np.ones(2), positives=1)
 
 
@@ -208,7 +208,7 @@ def test_no_items_and_tables_have_no_agreement(shapes):
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("shapes", [((2,), (2, 1)), ((2, 1), (2,)), ((2, 1, 1), (2, 1)), ((2, 1), (1, 1))])
 def test_rankings_and_judgements_are_tables(shapes):
-    with pytest.raises(BadInput, match=re.escape("of the same queries; got {} and {}".format(*shapes))):
+    with pytest.raises(BadInput, match=re.escape("for the same queries; got {} and {}".format(*shapes))):
         ranking_metric("recall@1", *(np.ones(shape) for shape in shapes))
 
 

@@ -247,8 +247,8 @@ def test_a_set_of_pairs_has_the_size_of_its_file():
     [
         ([1.0, 2.0], [0.0, 1.0], None),
         ([1.0], [0.0], "there are fewer than two pairs"),
-        ([1.0, np.nan], [0.0, 1.0], "a similarity is not finite, or larger than 1e+100"),
-        ([1.0, -1e100], [0.0, 1.0], "a similarity is not finite, or larger than 1e+100"),
+        ([1.0, np.nan], [0.0, 1.0], "a similarity is NaN, infinite, or larger than 1e+100"),
+        ([1.0, -1e100], [0.0, 1.0], "a similarity is NaN, infinite, or larger than 1e+100"),
         ([1.0, 0.99e100], [0.0, 1.0], None),
         ([0.1, 0.1], [0.0, 1.0], "the model gives every pair the same number"),
         ([0.1, 0.2], [3.0, 3.0], "people gave every pair the same score"),
@@ -286,4 +286,6 @@ def test_of_two_parts_the_one_without_a_correlation_is_named():
     columns = {"sentence1": list("abcd"), "sentence2": list("efgh"), "score": [1, 2, 3, 3], "part": list("xxyy")}
     pairs = sentence_pairs.read_pairs(lambda _: columns, "x", EvaluationSettings(), part="part")
     notes = list(sentence_pairs.undefined_notes("cosine", np.array([0.1, 0.2, 0.3, 0.4]), pairs))
-    assert notes == ["cosine has no correlation in y, hence no mean: people gave every pair the same score"]
+    assert notes == [
+        "cosine has an undefined correlation in y, so its mean is undefined:  people gave every pair the same score"
+    ]

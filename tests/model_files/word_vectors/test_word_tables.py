@@ -228,8 +228,8 @@ def test_a_saved_table_is_the_same_model(tmp_path):
     ("text", "message"),
     [
         ("1 100000\na 1\n", ":2: 1 numbers follow the word; expected 100000"),
-        ("1 100001\na 1\n", ":1: '1 100001.*is neither a word with its numbers"),
-        ("1 0\na 1\n", ":1: '1 0.*is neither a word with its numbers"),
+        ("1 100001\na 1\n", ":1: '1 100001.*is neither a word with its vector"),
+        ("1 0\na 1\n", ":1: '1 0.*is neither a word with its vector"),
         (f"{'w' * 50}\n", f":1: '{'w' * 40}' is neither a word"),
         ("2 1\na 1\n", "holds 1 words, but its first line says 2"),
         ("1 1\na 1\nb 2\n", "holds 2 words, but its first line says 1"),
