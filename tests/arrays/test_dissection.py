@@ -162,7 +162,7 @@ def test_torchs_dissection_has_these_settings_and_no_others():
     assert issubclass(Dissection, DissectionSettings)
     assert Dissection().config == DissectionSettings().config
     assert Dissection.parse("sbert-wk:window=3", 12).spec == DissectionSettings.parse("sbert-wk:window=3", 12).spec
-    with pytest.raises(BadModel, match="needs 7 layers or more, and the encoder has 5"):
+    with pytest.raises(BadModel, match="needs 7 layers or more, but the encoder has 5"):
         DissectionSettings(4).check(5)
 
 

@@ -336,7 +336,7 @@ def test_weights_that_changed_on_disk_are_not_saved_nor_fingerprinted(fresh, tmp
 
 BROKEN = {
     "no weights": (lambda f: (f / WEIGHTS).unlink(), "no model.safetensors"),
-    "cut short": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "cut short"),
+    "cut short": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "truncated"),
     "a pickle": (lambda f: (f / WEIGHTS).rename(f / "pytorch_model.bin"), "only safetensors are read"),
     "no head": (lambda f: reweigh(f, lambda n, t: None if n == "classifier.weight" else t), "holds no reranker"),
     "half a head": (lambda f: reweigh(f, lambda n, t: None if "pooler.dense.bias" in n else t), "holds no reranker"),

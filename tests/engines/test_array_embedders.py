@@ -366,7 +366,7 @@ def _spoilt(change):
 WORD = "embeddings.word_embeddings.weight"
 BROKEN = {
     "no weights": (lambda f: (f / WEIGHTS).unlink(), "no model.safetensors"),
-    "cut short": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "cut short"),
+    "cut short": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "truncated"),
     "a tensor lacks": (_spoilt(lambda w: {n: t for n, t in w.items() if n != WORD}), "lacks the tensor"),
     "another shape": (_spoilt(lambda w: {**w, WORD: w[WORD][:-1].contiguous()}), "of shape"),
     "complex numbers": (_spoilt(lambda w: {**w, WORD: w[WORD].to(torch.complex64)}), "stored as C64"),

@@ -172,13 +172,13 @@ def test_a_late_part_of_a_reranker_that_is_not_there_is_missed(tiny, tmp_path):
 
 POOLINGS = [
     ({"word_embedding_dimension": 32}, "specifies no pooling; expected pooling_mode, or one of these"),
-    ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": False}, "names no pooling"),
+    ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": False}, "specifies no pooling"),
     ({"pooling_mode_median_tokens": True}, "has pooling_mode_median_tokens, which is unknown; expected one of"),
     ({"pooling_mode_mean_tokens": True, "pooling_mode_median_tokens": True}, "pooling_mode_median_tokens"),
     ({"pooling_mode_mean_tokens": "yes"}, "pooling_mode_mean_tokens = 'yes'; expected true or false"),
     ({"pooling_mode_mean_tokens": 1}, "pooling_mode_mean_tokens = 1; expected true or false"),
     ({"pooling_mode": []}, r"pooling_mode = \[\]; expected a name or a list of names"),
-    ({"pooling_mode": ["mean", "cls"]}, "concatenated here: cls"),
+    ({"pooling_mode": ["mean", "cls"]}, "concatenates them: cls"),
     ({"pooling_mode": "mean", "include_prompt": "no"}, "include_prompt = 'no'; expected true or false"),
 ]
 

@@ -499,7 +499,7 @@ def test_a_folder_may_ask_for_the_last_start_that_its_model_has_layers_for_and_n
 
 
 def test_too_few_layers_are_refused_when_they_come() -> None:
-    with pytest.raises(BadModel, match="needs 7 layers or more, and the encoder has 5"):
+    with pytest.raises(BadModel, match="needs 7 layers or more, but the encoder has 5"):
         pooled(Dissection(4), random_paths(3, 5, 16), 3)
 
 

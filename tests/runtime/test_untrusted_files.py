@@ -33,10 +33,10 @@ STRANGE = {
     "a link to nothing": (lambda path: path.symlink_to("nowhere"), "a broken link"),
     "a terabyte": (_huge, "expected at most 16,777,216"),
     "Latin-1": (_half, "is not UTF-8 text"),
-    "half an object": (lambda path: path.write_text('{"a"'), "is no JSON"),
+    "half an object": (lambda path: path.write_text('{"a"'), "is not valid JSON"),
     "a number": (lambda path: path.write_text("3"), "expected an object"),
-    "depths": (lambda path: path.write_text("[" * 100_000), "is no JSON"),
-    "a number of 10,000 digits": (lambda path: path.write_text("9" * 10_000), "is no JSON"),
+    "depths": (lambda path: path.write_text("[" * 100_000), "is not valid JSON"),
+    "a number of 10,000 digits": (lambda path: path.write_text("9" * 10_000), "is not valid JSON"),
 }
 
 

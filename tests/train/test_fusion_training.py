@@ -459,7 +459,7 @@ def test_speed_is_that_of_the_fastest_of_several_runs(embedder, monkeypatch):
         ("a.csv", "sentence1,sentence2,score\na,b,nan\nc,d,1\n", "row 0"),
         ("a.tsv", "sentence1\tsentence2\tlabel\na\tb\tmuch\n", "expected a number"),
         ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}\n', "expected a text"),
-        ("a.jsonl", "{nonsense\n", "line 1 is no JSON"),
+        ("a.jsonl", "{nonsense\n", "line 1 is not valid JSON"),
         ("a.doc", "", "expected one of"),
     ],
 )

@@ -70,7 +70,7 @@ def describe_clusters(
 ) -> list[ClusterSummary]:
     """The words and the most central texts of each cluster, in order of cluster number."""
     if not len(texts) == len(vectors) == len(labels):
-        raise BadInput(f"got {len(texts):,} texts, {len(vectors):,} vectors, {len(labels):,} labels; expected equal counts")
+        raise BadInput(f"got {len(texts):,} texts, {len(vectors):,} vectors, {len(labels):,} labels; expected one each")
     summaries = []
     for number, (rows, marks) in enumerate(zip(members(labels), c_tf_idf_words(texts, labels, words), strict=True)):
         directions = unit(vectors[rows])

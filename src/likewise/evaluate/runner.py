@@ -283,7 +283,7 @@ def leak_note(model: str, provenance: Provenance, tasks: Sequence[Task]) -> str:
     if not affected:
         return ""
     subject = f"{model}, or its teacher," if provenance.less_tests else model
-    return f"{subject} saw sentences from the published data of these tasks in training:  {'; '.join(affected)}"
+    return f"{subject} saw sentences from the published data of these tasks in training: {'; '.join(affected)}"
 
 
 def _reason(error: Exception) -> str:

@@ -94,7 +94,7 @@ class Anatomy:
         return "sound" if self.correlation > SOUND_ABOVE else "unclear"
 
     def _on_importance(self) -> str:
-        measured = f"the rank correlation between importance and idf is {self.correlation:+.2f} (from layer {self.start})"
+        measured = f"the rank correlation of importance with idf is {self.correlation:+.2f} (from layer {self.start})"
         return {
             "inverted": f"SBERT-WK's word importance is inverted here: {measured}, so common words weigh most. "
             "Do not use it.",
@@ -110,7 +110,7 @@ class Anatomy:
         if top is None or share < MAX_WORD_SHARE:
             return []
         return [
-            f"One word piece, {top.piece!r}, accounts for {share:.0%} of all importance, {top.importance:.1f} times an equal "
+            f"One word piece, {top.piece!r}, has {share:.0%} of all importance, {top.importance:.1f} times an equal "
             "share: sentences become similar because they share it."
         ]
 
@@ -121,7 +121,7 @@ class Anatomy:
             f"Words change most between layers {largest} and {largest + 1} (cosine {steps[largest]:.2f}), and layer "
             f"{int(self.novelty.argmax())} is the one that its neighbours explain least.",
             f"Words reflect their sentence most at layer {int(self.context.argmax())} "
-            f"(cosine {self.context.max():.2f} above that of unrelated words); layer 0 contains what a word means on its own.",
+            f"(cosine {self.context.max():.2f} above unrelated words); layer 0 is what a word means on its own.",
         ]
         still = [f"{k}–{k + 1}" for k in np.flatnonzero(steps > SIMILAR_LAYERS)]
         if still:

@@ -49,7 +49,7 @@ def token_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) ->
     found = _pooled_parts(embedder, exact, left_out)
     for head in embedder.head_weights():
         if head.kind not in FOLDED:
-            raise BadInput(f"the model ends in a {head.kind} head, {REASON}; supported heads:  {', '.join(FOLDED)}")
+            raise BadInput(f"the model ends in a {head.kind} head, {REASON}; supported heads: {', '.join(FOLDED)}")
         found = FOLDED[head.kind](found, head)
     return found
 
@@ -178,7 +178,7 @@ class PairExplanation:
     layers: tuple[str, ...]
     """The layer numbers if the pooling reads several layers, and `"bias"` if a constant is added."""
     by_layer: Float[np.ndarray, "S S"]
-    """The contribution of each layer of the first text with each layer of the second; these also add up to the cosine."""
+    """The contribution of each layer of the first text with each layer of the second; they add up to the cosine too."""
     layer_contributions: Float[np.ndarray, "S n m"]
     """The contributions divided among layers: half of a layer's part comes from the first text's words at this layer
     with all of the second text, and half from the reverse. Over all layers, they add up to `contributions`."""

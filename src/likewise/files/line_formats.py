@@ -109,7 +109,7 @@ def _stray_quote(lines: LineReader, delimiter: str, begins: int) -> str | None:
 
 
 MORE = "there is more text before the next column."
-QUOTES = 'Enclose a text that contains quotes in quotes, and double those inside it:  "she said ""no"""'
+QUOTES = 'Enclose a text that contains quotes in quotes, and double those inside it: "she said ""no"""'
 
 
 def _opening_quote(line: str, delimiter: str, place: int) -> int:

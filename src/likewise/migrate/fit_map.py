@@ -119,9 +119,7 @@ def _checked(
     for what, vectors in (("source_vectors", source_vectors), ("target_vectors", target_vectors)):
         table = number_table(vectors, what)
         if table.ndim != 2 or len(table) < LEAST:
-            raise BadInput(
-                f"{what} has shape {table.shape}; expected a table of at least {LEAST} rows, one per text"
-            )
+            raise BadInput(f"{what} has shape {table.shape}; expected a table of at least {LEAST} rows, one per text")
         check_finite_rows(table, what)
         tables.append(unit(table).astype(np.float64))
     if len(tables[0]) != len(tables[1]):

@@ -85,7 +85,7 @@ def _wanted(name: str) -> tuple[str, PackagedModel]:
             if short in PACKAGED_MODELS
             else "a model on the hub is downloaded the first time it is loaded"
         )
-    raise BadInput(f"there is nothing to download for {name!r}; {way}. Downloadable models:  {', '.join(DOWNLOADS)}")
+    raise BadInput(f"there is nothing to download for {name!r}; {way}. Downloadable models: {', '.join(DOWNLOADS)}")
 
 
 def _published(folder: Path, model: PackagedModel) -> bool:

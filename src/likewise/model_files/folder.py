@@ -225,7 +225,7 @@ def _newer_pooling(mode: object, path: Path) -> str:
     except BadModel as error:
         raise BadModel(f"{path}: {error}") from None
     if ordered != spec:
-        raise bad_setting(path, "pooling_mode", mode, f"the order in which likewise concatenates them:  {ordered}")
+        raise bad_setting(path, "pooling_mode", mode, f"the order in which likewise concatenates them: {ordered}")
     return spec
 
 

@@ -27,7 +27,7 @@ def snapshot(repository: str, tried: list[str], *, asking: bool = True, **how: A
         how: additional arguments for `huggingface_hub.snapshot_download`.
     """
     if find_spec("huggingface_hub") is None:
-        tried.append(f"the Hugging Face hub: not tried, because huggingface_hub is missing:  {install_command('hub')}")
+        tried.append(f"the Hugging Face hub: not tried, because huggingface_hub is missing: {install_command('hub')}")
         return None
     from huggingface_hub import snapshot_download
 

@@ -23,7 +23,7 @@ def lazy_names(
 
     def attribute(name: str) -> Any:
         if name not in found:
-            raise AttributeError(f"{package} has no {name!r}; available names:  {', '.join(sorted(found))}")
+            raise AttributeError(f"{package} has no {name!r}; available names: {', '.join(sorted(found))}")
         try:
             module = import_module(f".{found[name]}", package)
         except ModuleNotFoundError as error:
@@ -54,4 +54,4 @@ def torch_hint() -> str:
     """A hint to install torch, for errors about features that the NumPy engine does not support."""
     if has_torch():
         return 'engine="torch", which is installed, runs every model on every device'
-    return f"To run every model on every device:  {install_hint('torch')}"
+    return f"To run every model on every device: {install_hint('torch')}"

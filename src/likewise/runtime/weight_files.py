@@ -108,7 +108,7 @@ def weight_files(folder: Path, with_index: bool = False) -> list[Path]:
     if pickled:
         raise BadModel(
             f"{folder} contains {pickled[0]}, but only safetensors is supported: a pickle can run any code when it is "
-            "opened. If you trust it, convert it once:  transformers.AutoModel.from_pretrained(folder)"
+            "opened. If you trust it, convert it once: transformers.AutoModel.from_pretrained(folder)"
             ".save_pretrained(folder) writes model.safetensors."
         )
     raise BadModel(f"{folder} contains no model.safetensors")

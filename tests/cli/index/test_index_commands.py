@@ -185,7 +185,7 @@ def test_an_index_is_migrated_to_another_model(filled, call, own):
     ("words", "message"),
     [
         ([], "expected -m MODEL"),
-        (["-m", "M", "--to", "x.index", "--keep-old"], "--keep-old is for an index that is replaced"),
+        (["-m", "M", "--to", "x.index", "--keep-old"], "--keep-old applies only if the index is replaced"),
     ],
 )
 def test_a_migration_that_is_not_meant_is_refused(filled, call, words, message):
@@ -213,7 +213,7 @@ def test_an_index_is_verified_compacted_and_repaired(filled, call):
 def test_only_the_first_damaged_passages_are_listed_and_the_others_counted(monkeypatch, capsys):
     monkeypatch.setattr(opening, "SHOWN", 2)
     opening.print_first({"a": "text", "b": "vector", "c": "row"})
-    assert capsys.readouterr().out == "  a: text\n  b: vector\n  and 1 more: --json lists all\n"
+    assert capsys.readouterr().out == "  a: text\n  b: vector\n  and 1 more: --json lists them all\n"
 
 
 def test_words_and_meaning_are_searched_together(filled, call):
@@ -287,7 +287,7 @@ def test_a_calibration_is_of_cosines_and_of_one_model(calibrated, call, folders)
     code, _, err = call("search", calibrated, "cat", "--hybrid", "--calibration", "c.json")
     assert code == 2 and "--calibration cannot be combined with --hybrid or --rerank" in err
     code, _, err = call("search", calibrated, "cat", "--fdr", "0.1")
-    assert code == 2 and "--fdr needs to know how similar chance pairs are" in err
+    assert code == 2 and "--fdr needs to know how similar random pairs are" in err
     Path("rows.csv").rename("again.txt")
     other = "another.index"
     assert call("index", "add", other, "again.txt", "-m", str(folders("roberta")))[0] == 0

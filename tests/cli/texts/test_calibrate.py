@@ -149,8 +149,8 @@ def test_without_a_discovery_only_equal_texts_are_duplicates(place, model, capsy
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--fdr", "0.05"], "--fdr needs to know how similar chance pairs are: add --calibration FILE"),
-        (["--calibration", "c.json", "--fdr", "0.05", "--above", "0.5"], "--fdr and --above both choose"),
+        (["--fdr", "0.05"], "--fdr needs to know how similar random pairs are: add --calibration FILE"),
+        (["--calibration", "c.json", "--fdr", "0.05", "--above", "0.5"], "--fdr and --above both set"),
         (["--calibration", "c.json", "--fdr", "1"], "--fdr is 1.0; expected a rate above 0 and below 1"),
         (["--calibration", "none.json"], "there is no calibration none.json; to create it: likewise calibrate"),
     ],

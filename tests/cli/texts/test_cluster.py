@@ -90,7 +90,7 @@ def test_a_map_is_drawn(ending, words, tmp_path, capsys):
 def test_a_map_without_scikit_learn_says_what_it_shows(words, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("likewise.cli.texts.cluster.find_spec", lambda name: None)
     assert main([*words, "-k", "2", "--map", str(tmp_path / "map.html")]) == 0
-    assert "only two principal components; for t-SNE: pip install" in capsys.readouterr().err
+    assert "only two principal components; to use t-SNE: pip install" in capsys.readouterr().err
     assert main([*words, "-k", "2", "--map", str(tmp_path / "map.png")]) == 2
     assert (
         "a map as a picture (a map in .html needs no package) needs the package matplotlib" in capsys.readouterr().err
@@ -119,7 +119,7 @@ def test_a_map_in_html_needs_no_package(words, tmp_path, monkeypatch):
         (["-o", "out.txt"], "out.txt could hold only texts"),
         (["-k", "9"], "k is 9; expected at most the number of vectors, 8"),
         (["--map", "map.gif"], "map.gif ends in '.gif'; expected an output file that ends in .html"),
-        (["--layout", "pca"], "--layout pca places texts on a map; expected --map FILE as well"),
+        (["--layout", "pca"], "--layout pca requires --map FILE"),
         (["--layout", "umap"], "--layout is 'umap'; expected one of pca, t-sne"),
     ],
 )
@@ -175,8 +175,8 @@ def test_a_false_discovery_rate_chooses_the_threshold(method, calibrated, tmp_pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-k", "3"], "--fdr chooses the threshold; expected one of --fdr, -k and --threshold"),
-        (["--threshold", "0.5"], "--fdr chooses the threshold; expected one of --fdr, -k and --threshold"),
+        (["-k", "3"], "--fdr sets the threshold; expected only one of --fdr, -k and --threshold"),
+        (["--threshold", "0.5"], "--fdr sets the threshold; expected only one of --fdr, -k and --threshold"),
         (["--method", "kmeans"], "threshold"),
     ],
 )

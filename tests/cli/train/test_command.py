@@ -161,7 +161,7 @@ def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ([], "no model is given"),
+        ([], "no model was given"),
         (["tiny"], "no data is given"),
         (["tiny", *FLAGS], "no output is given"),
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv is not there"),
@@ -199,8 +199,8 @@ GOOD = '[[data]]\nfile = "pairs.csv"\nobjective = "regression"\n'
         ),
         ("batch_size = 'x'", "batch_size is 'x'; expected a whole number"),
         (GOOD + "[[data]]\n", "expected file and objective; found nothing"),
-        (TINY + "dev_columns = {sentence1 = 'a'}\n" + GOOD, "--dev-columns renames columns of --dev FILE"),
-        (TINY + "poly_codes = 3\n" + GOOD, "poly_codes has no effect on a model of kind embedder"),
+        (TINY + "dev_columns = {sentence1 = 'a'}\n" + GOOD, "--dev-columns requires --dev FILE"),
+        (TINY + "poly_codes = 3\n" + GOOD, "poly_codes has no effect with --kind embedder"),
         ("batch 8", "is not valid TOML"),
         ("data = 3", "data is 3; expected tables"),
         ('[[data]]\nfile = "pairs.csv"\nobjectiv = "cosent"', "did you mean objective?"),

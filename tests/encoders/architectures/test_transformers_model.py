@@ -291,7 +291,9 @@ def test_a_model_may_have_four_times_the_numbers_and_eight_times_the_parts_of_it
         with transformers_model._counted(shapes, tmp_path):
             build()
     else:
-        told = "asks for a model of more than .* parameters in .* parts, but its weights contain 10 parameters in 1 tensors"
+        told = (
+            "asks for a model of more than .* parameters in .* parts, but its weights contain 10 parameters in 1 tensor"
+        )
         with pytest.raises(BadModel, match=told), transformers_model._counted(shapes, tmp_path):
             build()
     with transformers_model._counted(shapes, tmp_path), ThreadPoolExecutor(1) as pool:

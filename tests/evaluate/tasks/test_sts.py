@@ -287,5 +287,5 @@ def test_of_two_parts_the_one_without_a_correlation_is_named():
     pairs = sentence_pairs.read_pairs(lambda _: columns, "x", EvaluationSettings(), part="part")
     notes = list(sentence_pairs.undefined_notes("cosine", np.array([0.1, 0.2, 0.3, 0.4]), pairs))
     assert notes == [
-        "cosine has an undefined correlation in y, so its mean is undefined:  people gave every pair the same score"
+        "cosine has an undefined correlation in y, so its mean is undefined: people gave every pair the same score"
     ]

@@ -57,7 +57,7 @@ def regressor_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
     notes = tuple(note for pairs in (train, dev, test) for note in pairs.notes) + vectors.notes
     not_finite = bool(vectors.notes) and not vectors.values.any()
     if reason := "no vector of the model is finite" if not_finite else undefined_reason(fitted.predicted, test.gold):
-        notes += (f"the regressor's correlation is undefined:  {reason}",)
+        notes += (f"the regressor's correlation is undefined: {reason}",)
     protocol = (
         f"pearson of a regressor on [|u−v|, u∗v] trained on {len(train):,} pairs, stopped on {len(dev):,} "
         f"(dev {100 * fitted.dev_pearson:.2f}, {fitted.epochs} epochs), seed {settings.seed}, {settings.casing}, "

@@ -157,11 +157,11 @@ def undefined_notes(name: str, predicted: Numbers, pairs: RatedPairs, not_finite
     """
     reason = "no pair has two finite vectors" if not_finite else undefined_reason(predicted, pairs.gold)
     if reason:
-        yield f"{name} has an undefined correlation:  {reason}"
+        yield f"{name} has an undefined correlation: {reason}"
     for number, part in enumerate(pairs.parts if len(pairs.parts) > 1 and not reason else ()):
         rows: Bool[np.ndarray, " N"] = pairs.group == number
         if within := undefined_reason(predicted[rows], pairs.gold[rows]):
-            yield f"{name} has an undefined correlation in {part}, so its mean is undefined:  {within}"
+            yield f"{name} has an undefined correlation in {part}, so its mean is undefined: {within}"
 
 
 def no_finite_pair(a: Vectors, b: Vectors, notes: Sequence[str]) -> bool:

@@ -96,7 +96,7 @@ def sts_average(results: Iterable[Result], names: Sequence[str] = STS_NAMES) -> 
         if count[name] > 1:
             raise BadInput(f"averaging {len(names)} tasks needs each one once; {name} occurs {count[name]} times")
     if missing := [name for name in names if not count[name]]:
-        raise BadInput(f"cannot average {len(names)} tasks:  {', '.join(missing)} was not run")
+        raise BadInput(f"cannot average {len(names)} tasks: {', '.join(missing)} was not run")
     by_task = {result.task: result.headline for result in results}
     headlines = [by_task[name] for name in names]
     return Score("average", float(np.mean([one.value for one in headlines])), sum(one.n for one in headlines))

@@ -1,4 +1,4 @@
-"""The names in `sentence_transformers.models`, for libraries that check a model's type; models here have no such type."""
+"""Stand-ins for the classes in `sentence_transformers.models`, for libraries that check if a model is one of them."""
 
 from typing import Any
 
