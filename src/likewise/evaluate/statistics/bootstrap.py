@@ -124,7 +124,7 @@ def _centred_ranks(members: Int[np.ndarray, "g b"]) -> Float[np.ndarray, "g b"]:
 
 
 def _ratio(shared: np.ndarray, squares: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """shared / √squares; NaN if squares are nothing but rounding errors."""
+    """Shared / √squares; NaN if squares are nothing but rounding errors."""
     tiny = 1e-14 * scale * scale
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(squares > tiny, shared / np.sqrt(np.maximum(squares, 0)), np.nan)
