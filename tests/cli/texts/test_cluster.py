@@ -8,7 +8,7 @@ import pytest
 from likewise import Embedder
 from likewise.cli import main
 from likewise.cli.texts import cluster as cluster_command
-from likewise.cluster import CLUSTERINGS, cluster_vectors
+from likewise.cluster import CLUSTERINGS, cluster_vectors, clusterings
 from likewise.files import Table
 from tests.cli.rarer_pairs import make_pairs_rarer
 
@@ -183,3 +183,16 @@ def test_a_false_discovery_rate_chooses_the_threshold(method, calibrated, tmp_pa
 def test_a_rate_goes_with_nothing_else_that_says_how_many_there_are(options, message, calibrated, capsys):
     assert main([*calibrated, "--fdr", "0.05", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("flags", "progress"), [([], None), (["-q"], False)])
+def test_progress_is_shown_unless_it_is_quiet(flags, progress, words, monkeypatch):
+    seen, cluster = [], clusterings.cluster_with_options
+
+    def spy(vectors, method, options):
+        seen.append(options.show_progress_bar)
+        return cluster(vectors, method, options)
+
+    monkeypatch.setattr(clusterings, "cluster_with_options", spy)
+    assert main([*words, *flags]) == 0
+    assert seen == [progress]

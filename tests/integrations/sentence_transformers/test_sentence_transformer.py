@@ -121,6 +121,8 @@ def test_a_pool_and_several_cores_are_this_process(model, vectors):
     model.stop_multi_process_pool(pool)
     with pytest.raises(BadInput, match="what start_multi_process_pool returned"):
         model.encode(TEXTS, pool={"processes": []})
+    with pytest.raises(BadInput, match="what start_multi_process_pool returned"):
+        model.stop_multi_process_pool({"processes": []})
 
 
 def test_similarity_is_the_models_own_and_can_be_set(own, model, vectors):
