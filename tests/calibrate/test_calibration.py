@@ -100,7 +100,7 @@ def test_a_threshold_may_be_best_for_accuracy():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "other"}, "has the format 'other'"),
+        ({"format": "other"}, "has format 'other'"),
         ({"chance": {}}, "damaged calibration: KeyError"),
         ({"model": None}, "damaged calibration"),
         ({"texts": "many"}, "damaged calibration"),

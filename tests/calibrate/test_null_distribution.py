@@ -108,7 +108,7 @@ def test_what_has_no_distribution_is_refused(cosines, message):
 
 
 def test_too_few_texts_and_impossible_numbers_are_refused():
-    with pytest.raises(BadInput, match="99 distinct texts; expected 100 or more"):
+    with pytest.raises(BadInput, match="99 distinct texts; expected at least 100"):
         chance_cosines(VECTORS[:99], 1000)
     with pytest.raises(BadInput, match="above 0 and at most 1; got 0"):
         NULL.cosine_at(0)

@@ -38,7 +38,7 @@ BAD_LINES = [
     ('{"id": "b", "text": "x"\n', "line 2 is not valid JSON"),
     ("[1, 2]\n", "line 2 holds a list; expected an object or a text"),
     ('{"id": "b", "text": "\\ud800"}\n', "line 2: the column 'text' contains half of a surrogate pair"),
-    (b'{"id": "b", "text": "\xe9t\xe9"}\n', r"line 2 is not UTF-8 \(byte 22 is 0xe9\)"),
+    (b'{"id": "b", "text": "\xe9t\xe9"}\n', r"line 2 is not valid UTF-8 \(byte 22 is 0xe9\)"),
 ]
 
 
@@ -223,7 +223,7 @@ def test_threads_of_one_process_exclude_each_other_too(static, tmp_path):
         refused.append(str(error))
     go_on.set()
     first.join()
-    assert "is being written by the process" in refused[0]
+    assert "is being written by process" in refused[0]
     assert [row["text"] for row in rows_of(tmp_path / "out")] == [sentence(i) for i in range(10)]
 
 

@@ -240,14 +240,14 @@ def test_an_engine_is_chosen_by_name_or_by_class(fresh, engine, light):
     with pytest.raises(BadInput, match=f"PolyEncoder does not load with the engine '{engine}'; Reranker.load does"):
         PolyEncoder.load(fresh, engine=engine)
     for option, value in {"precision": "fp16", "device": "cuda"}.items():
-        with pytest.raises(BadInput, match=f"{option} is .*which is installed here"):
+        with pytest.raises(BadInput, match=f"{option} is .*which is installed"):
             light.load(fresh, **{option: value})
 
 
 @pytest.mark.filterwarnings("ignore:sentence-transformers cannot read")
 def test_what_only_torch_computes_is_refused_with_that_hint(folders, fresh, tiny, tmp_path, light):
     PolyEncoder.start(tiny, 2).save(tmp_path / "poly")
-    with pytest.raises(BadModel, match="holds a PolyEncoder, which only torch computes.*which is installed here"):
+    with pytest.raises(BadModel, match="holds a PolyEncoder, which only torch computes.*which is installed"):
         light.load(tmp_path / "poly")
     with pytest.raises(BadModel, match="holds a 'bilstm' encoder, and rerankers are built on bert"):
         amend(fresh / "config.json", model_type="bilstm")
@@ -337,7 +337,7 @@ def test_weights_that_changed_on_disk_are_not_saved_nor_fingerprinted(fresh, tmp
 BROKEN = {
     "no weights": (lambda f: (f / WEIGHTS).unlink(), "no model.safetensors"),
     "cut short": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "truncated"),
-    "a pickle": (lambda f: (f / WEIGHTS).rename(f / "pytorch_model.bin"), "only safetensors are read"),
+    "a pickle": (lambda f: (f / WEIGHTS).rename(f / "pytorch_model.bin"), "only safetensors is supported"),
     "no head": (lambda f: reweigh(f, lambda n, t: None if n == "classifier.weight" else t), "holds no reranker"),
     "half a head": (lambda f: reweigh(f, lambda n, t: None if "pooler.dense.bias" in n else t), "holds no reranker"),
     "another task": (lambda f: amend(f / "config.json", architectures=["BertForMaskedLM"]), "BertForMaskedLM"),

@@ -116,7 +116,7 @@ def test_what_is_no_map_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        (VECTORS[:100], VECTORS[:100], "expected a table of 500 rows or more"),
+        (VECTORS[:100], VECTORS[:100], "expected a table of at least 500 rows"),
         (VECTORS, VECTORS[:-1], "600 source vectors and 599 target vectors"),
         (VECTORS, np.full((600, 2), np.nan), "target_vectors.*NaN"),
     ],

@@ -116,7 +116,7 @@ def test_who_has_it_open_is_waited_for_by_nobody_and_nothing_is_embedded_again(f
         with pytest.raises(BadInput, match="notes is open in another process and cannot be moved"):
             migrated(folder)
         assert len(reader) == 7
-    with Collection.open(str(folder)), pytest.raises(BadInput, match="is being written by the process"):
+    with Collection.open(str(folder)), pytest.raises(BadInput, match="is being written by process"):
         migrated(folder)
     assert migrated(folder).encoded == 0
     assert_migrated(folder)

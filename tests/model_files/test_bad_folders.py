@@ -319,7 +319,7 @@ def test_an_index_that_names_a_pickle_is_refused(own):
     folder = own()
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     write(folder / "model.safetensors.index.json", {"weight_map": {"a": "pytorch_model.bin"}})
-    with pytest.raises(BadModel, match=r"index.json lists the shard 'pytorch_model.bin', and only safetensors"):
+    with pytest.raises(BadModel, match=r"index.json lists the shard 'pytorch_model.bin', but only safetensors"):
         Embedder.load(folder)
 
 

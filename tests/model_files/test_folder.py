@@ -437,7 +437,7 @@ def test_an_unknown_name_lists_what_was_tried(name, monkeypatch, tmp_path):
     told = str(caught.value)
     assert f"there is no model {name!r}" in told
     assert "the folder" in told
-    assert f"{names.MODELS_VARIABLE}: {tmp_path / name} is not there" in told
+    assert f"{names.MODELS_VARIABLE}: {tmp_path / name} was not found" in told
     assert "bundled and packaged models: likewise-mini, likewise-static, all-MiniLM-L6-v2" in told
     assert ("hub" in told) == (name.count("/") < 2 and not name.startswith("."))
     assert isinstance(caught.value, FileNotFoundError)
@@ -542,7 +542,7 @@ def test_carried_weights_must_be_those_that_were_published(monkeypatch, tmp_path
         monkeypatch.setitem(names.PACKAGED_MODELS, "some", carried)
         monkeypatch.setattr(names, "_inside", lambda _: folder)
         if fails:
-            with pytest.raises(BadModel, match="fetch them again"):
+            with pytest.raises(BadModel, match="download them again"):
                 locate("some")
         else:
             assert locate("sentence-transformers/some") == folder
@@ -558,7 +558,7 @@ def test_a_setting_of_the_model_can_be_changed_in_its_json(own):
 def test_a_manifest_that_would_be_read_back_as_another_is_refused():
     one, other = Manifest(Path("a"), max_seq_length=5), Manifest(Path("b"), max_seq_length=6)
     folder_module.check_same(one, Manifest(Path("b"), max_seq_length=5))
-    with pytest.raises(BadModel, match="its max_seq_length is 6, but would be 5 when it is loaded again"):
+    with pytest.raises(BadModel, match="its max_seq_length is 6, but would be 5 once it is loaded again"):
         folder_module.check_same(one, other)
     with pytest.raises(BadModel, match="the pooling 'mean\\+other' has no flag"):
         folder_module._described("mean+other", 4)
@@ -589,7 +589,7 @@ def test_a_model_is_what_its_folder_says_and_nothing_more(tmp_path):
 @pytest.mark.parametrize(
     ("first", "way_out"),
     [
-        ("StaticEmbedding", "begins with StaticEmbedding; expected Transformer. Static models .* likewise-static"),
+        ("StaticEmbedding", "begins with StaticEmbedding; expected Transformer. sentence-transformers' static models .* likewise-static"),
         ("Router", r"begins with Router; expected Transformer. .* save each .*sub_modules\["),
         ("CLIPModel", "begins with CLIPModel; expected Transformer$"),
     ],
@@ -610,5 +610,5 @@ def test_a_reranker_with_modules_after_its_encoder_is_refused_with_the_way_out_a
         BadModel, match="Modules after a reranker's encoder are not supported: use one .* sequence classifier, or train"
     ):
         read_pair_manifest(tmp_path / "m")
-    with pytest.raises(BadModel, match="contains a reranker, which returns scores instead of vectors"):
+    with pytest.raises(BadModel, match="contains a reranker, which returns scores, not vectors"):
         read_manifest(tmp_path / "m")

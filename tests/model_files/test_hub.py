@@ -78,7 +78,7 @@ def test_where_the_name_leads_nowhere_or_one_is_offline_only_the_cache_is_read(w
     tried = []
     assert hub.snapshot("owner/a", tried) is None
     assert asked[0][1] is True
-    assert ("HF_HUB_OFFLINE is set" if why == "offline" else "out of reach") in tried[0]
+    assert ("HF_HUB_OFFLINE is set" if why == "offline" else "unreachable") in tried[0]
 
 
 def test_a_proxy_may_know_names_that_this_machine_does_not(asked, monkeypatch):

@@ -487,14 +487,14 @@ def test_a_model_of_few_layers_starts_earlier(depth: int, start: int) -> None:
     ("spec", "depth"), [("sbert-wk", 1), ("sbert-wk:start=5", 6), ("sbert-wk:window=7", 6), ("sbert-wk:start=13", 12)]
 )
 def test_too_few_layers_are_refused_before_anything_is_read(spec: str, depth: int) -> None:
-    with pytest.raises(BadModel, match=r"layers or more, and the encoder has \d+"):
+    with pytest.raises(BadModel, match=r"layers or more, but the encoder has \d+"):
         pooling_of(spec, depth)
 
 
 def test_a_folder_may_ask_for_the_last_start_that_its_model_has_layers_for_and_not_for_the_next(tmp_path: Path) -> None:
     """Six blocks are seven layers with the embeddings."""
     assert Dissection.read({"start": 4}, tmp_path, 6).start == 4
-    with pytest.raises(BadModel, match="start=5 needs 8 layers or more, and the encoder has 7"):
+    with pytest.raises(BadModel, match="start=5 needs 8 layers or more, but the encoder has 7"):
         Dissection.read({"start": 5}, tmp_path, 6)
 
 

@@ -515,7 +515,7 @@ def test_an_empty_folder_and_a_pickle_are_refused(tmp_path, fresh):
     with pytest.raises(BadModel, match="is not a model folder"):
         load(tmp_path / "empty")
     (fresh / "model.safetensors").rename(fresh / "pytorch_model.bin")
-    with pytest.raises(BadModel, match="only safetensors are read"):
+    with pytest.raises(BadModel, match="only safetensors is supported"):
         load(fresh)
 
 

@@ -154,7 +154,7 @@ REFUSED: dict[str, Callable[[Index], object]] = {
     "got a single string,": lambda index: index.delete("id 0"),
     "got a single string, 'id 1'": lambda index: index.get("id 1"),
     "queries of shape": lambda index: index.search(np.ones((1, WIDTH - 1), np.float32)),
-    "queries\\[0\\] holds": lambda index: index.search(np.full((1, WIDTH), np.inf, np.float32)),
+    "queries\\[0\\] contains": lambda index: index.search(np.full((1, WIDTH), np.inf, np.float32)),
     "k is 0": lambda index: index.search(np.ones((1, WIDTH), np.float32), 0),
     "no record in .* has the column 'yeer'": lambda index: index.search(np.ones((1, WIDTH), np.float32), 3, "yeer > 3"),
     "has the column 'x'": lambda index: index.count("year > 3 or x is null"),

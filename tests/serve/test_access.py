@@ -66,7 +66,7 @@ def test_keys_that_are_changed_at_once_are_all_changed(tmp_path, monkeypatch):
 def test_keys_that_another_process_keeps_locked_are_not_changed(tmp_path, monkeypatch):
     monkeypatch.setattr(api_keys, "PATIENCE", 0.05)
     lock = WriterLock(tmp_path)
-    with pytest.raises(BadInput, match="one writes at a time"):
+    with pytest.raises(BadInput, match="only one can write at a time"):
         add_key(tmp_path / "keys.json", "alice")
     lock.release()
     add_key(tmp_path / "keys.json", "alice")

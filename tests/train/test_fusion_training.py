@@ -129,7 +129,7 @@ def test_a_fusion_without_its_weights_is_a_bad_model(embedder, tmp_path):
     fused_embedder(embedder, jolted(Fusion(Stack(Reduce.parse("mean"), 0, DEPTH), WIDTH))).save(tmp_path / "saved")
     (tmp_path / "saved/1_Pooling/model.safetensors").unlink()
     for engine in ("torch", "numpy"):
-        with pytest.raises(BadModel, match=r"1_Pooling holds no model\.safetensors"):
+        with pytest.raises(BadModel, match=r"1_Pooling contains no model\.safetensors"):
             Embedder.load(tmp_path / "saved", engine=engine)
 
 

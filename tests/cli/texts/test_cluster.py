@@ -116,7 +116,7 @@ def test_a_map_in_html_needs_no_package(words, tmp_path, monkeypatch):
         (["--min-size", "0"], "min_size is 0; expected a whole number, 1 or more"),
         (["--seed", "-1"], "--seed is -1; expected 0 or more"),
         (["-o", "out.npy"], "out.npy ends in '.npy'"),
-        (["-o", "out.txt"], "out.txt could hold only texts"),
+        (["-o", "out.txt"], "out.txt can contain only texts"),
         (["-k", "9"], "k is 9; expected at most the number of vectors, 8"),
         (["--map", "map.gif"], "map.gif ends in '.gif'; expected an output file that ends in .html"),
         (["--layout", "pca"], "--layout pca requires --map FILE"),
@@ -134,7 +134,7 @@ def test_the_input_is_not_written_over(words, tmp_path, capsys):
     (tmp_path / "in.csv").write_text("text\na cat\n")
     words[1] = str(tmp_path / "in.csv")
     assert main([*words, "-o", words[1]]) == 2
-    assert "which would be lost" in capsys.readouterr().err
+    assert "would overwrite the input" in capsys.readouterr().err
 
 
 def test_a_column_of_the_file_is_not_replaced(words, tmp_path, capsys):

@@ -119,7 +119,7 @@ def test_a_subset_without_a_correlation_takes_the_mean_but_not_the_whole():
     result = run("sts13", columns)
     assert np.isnan(result["spearman/cosine/mean"]) and np.isnan(result["pearson/dot/wmean"])
     assert np.isfinite(result["spearman/cosine/all"])
-    assert any("in two, hence no mean" in note and "people gave" in note for note in result.notes)
+    assert any("in two, so its mean is undefined" in note and "people gave" in note for note in result.notes)
 
 
 def test_broken_vectors_are_zeros_and_said_to_be():

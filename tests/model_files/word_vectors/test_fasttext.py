@@ -116,7 +116,7 @@ def test_an_older_classifier_has_no_n_grams_of_letters(tmp_path):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"quantised": True}, "quantised .* use the model from before"),
+        ({"quantised": True}, "quantized .* use the model from before"),
         ({"pruned": 5}, "pruned"),
         ({"version": 13}, "not a fastText model in version 11 or 12"),
         ({"magic": 5}, "not a fastText model"),
@@ -183,7 +183,7 @@ HEAD = 8 + 12 * 4 + 8  # bytes before the counts of the dictionary
         (HEAD, "<iii", [3, 2, 0], "its dictionary has 3 entries, 2 words and 0 labels"),
         (HEAD, "<iii", [1, 2, -1], "its dictionary has 1 entries, 2 words and -1 labels"),
         (HEAD, "<iii", [2, 3, -1], "its dictionary has 2 entries, 3 words and -1 labels"),
-        (HEAD, "<iii", [2, 1, 1], "its dictionary holds 2 words, but says 1"),
+        (HEAD, "<iii", [2, 1, 1], "its dictionary contains 2 words instead of 1"),
         (HEAD + 12, "<qq", [99, 0], "its n-grams were pruned"),
         (-56, "<qq", [10, 1], "its matrix is 10 × 1, not 2 [+] 3 rows of 2"),
         (-56, "<qq", [4, 2], "its matrix is 4 × 2, not 2 [+] 3 rows of 2"),
@@ -207,7 +207,7 @@ def test_a_file_cut_within_its_matrix_says_what_is_missing(tmp_path):
     path = tmp_path / "m.bin"
     path.write_bytes(data[:-1])
     at = len(data) - 40
-    with pytest.raises(BadModel, match=f"expected 40 bytes at {at}, but the file has {len(data) - 1}: truncated"):
+    with pytest.raises(BadModel, match=f"expected 40 bytes at {at}, but it has {len(data) - 1}: truncated"):
         read_fasttext(path)
     path.write_bytes(data[: HEAD + 28 + 2])
     with pytest.raises(BadModel, match="its dictionary does not end"):

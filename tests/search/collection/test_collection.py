@@ -86,7 +86,7 @@ def test_vectors_beyond_float16_are_kept_at_their_length(folder):
 
 def test_a_second_writer_is_refused_and_named_and_a_reader_is_not(folder):
     with filled(folder):
-        with pytest.raises(BadInput, match=r"is being written by the process \d+, and one writes at a time"):
+        with pytest.raises(BadInput, match=r"is being written by process \d+, and only one can write at a time"):
             Collection.open(str(folder))
         with Collection.open(str(folder), read_only=True) as reader:
             assert len(reader) == 60
