@@ -63,7 +63,7 @@ def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoin
     assert json.loads((place / "runs.jsonl").read_text())["backbone"] == "tiny"
     assert not (place / "out/checkpoints").exists()
     assert main(command) == 0
-    assert "this same run is already finished" in capsys.readouterr().err
+    assert "this run is already finished" in capsys.readouterr().err
     assert main([*command, "--seed", "1"]) == 2
     assert "another finished run: run.seed was 0 and is 1" in capsys.readouterr().err
     assert json_output([*command, "--seed", "1", "--fresh", "--json"])["run"]["seed"] == 1

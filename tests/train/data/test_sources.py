@@ -225,7 +225,7 @@ def test_numbers_of_a_column_are_not_changed_in_place():
 
 def test_rows_that_are_all_the_same_or_whose_texts_are_teach_nothing():
     same = {"sentence1": ["a", "a"], "sentence2": ["b", "b"]}
-    with pytest.raises(BadInput, match=r"all 2 rows are the same, \['a', 'b'\]"):
+    with pytest.raises(BadInput, match=r"all 2 rows are identical, \['a', 'b'\]"):
         read_rows({**same, "score": [0.5, 0.5]}, Regression())
     assert len(read_rows({**same, "score": [0.5, 0.25]}, Regression())) == 2
     triples = {"anchor": ["a", "b"], "positive": ["a", "b"], "negative": ["c", "d"], "margin": [1.0, 2.0]}
