@@ -423,7 +423,7 @@ def test_an_empty_text_is_its_first_token(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_sentence_of_no_or_one_token_becomes_zeros_and_is_told(dtype: torch.dtype) -> None:
     paths = random_paths(5, 7, 48)
-    with pytest.warns(UserWarning, match="of one token is zero"):
+    with pytest.warns(UserWarning, match="one-token sentence has a zero vector"):
         found = pooled(Dissection(0), paths, 1, 0, 4, dtype=dtype)
     assert found[:2].abs().max() == 0
     assert (found[2] - pooled(Dissection(0), paths[1:], 4, dtype=dtype)[0]).abs().max() < 1e-6

@@ -43,7 +43,7 @@ def test_layers_that_cannot_be_are_refused(first, last):
 
 def test_an_encoder_of_too_few_layers_says_so():
     stack = Stack(Reduce.parse("mean"), 1, DEPTH + 1)
-    with pytest.raises(BadModel, match="reads the mean of layers 1 to 4, but the encoder has too few layers"):
+    with pytest.raises(BadModel, match="reads the mean of layers 1 to 4, but the encoder has fewer layers"):
         stack(iter(layers()), packed(LENGTHS, WIDTH))
 
 
@@ -110,5 +110,5 @@ def test_a_setting_or_the_weights_that_are_not_there_are_a_bad_model(folder):
 
 
 def test_a_pooling_of_ours_that_is_not_known_is_named_with_those_that_are(tmp_path):
-    with pytest.raises(BadModel, match="holds a pooling 'Median'; known are Dissection, Fusion"):
+    with pytest.raises(BadModel, match="has the unknown pooling 'Median'; expected one of Dissection, Fusion"):
         read_pooling("Median", {}, tmp_path, 3)

@@ -472,7 +472,7 @@ def test_the_fingerprint_changes_with_anything_that_changes_scores(change, fresh
 @pytest.mark.parametrize("file", ["classifier.weight", "bert.pooler.dense.bias"])
 def test_a_folder_without_a_head_says_how_one_is_started(file, fresh):
     reweigh(fresh, lambda name, tensor: None if name == file else tensor)
-    with pytest.raises(BadModel, match=r"holds no reranker \(.*Reranker.start\(folder\) builds an untrained one"):
+    with pytest.raises(BadModel, match=r"is not a reranker \(.*Reranker.start\(folder\) creates an untrained one"):
         load(fresh)
 
 

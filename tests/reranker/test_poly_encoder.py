@@ -153,7 +153,7 @@ def test_a_poly_encoder_is_neither_embedder_nor_cross_encoder(polys, tmp_path):
     polys().save(tmp_path / "saved")
     with pytest.raises(BadModel, match="likewise.reranker.PolyEncoder; expected Transformer, Pooling"):
         TorchEmbedder.load(tmp_path / "saved")
-    with pytest.raises(BadModel, match="holds a PolyEncoder; load it with Reranker.load"):
+    with pytest.raises(BadModel, match="contains a PolyEncoder; load it with Reranker.load"):
         CrossEncoder.load(tmp_path / "saved")
 
 

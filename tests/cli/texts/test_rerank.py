@@ -68,7 +68,7 @@ def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys, json
     ("words", "message"),
     [
         (["-k", "0"], "expected the number of documents to keep"),
-        (["--max-seq-length", "3"], "leave no tokens for two texts"),
+        (["--max-seq-length", "3"], "leaves no room for two texts"),
         (["--device", "nowhere"], "--device nowhere cannot be used here"),
         (["--threads", "0"], "--threads is 0"),
     ],

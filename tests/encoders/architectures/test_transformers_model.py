@@ -201,7 +201,7 @@ def test_a_tensor_that_lacks_is_missed(saved, tmp_path):
 
 def test_a_reranker_of_another_kind_is_refused_before_its_weights_are_read(saved, monkeypatch):
     monkeypatch.setattr(transformers_model, "AutoEncoder", None)
-    with pytest.raises(BadModel, match="a 'gpt2' encoder, and rerankers are built on bert"):
+    with pytest.raises(BadModel, match="a 'gpt2' encoder; a reranker needs one of bert"):
         Reranker.load(saved("gpt2"))
 
 
