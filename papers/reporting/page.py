@@ -1,21 +1,21 @@
-"""A reproduced table as a Markdown page, written from its results alone, so that no figure is typed by hand."""
+"""A reproduced table as a Markdown page, generated only from its results, so that no figure is typed by hand."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .verdict import NOT_COMPARABLE
+from .verdict import NOT_COMPARABLE, NOT_PRINTED
 
 Values = Mapping[str, Any]
 RECORDED = "(recorded)"
 INTERVAL = (
-    "Each figure is followed by ± half the width of its 95 % interval: from the bootstrap over items for a single run, "
-    "or from Student's t over seeds for several runs. The verdict is *within noise* if the paper's figure lies in our "
-    "interval; the paper does not report intervals."
+    "Each figure is followed by ± half the width of its 95 % interval: a bootstrap over items for one run, Student's t "
+    "over seeds for several. A verdict is *within noise* if the paper's figure lies in our interval; the paper gives "
+    "no intervals."
 )
 
 
 def drawn_page(results: Values) -> str:
-    """The page."""
+    """The results as a Markdown page."""
     return "\n".join(_lines(results)) + "\n"
 
 
@@ -23,18 +23,18 @@ def _lines(results: Values) -> Iterator[str]:
     yield f"# {results['title']}\n"
     yield f"{results['citation']}. {results['protocol']}\n"
     if results["quick"] == "all":
-        yield "**Quick run**: it used fewer rows and steps than the protocol asks for; every row affected says so.\n"
+        yield "**Quick**: measured with fewer rows and steps than the protocol requires; every such row says so.\n"
     elif results["quick"] == "training":
-        yield "**Quick training**: models were trained on fewer rows than the protocol asks for; their rows say so.\n"
-    yield f"{INTERVAL} The unit is {results['unit']}.\n"
-    plot = f"![our figures compared with the paper's]({results['table']}.png)"
+        yield "**Quick training**: trained systems used fewer rows than the protocol requires, as their rows say.\n"
+    yield f"{INTERVAL} Figures are {results['unit']}.\n"
+    plot = f"![our figures next to the paper's]({results['table']}.png)"
     yield f"No plot: {results['no_plot']}\n" if "no_plot" in results else f"{plot}\n"
     yield f"## Measured here\n\n{_measured(results)}\n"
     if any(row["system"].endswith(RECORDED) for row in results["rows"]):
-        yield f"Rows marked {RECORDED} come from earlier training runs, whose lists were given with `--runs`.\n"
-    yield f"## What the paper reports\n\n{_printed(results)}\n"
+        yield f"Rows marked {RECORDED} come from lists of earlier training runs, given by `--runs`.\n"
+    yield f"## The paper's figures\n\n{_printed(results)}\n"
     if results["claims"]:
-        yield f"## The paper's claims, tested on these figures\n\n{_claims(results['claims'])}\n"
+        yield f"## The papers' claims, tested on these figures\n\n{_claims(results['claims'])}\n"
     if results["missing"]:
         yield "## Not measured\n"
         yield from (f"- {one['system']}, {one['backbone']}: {one['why']}" for one in results["missing"])
@@ -62,14 +62,14 @@ def _measured(results: Values) -> str:
 
 
 def markdown_table(corner: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] = ()) -> str:
-    """A table of rows with a name and one text per column; columns are aligned right unless they are in `left`."""
+    """A Markdown table of rows with a name and one text per column, right-aligned except for the columns in `left`."""
     ruler = [":--", *(":--" if name in left else "--:" for name in columns)]
     escaped = [[cell.replace("|", "\\|").replace("*", "\\*") for cell in row] for row in [(corner, *columns), *rows]]
     return "\n".join(f"| {' | '.join(row)} |" for row in [escaped[0], ruler, *escaped[1:]])
 
 
 def figure_text(figure: Values | None) -> str:
-    """A figure with half the width of its interval."""
+    """A figure with ± half the width of its interval."""
     if figure is None:
         return "–"
     value = f"{figure['value']:,.2f}"
@@ -77,7 +77,7 @@ def figure_text(figure: Values | None) -> str:
 
 
 def row_verdict(row: Values, columns: Mapping[str, str]) -> str:
-    """A row's verdicts, each with its columns; a verdict that all columns share is given once, without columns."""
+    """A row's verdicts, each with its columns; a verdict shared by all columns is given without them."""
     if row["beside"] is None:
         return "no counterpart"
     by_verdict: dict[str, list[str]] = {}
@@ -85,7 +85,7 @@ def row_verdict(row: Values, columns: Mapping[str, str]) -> str:
         by_verdict.setdefault(text, []).append(columns[column])
     if len(by_verdict) == 1:
         return next(iter(by_verdict))
-    shown = {text: names for text, names in by_verdict.items() if not text.endswith("prints none")}
+    shown = {text: names for text, names in by_verdict.items() if not text.endswith(NOT_PRINTED)}
     if len(shown) == 1:
         return next(iter(shown))
     return "; ".join(f"{text}: {', '.join(names)}" for text, names in shown.items()) or NOT_COMPARABLE
@@ -112,7 +112,6 @@ def _claims(claims: Sequence[Values]) -> str:
 def _made(results: Values) -> str:
     made = results["made"]
     return (
-        f"{made['experiments']} experiments took {made['seconds']:,} s in total on {' and '.join(made['machines'])}, "
-        f"from {made['from']} to {made['to']}; commits {', '.join(made['commits'])}. The command was "
-        f"`{made['command']}`."
+        f"{made['experiments']} experiments, {made['seconds']:,} s of computing on {' and '.join(made['machines'])}; "
+        f"{made['from']} to {made['to']}; commits {', '.join(made['commits'])}. Command: `{made['command']}`."
     )

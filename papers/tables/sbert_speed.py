@@ -1,4 +1,4 @@
-"""Sentence-BERT's table 7: sentences a second on a CPU, with and without smart batching."""
+"""Sentence-BERT's table 7: sentences per second on a CPU, with and without smart batching."""
 
 from functools import partial
 
@@ -21,16 +21,16 @@ from ..paper_table import PaperRow, PaperTable, System
 from .sbert_sts import SBERT
 
 _OTHER = "a different CPU"
-_LOAD_WORDS = partial(load_named_embedder, device="cpu")  # by the fastest engine
+_LOAD_WORDS = partial(load_named_embedder, device="cpu")  # with the fastest engine
 SBERT_7 = PaperTable(
     name="sbert-7",
-    title="Sentence-BERT, table 7: sentences a second",
+    title="Sentence-BERT, table 7: sentences per second",
     citation=SBERT,
-    protocol="The systems encode the distinct sentences of STS-B's test split on one thread; they take turns, and "
-    f"figures are medians over rounds. *padded*: batches of {BATCH} in the given order, each padded to its longest "
-    "text; *sorted*: the same after sorting by length, which the paper calls smart batching; *encode*: this package, "
-    f"which sorts and does not pad. The gain is from sorting, in percent. {PROJECTION[0].upper()}{PROJECTION[1:]}. "
-    "The paper's figures are for six cores.",
+    protocol="Distinct sentences from STS-B's test split, on one thread; contenders take turns, and figures are "
+    f"medians over rounds. *padded*: batches of {BATCH} in the given order, each padded to its longest text; *sorted*: "
+    "the same after sorting by length, which the paper calls smart batching; *encode*: this package, which sorts but "
+    f"never pads. The gain is from sorting, in percent. {PROJECTION[0].upper()}{PROJECTION[1:]}. The paper used six "
+    "cores.",
     columns={
         ENCODE: "encode",
         UNSORTED: "padded",
@@ -55,7 +55,7 @@ SBERT_7 = PaperTable(
             "InferSent, 2,048 units a direction",
             SentenceRate(infersent, lambda _: (WORDS,)),
             "InferSent",
-            differs=f"{_OTHER}; 50-dimensional word vectors instead of 300",
+            differs=f"{_OTHER}; 50-dimensional words, not 300",
         ),
         System(
             "small transformer, 6 blocks of 512",
@@ -78,5 +78,5 @@ SBERT_7 = PaperTable(
         ),
     ),
     claims={GAIN: "sorting by length makes encoding faster (the paper: by 89 % on a CPU)"},
-    unit="sentences a second",
+    unit="sentences per second",
 )

@@ -1,4 +1,4 @@
-"""Sentence-BERT's tables 3, 4 and 5: argument pairs, sections of Wikipedia, SentEval's transfer tasks."""
+"""Sentence-BERT's tables 3, 4 and 5: argument pairs, Wikipedia sections, and SentEval's transfer tasks."""
 
 from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES
 
@@ -26,11 +26,11 @@ _FINE_TUNED = TrainedByRecipe(
 )
 SBERT_3 = PaperTable(
     name="sbert-3",
-    title="Sentence-BERT, table 3: similarity of arguments",
+    title="Sentence-BERT, table 3: argument similarity",
     citation=SBERT,
-    protocol="The table shows Pearson's r and Spearman's ρ between cosines and human ratings: without training, in ten "
-    "folds over all pairs, and for each topic by a model trained on the others. We could not obtain AFS and use UKP "
-    "ASPECT instead, which has 3,595 pairs on 28 topics.",
+    protocol="Pearson's r and Spearman's ρ of cosines with human ratings: without training, with ten folds over all "
+    "pairs, and for each topic with a model trained on the others. AFS was not available; UKP ASPECT, with 3,595 pairs "
+    "on 28 topics, stands in for it.",
     columns={
         "ukp-aspect pearson": "r, no training",
         "ukp-aspect spearman": "ρ, no training",
@@ -73,7 +73,7 @@ SBERT_3 = PaperTable(
     recorded=lambda run: "SBERT-base" if run["recipe"] == "argument-similarity-ukp-aspect" else None,
 )
 
-SECTIONS = "4,000 test triplets from 60 articles instead of Dor et al.'s 222,957"
+SECTIONS = "4,000 test triplets from 60 articles, not Dor et al.'s 222,957"
 _SECTION_TRAINING = TrainedByRecipe(
     *("wiki_sections_triplets", ("wiki-sections",), ("wiki_sections/triplets",)),
     flags=SMALL_RATE,
@@ -82,11 +82,11 @@ _SECTION_TRAINING = TrainedByRecipe(
 )
 SBERT_4 = PaperTable(
     name="sbert-4",
-    title="Sentence-BERT, table 4: sections of Wikipedia",
+    title="Sentence-BERT, table 4: Wikipedia sections",
     citation=SBERT,
-    protocol="The table shows the share of triplets whose anchor is closer (in Euclidean distance) to the sentence "
-    "from its own section than to the one from another section; ties count as wrong. Models are trained for one "
-    "epoch on triplets from other articles, with Euclidean distance and a margin of 1.",
+    protocol="The share of triplets whose anchor is closer (by Euclidean distance) to the sentence from its own "
+    "section than to the one from another; ties count as wrong. Training takes one epoch on triplets from different "
+    "articles, with Euclidean distances and a margin of 1.",
     columns={"wiki-sections": "accuracy"},
     paper=tuple(
         PaperRow(system, {"wiki-sections": value})
@@ -124,9 +124,9 @@ SBERT_5 = PaperTable(
     name="sbert-5",
     title="Sentence-BERT, table 5: SentEval's transfer tasks",
     citation=SBERT,
-    protocol="The table shows the accuracy of softmax regression on frozen vectors, under SentEval's protocols: nested "
-    "ten-fold cross-validation for MR, CR, SUBJ and MPQA, and the published splits for SST-2, TREC and MRPC. The last "
-    "column is the unweighted mean of the seven.",
+    protocol="Accuracy of softmax regression on frozen vectors, following SentEval's protocols: nested ten-fold "
+    "cross-validation for MR, CR, SUBJ and MPQA, and the published splits for SST-2, TREC and MRPC. The last column is "
+    "the plain mean of the seven.",
     columns=dict(zip(SENTEVAL_NAMES, ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC"), strict=True)),
     paper=tuple(
         PaperRow(model, dict(zip((*SENTEVAL_NAMES, MEAN), row, strict=True))) for model, row in TRANSFER_ROWS.items()
