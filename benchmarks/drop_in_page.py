@@ -1,4 +1,4 @@
-"""Draws docs/drop-in.md: what the drop-in serves and refuses, and how sentence-transformers' own tests end with it.
+"""Writes docs/drop-in.md: what the drop-in supports and rejects, and the results of sentence-transformers' own tests.
 
 python -m benchmarks.drop_in_page
 
@@ -68,7 +68,7 @@ benchmarks.peer_tests` reads the tests from the project's repository at {commit}
 
 
 def tests_section(result: dict[str, Any]) -> str:
-    """How their tests end, and why some end otherwise."""
+    """The outcomes of their tests, and the reasons for differences."""
     files: dict[str, Counter[str]] = defaultdict(Counter)
     reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in result["rows"]:
@@ -91,12 +91,12 @@ def tests_section(result: dict[str, Any]) -> str:
 
 
 def named(names: list[str]) -> str:
-    """Names of tests, each once with its number of cases."""
+    """The names of tests, each given once with its number of cases."""
     return ", ".join(f"{name} ({count})" if count > 1 else name for name, count in Counter(names).items())
 
 
 def not_served_section(names: dict[str, list[str]]) -> str:
-    """The options that are refused, and the names that are missing."""
+    """The options that are rejected, and the names that are missing."""
     options = "\n".join(f"| `{name}` | {instead} |" for name, instead in UNSERVED.items())
     parts = [
         "## What is not served",

@@ -2,7 +2,7 @@
 
     python -m benchmarks.layers_page --figures all-MiniLM-L6-v2 path/to/another/model
 
-Without --figures only the tables are drawn anew.
+Without --figures, only the tables are redrawn.
 """
 
 import argparse
@@ -18,7 +18,7 @@ SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "mean of
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--figures", nargs="*", default=[], metavar="MODEL", help="models whose figures are drawn anew")
+    parser.add_argument("--figures", nargs="*", default=[], metavar="MODEL", help="models whose figures are redrawn")
     args = parser.parse_args()
     for name in args.figures:
         figures(name)
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def figures(name: str) -> None:
-    """Heat map, path and importance of one model, from sentences of the standard library's docstrings."""
+    """Draw heat map, path and importance for one model, on sentences from the standard library's docstrings."""
     from matplotlib import pyplot as plt
 
     from likewise import Embedder

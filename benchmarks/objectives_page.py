@@ -26,7 +26,7 @@ values by 5.
 
 
 def page() -> str:
-    """The whole page."""
+    """The page as Markdown."""
     return OPENING + objectives_markdown()
 
 

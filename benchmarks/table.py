@@ -11,7 +11,7 @@ CORPORA = {"sentences": "sentences", "paragraphs": "paragraphs of 230 tokens", "
 
 
 def encoding(contenders: Mapping[str, Any]) -> list[str]:
-    """Texts a second, by corpus, on one thread."""
+    """Texts per second on one thread, by corpus."""
     rows = []
     for corpus, words in CORPORA.items():
         peer = contenders[PEER]["speed"][corpus]["1"]["texts_per_s"]
@@ -24,13 +24,13 @@ def encoding(contenders: Mapping[str, Any]) -> list[str]:
 
 
 def each(contenders: Mapping[str, Any], what: str, show: Callable[[Mapping[str, Any]], str]) -> str:
-    """A row of one figure of every contender."""
+    """A row with the same figure for every contender."""
     cells = [show(contenders[name]) for name in (PEER, OURS_FP32, OURS)]
     return f"| {what} | {' | '.join(cells)} |"
 
 
 def training() -> list[str]:
-    """Rows a second and memory of training steps."""
+    """Rows per second and memory of training steps."""
     rows = []
     for record in read("training")["results"]:
         for precision in ("fp32", "bf16"):
@@ -46,13 +46,13 @@ def training() -> list[str]:
 
 
 def machine(name: str) -> str:
-    """Where and when a benchmark ran."""
+    """The machine, date and commit of a benchmark."""
     where = read(name)["machine"]
     return f"{where['cpu']}, {where['cores']} cores, {where['date']}, commit {where['commit']}"
 
 
 def fastest_other(contenders: Mapping[str, Any], precision: str) -> tuple[str, float]:
-    """The fastest contender of this precision that is not ours, on sentences; and how many times ours is as fast."""
+    """The fastest other contender in this precision, on sentences, and how many times as fast ours is."""
     speeds = {
         name: about["speed"]["sentences"]["1"]["texts_per_s"]
         for name, about in contenders.items()

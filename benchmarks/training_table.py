@@ -1,8 +1,8 @@
 """Draws the tables of docs/results.md from benchmarks/results/training.jsonl, so that no figure is typed by hand.
 
-A row is a recipe on a backbone with its settings and data: mean ± standard deviation over seeds. Runs of a part of the
-data, and runs on other data than the known copies, have a table of their own; the ablation's has all, with rows and
-steps. The papers' figures stand beside ours, on their own models.
+A row is a recipe on a backbone with its settings and data: mean ± standard deviation over seeds. Runs on part of the
+data, or on data other than the known copies, have a separate table; the ablation's table has all runs, with rows and
+steps. The papers' figures, for their own models, are listed next to ours.
 """
 
 import re
@@ -24,7 +24,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 COLUMNS = (*(task.replace("-", "") for task in STS), "avg")
 HEADS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "avg")
 OWN = ("wiki-sections", "ukp-aspect", "afs")
-"""Beginnings of figures that some recipes have beside the seven."""
+"""Prefixes of figures that certain recipes have besides the seven."""
 STAGES = re.compile(r"(?<![\w-])([a-z][a-z-]*)(?:, \1\b(?!-))+")
 PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data
     "sbert-nli": ("SBERT-NLI-base", "SBERT-NLI-large", "SRoBERTa-NLI-base", "SRoBERTa-NLI-large"),
@@ -33,7 +33,7 @@ PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data
     "infersent": ("InferSent",),
     "deep-averaging": ("USE",),
 }
-ALONE = {  # its tables 2, 3, 4: one figure each, by the column that ours has
+ALONE = {  # its tables 2, 3, 4: one figure each, by our column
     "sbert-stsb": ("stsb", {"SBERT-base": "84.67 ± 0.19", "SBERT-large": "84.45 ± 0.43"}),
     "sbert-nli-then-stsb": ("stsb", {"SBERT-base": "85.35 ± 0.17", "SBERT-large": "86.10 ± 0.13"}),
     "wiki-sections-triplets": ("wiki-sections", {"SBERT-base": "80.42", "SBERT-large": "80.78"}),
@@ -42,9 +42,9 @@ ALONE = {  # its tables 2, 3, 4: one figure each, by the column that ours has
 
 
 def main(lines: Path = LINES, page: Path = PAGE) -> None:
-    """Reads the lines, writes the page."""
+    """Read the lines and write the page."""
     if not lines.exists():
-        sys.exit(f"{lines} is not there: a recipe makes it (docs/recipes.md)")
+        sys.exit(f"{lines} was not found; recipes write it (docs/recipes.md)")
     runs = read_runs(lines)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n".join(drawn(runs)) + "\n", "utf-8")
@@ -94,7 +94,7 @@ def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator
 
 
 def _alone(runs: Sequence[Line], papers: bool) -> Iterator[str]:
-    """Figures beside the seven, a row each, and what the paper prints for one of them."""
+    """Figures besides the seven, one per row, and the paper's figure for one of them."""
     rows = []
     for recipe in dict.fromkeys(line["recipe"] for line in runs):
         of = [line for line in runs if line["recipe"] == recipe]
@@ -111,7 +111,7 @@ def _alone(runs: Sequence[Line], papers: bool) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    """distil, distil, distil: distil × 3."""
+    """Shorten "distil, distil, distil" to "distil × 3"."""
     return STAGES.sub(lambda result: f"{result[1]} × {1 + result[0].count(',')}", text)
 
 
