@@ -40,7 +40,7 @@ class Leak:
     texts: int  # test texts that occur in the training file
     of_texts: int
     pairs: int  # test pairs that are also pairs in the training file
-    known: int  # test pairs whose texts both occur in the training file, together or apart
+    known: int  # test pairs whose two texts both occur in the training file, not necessarily together
     of_pairs: int
     examples: tuple[tuple[str, ...], ...]  # shared pairs, or shared texts if no pair is shared
 

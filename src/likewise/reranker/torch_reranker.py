@@ -73,7 +73,7 @@ class TorchReranker(MovableModule, Reranker):
     @property
     @abstractmethod
     def _settings(self) -> list[Any]:
-        """JSON-serializable settings, besides tokenizer, encoder and weights, that change scores."""
+        """JSON-serializable settings, besides tokenizer, encoder and weights, that affect scores."""
 
     @property
     def device(self) -> torch.device:

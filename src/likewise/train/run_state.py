@@ -60,7 +60,7 @@ class RunState:
 
     @property
     def parameters(self) -> list[nn.Parameter]:
-        """What the optimizer updates, including the objectives' own weights."""
+        """The weights that the optimizer updates, including the objectives' own."""
         return [p for group in self.optimizer.param_groups for p in group["params"]]
 
     @property

@@ -39,7 +39,7 @@ from .trained_parts import prepared_for_training
 Evaluator = Callable[[Any], Mapping[str, float]]
 """Scores of a model by name, higher is better; the first score decides which model is best."""
 Callback = Callable[[StepState], None]
-"""Called after each step; with an evaluator also before the first one (step 0)."""
+"""Called after each step and, if there is an evaluator, before the first step (as step 0)."""
 
 SLOW_BF16 = (
     "this processor has no bf16 matrix products, and torch's emulation takes several times as long as fp32: "

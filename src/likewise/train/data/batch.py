@@ -78,7 +78,7 @@ class TrainingRows:
     texts: Mapping[str, Sequence[str]]
     numbers: Mapping[str, NumberArray]
     repeats: int = 1  # copies of each text column in a batch
-    group_column: str | None = None  # batches hold `group_size` equal values of this column
+    group_column: str | None = None  # each value of this column fills `group_size` rows of a batch
     group_size: int = 1
 
     @classmethod

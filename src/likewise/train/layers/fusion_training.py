@@ -110,7 +110,7 @@ class FusionResult:
 
 
 def layer_vectors(embedder: TorchEmbedder, texts: Sequence[str]) -> LayerVectors:
-    """The concatenated pooled vectors of all layers for each text, which are all that training needs of the encoder."""
+    """The concatenated pooled vectors of all layers for each text, which are all training needs from the encoder."""
     stack = Stack(last_layer_pooling(embedder), 0, embedder.encoder.depth)
     return TorchEmbedder(embedder.tokenizer, embedder.encoder, stack, nn.Sequential(), embedder.manifest).encode(texts)
 

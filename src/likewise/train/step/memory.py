@@ -54,7 +54,7 @@ class StepOptions:
 class SplittableStep:
     """A step in three phases: `forward` in parts, `gather` from all processes, and `backward` in parts."""
 
-    unit: str  # the smallest part, for messages: "text", "row"
+    unit: str  # the name of the smallest part in messages: "text" or "row"
     lengths: Sequence[int]  # tokens of each unit
     forward: Callable[[StepParts], Any]
     gather: Callable[[Any], Any]
