@@ -116,7 +116,7 @@ class OpenCollection:
     generation: int
     """The model's generation when its fingerprint was compared with the collection's."""
     state: tuple[int, int]
-    """Device and inode of its journal file."""
+    """The device and inode of its journal file."""
     thread: CollectionThread
 
     @property
