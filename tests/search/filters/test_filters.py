@@ -72,7 +72,7 @@ UNREADABLE = {
     "x = 1 -- and so on": "▸ (character 7)",
     "2020 <= year": "expected a column name; found 2020",
     "'lang' = 'en'": "expected a column name",
-    "and = 1": "written in backticks",
+    "and = 1": "in backticks",
     "`a b` = 1": "letters, digits and underscores",
     "x < true": "booleans have no order",
     "x in ()": "expected a value; found )",

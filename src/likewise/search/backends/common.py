@@ -126,8 +126,8 @@ class ServerAddress:
         table = unquote(parts.fragment)
         if not table or set(table) & set("\0%") or len(table.encode("utf-8", "replace")) > 63:
             raise BadInput(
-                f"the location of an index ends in #{table:.80}; expected a table name of 1 to 63 bytes without % "
-                f"after #, as in {scheme}://localhost/database#passages"
+                f"the location of an index ends in #{table:.80}; expected # and a table name of 1 to 63 bytes "
+                f"without %, as in {scheme}://localhost/database#passages"
             )
         given = parse_qsl(parts.query, keep_blank_values=True)
         ours = {name: known_name(name, value, options[name]) for name, value in given if name in options}
