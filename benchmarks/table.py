@@ -102,8 +102,8 @@ def training_table() -> list[str]:
         "|---|---|---|",
         *training(),
         "",
-        f"An untuned model of the same shape; {machine('training')}. Encoding {memory['texts']:,} texts into a .npy file "
-        f"took {memory['added_mb']:.0f} MB beyond the model. Contenders took turns; figures are medians.",
+        f"An untuned model of the same shape; {machine('training')}. Encoding {memory['texts']:,} texts into a .npy "
+        f"file took {memory['added_mb']:.0f} MB beyond the model. Contenders took turns; figures are medians.",
     ]
 
 

@@ -63,12 +63,18 @@ def test_the_output_may_not_be_an_input(command, output, capsys):
 def test_standard_input_is_an_input_too(monkeypatch, capsys):
     with Path("p.jsonl").open() as file:
         monkeypatch.setattr("sys.stdin", file)
-        refused(["encode", "-", "-o", "p.jsonl", "-m", UNREAD], "the output p.jsonl would overwrite the input /dev/fd/", capsys)
+        refused(
+            ["encode", "-", "-o", "p.jsonl", "-m", UNREAD],
+            "the output p.jsonl would overwrite the input /dev/fd/",
+            capsys,
+        )
 
 
 def test_a_data_set_is_an_input_by_its_name(monkeypatch, capsys):
     monkeypatch.setenv("LIKEWISE_DATA", ".")
-    refused(["mine", UNREAD, "p", "-o", "hard.jsonl"], "the output hard.jsonl would overwrite the input p.jsonl", capsys)
+    refused(
+        ["mine", UNREAD, "p", "-o", "hard.jsonl"], "the output hard.jsonl would overwrite the input p.jsonl", capsys
+    )
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,7 @@ class DropInModel(Generic[Model]):
     def save(
         self,
         path: str | Path | None,
-        model_name: str | None = None,  # not used by the card
+        model_name: str | None = None,  # noqa: ARG002, not used by the card
         create_model_card: bool = True,  # noqa: ARG002
         train_datasets: list[str] | None = None,  # noqa: ARG002
         safe_serialization: bool = True,

@@ -280,7 +280,7 @@ def community_detection(
     threshold: float = 0.75,
     min_community_size: int = 10,
     batch_size: int = 1024,
-    show_progress_bar: bool = False,  # groups are found in one pass of the compiled scan
+    show_progress_bar: bool = False,  # noqa: ARG001, groups are found in one pass of the compiled scan
 ) -> list[list[int]]:
     """Groups of rows whose cosine to a centre reaches `threshold`, largest first, each starting with its centre."""
     whole_number("batch_size", batch_size)
