@@ -281,3 +281,13 @@ def test_a_page_whose_tags_do_not_end_takes_no_longer_than_it_may(tmp_path, monk
     with pytest.raises(BadInput, match="a.html was not read within 0.3 s; check that its tags and comments are closed"):
         list(read_documents([str(tmp_path)]))
     assert time.perf_counter() - began < 20
+
+
+@pytest.mark.parametrize("value", [-(1 << 63), (1 << 63) - 1])
+def test_integers_that_sqlite_can_store_stay_integers(value):
+    assert documents._plain(value) == value
+
+
+@pytest.mark.parametrize("value", [-(1 << 63) - 1, 1 << 63])
+def test_larger_integers_are_stored_as_text(value):
+    assert documents._plain(value) == str(value)
