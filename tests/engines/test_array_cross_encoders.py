@@ -259,7 +259,7 @@ def test_what_only_torch_computes_is_refused_with_that_hint(folders, fresh, tiny
 def test_training_is_torchs(fresh, light):
     ours = light.load(fresh)
     assert not hasattr(ours, "train")
-    with pytest.raises(BadInput, match=f"loaded with engine='torch'; this is a {light.__name__}"):
+    with pytest.raises(BadInput, match=f"loaded with engine='torch'; found a {light.__name__}"):
         Reranker.start(ours)
     assert repr(ours) == f"{light.__name__}(fresh: LABEL_0)"
 

@@ -527,7 +527,7 @@ def test_a_tokenizer_without_a_mark_between_two_texts_is_refused(fresh):
 
 @pytest.mark.parametrize("length", [0, 3, 4, 9999])
 def test_a_length_that_leaves_no_room_or_is_too_long_is_refused(length, fresh):
-    with pytest.raises((BadInput, BadModel), match="leave no|reads 1 to 66 tokens"):
+    with pytest.raises((BadInput, BadModel), match="leaves no|reads 1 to 66 tokens"):
         load(fresh, max_seq_length=length)
 
 

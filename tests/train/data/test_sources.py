@@ -211,7 +211,7 @@ def test_what_a_stream_cannot_do_is_told(own):
     bad = read_rows(lambda: [{"anchor": "a", "positive": "b"}, {"anchor": "a"}], Contrastive())
     with pytest.raises(BadInput, match="rows 0 to 1 of the stream: row 1: positive is None"):
         next(bad.batches(2))
-    with pytest.raises(BadInput, match="gave a str"):
+    with pytest.raises(BadInput, match="yielded a str"):
         next(read_rows(lambda: ["a"], Contrastive()).batches(1))
 
 
