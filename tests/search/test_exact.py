@@ -143,9 +143,9 @@ def test_quantized_vectors_are_searched_by_another_function(quantize, unchecked)
 def test_rows_that_are_not_finite_are_refused_by_name(metric, bad):
     spoilt = np.eye(2, dtype=np.float32)
     spoilt[1, 0] = bad
-    with pytest.raises(BadInput, match=r"queries\[1\] contains NaN or infinite"):
+    with pytest.raises(BadInput, match=r"queries\[1\] contains NaN or infinity"):
         search(spoilt, np.eye(2, dtype=np.float32), k=1, metric=metric)
-    with pytest.raises(BadInput, match=r"corpus\[1\] contains NaN or infinite"):
+    with pytest.raises(BadInput, match=r"corpus\[1\] contains NaN or infinity"):
         search(np.eye(2, dtype=np.float32), spoilt, k=1, metric=metric)
 
 

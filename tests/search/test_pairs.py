@@ -65,7 +65,7 @@ def test_memory_is_bounded_by_a_tile():
 def test_rows_that_are_not_finite_are_refused_by_name(bad):
     vectors = np.eye(4)
     vectors[2, 1] = bad
-    with pytest.raises(BadInput, match=r"vectors\[2\] contains NaN or infinite"):
+    with pytest.raises(BadInput, match=r"vectors\[2\] contains NaN or infinity"):
         closest_pairs(vectors, 3)
 
 

@@ -16,7 +16,7 @@ def pearson(x: Numbers, y: Numbers) -> float:
 
 
 def centred(x: Numbers) -> Numbers:
-    """Scale by a power of two to below 1 and shift to mean 0, so that squares neither overflow nor underflow.
+    """Scale below 1 by a power of two and shift to mean 0, so that squares neither overflow nor underflow.
 
     Equal numbers become exactly 0, even if rounding makes their mean differ from them.
     """

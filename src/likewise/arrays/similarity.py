@@ -25,7 +25,7 @@ def unit(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
     lost = np.flatnonzero(~((norms > _smallest(x.dtype)) & (norms < np.inf)))
     if len(lost):
         largest = np.abs(x[lost]).max(axis=1, keepdims=True, initial=0)
-        scaled = np.ldexp(x[lost], -np.frexp(largest)[1])  # by powers of two, hence without rounding: now ½ to 1
+        scaled = np.ldexp(x[lost], -np.frexp(largest)[1])  # to between ½ and 1, without rounding
         x, norms = x.copy(), norms.copy()
         x[lost], norms[lost] = scaled, np.linalg.norm(scaled, axis=1, keepdims=True)
     return np.asarray(x / np.where(norms == 0, 1, norms))

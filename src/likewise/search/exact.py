@@ -108,7 +108,7 @@ def _check_finite(corpus: np.ndarray, mask: Mask | None) -> None:
         rows = np.flatnonzero(mask[start : start + BLOCK]) + start
         bad = rows[~np.isfinite(corpus[rows]).all(axis=1)]
         if len(bad):
-            raise BadInput(f"corpus[{bad[0]}] holds a number that is NaN or infinite; expected finite numbers")
+            raise BadInput(f"corpus[{bad[0]}] contains NaN or infinity; expected finite numbers")
     return None
 
 

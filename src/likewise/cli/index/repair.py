@@ -30,5 +30,5 @@ def run(args: argparse.Namespace) -> int:
     print(f"{args.location}: {counted(report.kept, 'passage')} kept, {removed} removed")
     print_first(report.removed)
     if report.file is not None:
-        print(f"Whatever could still be read of them is in {report.file}")
+        print(f"The parts that could still be read are in {report.file}")
     return 0

@@ -120,7 +120,7 @@ def _cautions(dataset: StsSet, pairs: RatedPairs) -> Iterator[str]:
     if len(pairs) != dataset.pairs:
         yield f"{len(pairs):,} pairs; the set that papers report has {dataset.pairs:,}, so scores are not comparable"
     elif pairs_digest(pairs) != dataset.digest:
-        yield f"these are not the published pairs of {dataset.data}, though as many: scores may not be comparable"
+        yield f"these differ from the published pairs of {dataset.data}: scores may not be comparable"
     elif dataset.caution:
         yield dataset.caution
 

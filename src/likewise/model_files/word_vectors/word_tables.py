@@ -90,7 +90,7 @@ def file_state_key(path: Path) -> str:
 
 
 def _tokenizer(words: Sequence[str]) -> tokenizers.Tokenizer:
-    ids = {word: i for i, word in reversed(list(enumerate(words, 1)))} | {UNKNOWN: 0}  # of equal words, the first
+    ids = {word: i for i, word in reversed(list(enumerate(words, 1)))} | {UNKNOWN: 0}  # the first of equal words
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(ids, unk_token=UNKNOWN))
     small = all(word == word.lower() for word in words)
     letters = [tokenizers.normalizers.NFC(), *([tokenizers.normalizers.Lowercase()] if small else [])]
