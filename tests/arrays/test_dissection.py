@@ -68,7 +68,7 @@ def cases(draw):
 
 
 @given(cases())
-@pytest.mark.filterwarnings("ignore:sbert-wk leaves out")
+@pytest.mark.filterwarnings("ignore:sbert-wk ignores the last token")
 def test_under_every_option_vectors_and_measures_are_those_of_torch(case):
     settings, paths, lengths = case
     cosines = cosines_between(list(torch.from_numpy(paths).unbind()))
@@ -99,7 +99,7 @@ def test_to_the_letter_it_is_torchs_too_infinities_included(boundary, alignment)
 
 
 @given(cases(), st.integers(0, 3))
-@pytest.mark.filterwarnings("ignore:sbert-wk leaves out")
+@pytest.mark.filterwarnings("ignore:sbert-wk ignores the last token")
 def test_a_sentence_has_the_same_bits_alone_and_in_company(case, seed):
     settings, paths, lengths = case
     settings = DissectionSettings(**{**settings.config, "robust": True})

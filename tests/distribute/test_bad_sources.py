@@ -36,7 +36,7 @@ BAD_LINES = [
     ('{"id": true, "text": "x"}\n', "line 2: the id in column 'id' is True"),
     ('{"id": "", "text": "x"}\n', "line 2: the id in column 'id' is ''"),
     ('{"id": "b", "text": "x"\n', "line 2 is not valid JSON"),
-    ("[1, 2]\n", "line 2 holds a list; expected an object or a text"),
+    ("[1, 2]\n", "line 2 contains a list; expected an object or a text"),
     ('{"id": "b", "text": "\\ud800"}\n', "line 2: the column 'text' contains half of a surrogate pair"),
     (b'{"id": "b", "text": "\xe9t\xe9"}\n', r"line 2 is not valid UTF-8 \(byte 22 is 0xe9\)"),
 ]

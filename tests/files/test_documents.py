@@ -118,11 +118,11 @@ def test_the_encoding_that_a_page_declares_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.md", b"one\n\xff", "line 2 is not UTF-8"),
+        ("a.md", b"one\n\xff", "line 2 is not valid UTF-8"),
         ("a.html", b"<meta charset=klingon>", "encoding 'klingon', which is unknown"),
         ("a.jsonl", b'{"text": 3}', "line 1: expected a text, found '3'"),
         ("a.csv", b"x,y\n1,2\n", "which column holds the texts"),
-        ("a.md", b"\xff\xfe", "line 1 is not UTF-8"),
+        ("a.md", b"\xff\xfe", "line 1 is not valid UTF-8"),
         ("a.html", b"<meta charset=undefined>", "encoding 'undefined', but does not use it"),
         ("a.jpg", b"", "a.jpg ends in '.jpg', not a supported format; .*expected one of .txt"),
     ],
@@ -230,7 +230,10 @@ def test_nothing_is_skipped_in_silence(mixed):
 
 
 def test_without_a_callback_errors_are_raised_and_other_kinds_warned_of(mixed):
-    with warnings.catch_warnings(record=True) as warned, pytest.raises(BadInput, match="latin.md, line 1 is not UTF-8"):
+    with (
+        warnings.catch_warnings(record=True) as warned,
+        pytest.raises(BadInput, match="latin.md, line 1 is not valid UTF-8"),
+    ):
         warnings.simplefilter("always")
         list(read_documents([str(mixed)]))
     jpg = ".jpg is skipped: not a supported format; convert texts to .md, .html, .docx or .pdf"

@@ -59,9 +59,9 @@ def test_a_json_line_may_be_a_bare_text(tmp_path):
     [
         ("t.jsonl", b'{"text": 3}\n', "line 1: expected a text, found '3'"),
         ("t.jsonl", b'"a"\n{broken\n', "line 2 is not valid JSON"),
-        ("t.jsonl", b"[1]\n", "line 1 holds a list; expected an object or a text"),
+        ("t.jsonl", b"[1]\n", "line 1 contains a list; expected an object or a text"),
         ("t.txt", b"fine\n" * 9999 + b"not \xff utf-8\n", r"line 10000 is not valid UTF-8 \(byte 5 is 0xff\)"),
-        ("t.csv", b"text\n\xff\n", "line 2 is not UTF-8"),
+        ("t.csv", b"text\n\xff\n", "line 2 is not valid UTF-8"),
         ("t.csv", b"n,text\n1,a\n2\n", "line 3: this row has 1 fields, but the first line names 2 columns"),
         ("t.csv", b"n,text\n1,a,cut at its comma\n", "line 2: this row has 3 fields"),
         ("t.csv", b"text\na\rb\n", "line 2 cannot be read"),
@@ -85,7 +85,7 @@ def test_missing_files_folders_and_unknown_kinds_are_refused(tmp_path):
     (tmp_path / "folder.txt").mkdir()
     for name, reported in (
         ("nowhere.txt", "not there"),
-        ("folder.txt", "no file"),
+        ("folder.txt", "is not a file"),
         ("t.docx", "ends in '.docx'; expected one of .txt"),
     ):
         with pytest.raises(BadInput, match=reported):

@@ -591,7 +591,7 @@ def test_a_model_is_what_its_folder_says_and_nothing_more(tmp_path):
     [
         (
             "StaticEmbedding",
-            "begins with StaticEmbedding; expected Transformer. sentence-transformers' static models .* likewise-static",
+            "begins with StaticEmbedding; expected Transformer. sentence-transformers' static models .* static",
         ),
         ("Router", r"begins with Router; expected Transformer. .* save each .*sub_modules\["),
         ("CLIPModel", "begins with CLIPModel; expected Transformer$"),
