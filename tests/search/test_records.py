@@ -25,7 +25,7 @@ REFUSED = {  # the arguments of Records
     "ids[0] is ''": ([""], ONE),
     "ids[0] is 'a\\x00'": (["a\0"], ONE),
     "ids[0] has half of a surrogate pair at position 1": (["a\ud800"], ONE),
-    "ids[1] is 'a', which occurs before": (["a", "a"], np.ones((2, 3))),
+    "ids[1] is 'a', which occurs earlier": (["a", "a"], np.ones((2, 3))),
     "texts[0] is 3": (["a"], ONE, [3]),
     "texts[0] has a null character at position 2": (["a"], ONE, ["no\0"]),
     "texts[0] has half of a surrogate pair": (["a"], ONE, ["\udfff"]),
