@@ -150,7 +150,7 @@ ODD_IDS = [
 REFUSED: dict[str, Callable[[Index], object]] = {
     "dimension of this index": lambda index: index.add(Records(["a"], np.ones((1, WIDTH + 1), np.float32))),
     "NaN or infinite": lambda index: index.add(Records(["b", "a"], np.array([[1] * WIDTH, [np.nan] * WIDTH]))),
-    "occurs before": lambda index: index.upsert(Records(["a", "b", "a"], np.ones((3, WIDTH), np.float32))),
+    "occurs earlier": lambda index: index.upsert(Records(["a", "b", "a"], np.ones((3, WIDTH), np.float32))),
     "got a single string,": lambda index: index.delete("id 0"),
     "got a single string, 'id 1'": lambda index: index.get("id 1"),
     "queries of shape": lambda index: index.search(np.ones((1, WIDTH - 1), np.float32)),
