@@ -589,7 +589,7 @@ def test_where_no_word_moves_all_but_the_last_share_alike_up_to_a_variance() -> 
     limit = 2 * module.NO_VARIANCE  # of two words
     for total, first in ((0.0, 0.5), (limit, 0.5), (limit * 1.001, 1.0)):
         importance = torch.tensor([total, 0, 5, 5])
-        with pytest.warns(UserWarning, match="ignores the last token of each sentence"):
+        with pytest.warns(UserWarning, match="leaves out a sentence's last token"):
             found = module.shares_in_sentence(importance, tokens)
         torch.testing.assert_close(found, torch.tensor([first, 1 - first, 0, 0]))
 

@@ -202,9 +202,7 @@ def importance_shares(
 ) -> Float[Array, " T"]:
     """Each token's share of its sentence's importance: shares add up to 1, and the last token's share is 0."""
     if lengths.min(initial=2) < 2:
-        warn(
-            f"{NAME} ignores the last token of each sentence, so a one-token sentence gets a zero vector", stacklevel=3
-        )
+        warn(f"{NAME} leaves out a sentence's last token, so a one-token sentence has a zero vector", stacklevel=3)
     ends = np.cumsum(lengths)
     real = np.ones(len(importance), bool)
     real[ends[lengths > 0] - 1] = False
