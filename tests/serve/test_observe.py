@@ -1,6 +1,7 @@
 """What a server tells of itself: histograms as Prometheus reads them, live load, the log."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ pytest.importorskip("starlette")
 
 from likewise.serve.batching import Job
 from likewise.serve.observe import DURATIONS, KEPT, Histogram, LiveLoad, Metrics, RequestLog
+from likewise.serve.routes.computing import timing_headers
+from likewise.serve.web.exchange import Exchange
 
 
 @given(values=st.lists(st.floats(0, 50), max_size=60))
@@ -110,3 +113,13 @@ def test_lines_of_the_log_are_json_whatever_they_hold(capsys):
     log.flush()
     (line,) = capsys.readouterr().err.splitlines()
     assert json.loads(line)["text"] == 'a "quoted"\nline'
+
+
+def test_headers_of_times_are_in_milliseconds():
+    exchange = object.__new__(Exchange)
+    exchange.began = time.perf_counter() - 2
+    job = Job(["a"], tokens=5, tokenization=0.25, inference=0.5, total=1.0)
+    found = dict(timing_headers(exchange, job, 7))
+    names = (b"x-queue-time", b"x-tokenization-time", b"x-inference-time", b"x-compute-characters", b"x-compute-tokens")
+    assert [int(found[name]) for name in names] == [250, 250, 500, 7, 5]
+    assert 2000 <= int(found[b"x-total-time"]) < 60_000
