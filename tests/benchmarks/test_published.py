@@ -49,5 +49,5 @@ def test_a_model_without_a_task_is_refused(files):
 def test_english_is_picked_and_two_scores_are_not_guessed_from():
     assert english({"scores": {"test": [score(0.1, "de"), score(0.2, "en")]}}) == 0.2
     for rows in ([score(0.1, "de")], [score(0.1), score(0.2, "en")]):
-        with pytest.raises(SystemExit, match="English scores of its test; expected one"):
+        with pytest.raises(SystemExit, match="English test scores; expected one"):
             english({"scores": {"test": rows}})
