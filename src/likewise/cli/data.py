@@ -25,7 +25,7 @@ EPILOG = """examples:
 data sets:
   Data sets are read from the folder LIKEWISE_DATA, as stsb/test.parquet, .csv,
   .tsv or .jsonl; some are downloaded from the Hugging Face hub on first use
-  (extra: hub). Give your own file by its path; it needs a text column, or
+  (extra: hub). Give your own file by its path; it needs a column text, or
   sentence1 and sentence2, or anchor, positive and negative.
 
 leaks:
