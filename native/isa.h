@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels.h"
+#include "polynomials.h"
 
 namespace likewise {
 extern const Kernels portable_kernels;
