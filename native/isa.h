@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels.h"
-#include "polynomials.h"
 
 namespace likewise {
 extern const Kernels portable_kernels;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "polynomials.h"
+
 namespace likewise {
 
 // Weights laid out for products: panels of columns, in each panel groups of inputs, in each group column by column.
@@ -87,7 +89,7 @@ struct PairScales {
         value = VALUES / largest_value;
         value_step = largest_value / VALUES;
         score_step =
-            largest_query / most * (largest_key / most) * 1.44269504F / std::sqrt(static_cast<float>(width));
+            largest_query / most * (largest_key / most) * LOG2_E / std::sqrt(static_cast<float>(width));
     }
 };
 

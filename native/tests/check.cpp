@@ -13,6 +13,7 @@
 #include "../kernels.h"
 #include "../pack.h"
 #include "../scan.h"
+#include "synthetic.h"
 
 using namespace likewise;
 using Vector = std::vector<float>;
@@ -259,6 +260,17 @@ void check_scans(const Kernels& kernels, const Kernels& truth) {
     expect_equal(std::string(kernels.name) + " halves", found, wanted);
 }
 
+// Whole models, through the C interface.
+void check_hashes(const Kernels& kernels) {
+    for (int precision = LW_AS_FP32; precision <= LW_AS_INT8; precision++) {
+        const uint64_t found = synthetic::hash(kernels.name, precision), wanted = synthetic::HASHES[precision];
+        if (found == wanted) continue;
+        failures++;
+        std::printf("%s: the models' hash in precision %d is 0x%016llx, wanted 0x%016llx\n", kernels.name, precision,
+                    static_cast<unsigned long long>(found), static_cast<unsigned long long>(wanted));
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -270,6 +282,7 @@ int main() {
         check_rows(kernels, truth);
         check_attention(kernels, truth);
         check_scans(kernels, truth);
+        check_hashes(kernels);
         std::printf("%s: checked\n", name.c_str());
     }
     std::printf("%d failures\n", failures);
