@@ -84,6 +84,7 @@ float activated(float x, Activation kind) {
         case Activation::silu: return x * logistic(x);
         case Activation::tanh: return std::tanh(x);
         case Activation::quick_gelu: return x * logistic(1.702F * x);
+        case Activation::sigmoid: return logistic(x);
         case Activation::mish: return x * std::tanh(x > 20.0F ? x : std::log1p(std::exp(x)));
     }
     return x;
