@@ -162,6 +162,7 @@ float activated(float x, Activation kind) {
         case Activation::silu: return x * logistic(x);
         case Activation::tanh: return fused(2.0F, logistic(x + x), -1.0F);
         case Activation::quick_gelu: return x * logistic(x * 1.702F);
+        case Activation::sigmoid: return logistic(x);
         case Activation::mish: return mish(x);
     }
     return x;

@@ -46,7 +46,7 @@ struct Scheme {
 };
 
 // The last, GELU to 5e-4 of max(1, |x|), is for products of bytes, whose steps are ten times as wide.
-enum class Activation { gelu, gelu_tanh, relu, silu, tanh, quick_gelu, mish, rough_gelu };
+enum class Activation { gelu, gelu_tanh, relu, silu, tanh, quick_gelu, mish, sigmoid, rough_gelu };
 
 // The attention of one sentence: where its queries, keys and values lie, and where the result goes.
 struct Attention {

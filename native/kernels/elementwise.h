@@ -64,6 +64,7 @@ inline float activate_then(float* x, int count, Activation kind, After after) {
         case Activation::tanh: return each_of<tanh_of>(x, count, after);
         case Activation::quick_gelu: return each_of<quick_gelu>(x, count, after);
         case Activation::mish: return each_of<mish>(x, count, after);
+        case Activation::sigmoid: return each_of<logistic>(x, count, after);
         case Activation::rough_gelu: return each_of<rough_gelu>(x, count, after);
     }
     return 0.0F;

@@ -70,7 +70,7 @@ def test_the_numbers_of_activations_and_reductions_are_those_of_the_c_interface(
 
 
 def test_every_activation_of_encoders_has_a_number() -> None:
-    assert all((row.number is not None) == bool(row.configs) for row in ACTIVATIONS.values())
+    assert all(row.number is not None for row in ACTIVATIONS.values() if row.configs)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -55,7 +55,7 @@ class Activation(NamedTuple):
     compute: Callable[[Array], Array]
     configs: tuple[str, ...] = ()  # its names in the config.json of encoders
     head: str = ""  # torch's class, which heads and rerankers name; empty: not available to them
-    number: int | None = None  # in `lw_activation` of native/likewise_native.h; None: no encoder has it
+    number: int | None = None  # in `lw_activation` of native/likewise_native.h; None: the identity
 
 
 ACTIVATIONS = {
@@ -67,7 +67,7 @@ ACTIVATIONS = {
     "quick_gelu": Activation(lambda x: x * sigmoid(np.float32(1.702) * x), ("quick_gelu",), number=5),
     "mish": Activation(lambda x: np.asarray(x * np.tanh(np.logaddexp(x, np.float32(0)))), ("mish",), number=6),
     "identity": Activation(_same, head="Identity"),
-    "sigmoid": Activation(sigmoid, head="Sigmoid"),
+    "sigmoid": Activation(sigmoid, head="Sigmoid", number=7),
 }
 ENCODER_ACTIVATIONS = {name: ours for ours, row in ACTIVATIONS.items() for name in row.configs}
 """From the names in config.json to the rows."""
