@@ -1,6 +1,6 @@
 """Are vectors the same on every instruction set of this machine, and those that are committed?  make golden
 
-    python -m benchmarks.golden --write   after a change of ARITHMETIC: writes golden.json, by the best instruction set
+python -m benchmarks.golden --write   after a change of ARITHMETIC: writes golden.json, by the best instruction set
 """
 
 import argparse
@@ -55,8 +55,8 @@ def check(count: int, sets: tuple[str, ...]) -> int:
     for model, precision, name, some, found in hashes(count, sets):
         equal = found == golden_hash(model, precision, some)
         wrong += not equal
-        seconds = time.monotonic() - began
-        print(f"{model:18} {precision:5} {name:11} {some:6,} texts  {'equal' if equal else f'DIFFERENT: {found}'}  {seconds:.0f} s")
+        result = "equal" if equal else f"DIFFERENT: {found}"
+        print(f"{model:18} {precision:5} {name:11} {some:6,} texts  {result}  {time.monotonic() - began:.0f} s")
     return wrong
 
 

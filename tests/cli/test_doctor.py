@@ -30,7 +30,19 @@ def test_the_report_is_printed_and_given_as_json(capsys, json_output):
     assert report["first_text"]["works"] and report["first_text"]["dimension"] == 384
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out
-    for label in ("likewise", "python", "engines", "cpu", "threads", "memory", "models", "data", "extras", "bits", "works"):
+    for label in (
+        "likewise",
+        "python",
+        "engines",
+        "cpu",
+        "threads",
+        "memory",
+        "models",
+        "data",
+        "extras",
+        "bits",
+        "works",
+    ):
         assert f"\n{label} " in f"\n{shown}"
     assert "yes: likewise-mini loaded and encoded a text into a vector of 384 dimensions" in shown
 
@@ -43,7 +55,7 @@ def test_bits_are_those_of_every_machine_or_differ_loudly(monkeypatch):
         assert "was not checked: NativeUnavailable" in line()
         return
     assert re.fullmatch(rf"arithmetic {ARITHMETIC} on \w+: the same as on any machine \(200 texts\)", line())
-    monkeypatch.setattr(golden, "golden_hash", lambda model, precision, count: "another")
+    monkeypatch.setattr(golden, "golden_hash", lambda model, precision, number: "another")
     assert "DIFFERENT from other machines in fp32, int8" in line()
 
 

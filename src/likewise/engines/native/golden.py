@@ -1,10 +1,10 @@
-"""Golden hashes: vectors of fixed texts have the same bits on every processor, for as long as ARITHMETIC is the same."""
+"""Golden hashes: vectors of fixed texts have the same bits on every processor as long as ARITHMETIC is the same."""
 
 import hashlib
 import json
 from collections.abc import Iterator
 from functools import cache
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from ...embedder import Embedder
@@ -44,10 +44,11 @@ class Numbers:
 
 
 def texts() -> Iterator[str]:
-    """The texts, without end: most of up to 12 words, of the later ones every 50th of up to 250; a word in six is of
-    another script than Latin."""
+    """The texts, without end: of up to 12 words, but every 50th after the first `FEW` of up to 250; a word in six is of
+    one of `SCRIPTS`.
+    """
     numbers = Numbers()
-    for i in range(1 << 62):
+    for i in count():
         long = i >= FEW and i % 50 == 0
         yield " ".join(_word(numbers) for _ in range(1 + numbers.below(250 if long else 12)))
 
@@ -63,13 +64,13 @@ def _word(numbers: Numbers) -> str:
     return word.capitalize() if kind == 5 else f"{word}{',.!?'[numbers.below(4)]}" if kind == 6 else word
 
 
-def vectors_hash(embedder: Embedder, count: int) -> str:
-    """The SHA-256 of the vectors of the first `count` texts: float32, little endian, one vector after the other."""
-    vectors = embedder.encode(list(islice(texts(), count)), overflow="truncate", show_progress_bar=False)
+def vectors_hash(embedder: Embedder, number: int) -> str:
+    """The SHA-256 of the vectors of the first `number` texts: float32, little endian, one vector after the other."""
+    vectors = embedder.encode(list(islice(texts(), number)), overflow="truncate", show_progress_bar=False)
     return hashlib.sha256(vectors.astype("<f4").tobytes()).hexdigest()
 
 
-def golden_hash(model: str, precision: str, count: int) -> str:
+def golden_hash(model: str, precision: str, number: int) -> str:
     """The hash that `vectors_hash` must give.
 
     Raises:
@@ -79,6 +80,6 @@ def golden_hash(model: str, precision: str, count: int) -> str:
     if known["arithmetic"] != ARITHMETIC:
         raise BadModel(f"{FILE} is of arithmetic {known['arithmetic']}, but this package has {ARITHMETIC}")
     try:
-        return str(known["models"][model][precision][str(count)])
+        return str(known["models"][model][precision][str(number)])
     except KeyError:
-        raise BadModel(f"{FILE} has no hash of {count} texts for {model} in {precision}") from None
+        raise BadModel(f"{FILE} has no hash of {number} texts for {model} in {precision}") from None
