@@ -101,6 +101,8 @@ void product(const Kernels& kernels, int32_t precision, const float* a, const fl
 
 int32_t lw_version(void) { return LW_VERSION; }
 
+int32_t lw_arithmetic(void) { return LW_ARITHMETIC; }
+
 const char* lw_instruction_sets(void) { return kernels_here(); }
 
 lw_model* lw_create(const lw_description* description, const char* instructions, int32_t* code, char* message,

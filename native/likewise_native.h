@@ -21,6 +21,8 @@ extern "C" {
 
 /* Raised with every change of this file; callers reject a library of another version. */
 #define LW_VERSION 5
+/* Raised with every change of a result's bits, which ARITHMETIC.md defines. */
+#define LW_ARITHMETIC 1
 
 enum lw_code { LW_OK, LW_BAD_DESCRIPTION, LW_BAD_WEIGHTS, LW_BAD_INPUT, LW_NO_MEMORY, LW_INTERNAL };
 enum lw_type { LW_FP32, LW_FP16, LW_BF16, LW_INT8 };      /* of stored weights */
@@ -93,6 +95,7 @@ typedef struct {
 typedef struct lw_model lw_model;
 
 LW_PUBLIC int32_t lw_version(void);
+LW_PUBLIC int32_t lw_arithmetic(void); /* LW_ARITHMETIC */
 /* Instruction sets that this processor has kernels for, best first, separated by spaces. */
 LW_PUBLIC const char* lw_instruction_sets(void);
 /* A model, or null with code and message; `instructions` null: the environment's LIKEWISE_ISA, or the best. */
