@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "fused.h"
 #include "halves.h"
 #include "isa.h"
 
@@ -11,20 +12,6 @@ namespace likewise {
 namespace {
 
 constexpr int PANEL = 16;
-
-// a * b + c, rounded once. In double precision the product is exact, and their sum, rounded, rounds to the right float
-// unless it lies halfway between two of them or where floats have fewer digits: the library's function is slow.
-inline float fused(float a, float b, float c) {
-#if defined(__aarch64__) || defined(__FMA__) || defined(__FP_FAST_FMAF)
-    return std::fma(a, b, c);
-#else
-    const double sum = static_cast<double>(a) * b + c;
-    uint64_t bits;
-    std::memcpy(&bits, &sum, 8);
-    const bool halfway = (bits & 0x1FFFFFFFU) == 0x10000000U, tiny = std::fabs(sum) < 1.2e-38 && sum != 0.0;
-    return halfway || tiny ? std::fma(a, b, c) : static_cast<float>(sum);
-#endif
-}
 
 // As instructions have them: b unless a is beyond it.
 inline float larger(float a, float b) { return a > b ? a : b; }

@@ -3,6 +3,7 @@
 
 #if defined(__wasm_simd128__)
 
+#include "fused.h"
 #include "halves.h"
 #include "simd/begin.h"
 

@@ -35,13 +35,12 @@ inline v128_t doubtful(v128_t sums) {
     const v128_t tiny = wasm_v128_and(wasm_f64x2_lt(size, wasm_f64x2_splat(0x1p-126)), wasm_f64x2_ne(size, none));
     return wasm_v128_or(wasm_i64x2_eq(rest, wasm_i64x2_splat(0x10000000)), tiny);
 }
-// The same lanes by the library's function, which is slow and always right.
 [[gnu::noinline, gnu::cold]] inline Floats slow_fma(Floats a, Floats b, Floats c) {
     float x[4], y[4], z[4];
     store(x, a);
     store(y, b);
     store(z, c);
-    for (int i = 0; i < 4; i++) x[i] = std::fma(x[i], y[i], z[i]);
+    for (int i = 0; i < 4; i++) x[i] = fused(x[i], y[i], z[i]);
     return load(x);
 }
 // a * b + c, rounded once: there is no instruction for it that gives the same bits everywhere.

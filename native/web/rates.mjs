@@ -1,4 +1,4 @@
-// How many sentences a second WebAssembly encodes: node native/web/rates.mjs FOLDER [fp32|int8] [TEXTS, one a line]
+// How many sentences WebAssembly encodes in a second of a processor's time: node native/web/rates.mjs FOLDER [fp32|int8] [TEXTS, one a line]
 import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { load } from "./likewise.js";
@@ -15,7 +15,8 @@ const model = await load(pathToFileURL(folder), { precision });
 const batch = Array.from({ length: 64 }, (_, i) => lines[i % lines.length]);
 model.encode(batch, { report: () => {} });
 let count = 0;
-const start = performance.now();
+const start = performance.now(), from = process.cpuUsage();
 while (performance.now() - start < 3000) count += model.encode(batch, { report: () => {} }).length;
-const seconds = (performance.now() - start) / 1000;
-console.log(JSON.stringify({ folder, precision, node: process.version, sentences: count, seconds, rate: Math.round(count / seconds) }));
+const cpu = process.cpuUsage(from);
+const seconds = (performance.now() - start) / 1000, busy = (cpu.user + cpu.system) / 1e6;
+console.log(JSON.stringify({ folder, precision, node: process.version, sentences: count, seconds, busy, rate: Math.round(count / busy) }));
