@@ -1,1 +1,1 @@
-"""One question a file; results/ holds what each printed last, with date, machine and commit."""
+"""Each file answers one question; results/ has its latest figures, with date, machine and commit."""

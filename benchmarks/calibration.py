@@ -1,15 +1,15 @@
-"""Do calibrated cosines keep their promises? Uniform p-values, false discovery rates, scores, on held-out texts.
+"""Do calibrated cosines keep their promises? Tests p-values, false discovery rates and scores on held-out texts.
 
     LIKEWISE_DATA=data python -m benchmarks.calibration [MODEL …]
 
 The settings of `likewise.calibrate` were chosen on part 0 of diverse_text and the first half of qqp_subset, and changed
-once after a look at part 1; everything here is of part 2 and the second half. What is false, and what is not known:
+once after looking at part 1; everything here uses part 2 and the second half. A pair counts as false as follows:
 
-- held-out chance pairs are false discoveries by definition, so their share is the false discovery rate itself;
-- among all pairs of a corpus with planted copies, every pair that was not planted counts as false, also where two texts
-  of the corpus happen to say the same, so that the share is an upper bound;
-- labelled pairs of qqp_subset that are no duplicates were collected because they look alike: they are no chance pairs,
-  nothing bounds their share, and it is shown only to say so.
+- held-out random pairs are false discoveries by definition, so their share is the false discovery rate itself;
+- among all pairs of a corpus with planted copies, every pair that was not planted counts as false, even if two texts
+  of the corpus happen to say the same thing, so the share is an upper bound;
+- pairs labelled as non-duplicates in qqp_subset were collected because they look alike, so they are not random pairs;
+  nothing bounds their share, and it is shown only to make this clear.
 """
 
 import random
@@ -28,11 +28,11 @@ from likewise.calibrate.null_distribution import chance_cosines
 from likewise.evaluate.metrics.binary_classification import binary_decisions
 from likewise.search import closest_pairs
 
-TEXTS = 10_000  # that calibrate, and as many held out
+TEXTS = 10_000  # for calibration, and as many again held out
 HELD_OUT_P = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 RATES = (0.05, 0.1, 0.2)
 CORPUS, COPIES = 4000, 400
-DRAWS = 10  # of corpora, and of chance pairs
+DRAWS = 10  # random corpora, and random sets of pairs
 PAIRINGS = 200
 CHANCE, RELATED = 200_000, 1000
 MOST = 1_000_000
@@ -64,7 +64,7 @@ def of_diverse_text(embedder: Embedder, name: str) -> dict[str, Any]:
 
 
 def of_questions(embedder: Embedder, name: str) -> dict[str, Any]:
-    """Held-out chance pairs with labelled duplicates among them; scores from labelled pairs."""
+    """Tests held-out random pairs mixed with labelled duplicates, and scores fitted to labelled pairs."""
     table = pq.read_table(data("qqp_subset", "pairs.parquet")).to_pydict()
     half = len(table["label"]) // 2
     sides = [table["sentence1"], table["sentence2"]]
@@ -100,7 +100,7 @@ def calibrated(embedder: Embedder, name: str, vectors: np.ndarray) -> Calibratio
 
 
 def of_p_values(calibration: Calibration, vectors: np.ndarray, developed: np.ndarray) -> dict[str, Any]:
-    """Whether p-values are uniform, and how many of all pairs reach small ones."""
+    """Whether p-values are uniform, and how many of all pairs have small ones."""
     levels = [calibration.chance.cosine_at(p) for p in HELD_OUT_P]
     counts = np.zeros(len(levels))
     for start in range(0, len(vectors), BLOCK):
@@ -119,9 +119,9 @@ def of_p_values(calibration: Calibration, vectors: np.ndarray, developed: np.nda
 
 
 def uniformity(calibration: Calibration, vectors: np.ndarray) -> dict[str, Any]:
-    """Kolmogorov and Smirnov's test on pairs that share no text, over many ways to pair the texts.
+    """The Kolmogorov–Smirnov test on pairs that share no text, repeated over many ways to pair the texts.
 
-    Of uniform p-values, a twentieth of the tests would reject at 0.05.
+    If p-values are uniform, one in twenty tests rejects at 0.05.
     """
     from scipy.stats import kstest
 
@@ -154,9 +154,10 @@ def planted_copies(
 def copies_found(
     embedder: Embedder, calibration: Calibration, texts: Sequence[str], vectors: np.ndarray, draw: random.Random
 ) -> dict[float, tuple[float, float, float]]:
-    """All pairs of a corpus, a tenth of whose texts have a copy in it, with a word dropped, moved or misspelt.
+    """Search all pairs of a corpus in which a tenth of the texts have a copy with a word dropped, moved or misspelt.
 
-    By stated rate: the cosine, the share of discoveries that are no copies, the share of copies found.
+    Returns, for each stated rate, the cosine, the share of discoveries that are not copies, and the share of copies
+    found.
     """
     copies = encoded(embedder, [damaged(text, draw) for text in texts[:COPIES]])
     corpus = np.concatenate([vectors, copies])
@@ -189,7 +190,7 @@ def damaged(text: str, draw: random.Random) -> str:
 
 
 def mixed(calibration: Calibration, vectors: np.ndarray, duplicates: np.ndarray, others: np.ndarray) -> dict[str, Any]:
-    """Held-out chance pairs and labelled duplicates in one list: the share of chance pairs among the discoveries."""
+    """The share of random pairs among the discoveries in a list of held-out random pairs and labelled duplicates."""
     found = {}
     for rate in RATES:
         rows = []
@@ -214,7 +215,7 @@ def mixed(calibration: Calibration, vectors: np.ndarray, duplicates: np.ndarray,
 
 
 def in_all_pairs(calibration: Calibration, vectors: np.ndarray) -> dict[str, Any]:
-    """What is found among all pairs of the questions themselves, which hold many related ones."""
+    """The discoveries among all pairs of the questions themselves, many of which are related."""
     comparisons = len(vectors) * (len(vectors) - 1) // 2
     bound = least_cosine(calibration, comparisons=comparisons, fdr=0.05, most=MOST)
     pairs = closest_pairs(vectors, MOST, above=min(bound, 1.0)) if bound <= 1 else []
@@ -223,7 +224,7 @@ def in_all_pairs(calibration: Calibration, vectors: np.ndarray) -> dict[str, Any
 
 
 def of_labelled(fitted: np.ndarray, labels: np.ndarray, cosines: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
-    """Scores and threshold from one half of the labelled pairs, on the other."""
+    """Fit scores and a threshold to one half of the labelled pairs, and test them on the other."""
     fit = fit_labelled_pairs(fitted, labels)
     reached, _ = binary_decisions(cosines.astype(np.float64), truth, fit.threshold.value)
     scores = fit.score(cosines)
@@ -247,7 +248,7 @@ def calibration_error(scores: np.ndarray, truth: np.ndarray, bins: int = 10) -> 
 
 
 def show(name: str, found: dict[str, Any]) -> None:
-    """The table, in Markdown."""
+    """Print the table in Markdown."""
     print(f"\n## {name}\n")
     for source, rows in found.items():
         print(

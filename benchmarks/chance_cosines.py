@@ -1,9 +1,9 @@
-"""What cosine do two unrelated texts have, two related ones, and two equal ones? By model, on STS-B's test sentences.
+"""What cosines do unrelated, related and equivalent texts have? Answers by model, on STS-B's test sentences.
 
     python -m benchmarks.chance_cosines
 
 Writes benchmarks/results/chance_cosines.json: quantiles of the cosines of all pairs of different sentences (chance) and
-of the pairs that people gave from 2 to 3 (related) or 4 to 5 (equal) of 5 points. The figure is in
+of pairs that human annotators scored from 2 to 3 (related) or from 4 to 5 (equal) out of 5. The figure is in
 docs/concepts/how-high-is-high.md.
 """
 
@@ -19,11 +19,11 @@ from .record import data, save
 MODELS = ("likewise-mini", "likewise-static", "all-MiniLM-L6-v2", "minilm-l6-h384-raw")
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 BANDS = {"related": (2.0, 3.0), "equal": (4.0, 5.0)}
-"""Scores of pairs on one subject that differ in what they say, and of pairs that mean the same but for details."""
+"""Score ranges of pairs on the same subject that say different things, and of pairs that differ only in details."""
 
 
 def cosines_of(model: str, pairs: dict[str, list[Any]]) -> dict[str, Any]:
-    """The quantiles of a model's cosines, of chance pairs and of each band."""
+    """The quantiles of a model's cosines for chance pairs and for each range of scores."""
     embedder = Embedder.load(model)
     texts = sorted({*pairs["sentence1"], *pairs["sentence2"]})
     vectors = embedder.encode(texts)
@@ -35,7 +35,7 @@ def cosines_of(model: str, pairs: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure every model, and save."""
+    """Measure every model and save the results."""
     pairs = pq.read_table(data("stsb", "test.parquet")).to_pydict()
     save("chance_cosines", {"at": QUANTILES, "models": {model: cosines_of(model, pairs) for model in MODELS}})
 

@@ -1,8 +1,8 @@
-"""How long does hierarchical clustering of 10,000 embedded sentences take, and is it scipy's?
+"""How long does hierarchical clustering of 10,000 embedded sentences take, and does the tree equal scipy's?
 
-Ours from vectors to the tree, with scipy (and fastcluster, if it is installed) from the same distances to the tree, in
-turn; scipy's own way from vectors, through pdist, is timed once. The trees are compared: the same merges in the same
-order, and heights to a relative 1e-9 where distances were computed twice.
+Our clustering from vectors to the tree takes turns with scipy's (and fastcluster's, if installed) from the same
+distances to the tree; scipy's own path from vectors, through pdist, is timed once. The trees must have the same merges
+in the same order, with heights equal to a relative 1e-9 if distances were computed twice.
 """
 
 import os
@@ -37,7 +37,7 @@ def sentences(count: int) -> list[str]:
 
 
 def contenders(vectors: np.ndarray, method: str, condensed: np.ndarray) -> dict[str, Callable[[], np.ndarray]]:
-    """Ours from vectors; the others from distances."""
+    """The contenders: ours starts from vectors, the others from distances."""
     found = {
         "likewise": lambda: linkage(vectors, method, show_progress_bar=False),
         "scipy, from distances": lambda: scipy.cluster.hierarchy.linkage(condensed, method),
@@ -50,7 +50,7 @@ def contenders(vectors: np.ndarray, method: str, condensed: np.ndarray) -> dict[
 
 
 def same_tree(a: np.ndarray, b: np.ndarray) -> bool:
-    """The same merges in the same order, at heights that differ by rounding at most."""
+    """Whether the trees have the same merges in the same order, at heights that differ at most by rounding."""
     return np.array_equal(a[:, [0, 1, 3]], b[:, [0, 1, 3]]) and np.allclose(a[:, 2], b[:, 2], rtol=1e-9, atol=1e-12)
 
 

@@ -1,7 +1,7 @@
-"""Which way to cluster finds the articles that sentences are from? All methods, and HDBSCAN after each reduction.
+"""Which clustering method recovers the articles that sentences come from? All methods, and HDBSCAN on reduced vectors.
 
-Sentences of the first Wikipedia articles of wiki_sections; V-measure and adjusted Rand index against the article. The
-methods that are asked for k get the true number, the others their defaults.
+The sentences come from the first Wikipedia articles in wiki_sections; scores are V-measure and adjusted Rand index
+against the article. Methods that need k get the true number of articles; the others use their defaults.
 """
 
 from typing import Any

@@ -2,15 +2,15 @@
 
     python -m benchmarks.collection_kills [--kills 200] [--seed 0] [--full-disk tmpfs|limit|none] [--step 1]
 
-Kills: processes add, replace, delete and compact at random, and report each call before it begins and after it has
-returned, until SIGKILL ends them at a random moment. Then what the collection holds must be what the calls that
-returned left, or that and the whole of the one that was going on; every record once, with its own vector, and `verify`
-clean.
+Kills: processes add, replace, delete and compact at random, and report each call before it begins and after it
+returns, until SIGKILL ends them at a random moment. Then the collection must contain exactly the results of the calls
+that returned, or those and the complete result of the call in progress; every record must occur once, with its own
+vector, and `verify` must find no problem.
 
-Full disk: each kind of call is made again and again on a copy of a small collection, with room for one page of 4 KiB
-more every time, from none until it succeeds. In between it must fail with BadInput and change nothing; a reader must
-see all, and the same call must succeed once there is room. `tmpfs` mounts a small disk in memory (which needs the right
-to); `limit` bounds the size of files instead. The exit status is 1 where anything was lost.
+Full disk: each kind of call is repeated on a copy of a small collection, with room for one more 4 KiB page each time,
+from no room until the call succeeds. Until then it must fail with BadInput and change nothing, a reader must still see
+every record, and the same call must succeed once there is room. `tmpfs` mounts a small disk in memory (which needs
+permission); `limit` limits the size of files instead. The exit status is 1 if anything was lost.
 """
 
 import os
@@ -36,10 +36,10 @@ from likewise.search.records import Records
 from .options import options
 
 WIDTH, BATCH, PAGE = 16, 20, 4096
-DISK = 8 << 20  # bytes of the small disk
-ENOUGH = 3  # successes in a row that show that there is room enough
+DISK = 8 << 20  # size of the small disk, in bytes
+ENOUGH = 3  # consecutive successes that show that there is enough room
 State = dict[str, int]
-"""What a collection should hold: the version of each id, from which its vector follows."""
+"""The expected content of a collection: the version of each id, which determines its vector."""
 
 
 def main() -> int:
@@ -79,7 +79,7 @@ def records_of(versions: State) -> Records:
 
 
 def next_call(number: int, state: State, seed: int) -> tuple[str, State, list[str]]:
-    """The verb of a call, what it stores and what it deletes; it follows from what went before."""
+    """A random call for the current state: its verb, and the records that it stores and deletes."""
     draw = random.Random(f"{seed} {number}")
     verb = draw.choice(["add", "add", "add", "upsert", "delete", "delete", "compact"])
     some = draw.sample(sorted(state), min(len(state), draw.randint(1, 2 * BATCH)))
@@ -102,16 +102,16 @@ def perform(collection: Collection, call: tuple[str, State, list[str]]) -> None:
 
 
 def after(state: State, call: tuple[str, State, list[str]]) -> State:
-    """What should be there after a call."""
+    """The expected content after a call."""
     _, stored, deleted = call
     return {name: version for name, version in (state | stored).items() if name not in deleted}
 
 
 def held(collection: Collection) -> State:
-    """What is there; nothing twice, and every vector is that of its id and version."""
+    """The actual content, after checking that no id occurs twice and that vectors match ids and versions."""
     found: State = {}
     for block in collection.records():
-        assert not found.keys() & {*block.ids}, "an id is there twice"
+        assert not found.keys() & {*block.ids}, "an id occurs twice"
         versions = {name: int(row["version"]) for name, row in zip(block.ids, block.metadata or (), strict=True)}
         expected = records_of(versions)
         np.testing.assert_allclose(block.vectors, expected.vectors, atol=0.01)
@@ -149,7 +149,7 @@ def killed_again_and_again(place: Path, kills: int, longest: float, moments: ran
 
 
 def live(folder: Path, number: int, state: State, seed: int) -> Iterator[str]:
-    """One life: calls without end; what is yielded has been reported before it goes on."""
+    """One process's life: an endless series of calls, each yielded and reported before the next step."""
     with Collection.open(str(folder)) as collection:
         while True:
             call = next_call(number, state, seed)
@@ -160,7 +160,7 @@ def live(folder: Path, number: int, state: State, seed: int) -> Iterator[str]:
 
 
 def killed(life: Iterator[str], seconds: float) -> list[str]:
-    """The lines that a new process prints until SIGKILL ends it, after this number of seconds."""
+    """The lines that a new process prints until SIGKILL ends it after this many seconds."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -174,12 +174,12 @@ def killed(life: Iterator[str], seconds: float) -> list[str]:
     with os.fdopen(reading) as pipe:
         lines = pipe.readlines()
     if not os.WIFSIGNALED(os.waitpid(child, 0)[1]):
-        raise SystemExit("a life ended before it was killed")
+        raise SystemExit("a process ended before it was killed")
     return lines
 
 
 def full_disk(place: Path, step: int, leaving: Callable[[Path, int], object]) -> bool:
-    """Every kind of call, with more and more room."""
+    """Try every kind of call with more and more room."""
     place.mkdir(exist_ok=True)
     counts: Counter[str] = Counter()
     state = {f"{i}-0": 0 for i in range(4 * BATCH)}
@@ -194,7 +194,7 @@ def full_disk(place: Path, step: int, leaving: Callable[[Path, int], object]) ->
         while successes < ENOUGH:
             successes = successes + 1 if attempt(place, call, state, (leaving, pages), counts) else 0
             pages += step
-    print(f"full disk: {counts.pop('attempts')} attempts, of which {counts.pop('failed')} failed for want of room")
+    print(f"full disk: {counts.pop('attempts')} attempts, of which {counts.pop('failed')} failed for lack of room")
     return summary(counts)
 
 
@@ -226,7 +226,7 @@ def attempt(
 
 
 def done(folder: Path, call: tuple[str, State, list[str]]) -> bool:
-    """Whether the call, in a new process, returned; any other error than BadInput ends this one."""
+    """Whether the call returned in a new process; an error other than BadInput ends this process."""
     child = os.fork()
     if not child:
         status = 2
@@ -247,11 +247,11 @@ def done(folder: Path, call: tuple[str, State, list[str]]) -> bool:
 
 @contextmanager
 def small_disk(place: Path) -> Iterator[Path]:
-    """A disk in memory."""
+    """Mount a disk in memory."""
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(place)]
     if subprocess.run(mount, capture_output=True).returncode:
-        raise SystemExit("a tmpfs may not be mounted here; --full-disk limit needs no rights")
+        raise SystemExit("no permission to mount a tmpfs here; --full-disk limit needs none")
     try:
         yield place
     finally:
@@ -260,7 +260,7 @@ def small_disk(place: Path) -> Iterator[Path]:
 
 @contextmanager
 def ballast(place: Path, pages: int) -> Iterator[None]:
-    """The small disk, filled until this many pages are free."""
+    """Fill the small disk until this many pages are free."""
     free = shutil.disk_usage(place).free - pages * PAGE
     path = place / "ballast"
     with path.open("wb") as file:
@@ -271,7 +271,7 @@ def ballast(place: Path, pages: int) -> Iterator[None]:
 
 @contextmanager
 def size_limit(_: Path, pages: int) -> Iterator[None]:
-    """No file may grow beyond this many pages."""
+    """Prevent files from growing beyond this many pages."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (pages * PAGE, before[1]))
     yield
@@ -279,7 +279,7 @@ def size_limit(_: Path, pages: int) -> Iterator[None]:
 
 
 def summary(counts: Counter[str]) -> bool:
-    """Print the counts; whether those in capitals are 0."""
+    """Print the counts, and return whether those in capitals are 0."""
     for name, count in sorted(counts.items()):
         print(f"  {count:6,} {name}")
     return not any(count for name, count in counts.items() if name.isupper())

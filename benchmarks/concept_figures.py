@@ -1,4 +1,4 @@
-"""Draws the figures of docs/concepts, and a paragraph, from benchmarks/results: python -m benchmarks.concept_figures"""
+"""Draws the figures (and a paragraph) of docs/concepts from benchmarks/results: python -m benchmarks.concept_figures"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ WAYS = {
     "STS-B, regression": {"recipe": "sbert-stsb", "rate": 1e-4},
     "NLI, then STS-B": {"recipe": "sbert-nli-then-stsb", "rate": 1e-4},
 }
-"""Ways to train one backbone, as runs of training.jsonl have them."""
+"""Ways to train one backbone, as recorded in training.jsonl."""
 KINDS = {"chance": ("0.5", "drawn by chance"), "related": (ORANGE, "2 to 3 of 5"), "equal": (BLUE, "4 to 5 of 5")}
 """Kinds of pairs of sentences: colour, and their name in the figure."""
 Line = Mapping[str, Any]
@@ -37,13 +37,13 @@ def training_runs() -> list[Line]:
 
 
 def pooled_scores(record: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """By model and pooling, the mean of the seven STS sets."""
+    """The mean of the seven STS sets by model and pooling."""
     names = {model: one["spearman"] for model, one in record.items()}
     return {m: {p: scores[p]["mean of seven"] for p in POOLINGS if p in scores} for m, scores in names.items()}
 
 
 def trained_scores(lines: Sequence[Line]) -> dict[str, list[float]]:
-    """By way to train and number of rows, STS-B's test score of each seed; a run that was repeated counts once."""
+    """STS-B's test score for each seed, by training method and number of rows; a repeated run counts once."""
     result: dict[str, dict[int, float]] = {}
     for way, wanted in WAYS.items():
         for line in lines:
@@ -55,7 +55,7 @@ def trained_scores(lines: Sequence[Line]) -> dict[str, list[float]]:
 
 
 def protocols(record: Mapping[str, Any]) -> dict[str, float]:
-    """By aggregate and correlation, the mean over the seven sets × 100; sets without subsets have one figure."""
+    """The mean over the seven sets × 100, by aggregate and correlation; sets without subsets have a single figure."""
     sets = record["aggregates"]["results"].values()
     names = [f"{r}/cosine/{a}" for r in ("spearman", "pearson") for a in ("all", "mean", "wmean")]
     return {n: 100 * mean(one.get(n, one[f"{n.split('/')[0]}/cosine/all"]) for one in sets) for n in names}
@@ -74,7 +74,7 @@ def draw_poolings(axes: Axes) -> None:
 
 
 def draw_training(axes: Axes) -> None:
-    """A dot for each way to train; the line is the standard deviation over seeds."""
+    """A dot for each training method; the line is the standard deviation over seeds."""
     ways = trained_scores(training_runs())
     spreads = [stdev(values) if len(values) > 1 else 0 for values in ways.values()]
     means = [mean(values) for values in ways.values()]
@@ -96,7 +96,7 @@ def draw_protocols(axes: Axes) -> None:
 
 
 def draw_intervals(axes: Axes) -> None:
-    """The first intervals of samples beside the true score; those that miss it stand out."""
+    """The first samples' intervals with the true score; intervals that miss it stand out."""
     record = read("interval_coverage")["results"]["score"]
     for row, (value, low, high) in enumerate(record["first"]):
         colour = BLUE if low <= record["truth"] <= high else ORANGE
@@ -107,7 +107,7 @@ def draw_intervals(axes: Axes) -> None:
 
 
 def draw_chance(axes: Axes) -> None:
-    """For each model the middle 90 % and 50 % of the cosines of chance pairs, related ones and equal ones."""
+    """For each model, the middle 90 % and 50 % of the cosines of chance, related and equal pairs."""
     record = read("chance_cosines")["results"]
     low, quarter, middle, three, high = (record["at"].index(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
     for row, kinds in enumerate(record["models"].values()):
@@ -130,11 +130,11 @@ FIGURES: dict[str, tuple[Callable[[Axes], None], str, tuple[float, float]]] = {
     "concept-intervals.png": (draw_intervals, "interval_coverage.json", (6.5, 3.4)),
     "concept-chance.png": (draw_chance, "chance_cosines.json", (6.5, 2.8)),
 }
-"""Name of the file, what draws it, the results that it is drawn from, inches."""
+"""By file name: the drawing function, the results it draws, and the size in inches."""
 
 
 def coverage() -> str:
-    """What the intervals of samples gave, in words."""
+    """A paragraph on how many intervals of samples contain the true value."""
     record = read("interval_coverage")
     found, where = record["results"], record["machine"]
     held = {kind: f"{100 * found[kind]['covered']:.1f} %" for kind in ("score", "difference")}
@@ -151,7 +151,7 @@ def coverage() -> str:
 
 
 def with_coverage(page: str) -> str:
-    """The page about intervals, with what was measured."""
+    """The page about intervals, with the measured paragraph."""
     before, rest = page.split(BEGIN)
     return f"{before}{BEGIN}\n{coverage()}\n{END}{rest.split(END)[1]}"
 

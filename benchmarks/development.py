@@ -1,19 +1,19 @@
-"""Models compared on development data alone: what choices between students of a distillation are made on.
+"""Compares models on development data only, to choose between the students of a distillation.
 
     python -m benchmarks.development out/mini-a out/mini-b
     python -m benchmarks.development out/mini-a --label "both objectives"
 
-Each is a task of `likewise evaluate` on data that its test does not read, or that are set aside:
+Each score is for a task of `likewise evaluate`, on data that its test does not read or that are set aside:
 
     stsb-dev        STS-B's development split, Spearman
-    qqp             each fifth pair of Quora's questions, average precision (the published task reads all pairs)
+    qqp             every fifth pair of Quora's questions, average precision (the published task reads all pairs)
     scifact         SciFact's training claims, nDCG@10 among the same abstracts
     wiki-sections   the triplets of the training articles, accuracy
-    trec            TREC's training questions, each fifth asked of a classifier that learned from the others
-    sick-r          SICK's training pairs, Spearman; measured since 2026-11-23 and no part of the mean
+    trec            TREC's training questions; a classifier trained on four fifths of them is tested on the rest
+    sick-r          SICK's training pairs, Spearman; measured since 2026-11-23 and not included in the mean
 
-benchmarks/results/development.jsonl has a line for each model, from which docs/models.md's table is drawn. Of a model
-that has one, by its fingerprint, only what is missing is measured.
+benchmarks/results/development.jsonl has a line for each model, from which the table in docs/models.md is drawn. If a
+model with the same fingerprint already has a line, only missing scores are measured.
 """
 
 import argparse
@@ -38,11 +38,11 @@ MEAN_OF = ("stsb-dev", "qqp", "scifact", "wiki-sections", "trec")
 DEVELOPMENT = (*MEAN_OF, "sick-r")
 FILE = RESULTS / "development.jsonl"
 ASIDE = 5
-"""Each fifth row is set aside of data that have no development split."""
+"""Every fifth row is set aside in data that have no development split."""
 
 
 def development_data(name: str) -> DatasetColumns:
-    """What a task that reads this file is given instead of its test data."""
+    """The data that a task gets in place of the test data in this file."""
     if name == "sick/test":
         return read_dataset("sick/train")
     if name == "qqp_subset/pairs":
@@ -59,13 +59,13 @@ def development_data(name: str) -> DatasetColumns:
 
 
 def every(step: int, columns: DatasetColumns, *, others: bool = False) -> DatasetColumns:
-    """Each row whose number is divisible by `step`, or the others."""
+    """The rows whose number is divisible by `step`, or all others."""
     rows = [i for i in range(len(next(iter(columns.values())))) if (i % step == 0) is not others]
     return {name: [values[i] for i in rows] for name, values in columns.items()}
 
 
 def development_scores(model: TorchEmbedder, tasks: Sequence[str] = DEVELOPMENT) -> dict[str, float]:
-    """The headline of each task, × 100."""
+    """The main score of each task, × 100."""
 
     def encode(texts: Sequence[str]) -> Any:
         return model.encode(texts, overflow="truncate", show_progress_bar=False)
@@ -80,12 +80,12 @@ def read() -> list[dict[str, Any]]:
 
 
 def of_model(lines: Sequence[dict[str, Any]], new: dict[str, Any]) -> dict[str, Any]:
-    """The line with the fingerprint of the new one, or else that one."""
+    """The existing line with the new line's fingerprint, or else the new line."""
     return next((line for line in lines if line["fingerprint"] == new["fingerprint"]), new)
 
 
 def table() -> Iterator[str]:
-    """What was tried, in the order of the file: first the teacher, then students, the best of each column in bold."""
+    """The models in the order of the file: the teacher, then the students, with each column's best in bold."""
     lines = read()
     columns = {task: [line["scores"].get(task, math.nan) for line in lines] for task in MEAN_OF}
     columns["mean"] = [line["mean"] for line in lines]
@@ -98,7 +98,7 @@ def table() -> Iterator[str]:
 
 
 def cell(scores: Sequence[float], i: int) -> str:
-    """The i-th of a column, in bold if the best student's; the teacher is the first. A dash where none was measured."""
+    """The i-th cell of a column, in bold for the best student (the teacher is first), or a dash if not measured."""
     if math.isnan(scores[i]):
         return "–"
     best = max((score for score in scores[1:] if not math.isnan(score)), default=math.nan)
@@ -109,10 +109,10 @@ TABLES: PageTables = {"docs/models.md": {"development": lambda: [*table()]}}
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Measures, prints and appends."""
+    """Measure the models, print their scores and append their lines."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL", help="names or folders")
-    parser.add_argument("--label", help="what is tried, for a table (the model's name)")
+    parser.add_argument("--label", help="a description for the table (default: the model's name)")
     args = parser.parse_args(argv)
     lines = [measured(load_torch_embedder(name, precision="fp32"), name, args.label) for name in args.models]
     draw(TABLES)
@@ -120,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
 
 
 def measured(model: TorchEmbedder, name: str, label: str | None) -> dict[str, Any]:
-    """The model's line in the file: what it lacks is measured, a label replaces the one it has."""
+    """The model's line in the file, after measuring missing scores and replacing its label if one is given."""
     new = {"label": named_shortly(name), "fingerprint": model.fingerprint[:12], "scores": {}}
     lacking = [task for task in DEVELOPMENT if task not in of_model(read(), new)["scores"]]
     found = development_scores(model, lacking) if lacking else {}

@@ -1,9 +1,10 @@
-"""What SBERT-WK costs: CPU time of encoding beside mean pooling of the same model, and beside the word-by-word way.
+"""What does SBERT-WK cost? CPU time of encoding, compared with mean pooling and with a word-by-word implementation.
 
     python benchmarks/dissection.py
 
-Mean, SBERT-WK, mean, SBERT-WK … in one process on one thread, medians of the process's CPU time and of the ratios
-of neighbours. Texts are 1,024 first sentences of docstrings of Python's standard library, tokenised in both cases.
+Mean pooling and SBERT-WK alternate in one process on one thread; figures are medians of the process's CPU time and of
+the ratios of neighbouring runs. The texts are the first sentences of 1,024 docstrings in Python's standard library, and
+both cases include tokenization.
 """
 
 import json
@@ -37,7 +38,7 @@ BASE = BertShape(vocabulary=30_522, width=768, depth=12, heads=12, inner=3072, p
 
 @dataclass(frozen=True)
 class Overhead:
-    """CPU seconds of encoding the same texts by two poolings."""
+    """CPU seconds for encoding the same texts with two poolings."""
 
     model: str
     pooling: str
@@ -53,7 +54,7 @@ class Overhead:
 
 @dataclass(frozen=True)
 class SpeedUp:
-    """CPU seconds of pooling alone, the layers being at hand."""
+    """CPU seconds for pooling alone, from precomputed layers."""
 
     model: str
     pooling: str
@@ -142,7 +143,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def random_base(like: Embedder) -> Embedder:
-    """BERT-base's shape with random weights, behind the other model's tokenizer."""
+    """A model with BERT-base's shape, random weights, and the other model's tokenizer."""
     torch.manual_seed(0)
     encoder = initialize_weights(Bert(BASE)).eval()
     heads = torch.nn.Sequential(Normalize())

@@ -1,8 +1,8 @@
-"""Does SBERT-WK help? Spearman × 100 on the seven STS sets of cls, mean, max and SBERT-WK, of one forward pass.
+"""Does SBERT-WK help? Spearman × 100 on the seven STS sets for cls, mean, max and SBERT-WK, from one forward pass.
 
     LIKEWISE_DATA=data python -m benchmarks.dissection_quality all-MiniLM-L6-v2 path/to/another/model
 
-STS12 to STS16 are one correlation over all pairs of the year ("all"); STS-B and SICK-R are their test sets.
+STS12 to STS16 use one correlation over all pairs of the year ("all"); STS-B and SICK-R use their test sets.
 """
 
 import json
@@ -33,7 +33,7 @@ POOLINGS = ("cls", "mean", "max", "sbert-wk", "sbert-wk:start=0")
 
 
 def read(place: str) -> tuple[list[str], list[str], np.ndarray]:
-    """First sentences, second sentences and scores of a test set."""
+    """A test set's first sentences, second sentences and scores."""
     table = pq.read_table(Path(os.environ["LIKEWISE_DATA"]) / place, columns=["sentence1", "sentence2", "score"])
     return table["sentence1"].to_pylist(), table["sentence2"].to_pylist(), table["score"].to_numpy()
 
@@ -57,7 +57,7 @@ def measure(name: str, sets: dict[str, tuple[list[str], list[str], np.ndarray]])
 
 
 def save(name: str, found: dict[str, dict[str, float]]) -> None:
-    """Adds a model to the results, with the date and the commit."""
+    """Add a model to the results, with the date and the commit."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout
     known = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     known[Path(name).name] = {"date": str(date.today()), "commit": commit.strip(), "spearman": found}

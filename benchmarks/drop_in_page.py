@@ -1,4 +1,4 @@
-"""Draws docs/drop-in.md: what the drop-in serves and refuses, and how sentence-transformers' own tests end with it.
+"""Writes docs/drop-in.md: what the drop-in supports and rejects, and the results of sentence-transformers' own tests.
 
 python -m benchmarks.drop_in_page
 
@@ -32,7 +32,7 @@ sentence-transformers 6.2, results agree within 2e-6 in fp32 and have the same t
 torch is needed unless you ask for tensors. `make parity` compares both libraries. Without torch, `util` and
 `similarity` take and return NumPy arrays.
 
-A library that imports sentence-transformers itself gets the drop-in after
+A library that itself imports sentence-transformers gets the drop-in after you call
 
 ```python
 from likewise.integrations.sentence_transformers import stand_in
@@ -44,17 +44,19 @@ BERTopic, KeyBERT and LangChain's `HuggingFaceEmbeddings` run unchanged on it (`
 engine or a precision, pass a loaded model: `SentenceTransformer(Embedder.load(name, engine="native",
 precision="int8"))`.
 
-These things differ. `batch_size` and `chunk_size` are validated but not used, because no result depends on them. A
-pool starts no processes, because all cores already compute in this one. Distances between similar vectors are exact,
-while theirs lose digits. If scores are equal, the earlier row comes first. A row that is NaN or infinite is an error.
+The drop-in differs in the following. `batch_size` and `chunk_size` are validated but not used, because no result
+depends on them. A pool starts no processes, because this process already uses all cores. Distances between similar
+vectors are exact, whereas sentence-transformers loses digits. If scores are equal, the earlier row comes first. A row
+that contains NaN or infinity is an error.
 `python -m benchmarks.drop_in_page` writes this page.
 """
-TESTS = """## Their own tests of inference
+TESTS = """## sentence-transformers' own inference tests
 
 {total} tests in these files pass with sentence-transformers itself on the same machine (without the hub; models that
 cannot be downloaded are replaced by a local one of the same shape). **{passed} of them pass with the drop-in**,
-{refused} hit something unsupported that is listed below, and {otherwise} differ for the reasons given. `python -m
-benchmarks.peer_tests` reads the tests from their repository at {commit} and copies none; {date}, {machine}.
+{refused} need something unsupported that is listed below, and {otherwise} differ for the reasons given. `python -m
+benchmarks.peer_tests` reads the tests from the project's repository at {commit} and copies none of them; {date},
+{machine}.
 
 | file | pass | refused | otherwise |
 |---|---|---|---|
@@ -66,7 +68,7 @@ benchmarks.peer_tests` reads the tests from their repository at {commit} and cop
 
 
 def tests_section(result: dict[str, Any]) -> str:
-    """How their tests end, and why some end otherwise."""
+    """The outcomes of their tests, and the reasons for differences."""
     files: dict[str, Counter[str]] = defaultdict(Counter)
     reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in result["rows"]:
@@ -89,18 +91,18 @@ def tests_section(result: dict[str, Any]) -> str:
 
 
 def named(names: list[str]) -> str:
-    """Names of tests, each once with its number of cases."""
+    """The names of tests, each given once with its number of cases."""
     return ", ".join(f"{name} ({count})" if count > 1 else name for name, count in Counter(names).items())
 
 
 def not_served_section(names: dict[str, list[str]]) -> str:
-    """The options that are refused, and the names that are missing."""
+    """The options that are rejected, and the names that are missing."""
     options = "\n".join(f"| `{name}` | {instead} |" for name, instead in UNSERVED.items())
     parts = [
         "## What is not served",
         f"Options that are rejected unless set to the default:\n\n| option | instead |\n|---|---|\n{options}",
-        "Names that do not exist: reading them raises `AttributeError`, importing them `ImportError` "
-        "([what there is instead](moving-from-sentence-transformers.md)):",
+        "The following names do not exist: accessing them raises `AttributeError`, and importing them raises "
+        "`ImportError` ([what to use instead](moving-from-sentence-transformers.md)).",
     ]
     parts += [f"{title}: {', '.join(f'`{name}`' for name in names[place])}." for place, title in PLACES.items()]
     return "\n\n".join(parts)

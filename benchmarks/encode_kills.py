@@ -1,12 +1,12 @@
-"""Is an output the same, byte for byte, when its process is killed again and again and run again each time?
+"""Is an output the same, byte for byte, if its process is killed and restarted again and again?
 
     python -m benchmarks.encode_kills [--kills 200] [--workers 1] [--seed 0] [--save]
 
-`likewise encode` into a folder of shards, from a CSV, a JSONL, a compressed JSONL and a Parquet file, is ended by
-SIGKILL at random moments and run again, until it is complete; then it is compared with an uninterrupted run, removed,
-and begun anew, until there were enough kills. After each kill every shard that is there must be whole: the bytes of the
-uninterrupted run. With several workers, which are commands of their own, a worker is killed now and then in place of
-the command. The exit status is 1 where anything differed.
+`likewise encode` writes a folder of shards from a CSV, a JSONL, a compressed JSONL and a Parquet file. SIGKILL ends it
+at random moments, and it is run again until the output is complete; then the output is compared with that of an
+uninterrupted run and removed, and everything starts over, until there have been enough kills. After each kill, every
+existing shard must be complete, with the same bytes as in the uninterrupted run. With several workers, which are
+separate commands, sometimes a worker is killed instead. The exit status is 1 if anything differed.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from .record import save
 
 MODEL = "likewise-mini"
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "sea", "tree", "house", "river", "stone", "bread"]
-ORPHANS_END = 5.0  # seconds within which workers end whose command was killed
+ORPHANS_END = 5.0  # seconds within which workers must end after their command was killed
 
 
 def main() -> int:
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def sources(place: Path, rows: int) -> list[Path]:
-    """Four files, a quarter of the rows each."""
+    """Write four files with a quarter of the rows each."""
     draw = random.Random(0)
     table = [{"id": f"d{i}", "text": " ".join(draw.choices(WORDS, k=draw.randint(3, 12))), "n": i} for i in range(rows)]
     parts = [table[start::4] for start in range(4)]
@@ -71,13 +71,13 @@ def sources(place: Path, rows: int) -> list[Path]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """The files of an output; the lock of a run that was killed is none of them."""
+    """The files of an output, without the lock left by a killed run."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != "lock"]
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(files)}
 
 
 class Run:
-    """Lives of one command, each ended at a random moment."""
+    """Runs of one command, each killed at a random moment."""
 
     def __init__(self, place: Path, options: argparse.Namespace) -> None:
         self.place, self.options, self.moments = place, options, random.Random(options.seed)
@@ -88,7 +88,7 @@ class Run:
         self.expected = content(place / "whole")
 
     def killed_again_and_again(self) -> Counter[str]:
-        """Counts of what happened; those in capitals must be 0."""
+        """Counts of events; those in capitals must be 0."""
         counts = Counter[str]({"DIFFERENT": 0, "NOT WHOLE": 0})
         while counts["kills"] < self.options.kills:
             finished = self.life(counts)
@@ -101,24 +101,24 @@ class Run:
         return counts
 
     def compare(self, counts: Counter[str]) -> None:
-        """A complete output with the uninterrupted one."""
+        """Compare a complete output with the uninterrupted one."""
         counts["outputs completed"] += 1
         counts["DIFFERENT"] += content(self.out) != self.expected
         shutil.rmtree(self.out)
 
     def shards(self) -> dict[str, bytes]:
-        """The shards that are there."""
+        """Check the existing shards."""
         return {name: data for name, data in content(self.out).items() if name.startswith("shards/")}
 
     def encode(self, folder: Path) -> None:
-        """What `likewise encode` does."""
+        """Do the work of `likewise encode`."""
         origin = VectorOrigin.of(self.embedder, MODEL)
         encode_to_folder(
             self.paths, folder, origin, in_this_process(self.embedder), self.settings, show_progress_bar=False
         )
 
     def life(self, counts: Counter[str]) -> bool:
-        """One run, ended at a random moment; whether it had ended by itself."""
+        """Start one run and kill it at a random moment; return whether it had already ended."""
         process = self.start_command() if self.options.workers > 1 else self.fork()
         children = list[int]()
         if self.options.workers > 1:
@@ -131,7 +131,7 @@ class Run:
                     counts["kills of a worker"] += 1
         time.sleep(self.moments.uniform(0.01, self.options.longest))
         children = list({*children, *workers_of(process)})
-        os.kill(process, signal.SIGKILL)  # it is there until it is waited for
+        os.kill(process, signal.SIGKILL)  # the process exists until it is waited for
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         if code not in (0, -signal.SIGKILL):
             raise SystemExit(f"a run ended with exit code {code} before it was killed")
@@ -140,7 +140,7 @@ class Run:
         return code == 0
 
     def fork(self) -> int:
-        """The run in a process that has loaded everything already, so that most kills fall into its work."""
+        """Run in a process that has already loaded everything, so that most kills hit the actual work."""
         child = os.fork()
         if not child:
             status = 1
@@ -151,7 +151,7 @@ class Run:
         return child
 
     def start_command(self) -> int:
-        """The run as a command with several workers."""
+        """Run as a command with several workers."""
         command = [sys.executable, "-m", "likewise", "encode", *map(str, self.paths), "-o", f"{self.out}/", "-q"]
         command += ["--column", "text", "--id", "id", "--shard-rows", str(self.options.shard_rows)]
         process = subprocess.Popen([*command, "--workers", str(self.options.workers), "-m", MODEL])
@@ -160,7 +160,7 @@ class Run:
 
 
 def workers_of(process: int) -> list[int]:
-    """The children of a process."""
+    """The child processes of a process."""
     with suppress(OSError):
         return [int(pid) for pid in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
     return []

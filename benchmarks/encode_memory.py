@@ -1,9 +1,9 @@
-"""Does `likewise encode` into a folder need more memory for more texts? 200,000 and 2,000,000 short ones.
+"""Does `likewise encode` into a folder need more memory for more texts? Compares 200,000 and 2,000,000 short texts.
 
 python -m benchmarks.encode_memory [--counts 200000 2000000] [--model likewise-static] [--id]
 
-Each count runs in its own process, whose memory is read every 50 ms. The peaks go to results/encode_memory.json, the
-curves to docs/figures/encode_memory.png.
+Each count runs in its own process, whose memory is read every 50 ms. The peaks are written to
+results/encode_memory.json and the curves to docs/figures/encode_memory.png.
 """
 
 import subprocess
@@ -32,7 +32,7 @@ def write_texts(path: Path, count: int) -> None:
 
 
 def resident(process: int) -> float:
-    """MB of a process that lie in memory now, without what it only maps from files; 0 where it has ended."""
+    """A process's resident memory in MB, excluding mapped files; 0 if it has ended."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:
@@ -42,7 +42,7 @@ def resident(process: int) -> float:
 
 
 def memory_of(command: list[str]) -> list[tuple[float, float]]:
-    """Seconds and MB, over the life of a command."""
+    """Seconds and MB over the lifetime of a command."""
     began, curve = time.perf_counter(), list[tuple[float, float]]()
     process = subprocess.Popen(command)
     while process.poll() is None:
@@ -54,7 +54,7 @@ def memory_of(command: list[str]) -> list[tuple[float, float]]:
 
 
 def plot(curves: dict[int, list[tuple[float, float]]]) -> None:
-    """Memory over the parts of each run."""
+    """Draw memory over the course of each run."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(5, 2.6))
         for (count, curve), colour in zip(sorted(curves.items()), (ORANGE, BLUE), strict=False):

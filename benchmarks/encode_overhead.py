@@ -1,14 +1,14 @@
-"""What do shards cost beyond encoding, and what do two workers gain? Texts of diverse_text, by likewise-mini.
+"""What do shards cost beyond encoding, and what do two workers gain? Encodes texts of diverse_text with likewise-mini.
 
 python -m benchmarks.encode_overhead            encoding alone and into a folder, in turn
 python -m benchmarks.encode_overhead --workers  one worker and two, each with one thread, in turn
 python -m benchmarks.encode_overhead --ray      two workers and two actors of a Ray cluster on this machine, in turn
 
 They write results/encode_overhead-N-threads.json (N: OMP_NUM_THREADS), encode_workers.json and encode_ray.json.
-Encoding alone has its texts in memory; into a folder they are read from JSON twice, once to check them, and vectors,
-texts and ids are written to Parquet, synced to the disk, and hashed. Workers are compared with their start, and
-without: from the first report of progress to the last. Ray's start is left out: from the first finished shard to the
-last.
+Encoding alone starts with the texts in memory. Encoding into a folder reads them from JSON twice, once to check them,
+and writes vectors, texts and ids to Parquet, syncs them to disk, and hashes them. Workers are timed both with and
+without their start, that is, from the first report of progress to the last. Ray's start is left out: its time runs from
+the first finished shard to the last.
 """
 
 import argparse
@@ -38,7 +38,7 @@ MODEL = "likewise-mini"
 
 
 def into_folder(path: Path, embedder: Embedder, shard_rows: int) -> None:
-    """The file into a new folder."""
+    """Encode the file into a new folder."""
     with tempfile.TemporaryDirectory() as folder:
         origin = VectorOrigin.of(embedder, MODEL)
         settings = EncodeSettings(ChosenColumns(id="id"), shard_rows)
@@ -48,13 +48,13 @@ def into_folder(path: Path, embedder: Embedder, shard_rows: int) -> None:
 
 
 def seconds_of_workers(path: Path, embedder: Embedder, workers: int, shard_rows: int) -> tuple[float, float]:
-    """Seconds of a whole run, and from the first progress that is reported on."""
+    """Seconds for a whole run, and from its first reported progress."""
     reports, began = list[float](), time.perf_counter()
     settings = EncodeSettings(ChosenColumns(id="id"), shard_rows)
     model = ModelChoice(MODEL)
 
     def note(meter: Meter) -> None:
-        if meter.total is not None:  # not of the first reading
+        if meter.total is not None:  # skips the progress of the first reading
             reports.append(time.perf_counter())
 
     with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +116,7 @@ def measure_ray(path: Path, texts: list[str], embedder: Embedder, args: argparse
 
 
 def seconds_between_shards(path: Path, embedder: Embedder, encode_shards: EncodeShards, shard_rows: int) -> float:
-    """From the first finished shard to the last."""
+    """Seconds from the first finished shard to the last."""
     finished = list[float]()
 
     def noted(job: EncodeJob, numbers: Sequence[int], advance: Advance) -> Iterator[ShardRecord]:

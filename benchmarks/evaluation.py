@@ -1,9 +1,9 @@
-"""One model, many figures all called "the" score; the papers' baselines beside it; and how long a table takes.
+"""One model's many figures that are all called "the" score, the papers' baselines, and the time that a table takes.
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.evaluation aggregates baselines time
 
 Writes benchmarks/results/evaluation.json part by part, and fills the tables of docs/evaluation.md from it.
-`time` wants a machine that does nothing else: it runs the command anew, with nothing kept.
+`time` needs an otherwise idle machine: it reruns the command without any caches.
 """
 
 import argparse
@@ -35,7 +35,9 @@ TIMED = ("sts", "senteval")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="what is measured anew; the tables always are")
+    parser.add_argument(
+        "parts", nargs="*", choices=[[], *PARTS], help="parts to measure again; tables are always redrawn"
+    )
     for part in parser.parse_args().parts:
         output = read()
         output[part] = {"machine": machine(), "results": PARTS[part]()}
@@ -48,7 +50,7 @@ def read() -> dict[str, Any]:
 
 
 def aggregates() -> dict[str, dict[str, float]]:
-    """Each STS set by every aggregate of cosines, and by a trained regressor where that is what some report."""
+    """Every aggregate of cosines on each STS set, and a trained regressor on the sets for which papers report one."""
     result = evaluate([MODEL], ["sts", "stsb-regressor", "sick-r-regressor"], cache=Cache.of_user(), settings=FEW)
     scores = {
         name: {score.name: score.value for score in cell.result.scores if score.name in AGGREGATES}
@@ -63,7 +65,7 @@ def aggregates() -> dict[str, dict[str, float]]:
 
 
 def baselines() -> dict[str, Any]:
-    """The headlines of the papers' baselines, with their intervals."""
+    """The main scores of the papers' baselines, with their intervals."""
     record: dict[str, Any] = {}
     for suite, models in {"sts": FIELD, "senteval": QUICK}.items():
         result = evaluate(models, suite, cache=Cache.of_user())
@@ -82,7 +84,7 @@ def _headline(found: Results, model: str, task: str) -> dict[str, Any]:
 
 
 def timed() -> dict[str, float]:
-    """Seconds of `likewise evaluate`, from nothing to the table; models loaded, texts encoded, intervals drawn."""
+    """Seconds for `likewise evaluate` from the start to the table, with loading, encoding and bootstrap intervals."""
     seconds = {}
     for suite in TIMED:
         began = time.perf_counter()
@@ -94,7 +96,7 @@ def timed() -> dict[str, float]:
 
 
 def shared() -> dict[str, Any]:
-    """What STS-B's training split holds of the other years, and what folds of argument pairs hold of each other."""
+    """Overlaps of STS-B's training split with the other years, and of folds of argument pairs with one another."""
     years = {name: read_data(f"{name}/test") for name in STS_NAMES[:5]}
     result = find_leaks({"stsb/train": read_data("stsb/train")}, years)
     cell = evaluate(["avg-glove"], ["ukp-aspect-10-fold"], settings=FEW)["avg-glove", "ukp-aspect-10-fold"]
@@ -112,7 +114,7 @@ PARTS: dict[str, Callable[[], Any]] = {
 
 
 def agreement_table() -> list[str]:
-    """Both modes' accuracies, and how long each took, of the processor."""
+    """Both modes' accuracies and CPU times."""
     record = read_results("senteval_agreement")
     lines = ["| task | fast | faithful | items that differ | CPU time, fast | faithful |", "|---|---|---|---|---|---|"]
     for name, row in record["results"]["tasks"].items():
@@ -158,7 +160,8 @@ def time_table(seconds: dict[str, float]) -> list[str]:
 def shared_table(record: dict[str, Any]) -> list[str]:
     lines = ["| test set | distinct pairs | also in STS-B's training split |", "|---|---|---|"]
     lines += [f"| {name} | {of:,} | {count:,} |" for name, (count, of) in record["pairs"].items()]
-    return [*lines, "", "Argument pairs, ten folds: " + "; ".join(record["folds"]) + "."]
+    folds = [f"- {note}" for note in record["folds"]]
+    return [*lines, "", "The task of ten folds over argument pairs adds a note for each way to split them:", "", *folds]
 
 
 def _when(where: dict[str, Any]) -> str:
@@ -166,7 +169,7 @@ def _when(where: dict[str, Any]) -> str:
 
 
 def dated(part: str, table: Callable[[Any], list[str]]) -> list[str]:
-    """A part's table, then when and where it was measured."""
+    """A part's table, followed by the date and machine of its measurement."""
     record = read()[part]
     return [*table(record["results"]), "", _when(record["machine"])]
 

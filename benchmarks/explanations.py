@@ -2,10 +2,10 @@
 
     LIKEWISE_DATA=data python -m benchmarks.explanations [MODEL …]
 
-On the pairs of STS-B's test set with a score of 3 or more: the word of the first sentence that contributes most to the
-cosine is deleted, the sentence is encoded again, and the fall of the cosine is compared with its mean fall over the
-deletion of every other word, which is what a word drawn at random gives in expectation. For comparison, the longest
-word, which needs no model. Intervals are of paired differences (bootstrap over pairs, 95 %).
+For pairs in STS-B's test set with a score of 3 or more, the word of the first sentence that contributes most to the
+cosine is deleted and the sentence is encoded again. The fall of the cosine is compared with its mean fall when any
+other word is deleted (the expectation for a random word), and when the longest word is deleted, which needs no model.
+Intervals are for paired differences (bootstrap over pairs, 95 %).
 """
 
 import sys
@@ -63,7 +63,7 @@ def measure(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> dict[str, A
 
 
 def falls_of(embedder: Embedder, explanation: PairExplanation, words: Sequence[int]) -> tuple[float, float, float]:
-    """By how much the cosine falls without the top word, without another one (mean), without the longest."""
+    """How far the cosine falls without the top word, without another word (mean), and without the longest word."""
     names = [word.text for word in explanation.words[0]]
     shortened = [" ".join(names[j] for j in words if j != i) for i in words]
     vectors = embedder.encode(
@@ -78,13 +78,13 @@ def falls_of(embedder: Embedder, explanation: PairExplanation, words: Sequence[i
 
 
 def interval_of(values: np.ndarray) -> list[float]:
-    """Mean, low and high."""
+    """The mean and the ends of its interval, low and high."""
     found = intervals([values], statistic="mean")[0]
     return [round(x, 4) for x in (found.value, found.low, found.high)]
 
 
 def show(title: str, found: dict[str, Any]) -> None:
-    """A row of the table."""
+    """Print a row of the table."""
     cells = [f"{found[name][0]:.4f}" for name in ("top", "other", "longest")]
     cells += [f"{x:+.4f} [{low:+.4f}, {high:+.4f}]" for x, low, high in (found["top - other"], found["top - longest"])]
     print(f"| {title} | {found['pairs']} | " + " | ".join(cells) + " |", flush=True)

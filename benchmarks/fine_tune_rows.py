@@ -1,15 +1,16 @@
-"""How many rows does fine-tuning need? likewise-mini, trained on more and more pairs of three kinds, on held-out ones.
+"""How many rows does fine-tuning need? Trains likewise-mini on growing numbers of three kinds of pairs and tests it.
 
     LIKEWISE_DATA=data python -m benchmarks.fine_tune_rows
 
-- claims: a scientific claim and the title of an abstract that supports or refutes it (SciFact); MRR@10 of its test
-  claims among the titles of all test claims. Claims of the training split whose title is in the test are left out.
-- sections: a sentence, one of the same section, and one of another section of the same article (wiki_sections, by
-  article disjoint); accuracy of test triplets.
-- questions: duplicate questions (Quora), a kind that the model's teacher was trained on; MRR@10 of 1,000 held-out ones.
+- claims: a scientific claim and the title of an abstract that supports or refutes it (SciFact); MRR@10 for test claims
+  among the titles for all test claims. Training claims whose title is in the test data are left out.
+- sections: a sentence, one from the same section, and one from another section of the same article (wiki_sections,
+  split by article); accuracy on test triplets.
+- questions: duplicate questions (Quora), on which the model's teacher was also trained; MRR@10 for 1,000 held-out ones.
 
-Every run has the settings of docs/how-to/fine-tune.md: contrastive, 3 epochs, a learning rate of 2e-4. A row's gain is
-over the untrained model, per test item averaged over the seeds, with a paired bootstrap interval over items (95 %).
+Every run uses the settings of docs/how-to/fine-tune.md: contrastive, 3 epochs, a learning rate of 2e-4. A row's gain is
+relative to the untrained model, averaged over seeds for each test item, with a paired bootstrap interval over items
+(95 %).
 """
 
 import argparse
@@ -39,7 +40,7 @@ Columns = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class OwnData:
-    """What a reader would have: rows to train on, rows to test on."""
+    """The data a reader would have: training rows and test rows."""
 
     train: Columns
     test: Columns
@@ -50,7 +51,7 @@ class OwnData:
 
 
 def claims() -> OwnData:
-    """Claims and titles of SciFact."""
+    """Claims and titles from SciFact."""
     queries, corpus, qrels = (read_dataset(f"scifact/{name}") for name in ("queries", "corpus", "qrels"))
     texts = dict(zip(queries["query_id"], queries["text"], strict=True))
     titles = dict(zip(corpus["doc_id"], corpus["title"], strict=True))
@@ -64,14 +65,14 @@ def claims() -> OwnData:
 
 
 def sections() -> OwnData:
-    """Triplets of Wikipedia's sections."""
+    """Triplets from Wikipedia sections."""
     triplets = read_dataset("wiki_sections/triplets")
     columns = {name: list(triplets[name]) for name in ("anchor", "positive", "negative", "split")}
     return OwnData(*(selected(columns, lambda row, s=split: row["split"] == s) for split in ("train", "test")))
 
 
 def questions() -> OwnData:
-    """Duplicate questions; none of the test's is in the training rows."""
+    """Duplicate questions; no test question occurs in the training rows."""
     pairs = read_dataset("qqp_subset/pairs")
     rows = [
         (a, b)
@@ -86,7 +87,7 @@ def questions() -> OwnData:
 
 
 def selected(columns: Columns, keep: Callable[[dict[str, str]], bool]) -> Columns:
-    """The rows to keep, without the column of splits."""
+    """The selected rows, without the split column."""
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     kept = [row for row in rows if keep(row)]
     return {name: [row[name] for row in kept] for name in columns if name != "split"}
@@ -96,7 +97,7 @@ DATA: dict[str, Callable[[], OwnData]] = {"claims": claims, "sections": sections
 
 
 def evidence(model: Embedder, data: OwnData, name: str) -> Evidence:
-    """The model's value of each test item: 1 / the place of the positive, or whether the triplet is right."""
+    """The model's value for each test item: the reciprocal rank of the positive, or whether the triplet is right."""
 
     def encode(texts: Sequence[str]) -> np.ndarray:
         return model.encode(texts, show_progress_bar=False, overflow="truncate")

@@ -1,10 +1,10 @@
-"""What does learned dissection gain over plain pooling, where does it lose, and how far may a model be cut?
+"""What does learned dissection gain over plain pooling, when does it lose, and how far can a model be pruned?
 
     python benchmarks/fusion.py [--cache FOLDER]
 
-all-MiniLM-L6-v2. Trained on STS-B train, measured on STS-B test and SICK-R test (never on STS12–16, which share pairs
-with STS-B train). Trained on 10,000 NLI triplets, measured on all. Figures are Spearman × 100, one over all pairs of a
-set ("all"), with 95 % intervals of a paired bootstrap. Data: the folder LIKEWISE_DATA.
+The model is all-MiniLM-L6-v2. If trained on STS-B train, it is measured on STS-B test and SICK-R test (never on
+STS12–16, which share pairs with STS-B train); if trained on 10,000 NLI triplets, on all sets. Figures are Spearman ×
+100 over all pairs of a set ("all"), with 95 % paired bootstrap intervals. Data are read from LIKEWISE_DATA.
 """
 
 import json
@@ -47,7 +47,7 @@ MEAN = Reduce.parse("mean")
 
 
 class Vectors:
-    """Layer vectors of a group of data sets, computed once and kept in a folder."""
+    """Layer vectors for a group of data sets, computed once and kept in a folder."""
 
     def __init__(self, embedder: Embedder, cache: Path, name: str, texts: list[str]) -> None:
         texts = list(dict.fromkeys(texts))

@@ -1,7 +1,7 @@
-"""On a GPU: are the vectors right, how fast are they beside sentence-transformers, and which budget of tokens is best?
+"""On a GPU: are the vectors right, how fast is encoding next to sentence-transformers, and which token budget is best?
 
-Every family is compared with itself on the CPU in fp32, on random weights; attention takes the variable-length kernel
-in half precision and the padded way in fp32.
+Every family is compared with itself on the CPU in fp32, with random weights; attention uses the variable-length kernel
+in half precision and padding in fp32.
 """
 
 import time
@@ -43,7 +43,7 @@ SMALL = {
 
 def main() -> None:
     args = options(__doc__, model=RECOMMENDED_MODEL, rounds=5)
-    assert torch.cuda.is_available(), "a CUDA device is wanted"
+    assert torch.cuda.is_available(), "this benchmark needs a CUDA device"
     result: dict[str, Any] = {"families": families()}
     print_rows(result["families"])
     folder = locate(args.model)
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def families() -> dict[str, dict[str, float]]:
-    """The largest difference of any layer to the CPU's fp32, relative to that layer's largest value."""
+    """The largest difference between any layer and the CPU's in fp32, relative to that layer's largest value."""
     generator = torch.Generator().manual_seed(0)
     lengths = tuple(torch.randint(1, 200, (24,), generator=generator).tolist())
     ids = torch.randint(5, 1000, (sum(lengths),), generator=generator)
@@ -124,7 +124,7 @@ def measure(folder: Path, texts: list[str], rounds: int) -> dict[str, Any]:
 
 
 def budgets(folder: Path, texts: list[str], rounds: int) -> dict[str, Any]:
-    """Texts a second of the encoder by the budget of tokens."""
+    """The encoder's texts per second for each token budget."""
     embedder = Embedder.load(folder, device="cuda", precision="bf16")
     sizes = (4096, 16_384, 65_536, 262_144)
     seconds = in_turn({str(n): lambda n=n: embedder.encode(texts, batch_tokens=n) for n in sizes}, rounds)

@@ -1,7 +1,7 @@
-"""A client that loads a server: closed loops of connections, an open loop at a rate, all in one thread and lean.
+"""A lean single-threaded client that loads a server, by closed loops of connections or by an open loop at a fixed rate.
 
-It shares the processors with the server, so that what it does for a request is little: it sends bytes made beforehand,
-and reads as many as the reply announces.
+It shares the processors with the server, so it does little per request: it sends bytes prepared in advance, and reads
+as many bytes as the reply announces.
 """
 
 import json
@@ -18,9 +18,9 @@ from statistics import quantiles
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 CLOSE = re.compile(rb"\r\nconnection: close\r\n", re.IGNORECASE)
 IDLE_SECONDS = 20.0
-"""A connection that was not used for longer is not used again: the server may be about to close it."""
+"""A connection that has been idle for longer is not reused, because the server may be about to close it."""
 MOST_CONNECTIONS = 6_000
-"""Of an open loop: a request that finds none free then is counted and not sent."""
+"""The most connections of an open loop; a request that finds none free is counted but not sent."""
 
 
 def post(path: str, body: object) -> bytes:
@@ -32,20 +32,20 @@ def post(path: str, body: object) -> bytes:
 
 @dataclass
 class LoadResult:
-    """What became of the requests."""
+    """The outcomes of the requests."""
 
     seconds: float = 0.0
     times: list[float] = field(default_factory=list)
-    """Seconds of each that was answered by 200."""
+    """Seconds taken by each request that was answered with 200."""
     statuses: Counter[str] = field(default_factory=Counter)
 
     @property
     def rate(self) -> float:
-        """Answers of 200 a second."""
+        """Number of 200 responses per second."""
         return len(self.times) / self.seconds
 
     def quantile_ms(self, percent: int) -> float:
-        """Milliseconds within which so many percent were answered."""
+        """Milliseconds within which this percentage of requests was answered."""
         return 1e3 * quantiles(self.times, n=100)[percent - 1] if len(self.times) > 1 else float("nan")
 
 
@@ -58,11 +58,11 @@ class _Connection:
 
     def send(self, request: bytes, began: float) -> None:
         self.began, self.is_busy, self.head, self.missing = began, True, b"", -1
-        with suppress(ConnectionError):  # the answer, or that there is none, is read later
+        with suppress(ConnectionError):  # the answer, or its absence, is read later
             self.socket.sendall(request)
 
     def status(self) -> str | None:
-        """Read what is there; the status of a reply that is complete. Bodies are counted and not kept."""
+        """Read the available bytes and return the status of a complete reply; bodies are counted but not kept."""
         try:
             data = self.socket.recv(1 << 18)
         except ConnectionResetError:
@@ -87,7 +87,7 @@ class _Connection:
 
 
 def closed_loop(port: int, requests: Sequence[bytes], connections: int, seconds: float) -> LoadResult:
-    """Each connection asks again as soon as it is answered."""
+    """Send the next request on each connection as soon as the previous one is answered."""
     selector, result, number = selectors.DefaultSelector(), LoadResult(), 0
     began = time.perf_counter()
     for _ in range(connections):
@@ -105,7 +105,7 @@ def closed_loop(port: int, requests: Sequence[bytes], connections: int, seconds:
 
 
 def open_loop(port: int, requests: Sequence[bytes], rate: float, seconds: float) -> LoadResult:
-    """`rate` requests a second, whether or not others are answered; each on a connection that is free, or a new one."""
+    """Send `rate` requests per second, answered or not, each on a free connection or a new one."""
     selector, result, number = selectors.DefaultSelector(), LoadResult(), 0
     free: list[_Connection] = []
     began = time.perf_counter()

@@ -1,11 +1,11 @@
-"""What does keeping texts cost beyond encoding them? 200,000 short texts by likewise-static; and opening a million.
+"""What does storing 200,000 short texts cost beyond encoding them with likewise-static, and how fast is opening?
 
-python -m benchmarks.index_add              encoding alone and `index add` in turn, into results/index_add.json
-python -m benchmarks.index_add --make DIR   a collection of 1,000,000 records (once; minutes)
-python -m benchmarks.index_add --open DIR   how long it takes to open it, and to search it first, in new processes
+python -m benchmarks.index_add              times encoding alone and `index add` in turn, into results/index_add.json
+python -m benchmarks.index_add --make DIR   makes a collection of 1,000,000 records (once; takes minutes)
+python -m benchmarks.index_add --open DIR   times opening it and the first search, in new processes
 
-`index add` reads a .txt of one text per line, cuts it, hashes it, encodes it, and stores ids, texts, metadata, full
-text and vectors, synced to the disk.
+`index add` reads a .txt file with one text per line, splits, hashes and encodes it, and stores ids, texts, metadata,
+full text and vectors, synced to disk.
 """
 
 import json
@@ -46,7 +46,7 @@ print([imported - began, opened - imported, counted - opened, time.perf_counter(
 
 
 def short_texts(count: int) -> list[str]:
-    """Distinct short texts of diverse_text."""
+    """Distinct short texts from diverse_text."""
     found: dict[str, None] = {}
     for part in range(3):
         for text in pq.read_table(data("diverse_text", f"part-{part}.parquet"), columns=["text"])["text"].to_pylist():
@@ -59,14 +59,14 @@ def short_texts(count: int) -> list[str]:
 
 
 def added(path: Path, embedder: Embedder) -> None:
-    """The file into a new collection."""
+    """Add the file to a new collection."""
     with tempfile.TemporaryDirectory() as folder, TextIndex.open(Path(folder, "index"), embedder) as index:
         report = index.add(read_documents([str(path)]), show_progress_bar=False)
         assert report.added == len(index.index)
 
 
 def measure(count: int, rounds: int) -> None:
-    """Encoding alone, and adding, in turn."""
+    """Time encoding alone and adding, in turn."""
     texts, embedder = short_texts(count), Embedder.load(MODEL)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "texts.txt")
@@ -79,7 +79,7 @@ def measure(count: int, rounds: int) -> None:
 
 
 def make(folder: Path) -> None:
-    """A collection of a million records."""
+    """Make a collection of a million records."""
     random = np.random.default_rng(0)
     with create_index(str(folder), WIDTH) as index:
         for start in range(0, MILLION, BLOCK):
@@ -89,7 +89,7 @@ def make(folder: Path) -> None:
 
 
 def measure_opening(folder: Path, rounds: int) -> None:
-    """Seconds to import, open, count and search, the median over new processes."""
+    """Median seconds to import, open, count and search, over new processes."""
     rows = []
     for _ in range(rounds):
         began = time.perf_counter()

@@ -1,15 +1,15 @@
-"""Does `likewise index add` lose what it has acknowledged when it is killed, and does it end as if it never was?
+"""Does `likewise index add` lose acknowledged records when it is killed, and does it end as if it never had been?
 
     python -m benchmarks.index_add_kills [--kills 60] [--seed 0]
 
-`likewise index add INDEX FOLDER` runs in processes that SIGKILL ends at random moments, loading the model among them,
-and that the same command follows until one ends by itself. Then the files are changed, and the same is done again with
-the same index; then all over again with a new one, until all kills are spent. Blocks and segments are small, so that
-there are many commits.
+SIGKILL ends `likewise index add INDEX FOLDER` at random moments, even while the model is loading, and the command is
+repeated until it ends by itself. Then the files are changed and the same is done with the same index; then everything
+starts over with a new index, until all kills are used up. Blocks and segments are small, so that there are many
+commits.
 
-After every kill: all passages of the documents that progress had reported are there; every record is as an
-uninterrupted run has it, before or after the change, none is there twice, and `verify` is clean. At the end of every
-run the content is that of an uninterrupted one. The exit status is 1 where anything differs.
+After every kill, all passages of the documents reported by progress must be present, every record must be as in an
+uninterrupted run before or after the change, none may occur twice, and `verify` must find no problem. At the end of
+every run, the content must be that of an uninterrupted run. The exit status is 1 if anything differs.
 """
 
 import io
@@ -39,17 +39,17 @@ from .options import options
 MODEL = "likewise-static"
 WORDS = ["cat", "dog", "rain", "falls", "sleeps", "barks", "the", "a", "on", "mat", "and", "night"]
 FILES, SECTIONS, ROWS, LINES = 12, 8, 300, 300
-BLOCKS = (16, 64)  # passages of the first block and of the largest
+BLOCKS = (16, 64)  # passages in the first block and in the largest one
 PROMISES = ("LOST", "TWICE", "NOT CLEAN", "WITH ANOTHER CONTENT", "ANOTHER CONTENT AT THE END")
-"""What may not be counted."""
+"""Counts that must stay 0."""
 Place = tuple[str, int | None]
 """A document: its file, and its row."""
 Content = dict[str, tuple[str | None, dict, bytes]]
-"""By id: text, metadata, and the vector's bytes."""
+"""The text, metadata and vector bytes by id."""
 
 
 class State(NamedTuple):
-    """Files as they are before or after the change, and what an uninterrupted run makes an index of them hold."""
+    """The files before or after the change, and the content of an index after an uninterrupted run over them."""
 
     content: Content
     documents: list[Place]
@@ -57,7 +57,7 @@ class State(NamedTuple):
 
 
 class Reporter(progress.StatusLine):
-    """Progress that goes into a pipe at once."""
+    """Progress that is written to a pipe immediately."""
 
     pipe = -1
 
@@ -76,7 +76,7 @@ def main() -> int:
 
 
 def tortured(place: Path, kills: int, moments: random.Random, share: int) -> bool:
-    """Runs with kills, compared with runs without, on one of so many shares of the files; whether all was well."""
+    """Compare runs with kills and runs without, on one share of the files; return whether all was well."""
     files, whole = place / "files", place / "whole"
     states, seconds = [], []
     for version in (0, 1):
@@ -99,7 +99,7 @@ def tortured(place: Path, kills: int, moments: random.Random, share: int) -> boo
 
 
 def goes_on(counts: Counter[str], kills: int) -> bool:
-    """Whether kills are left, or none has come after anything was acknowledged: on a busy machine all may be early."""
+    """Whether kills are left, or none came after an acknowledgement, as on a busy machine, where all may be early."""
     return counts["kills"] < kills or not counts["documents acknowledged"]
 
 
@@ -110,7 +110,7 @@ def one_run(
     torture: tuple[float, random.Random, int],
     counts: Counter[str],
 ) -> None:
-    """The command, killed and repeated until it ends by itself; every state that it leaves is counted."""
+    """Kill and repeat the command until it ends by itself, and count every state that it leaves."""
     (states, version), (seconds, moments, kills) = versions, torture
     while goes_on(counts, kills):
         ended, reported = lived(index, files, moments.uniform(0, 1.2 * seconds))
@@ -126,7 +126,7 @@ def one_run(
 
 
 def check(index: Path, states: list[State], version: int, reported: int, counts: Counter[str]) -> None:
-    """What a killed run has left."""
+    """Check the state that a killed run has left."""
     try:
         with Collection.open(str(index)) as collection:
             counts["NOT CLEAN"] += not collection.verify(show_progress_bar=False).is_clean
@@ -146,7 +146,7 @@ def check(index: Path, states: list[State], version: int, reported: int, counts:
 
 
 def lived(index: Path, files: Path, seconds: float | None) -> tuple[bool, int]:
-    """The command in a process that is killed after so many seconds; whether it ended, and what it reported last."""
+    """Run the command in a process killed after this many seconds; return whether it ended, and its last report."""
     reading, writing = os.pipe()
     sys.stdout.flush()
     child = os.fork()
@@ -160,12 +160,12 @@ def lived(index: Path, files: Path, seconds: float | None) -> tuple[bool, int]:
         lines = pipe.read().split()
     status = os.waitpid(child, 0)[1]
     if not os.WIFSIGNALED(status) and status:
-        raise SystemExit("a command that nobody killed failed; its error is above")
+        raise SystemExit("a command failed without being killed; its error is above")
     return not os.WIFSIGNALED(status), int(lines[-1]) if lines else 0
 
 
 def command(index: Path, files: Path, pipe: int) -> int:
-    """`likewise index add`, its progress into the pipe."""
+    """Run `likewise index add` with its progress written to the pipe."""
     Reporter.pipe, messages = pipe, io.StringIO()
     progress.StatusLine = Reporter  # type: ignore[misc]
     with redirect_stderr(messages), redirect_stdout(io.StringIO()):
@@ -176,7 +176,7 @@ def command(index: Path, files: Path, pipe: int) -> int:
 
 
 def write_files(folder: Path, version: int, share: int) -> None:
-    """Markdown, rows and lines; in version 1 some are changed, some gone, some new."""
+    """Write Markdown, rows and lines; in version 1, a few are changed, removed or new."""
     folder.mkdir(exist_ok=True)
     for i in range(FILES // share - version):
         sections = (f"## Part {j}\n\n{sentences(i, j, version * (j % 3 == 0))}\n" for j in range(SECTIONS))
@@ -193,7 +193,7 @@ def sentences(*seed: int) -> str:
 
 
 def state_of(index: Path, files: Path) -> State:
-    """What an index holds of these files."""
+    """The content of an index of these files."""
     content, ids = content_of(index), defaultdict[Place, set[str]](set)
     for name, (_, metadata, _) in content.items():
         ids[metadata["file"], metadata.get("row")].add(name)

@@ -1,10 +1,10 @@
-"""What does each index take to store and to search the same embedded questions? Draws the table of docs/indexes.md.
+"""How long does each index take to store and search the same embedded questions? Draws the table of docs/indexes.md.
 
 .venv/integration/bin/python -m benchmarks.indexes            after `make integration`; needs LIKEWISE_DATA (qqp_subset)
-.venv/integration/bin/python -m benchmarks.indexes --draw     the table again, from benchmarks/results/indexes.json
+.venv/integration/bin/python -m benchmarks.indexes --draw     redraws the table from benchmarks/results/indexes.json
 
-Servers are started for it on this machine, and have one connection. All indexes answer the same queries in turn, round
-after round; each is compared with the first in the same round.
+Servers are started on this machine and get one connection each. In every round, all indexes answer the same queries in
+turn, and each is compared with the first index in that round.
 """
 
 import time
@@ -27,7 +27,7 @@ from .pages import PageTables, draw
 from .record import in_turn, read, save
 
 ROWS, QUERIES, BLOCK = 10_000, 20, 1000
-FILTER = "place < 1000"  # a tenth
+FILTER = "place < 1000"  # matches a tenth of the records
 LABELS = {
     "faiss": "faiss",
     "pgvector": "PostgreSQL, exact",
@@ -65,7 +65,7 @@ def empty_indexes(dimension: int) -> Iterator[dict[str, Index]]:
 
 
 def seconds_to_add(index: Index, records: Records) -> float:
-    """All records, a block at a time."""
+    """Add all records, one block at a time."""
     began = time.perf_counter()
     for block in records.blocks(BLOCK):
         index.add(block)
@@ -73,7 +73,7 @@ def seconds_to_add(index: Index, records: Records) -> float:
 
 
 def measure(rounds: int) -> dict[str, Any]:
-    """Seconds to add, milliseconds of a query with and without a filter, and recall of the exact ten nearest."""
+    """Seconds to add, milliseconds per query with and without a filter, and recall of the exact ten nearest."""
     records, queries = embedded()
     results: dict[str, Any] = {"rows": ROWS, "width": queries.shape[1], "queries": QUERIES, "filter": FILTER}
     with empty_indexes(queries.shape[1]) as indexes:
@@ -96,12 +96,12 @@ def measure(rounds: int) -> dict[str, Any]:
 
 
 def searching(index: Index, queries: Any, where: str | None) -> Callable[[], Any]:
-    """One query after the other, as they come to a server."""
+    """Run one query after another, as they arrive at a server."""
     return lambda: [index.search(query[None], 10, where) for query in queries]
 
 
 def ids_found(index: Index, queries: Any) -> list[set[str]]:
-    """The ids of the ten nearest of each query."""
+    """The ids of the ten nearest records for each query."""
     return [{match.id for match in row} for row in index.search(queries, 10)]
 
 
@@ -110,7 +110,7 @@ def table() -> list[str]:
     record = read("indexes")
     found, machine = record["results"], record["machine"]
     return [
-        "| index | add all | a query | with a filter | recall of the exact ten |",
+        "| index | adding all | one query | one query with a filter | recall of the exact top ten |",
         "|---|---|---|---|---|",
         *(
             f"| {label} | {row['add_s']:.2f} s | {row['query_ms']:.2f} ms | {row['filtered_ms']:.2f} ms "
@@ -119,10 +119,10 @@ def table() -> list[str]:
             for row in [found["indexes"][name]]
         ),
         "",
-        f"{found['rows']:,} questions of `qqp_subset` by likewise-static ({found['width']} dimensions), {BLOCK:,} "
-        f"per call; "
-        f"{found['queries']} queries, one after the other, medians of rounds in turn; filter `{found['filter']}`. "
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['date']}, commit {machine['commit']}.",
+        f"The indexes hold {found['rows']:,} questions of `qqp_subset`, embedded with likewise-static "
+        f"({found['width']} dimensions) and added {BLOCK:,} per call. The {found['queries']} queries ran one at a "
+        f"time; figures are medians of alternating rounds. The filter is `{found['filter']}`. {machine['cpu']}, "
+        f"{machine['cores']} cores, {machine['date']}, commit {machine['commit']}.",
     ]
 
 

@@ -1,10 +1,10 @@
-"""How often does a 95 % interval hold the true score? SICK's test pairs are the world here, samples of them test sets.
+"""How often does a 95 % interval contain the true score? SICK's test pairs are the population; samples are test sets.
 
     python -m benchmarks.interval_coverage
 
-Of each sample of 300 pairs, the interval of a model's score, and of the difference of two models on the same pairs, as
-`likewise evaluate` computes them. Writes benchmarks/results/interval_coverage.json; docs/concepts/intervals.md has the
-figure.
+For each sample of 300 pairs, computes the intervals for a model's score and for the difference of two models on the
+same pairs, as `likewise evaluate` does. Writes benchmarks/results/interval_coverage.json; the figure is in
+docs/concepts/intervals.md.
 """
 
 from typing import Any
@@ -20,16 +20,16 @@ from .record import data, save
 MODELS = ("all-MiniLM-L6-v2", "likewise-mini")
 SAMPLES, PAIRS, RESAMPLES = 400, 300, 2000
 KEPT = 40
-"""Samples that the figure shows."""
+"""Number of samples in the figure."""
 
 
 def covered(found: list[Interval], truth: float) -> float:
-    """The share of intervals that hold the true value."""
+    """The share of intervals that contain the true value."""
     return float(np.mean([one.low <= truth <= one.high for one in found]))
 
 
 def summary(found: list[Interval], truth: float) -> dict[str, Any]:
-    """The true value, how many intervals hold it, their mean half width, and the first of them."""
+    """The true value, the share of intervals that contain it, their mean half width, and the first of them."""
     first = [[one.value, one.low, one.high] for one in found[:KEPT]]
     half = float(np.mean([one.half for one in found]))
     return {"truth": truth, "covered": covered(found, truth), "mean half width": half, "first": first}

@@ -1,14 +1,14 @@
-"""Is a run that was killed, again and again, at any moment, the run that never was? Its weights and log say so.
+"""Does a run that is killed again and again, at any moment, end like an uninterrupted one? Compares weights and logs.
 
     python -m benchmarks.kills [--kills 50] [--seed 0] [--steps 40]
 
-A tiny model is trained whole once, then again in processes that SIGKILL ends at random moments, loading and the
-writing of checkpoints among them, each going on from what the one before left. Printed are the digests of the final
-weights and of the logs without times; the exit status is 1 where any differ. Where a run ends before all kills are
-spent, the next one begins in a fresh folder.
+A tiny model is trained once without interruption, then again in processes that SIGKILL ends at random moments, even
+while loading or writing checkpoints; each process resumes from what the last one left. The digests of the final weights
+and of the logs without times are printed; the exit status is 1 if any differ. If a run ends before all kills are used
+up, the next one starts in a new folder.
 
-Each life is forked from this process, which has imported everything and trained nothing (autograd's threads do not
-survive a fork), so that a life costs milliseconds.
+Each process is forked from this one, which has imported everything but trained nothing (autograd's threads do not
+survive a fork), so that starting one takes milliseconds.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ WORDS = ["cat", "dog", "rain", "falls", "sleeps", "barks", "the", "a", "on", "ma
 
 
 def main() -> int:
-    """Kills, compares, prints."""
+    """Kill runs, compare them with the uninterrupted one, and print the results."""
     args = options(__doc__, kills=50, steps=40, seed=0)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as place:
@@ -59,7 +59,7 @@ def main() -> int:
 def torture(
     root: Path, kills: int, steps: int, whole: float, moments: random.Random, expected: tuple[str, str]
 ) -> bool:
-    """Runs that are killed until all kills are spent, then left to end; whether each ended as expected."""
+    """Kill runs until all kills are used up, then let the last one end; return whether each ended as expected."""
     spent, rounds, same, went_on, torn = 0, 0, True, 0, 0
     while spent < kills or rounds == 0:
         folder, here = root / f"killed-{rounds}", 0
@@ -75,14 +75,14 @@ def torture(
         print(f"killed {here} times: weights {result[0]}, log {result[1]}: {verdict}")
         rounds += 1
     print(
-        f"{spent} kills over {rounds} runs of {steps} steps: {went_on} left a checkpoint to go on from, "
-        f"{torn} one half written"
+        f"{spent} kills over {rounds} runs of {steps} steps: {went_on} left a checkpoint to resume from, "
+        f"{torn} an incomplete one"
     )
     return same
 
 
 def live(root: Path, folder: Path, steps: int) -> None:
-    """One life of the run: goes on from what lies in the folder."""
+    """One process of the run: resumes from the state of the folder."""
     embedder = Embedder.load(root / "model", engine="torch", device="cpu", pooling="mean")
     objective = OBJECTIVES["classification"].build(2)
     pick = np.random.default_rng(0)
@@ -108,15 +108,15 @@ def killed(work: Callable[[], None], after: float) -> bool:
     """Whether the process that does the work was still running, to be killed, after this time."""
     child = forked(work)
     time.sleep(after)
-    os.kill(child, signal.SIGKILL)  # one that has ended is still there to be waited for
+    os.kill(child, signal.SIGKILL)  # a process that has ended still exists until it is waited for
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def finish(work: Callable[[], None]) -> None:
-    """Does the work in a new process, to its end."""
+    """Do the work in a new process, to the end."""
     status = os.waitpid(forked(work), 0)[1]
     if status:
-        raise SystemExit(f"a life that nobody killed ended with status {status}")
+        raise SystemExit(f"a process that was not killed ended with status {status}")
 
 
 def forked(work: Callable[[], None]) -> int:
@@ -133,7 +133,7 @@ def forked(work: Callable[[], None]) -> int:
 
 
 def digests(folder: Path) -> tuple[str, str]:
-    """Of the saved weights, and of the log without what only tells time."""
+    """The digests of the saved weights, and of the log without its times."""
     lines = [{k: v for k, v in line.items() if k not in TIMING_FIELDS} for line in read_log(folder / "log.jsonl")]
     return tuple(
         hashlib.sha256(data).hexdigest()[:16]

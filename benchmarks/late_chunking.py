@@ -1,13 +1,13 @@
-"""Does late chunking find passages of long documents better than chunks that are embedded alone?
+"""Does late chunking find passages of long documents better than embedding each chunk on its own?
 
-The documents are 60 Wikipedia articles (LIKEWISE_DATA/wiki_sections), their sentences without headings, cut into the
-same chunks for every way. Where a section begins is known, so that the answer to a query is known by construction:
+The documents are the sentences of 60 Wikipedia articles (LIKEWISE_DATA/wiki_sections) without headings, split into the
+same chunks for every method. The sections' boundaries are known, so the answer to a query is known by construction:
 
-    title      "ARTICLE: SECTION"; the chunks of the section answer it
-    sentence   the first sentence of a section, taken out of the document; the chunks of the section's rest answer it
+    title      "ARTICLE: SECTION"; answered by the chunks of the section
+    sentence   the first sentence of a section, removed from the document; answered by the rest of the section
 
-All chunks of all articles are searched. Three ways: each chunk alone; late (`encode_chunks`); each chunk behind the
-article's title, which is the cheap way to give it context.
+All chunks of all articles are searched. There are three methods: each chunk alone; late chunking (`encode_chunks`); and
+each chunk prefixed with the article's title, a cheap way to give it context.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,12 +30,12 @@ from .record import data, save
 SIZES = (64, 128)
 METRICS = ("ndcg@10", "mrr@10")
 WAYS = ("alone", "late", "title + chunk")
-LEAST = 4  # sentences of a section that is asked for
+LEAST = 4  # sentences that a section needs to be queried
 
 
 @dataclass(frozen=True)
 class Article:
-    """An article without headings, the stops of its sections in characters, and the queries for each of these."""
+    """An article without headings, the end of each section in characters, and the queries for each section."""
 
     title: str
     text: str
@@ -44,7 +44,7 @@ class Article:
 
 
 def articles() -> Iterator[Article]:
-    """The articles, without the first sentence of each section that is asked for."""
+    """The articles, without the first sentence of each queried section."""
     rows = pq.read_table(data("wiki_sections", "sentences.parquet")).to_pylist()
     for title in dict.fromkeys(row["article"] for row in rows):
         own = [row for row in rows if row["article"] == title]
@@ -80,7 +80,7 @@ def vectors_of(
 
 
 def relevances(found: Sequence[Article], spans: list[list[tuple[int, int]]]) -> list[np.ndarray]:
-    """For each section that is asked for, which chunks lie in it by half or more."""
+    """For each queried section, the chunks of which at least half lies in it."""
     rows = []
     before, total = 0, sum(map(len, spans))
     for article, own in zip(found, spans, strict=True):
@@ -94,7 +94,7 @@ def relevances(found: Sequence[Article], spans: list[list[tuple[int, int]]]) -> 
 
 
 def scores(queries: np.ndarray, chunks: np.ndarray, relevant: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Each metric for each query; sections in which no chunk lies are left out."""
+    """Each metric for each query; sections that contain no chunk are left out."""
     kept = [i for i, row in enumerate(relevant) if row.any()]
     hits = search(queries[kept], chunks, 10).indices
     judged = np.stack([np.sort(relevant[i])[::-1] for i in kept])
@@ -103,7 +103,7 @@ def scores(queries: np.ndarray, chunks: np.ndarray, relevant: list[np.ndarray]) 
 
 
 def measured(name: str, size: int, found: Sequence[Article]) -> dict[str, dict]:
-    """The ways under one model and one size of chunks."""
+    """Compare the methods for one model and one chunk size."""
     embedder = Embedder.load(name)
     settings = ChunkSettings(size, headings=False)
 
@@ -124,7 +124,7 @@ def measured(name: str, size: int, found: Sequence[Article]) -> dict[str, dict]:
 
 
 def _row(way: str, by_way: dict[str, dict[str, np.ndarray]]) -> dict[str, dict]:
-    """Each metric with its interval, and its difference from chunks alone."""
+    """Each metric with its interval, and its difference from embedding chunks alone."""
     row = {}
     for metric in METRICS:
         evidence = Evidence(by_way[way][metric])

@@ -2,7 +2,7 @@
 
     python -m benchmarks.layers_page --figures all-MiniLM-L6-v2 path/to/another/model
 
-Without --figures only the tables are drawn anew.
+Without --figures, only the tables are redrawn.
 """
 
 import argparse
@@ -18,7 +18,7 @@ SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "mean of
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--figures", nargs="*", default=[], metavar="MODEL", help="models whose figures are drawn anew")
+    parser.add_argument("--figures", nargs="*", default=[], metavar="MODEL", help="models whose figures are redrawn")
     args = parser.parse_args()
     for name in args.figures:
         figures(name)
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def figures(name: str) -> None:
-    """Heat map, path and importance of one model, from sentences of the standard library's docstrings."""
+    """Draw heat map, path and importance for one model, on sentences from the standard library's docstrings."""
     from matplotlib import pyplot as plt
 
     from likewise import Embedder
@@ -58,7 +58,7 @@ def overhead() -> list[str]:
     rows = output["results"]
     by_word = {(row["model"], row["pooling"]): row["times"] for row in rows if "times" in row}
     lines = [
-        "| model | layers read | cost on top of mean pooling, CPU time | beside word by word |",
+        "| model | layers read | CPU time in addition to mean pooling | compared with word by word |",
         "|---|---|---|---|",
     ]
     for row in rows:
@@ -105,7 +105,7 @@ def nli() -> list[str]:
 
 def depth() -> list[str]:
     lines = [
-        "| blocks | faster than all 6 | STS-B test | gain on plain, all 6 | SICK-R test | STS12–16 |",
+        "| blocks | speed, × all 6 | STS-B test | gain over plain, all 6 | gain, SICK-R test | gain, STS12–16 |",
         "|---|---|---|---|---|---|",
     ]
     for row in read("fusion")["depth"]:

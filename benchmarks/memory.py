@@ -1,7 +1,7 @@
 """How much memory does it take to encode a million short texts from an iterator into a .npy file?
 
-Beyond the model and one window of texts and vectors, nothing should grow with the number of texts: what lies in memory
-is noted on the way, whenever another twentieth of them is done.
+Beyond the model and one window of texts and vectors, nothing should grow with the number of texts, so resident memory
+is recorded after every twentieth of them.
 """
 
 import resource
@@ -27,13 +27,13 @@ def texts(count: int) -> Iterator[str]:
 
 
 def resident() -> float:
-    """MB of this process that lie in memory now."""
+    """This process's resident memory in MB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
 
 
 def peak() -> float:
-    """The most MB that this process has had in memory."""
+    """This process's peak resident memory in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 

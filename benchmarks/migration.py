@@ -1,12 +1,12 @@
-"""What a map between two models keeps: recall of neighbours, and nDCG@10 on SciFact, against re-encoding everything.
+"""What does a map between two models preserve? Recall of neighbours and SciFact's nDCG@10, compared with re-encoding.
 
     LIKEWISE_DATA=data python -m benchmarks.migration
 
-A map is fitted on 8,000 texts of diverse_text encoded by both models, and used in two ways:
+A map is fitted on 8,000 texts from diverse_text, encoded by both models, and used in two ways:
 
-- queries: the index holds vectors of model A; queries of model B are mapped to A. This is what is searched while the
-  index is built again. What is kept is the share of A's own 10 nearest documents that are found.
-- documents: vectors of A are mapped to B, and queries are B's. This spares encoding the documents again.
+- queries: the index contains vectors of model A, and queries of model B are mapped to A, so that search works while the
+  index is rebuilt. "Kept" is the share of A's own 10 nearest documents that are found.
+- documents: vectors of A are mapped to B, and queries come from B. This avoids encoding the documents again.
 
 Intervals are bootstrap intervals over queries (95 %).
 """
@@ -31,7 +31,7 @@ K = 10
 
 
 def main() -> None:
-    """Fit, search, print, save."""
+    """Fit maps, search, print and save the results."""
     embedders = {name: Embedder.load(name) for name in MODELS}
     corpus, queries, relevant = scifact()
     sample = sample_texts()
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def of_maps(index: str, asked: str, vectors: Mapping[str, Any], size: int, relevant: Any) -> dict[str, Any]:
-    """Queries mapped into the index's model, and documents mapped into the queries' model."""
+    """Search with queries mapped to the index's model, and with documents mapped to the queries' model."""
     old, new = vectors[index], vectors[asked]
     to_old = fitted(asked, index, new["sample"][:size], old["sample"][:size])
     to_new = fitted(index, asked, old["sample"][:size], new["sample"][:size])
@@ -93,7 +93,7 @@ def shared(found: np.ndarray, true: Mapping[str, np.ndarray]) -> list[float]:
 
 
 def ndcg(found: np.ndarray, relevant: list[set[int]]) -> np.ndarray:
-    """nDCG@10 of every query; judgements are 0 or 1."""
+    """The nDCG@10 of every query; judgements are 0 or 1."""
     gains = 1 / np.log2(np.arange(K) + 2)
     values = []
     for row, wanted in zip(found, relevant, strict=True):
@@ -103,7 +103,7 @@ def ndcg(found: np.ndarray, relevant: list[set[int]]) -> np.ndarray:
 
 
 def scifact() -> tuple[list[str], list[str], list[set[int]]]:
-    """Documents, the queries that have a judgement, and the documents relevant to each."""
+    """Documents, the queries with judgements, and the documents relevant to each query."""
     documents = pq.read_table(data("scifact", "corpus.parquet")).to_pylist()
     place = {str(row["doc_id"]): i for i, row in enumerate(documents)}
     texts = [f"{row.get('title') or ''} {row['text']}".strip() for row in documents]
@@ -128,13 +128,13 @@ def encoded(embedder: Embedder, texts: list[str]) -> np.ndarray:
 
 
 def interval_of(values: np.ndarray) -> list[float]:
-    """Mean, low and high."""
+    """The mean and the ends of its interval, low and high."""
     found = intervals([values], statistic="mean")[0]
     return [round(x, 4) for x in (found.value, found.low, found.high)]
 
 
 def show(searched: str, asked: str, found: dict[str, Any]) -> None:
-    """A row of the table."""
+    """Print a row of the table."""
     cells = [f"{x:.3f} [{low:.3f}, {high:.3f}]" for x, low, high in (found["recall"], found["ndcg"])]
     print(f"| {searched} | {asked} | " + " | ".join(cells) + " |", flush=True)
 

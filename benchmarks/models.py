@@ -1,11 +1,11 @@
-"""Speed against quality: every model at hand on one machine, in turn, and what it scores.
+"""Speed against quality: times every local model in turn on one machine, and evaluates it.
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.models [MODEL …]
 
-Writes benchmarks/results/models.json, the tables of docs/models.md and its picture. Speed is of the distinct sentences
-of STS-B's test split, in fp32; quality is the mean Spearman × 100 of the seven STS sets, the mean accuracy of
-SentEval's seven tasks, and nDCG@10 on SciFact; `--tasks all` measures every task there is, as `likewise evaluate` does,
-and draws a table of them. Scores are kept in the user's cache: a run that was stopped goes on.
+Writes benchmarks/results/models.json, and the tables and plot of docs/models.md. Speed is measured on the distinct
+sentences of STS-B's test split, in fp32; quality is the mean Spearman × 100 over the seven STS sets, the mean accuracy
+over SentEval's seven tasks, and nDCG@10 on SciFact. `--tasks all` measures every task, as `likewise evaluate` does, and
+draws a table of them. Scores are kept in the user's cache, so an interrupted run resumes.
 """
 
 import argparse
@@ -46,7 +46,7 @@ WANTED = {
     "likewise-mini": {"sts": 78.0, "scifact": 62.0, "trec": 85.0, "qqp": 74.5, "senteval": 81.0},
     "likewise-static": {"sts": 76.5, "scifact": 54.0},
 }
-"""What the bundled weights were to reach, set before they were trained; × 100."""
+"""Target scores for the bundled models, set before training; × 100."""
 SCORES = {
     "sts": "STS mean of 7",
     "scifact": "SciFact",
@@ -62,9 +62,9 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=FIELD, help="(%(default)s)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--tasks", choices=TASKS, default="usual", help="beside STS's they take minutes (%(default)s)")
+    parser.add_argument("--tasks", choices=TASKS, default="usual", help="tasks besides STS take minutes (%(default)s)")
     parts_named = ("speed", "engines", "quality", "draw")
-    parser.add_argument("--only", choices=parts_named, help="one part; the rest is as it was")
+    parser.add_argument("--only", choices=parts_named, help="measure only this part and keep the rest")
     args = parser.parse_args()
     records = read()
     parts: dict[str, Callable[[], dict[str, Any]]] = {
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Each model's averages, and the tasks that they are of."""
+    """Each model's averages, and the tasks that they cover."""
     line = StatusLine()
     models = {short(name): name for name in names}
     result = evaluate(models, list(tasks), cache=Cache.of_user(), load=load_named_embedder, callback=line)
@@ -99,7 +99,7 @@ def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, A
 def with_former(
     former: Mapping[str, Sequence[Any]], before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> dict[str, list[Any]]:
-    """What earlier weights of the bundled models scored, in their order, with those that are now replaced."""
+    """Scores of earlier weights of the bundled models, in order, including those that are now replaced."""
     result = {name: [*former.get(name, ())] for name in BUNDLED}
     for name in {*BUNDLED} & {*before} & {*now}:
         if any(score != now[name]["tasks"].get(task, score) for task, score in before[name]["tasks"].items()):
@@ -108,7 +108,7 @@ def with_former(
 
 
 def shipped(records: Mapping[str, Any]) -> list[str]:
-    """The bundled models beside what was wanted of them, their earlier weights, and the reference."""
+    """The bundled models compared with their targets, their earlier weights, and the reference."""
     rows = records["quality"]["results"]
     lines = [f"| | target | earlier weights | these | {REFERENCE} |", "|---|---|---|---|---|"]
     for name, goals in WANTED.items():
@@ -125,7 +125,7 @@ def _score(row: Mapping[str, Any], name: str) -> float:
 
 
 def short(name: str) -> str:
-    """A folder's last part; any other name whole."""
+    """The last part of a folder's path, or any other name in full."""
     return Path(name).name if Path(name).is_dir() else name
 
 
@@ -140,13 +140,13 @@ def _scores(found: Results, name: str) -> dict[str, Any]:
 
 
 def _interval(result: Result) -> list[float] | None:
-    """95 %, × 100."""
+    """The 95 % interval, × 100."""
     results = result.headline.interval
     return None if results is None else [100 * results.low, 100 * results.high]
 
 
 def speed(names: Sequence[str], args: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """Texts a second, the ratio to the reference round by round, and megabytes of weights on disk."""
+    """Texts per second, the ratio to the reference in each round, and megabytes of weights on disk."""
     texts = sentences_on(args.threads)
     models = {name: load_named_embedder(name, precision="fp32", device="cpu") for name in names}
     seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, args.rounds)
@@ -163,13 +163,13 @@ def speed(names: Sequence[str], args: argparse.Namespace) -> dict[str, dict[str,
 def sentences_on(threads: int) -> list[str]:
     """The distinct sentences of STS-B's test split; torch and the tokenizer use this number of threads."""
     torch.set_num_threads(threads)
-    os.environ["RAYON_NUM_THREADS"] = str(threads)  # the tokenizer's
+    os.environ["RAYON_NUM_THREADS"] = str(threads)  # the tokenizer's threads
     pairs = read_dataset("stsb/test")
     return list(dict.fromkeys([*pairs["sentence1"], *pairs["sentence2"]]))
 
 
 def engines(args: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """The ratio of ours to the reference by engine and precision: NAME to ENGINE PRECISION to times the reference."""
+    """The ratio of our models' speed to the reference's, by model name and then by engine and precision."""
     texts = sentences_on(args.threads)
     result: dict[str, dict[str, float]] = {name: {} for name in BUNDLED}
     for engine, precision in ENGINES:
@@ -184,7 +184,7 @@ def engines(args: argparse.Namespace) -> dict[str, dict[str, float]]:
 
 
 def engines_table(record: Mapping[str, Any]) -> list[str]:
-    """Ratios to the reference, engines across."""
+    """A table of ratios to the reference, with engines as columns."""
     where, columns = record["machine"], [f"{engine} {precision}" for engine, precision in ENGINES]
     lines = [f"| times MiniLM-L6 | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
     for name, row in record["results"].items():
@@ -203,7 +203,7 @@ def _weights(model: Embedder) -> int:
 
 
 def read() -> dict[str, Any]:
-    """All parts that were measured."""
+    """The tables of all measured parts."""
     records: dict[str, Any] = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
     return records
 
@@ -223,7 +223,7 @@ def draw_picture() -> None:
 
 
 def table(rows: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> list[str]:
-    """Models by falling STS average."""
+    """Models by decreasing STS average."""
     where, threads = record["speed"]["machine"], record["speed"]["threads"]
     lines = [
         "| model | weights | texts/s | times MiniLM-L6 | STS, mean of 7 | SentEval, mean of 7 | SciFact nDCG@10 |",
@@ -242,7 +242,7 @@ def table(rows: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> l
 
 
 def every_task(quality: Mapping[str, Any]) -> list[str]:
-    """Tasks down, the models that were measured on more than the usual ones across; with intervals."""
+    """Tasks as rows, and as columns the models measured on more than the usual tasks, with intervals."""
     usual = TASKS["usual"]
     rows = {name: row for name, row in quality["results"].items() if {*row["tasks"]} - {*usual}}
     names = sorted(rows, key=lambda name: -rows[name].get("sts", 0))
@@ -262,7 +262,7 @@ def _figure(row: Mapping[str, Any], task: str) -> str:
 
 
 def picture(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Texts a second across, STS up; each dot's area follows the size of the weights."""
+    """Plot texts per second against STS scores; each dot's area shows the size of the weights."""
     figure = Figure(figsize=(6.4, 3.6))
     axes = figure.add_subplot()
     shown = {name: row for name, row in rows.items() if "sts" in row and "texts_per_s" in row}
@@ -281,7 +281,7 @@ def picture(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def _placed(row: Mapping[str, Any], every: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Where a label goes: beside its dot, on the side with more room; where another dot lies, above or beneath."""
+    """A label's position: beside its dot, on the side with more room, or above or below it if another dot is there."""
     speeds = np.log10([other["texts_per_s"] for other in every])
     here, away = np.log10(row["texts_per_s"]), 1 if np.log10(row["texts_per_s"]) < speeds.mean() else -1
     near = [

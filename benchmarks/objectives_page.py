@@ -7,7 +7,7 @@ from likewise.train.objectives.registry import objectives_markdown
 PAGE = Path(__file__).parent.parent / "docs" / "objectives.md"
 OPENING = """# Training objectives
 
-An objective is what training minimises. Choose one by the columns of your data:
+An objective is the loss that training minimises. Choose one by the columns of your data:
 
 ```
 likewise train MODEL --data pairs.parquet --objective contrastive -o my-model/
@@ -16,16 +16,17 @@ likewise train --list-objectives
 ```
 
 Options follow the name after a colon, separated by commas. An option without a value is true, and list items are joined by +. In
-Python the same options are arguments: `Contrastive(temperature=0.02, symmetric=True)`. A column in brackets is optional, and …
-stands for any number of further text columns. `--columns` renames columns, and `--columns score=similarity/5` scales one.
+Python, the same options are arguments: `Contrastive(temperature=0.02, symmetric=True)`. A column in brackets is optional, and …
+stands for any number of further text columns. `--columns` renames columns, and `--columns score=similarity/5` also divides the
+values by 5.
 
-This page is written by `python -m benchmarks.objectives_page`.
+`python -m benchmarks.objectives_page` writes this page.
 
 """  # noqa: E501
 
 
 def page() -> str:
-    """The whole page."""
+    """The page as Markdown."""
     return OPENING + objectives_markdown()
 
 

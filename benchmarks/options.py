@@ -1,4 +1,4 @@
-"""The command line of a benchmark, from the names and defaults of its options."""
+"""Parses a benchmark's command line from the names and defaults of its options."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,11 @@ from typing import Any
 def options(
     doc: str | None, argv: Sequence[str] | None = None, given: Mapping[str, Any] = MappingProxyType({}), **flags: Any
 ) -> argparse.Namespace:
-    """The values of `given`, which have no dashes, and of flags, by their defaults, which say what they may be.
+    """Parse positional arguments (`given`) and flags, whose defaults determine the values that they accept.
 
-    False: a switch; a list: one value or more (texts, if it is empty); a tuple: one of these, by default the first; a
-    type: a value of it, by default None. Values in `given` whose default is no list have to be given.
+    False means a switch; a list, one or more values (strings, if it is empty); a tuple, one of its items, by default
+    the first; a type, a value of that type, by default None. Positional arguments are required unless their default is
+    a list.
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in given.items():

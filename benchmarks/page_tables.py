@@ -36,29 +36,29 @@ SEARCHES = {
 
 
 def results(name: str) -> Any:
-    """The figures of a result file, without its machine."""
+    """The figures in a result file, without its machine."""
     return read(name)["results"]
 
 
 def fraction(value: float, digits: int = 3) -> str:
-    """0.0314 as .031, with a minus sign."""
+    """Format 0.0314 as .031, with a minus sign if negative."""
     text = f"{value:.{digits}f}"
     return re.sub(r"^(-?)0\.", r"\1.", text).replace("-", "−")
 
 
 def signed(value: float) -> str:
-    """A difference: +.031."""
+    """Format a difference as +.031."""
     return ("+" if value >= 0 else "") + fraction(value)
 
 
 def interval(values: Sequence[float], show: Callable[[float], str] = fraction) -> str:
-    """A value and the ends of its interval: .031 [.020, .042]."""
+    """Format a value and the ends of its interval as .031 [.020, .042]."""
     value, low, high = values
     return f"{show(value)} [{show(low)}, {show(high)}]"
 
 
 def difference(values: Sequence[float]) -> str:
-    """+.110 [.099, .120]: only the difference has a sign, and what is negative."""
+    """Format as +.110 [.099, .120]: only the difference and negative values get a sign."""
     value, low, high = values
     return f"{signed(value)} [{fraction(low)}, {fraction(high)}]"
 
@@ -71,14 +71,14 @@ def rows(head: str, body: Iterable[Iterable[str]]) -> list[str]:
 
 
 def clustering() -> list[str]:
-    """Methods of clustering on sentences of 23 articles."""
+    """Clustering methods on the sentences of 23 articles."""
     methods = results("clustering_quality")["methods"]
     of = [(shown, methods[name]) for shown, name in CLUSTERINGS.items()]
     cells = (
         (shown, f"{m['clusters']}", f"{m['in none']:,}", fraction(m["V-measure"]), fraction(m["adjusted Rand"]))
         for shown, m in of
     )
-    return rows("method | clusters | in none | V-measure | adjusted Rand", cells)
+    return rows("method | clusters | texts in no cluster | V-measure | adjusted Rand", cells)
 
 
 def false_pairs() -> list[str]:
@@ -97,7 +97,7 @@ RATES = ("0.05", "0.1", "0.2")
 
 
 def deleted_words() -> list[str]:
-    """How far the cosine falls without a word."""
+    """How far the cosine falls when a word is deleted."""
     body = []
     for name, of in results("explanations").items():
         shown = "all-MiniLM-L6-v2, SBERT-WK" if "sbert-wk" in name else name
@@ -121,7 +121,7 @@ def mapped() -> list[str]:
 
 
 def exact_search() -> list[str]:
-    """Exact search beside faiss."""
+    """Exact search compared with faiss."""
     speed = results("search-2-threads")["speed"]
     shown = {
         "faiss with BLAS": "faiss, BLAS",
@@ -168,7 +168,7 @@ def scifact() -> list[str]:
 
 
 def shards() -> list[str]:
-    """What encoding into folders of shards takes and withstands."""
+    """The cost of encoding into folders of shards, and the kills that it survives."""
     alone, workers = results("encode_kills-1-workers"), results("encode_kills-2-workers")
     for kills in (alone, workers):
         assert not any(kills[failure] for failure in FAILURES), kills
@@ -181,13 +181,13 @@ def shards() -> list[str]:
         (
             f"{alone['kills']} SIGKILLs at random moments, one process",
             "`python -m benchmarks.encode_kills`",
-            f"{alone['outputs completed']} outputs completed, all identical to the uninterrupted one; every shard "
+            f"{alone['outputs completed']} outputs completed, all identical to the uninterrupted one; every shard was "
             "complete after each kill",
         ),
         (
             f"{workers['kills']} kills of commands with two workers, or of a worker",
             f"`python -m benchmarks.encode_kills --workers 2 --kills {workers['kills']}`",
-            "the same, and no worker outlives its command",
+            "the same, and no worker outlived its command",
         ),
         (
             "peak memory of 200,000 and of 2,000,000 short texts, likewise-static, ids checked",
@@ -200,7 +200,7 @@ def shards() -> list[str]:
             f"{one:+.1%}".replace("%", " %"),
         ),
         (
-            "the same on two threads, on which encoding takes half the time",
+            "the same on two threads, with which encoding takes half the time",
             f"`OMP_NUM_THREADS=2 python {overhead} --count 16000`",
             f"{two:+.1%}".replace("%", " %"),
         ),

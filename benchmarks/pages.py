@@ -1,9 +1,9 @@
-"""Measured tables in README and docs, drawn from benchmarks/results: no figure is typed by hand.
+"""Fills README and docs with tables of measurements from benchmarks/results, so that no figure is typed by hand.
 
     python -m benchmarks.pages
 
-A page marks the place of a table by <!-- table: NAME --> and <!-- end -->. Each of the modules below has TABLES: pages,
-the names of their tables, and the functions that draw them. A test draws all of them again.
+A page marks the position of a table with <!-- table: NAME --> and <!-- end -->. TABLES in each of the modules below
+maps pages and names of tables to the functions that draw them. A test redraws all tables and compares them.
 """
 
 import re
@@ -27,9 +27,9 @@ MODULES = (
 )
 
 Draw = Callable[[], Sequence[str]]
-"""Draws a table: its lines of Markdown."""
+"""A function that returns a table as lines of Markdown."""
 PageTables = Mapping[str, Mapping[str, Draw]]
-"""Pages by their path from the root; the tables of each by name."""
+"""Pages by their path from the root, each with its tables by name."""
 
 
 def all_tables() -> dict[str, dict[str, Draw]]:
@@ -43,17 +43,17 @@ def all_tables() -> dict[str, dict[str, Draw]]:
 
 
 def filled(text: str, tables: Mapping[str, Draw]) -> str:
-    """A page's text with its tables drawn anew.
+    """A page's text with its tables redrawn.
 
     Raises:
-        ValueError: the page has not exactly one place for a table.
+        ValueError: the page does not have exactly one marked position for a table.
     """
     for name, draw in tables.items():
         begin, end = f"<!-- table: {name} -->", "<!-- end -->"
         lines = "\n".join([begin, *draw(), end])
         text, count = re.subn(rf"{begin}\n.*?{end}", lambda _, lines=lines: lines, text, flags=re.DOTALL)
         if count != 1:
-            raise ValueError(f"{count} places are marked {begin}; expected 1")
+            raise ValueError(f"the page contains {begin} {count} times; expected once")
     return text
 
 

@@ -1,8 +1,8 @@
-"""How long does it take to find all paraphrases among 100,000 real sentences? Beside sentence-transformers.
+"""How long does it take to find all paraphrases among 100,000 real sentences, compared with sentence-transformers?
 
-sentence-transformers runs in a separate Python (`--peer PYTHON`) on the same vectors and threads, and takes turns
-with likewise. Its `paraphrase_mining_embeddings` returns the best 500,000 pairs among the 100 nearest of each sentence;
-likewise returns every pair above the threshold.
+sentence-transformers runs in a separate Python (`--peer PYTHON`) on the same vectors and number of threads, and takes
+turns with likewise. Its `paraphrase_mining_embeddings` returns the best 500,000 pairs among the 100 nearest neighbours
+of each sentence; likewise returns every pair above the threshold.
 """
 
 import json
@@ -55,7 +55,7 @@ for line in sys.stdin:
 
 
 class Contender:
-    """A process that does one kind of work on the same vectors whenever it is asked."""
+    """A process that does one kind of work on the same vectors on request."""
 
     def __init__(self, python: str, work: str, path: Path, threads: int, threshold: float) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
@@ -64,7 +64,7 @@ class Contender:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
     def run(self, count: int) -> dict[str, Any]:
-        """Seconds, what was found, and the memory beyond the vectors."""
+        """Seconds, the number of results, and memory beyond the vectors."""
         self._process.stdin.write(f"{count}\n".encode())
         self._process.stdin.flush()
         return dict(json.loads(self._process.stdout.readline()))
@@ -75,7 +75,7 @@ class Contender:
 
 
 def brute_force(x: Any, threshold: float) -> set[tuple[int, int]]:
-    """All pairs above the threshold by whole rows of the matrix in float64, without those that rounding decides."""
+    """All pairs above the threshold, from whole rows of the matrix in float64, except pairs decided by rounding."""
     rows = x.astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     found = set()
@@ -86,7 +86,7 @@ def brute_force(x: Any, threshold: float) -> set[tuple[int, int]]:
 
 
 def agreement(x: Any, threshold: float) -> dict[str, int]:
-    """How many pairs there are by brute force, and how many of them or others likewise has."""
+    """The number of pairs by brute force, how many of them likewise finds, and how many others."""
     from likewise.search import pairs_above
 
     ours = {pair for part in pairs_above(x, threshold) for pair in zip(part.i.tolist(), part.j.tolist(), strict=True)}

@@ -1,11 +1,11 @@
-"""The arithmetic of a million, a hundred million and ten billion texts, from measured rates, drawn into docs/scale.md.
+"""Projects costs for a million, a hundred million and ten billion texts from measured rates, for docs/scale.md.
 
-    python -m benchmarks.projection --measure    texts a second of each model, into results/encoding_rates.json; minutes
+    python -m benchmarks.projection --measure    writes each model's texts per second to results/encoding_rates.json
     python -m benchmarks.projection              the tables, from that file and the results of benchmarks.search
 
-What is measured: encoding on two cores of the machine named in the file, and exact scans of a million vectors there.
-What is projected: everything else. Hours fall in proportion to cores, since shards share nothing but the queue; scans
-grow in proportion to vectors, since they are bound by memory; both are assumptions. No GPU has been measured.
+Only encoding on two cores of the machine named in the file and exact scans of a million vectors there are measured;
+everything else is projected. Two assumptions are made: hours fall in proportion to cores, since shards share nothing
+but the queue, and scans grow in proportion to vectors, since they are bound by memory. No GPU has been measured.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,12 +30,12 @@ SIZES = (10**6, 10**8, 10**10)
 CORE_HOUR = 0.04  # US dollars, for a rented core: an assumption, to be replaced by your own
 WIDTH = 384
 BYTES = {"float32": 4 * WIDTH, "float16": 2 * WIDTH, "int8": WIDTH + 4, "one bit": WIDTH // 8}
-KINDS = {"sentences": 2000, "paragraphs": 100}  # texts that are measured
+KINDS = {"sentences": 2000, "paragraphs": 100}  # number of texts measured
 ROUNDS = 3
 
 
 def measure() -> None:
-    """Texts a second by every contender, in turn, with as many threads as there are cores."""
+    """Texts per second for every contender, in turn, with one thread per core."""
     sts = pq.read_table(data("stsb", "test.parquet")).to_pydict()
     sentences = list(dict.fromkeys(sts["sentence1"] + sts["sentence2"]))
     abstracts = pq.read_table(data("scifact", "corpus.parquet"))["text"].to_pylist()
@@ -50,7 +50,7 @@ def measure() -> None:
 
 
 def core_hours(rate: float, cores: int, texts: int) -> float:
-    """Core hours of encoding so many texts at a rate measured on these cores together."""
+    """Core hours for encoding this many texts, given the rate of all these cores together."""
     return texts / rate * cores / 3600
 
 
@@ -70,7 +70,7 @@ def storage_rows() -> Iterator[str]:
 
 
 def scan_rows(speed: Mapping[str, Any], rows: int) -> Iterator[str]:
-    """Milliseconds of one exact query, by what is scanned."""
+    """Milliseconds per exact query, by the kind of vectors scanned."""
     for name in ("float32", "int8", "one bit"):
         seconds = [speed[name]["ms"] / 1000 / rows * texts for texts in SIZES]
         yield f"| {name} | {' | '.join(human_seconds(s) for s in seconds)} |"
@@ -83,7 +83,7 @@ def shown(value: float) -> str:
 
 
 def human_bytes(size: float) -> str:
-    """In the unit that suits it."""
+    """Format in a suitable unit."""
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:
             return f"{shown(size)} {unit}"
@@ -92,14 +92,14 @@ def human_bytes(size: float) -> str:
 
 
 def human_seconds(seconds: float) -> str:
-    """Milliseconds below a second, minutes above two."""
+    """Format as milliseconds below one second, and as minutes from two."""
     if seconds < 1:
         return f"{shown(seconds * 1000)} ms"
     return f"{shown(seconds)} s" if seconds < 120 else f"{shown(seconds / 60)} min"
 
 
 def drawn() -> str:
-    """All that stands between the marks."""
+    """The whole text between the marks."""
     rates = read("encoding_rates")
     scans = read("search-2-threads")
     where, found = rates["machine"], scans["results"]
@@ -109,20 +109,20 @@ def drawn() -> str:
         [
             f"**Encoding**: measured texts per second on {rates['results']['threads']} threads, one per core "
             f"({where['cpu']}, {where['date']}, commit {where['commit']}; medians of {ROUNDS} rounds), and projected "
-            f"core hours, at ${CORE_HOUR} per core hour.",
+            f"core hours and cost, at ${CORE_HOUR} per core hour.",
             "",
             f"| model, texts | measured, texts/s | {head} |",
             rule,
             *encoding_rows(rates["results"]),
             "",
-            f"**Vectors** of {WIDTH} dimensions, without ids and texts.",
+            f"**Storage** of {WIDTH}-dimensional vectors, without ids and texts.",
             "",
             f"| stored as | per vector | {head} |",
             rule,
             *storage_rows(),
             "",
-            f"**One exact query**, {found['threads']} threads: measured on {found['rows']:,} vectors "
-            f"({scans['machine']['cpu']}, {scans['machine']['date']}), projected in proportion.",
+            f"**One exact query** on {found['threads']} threads: measured on {found['rows']:,} vectors "
+            f"({scans['machine']['cpu']}, {scans['machine']['date']}) and scaled with the number of vectors.",
             "",
             f"| scanned | {head} |",
             rule[4:],

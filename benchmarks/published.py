@@ -1,11 +1,11 @@
-"""Published small models beside ours: scores from the results repository of mteb.
+"""Compares published small models with ours, by scores from mteb's results repository.
 
     git clone --depth 1 https://github.com/embeddings-benchmark/results
     python -m benchmarks.published results
 
-Reads the commit that is checked out, and keeps its name and the figures in benchmarks/results/published.json, from
-which docs/models.md's table is drawn. Of a model measured in several revisions, the last by name is taken. STS is the
-mean of the seven English sets that SBERT's paper has, by Spearman × 100; SciFact is nDCG@10 × 100. Ours come from
+Reads the checked-out commit, and saves its id and the figures in benchmarks/results/published.json, from which the
+table in docs/models.md is drawn. If a model was measured in several revisions, the last one by name is used. STS is the
+mean Spearman × 100 over the seven English sets in SBERT's paper; SciFact is nDCG@10 × 100. Our scores come from
 models.json.
 """
 
@@ -38,7 +38,7 @@ NAMES = (
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Reads, keeps and draws."""
+    """Read and save the figures, and draw the table."""
     folder = options(__doc__, argv, {"results": Path}).results
     commit, date = git(folder, "log", "-1", "--format=%H %cs").split()
     rows = {name: published(folder, name) for name in NAMES}
@@ -47,12 +47,12 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def git(folder: Path, *command: str) -> str:
-    """What git answers."""
+    """The output of a git command."""
     return subprocess.run(["git", "-C", folder, *command], check=True, capture_output=True, text=True).stdout
 
 
 def published(folder: Path, name: str) -> dict[str, Any]:
-    """Parameters, the mean of STS and SciFact of a model, and the file of the latter."""
+    """A model's number of parameters, STS mean and SciFact score, and the file of the latter."""
     home = f"results/{name.replace('/', '__')}/"
     revisions = git(folder, "ls-tree", "--name-only", "HEAD", home).split()
     for revision in reversed(revisions):
@@ -75,16 +75,16 @@ def published(folder: Path, name: str) -> dict[str, Any]:
 
 
 def english(task: Mapping[str, Any]) -> float:
-    """The main score of the English test."""
+    """The main score on the English test."""
     names = ("default", "en", "en-en")
     scores = [row["main_score"] for row in task["scores"]["test"] if row["hf_subset"] in names]
     if len(scores) != 1:
-        raise SystemExit(f"{task.get('task_name')} has {len(scores)} English scores of its test; expected one")
+        raise SystemExit(f"{task.get('task_name')} has {len(scores)} English test scores; expected one")
     return float(scores[0])
 
 
 def table() -> Iterator[str]:
-    """Models by the number of their parameters, ours in bold."""
+    """Models by number of parameters, with ours in bold."""
     kept, ours = json.loads(FILE.read_text("utf-8")), read()
     rows = dict(kept["results"])
     for name in BUNDLED:
@@ -96,7 +96,7 @@ def table() -> Iterator[str]:
         yield f"| {name} | {row['parameters'] / 1e6:.1f} million | {row['sts']:.2f} | {row['scifact']:.2f} |"
     yield ""
     source = f"github.com/embeddings-benchmark/results, commit {kept['commit'][:12]} of {kept['date']}"
-    yield f"Others: {source}; ours: the table above."
+    yield f"The scores of the other models are from {source}; ours are from the table above."
 
 
 TABLES: PageTables = {"docs/models.md": {"published": lambda: [*table()]}}

@@ -1,4 +1,4 @@
-"""Real sentences and their embeddings, for measurements that random vectors would answer wrongly: recall, pairs."""
+"""Real sentences and their embeddings, for measurements that random vectors would distort, such as recall and pairs."""
 
 import hashlib
 import tempfile
@@ -24,7 +24,7 @@ SOURCES = (
 
 
 def real_sentences(count: int) -> list[str]:
-    """Distinct sentences of NLI, captions, STS-B, SICK and questions, in a fixed random order."""
+    """Distinct sentences from NLI, captions, STS-B, SICK and questions, in a fixed random order."""
     found: dict[str, None] = {}
     for file, columns in SOURCES:
         table = pq.read_table(data(*file.split("/")))
@@ -32,13 +32,13 @@ def real_sentences(count: int) -> list[str]:
             found.update(dict.fromkeys(" ".join(text.split()) for text in table[column].to_pylist() if text))
     texts = sorted(text for text in found if text)
     if len(texts) < count:
-        raise SystemExit(f"{count:,} sentences are wanted; the data sets have {len(texts):,}")
+        raise SystemExit(f"{count:,} sentences are needed, but the data sets have only {len(texts):,}")
     order = np.random.default_rng(0).permutation(len(texts))[:count]
     return [texts[i] for i in order]
 
 
 def real_vectors(count: int, model: str = MODEL) -> Float[np.ndarray, "N D"]:
-    """Their embeddings, kept in the system's temporary folder for the next measurement."""
+    """The sentences' embeddings, kept in the system's temporary folder for later measurements."""
     texts, embedder = real_sentences(count), Embedder.load(model)
     key = hashlib.sha256("\n".join([embedder.fingerprint, *texts]).encode()).hexdigest()[:16]
     path = Path(tempfile.gettempdir(), f"likewise-vectors-{key}.npy")

@@ -1,4 +1,4 @@
-"""What every measurement needs: contenders in turn, medians, and a dated record of machine and commit."""
+"""Helpers for every measurement: contenders in turn, medians, and a dated record of machine and commit."""
 
 import json
 import os
@@ -19,7 +19,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def machine(device: str = "cpu") -> dict[str, Any]:
-    """Where and when, as far as a figure depends on it; `torch` is None where a measurement does without."""
+    """The date, machine and versions that a figure depends on; `torch` is None for measurements without it."""
     machine: dict[str, Any] = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": source_commit() or os.environ.get("LIKEWISE_COMMIT", "unknown"),
@@ -36,7 +36,7 @@ def machine(device: str = "cpu") -> dict[str, Any]:
 
 
 def save(name: str, results: Any, device: str = "cpu") -> Path:
-    """Writes benchmarks/results/NAME.json: the figures, and the machine they are from."""
+    """Write the figures and the machine to benchmarks/results/NAME.json."""
     path = RESULTS / f"{name}.json"
     RESULTS.mkdir(exist_ok=True)
     path.write_text(json.dumps({"machine": machine(device), "results": results}, indent=2) + "\n", "utf-8")
@@ -45,20 +45,20 @@ def save(name: str, results: Any, device: str = "cpu") -> Path:
 
 
 def read(name: str) -> Any:
-    """What is in benchmarks/results/NAME.json."""
+    """The content of benchmarks/results/NAME.json."""
     return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 def place(machine: Mapping[str, Any]) -> str:
-    """Where and when a figure was measured, as it stands below a table."""
+    """The machine, date and commit of a measurement, for the line below a table."""
     return f"{machine['cpu']}, {machine['date']}, commit {machine['commit']}"
 
 
 def data(*parts: str) -> Path:
-    """A file of the data sets, found through LIKEWISE_DATA."""
+    """A data set's file in the folder LIKEWISE_DATA."""
     root = os.environ.get("LIKEWISE_DATA")
     if not root or not Path(root, *parts).exists():
-        raise SystemExit(f"{'/'.join(parts)} is wanted in the folder of data sets; LIKEWISE_DATA is {root!r}")
+        raise SystemExit(f"{'/'.join(parts)} was not found in the data folder; LIKEWISE_DATA is {root!r}")
     return Path(root, *parts)
 
 

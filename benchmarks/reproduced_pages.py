@@ -1,10 +1,10 @@
 """The pages of docs/reproduced and their results, from the output folder of `python -m papers`.
 
     python -m papers all --output reproduced/ --runs benchmarks/results/training.jsonl
-    python -m benchmarks.reproduced_pages reproduced/     takes results and ledger, and draws the pages
-    python -m benchmarks.reproduced_pages                 draws the pages again
+    python -m benchmarks.reproduced_pages reproduced/     copies results and ledger, and generates the pages
+    python -m benchmarks.reproduced_pages                 regenerates the pages
 
-Results are in benchmarks/results/reproduce: a file a table, and the ledger with a line for every experiment.
+Results are in benchmarks/results/reproduce: one file per table, and the ledger with one line per experiment.
 """
 
 import argparse
@@ -28,9 +28,9 @@ Results = Mapping[str, Any]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Take what a run left, if its folder is named, and draw all pages."""
+    """Copy the results from a run's folder, if one is given, and generate all pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("output", type=Path, nargs="?", help="the folder of a run")
+    parser.add_argument("output", type=Path, nargs="?", help="the output folder of a run")
     output = parser.parse_args(argv).output
     FOLDER.mkdir(parents=True, exist_ok=True)
     PAGES.mkdir(parents=True, exist_ok=True)
@@ -42,11 +42,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         (PAGES / f"{one['table']}.md").write_text(drawn_page(one), "utf-8")
         draw_comparison(one, PAGES / f"{one['table']}.png")
     (PAGES / "README.md").write_text(overview(results), "utf-8")
-    print(f"drawn: {len(results)} tables in docs/reproduced")
+    print(f"generated the pages of {len(results)} tables in docs/reproduced")
 
 
 def committed() -> list[Results]:
-    """The results of every table that has some, in the order of the papers."""
+    """The committed results of all tables that have any, in the order of the papers."""
     paths = [FOLDER / f"{name}.json" for name in PAPER_TABLES]
     return [json.loads(path.read_text("utf-8")) for path in paths if path.exists()]
 
@@ -60,8 +60,8 @@ def _overview(results: Sequence[Results]) -> Iterator[str]:
     yield "# The papers' tables, measured here\n"
     yield (
         "Drawn by `python -m benchmarks.reproduced_pages` from benchmarks/results/reproduce; `python -m papers all` "
-        "measures the tables anew. Figures are comparable where the backbones are the papers' own (`--model "
-        "bert-base-uncased`); with the small ones used here directions are: see the claims below.\n"
+        "remeasures the tables. Figures are comparable only with the papers' own backbones (`--model "
+        "bert-base-uncased`); with the small ones used here, only the signs of differences are.\n"
     )
     yield f"| table | rows | {' | '.join(VERDICTS)} | time |\n|---|---|{'---|' * len(VERDICTS)}---|"
     for one in results:

@@ -1,11 +1,11 @@
-"""Which search finds SciFact's abstracts: by meaning, by words, both fused, or re-ranked? nDCG@10, paired intervals.
+"""Which search best finds SciFact's abstracts: dense, BM25, hybrid or re-ranked? nDCG@10 with paired intervals.
 
-python -m benchmarks.scifact                                     the table of docs, into benchmarks/results/scifact.json
-python -m benchmarks.scifact --reranker cross-encoder/NAME       with a cross-encoder as well
+python -m benchmarks.scifact                                     writes benchmarks/results/scifact.json, for the docs
+python -m benchmarks.scifact --reranker cross-encoder/NAME       also measures a cross-encoder
 
-Dense: exact search by cosine over whole abstracts (title and text, as far as the model reads). Words: BM25. Hybrid:
-their best 100 each by reciprocal rank fusion (k = 60). Re-ranked: the best 100 of hybrid by the cosine of a larger
-model, and by a cross-encoder where one is named; none is bundled.
+Dense: exact search by cosine over whole abstracts (title and text, truncated to the model's limit). Words: BM25.
+Hybrid: reciprocal rank fusion (k = 60) of the best 100 from each. Re-ranked: the best 100 of hybrid search, re-ranked
+by the cosine of a larger model and, if one is named, by a cross-encoder; no cross-encoder is bundled.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,13 +39,13 @@ def dense(collection: RetrievalCollection, embedder: Embedder) -> tuple[np.ndarr
 
 
 def fused(first: Rankings, second: Rankings) -> Rankings:
-    """Each query's two rankings by reciprocal rank fusion."""
+    """Fuse each query's two rankings by reciprocal rank fusion."""
     pairs = zip(first, second, strict=True)
     return [np.array([name for name, _ in reciprocal_rank_fusion([a.tolist(), b.tolist()])]) for a, b in pairs]
 
 
 def reranked(collection: RetrievalCollection, rankings: Rankings, scorer: Callable[[int], Callable]) -> Rankings:
-    """The best DEPTH of each ranking, by the scores of pairs; `scorer` gives the function of a query's number."""
+    """Re-rank the best DEPTH of each ranking by scores of pairs; `scorer` maps a query's number to its function."""
     results = []
     for i, ranking in enumerate(rankings):
         best = ranking[:DEPTH]
@@ -55,7 +55,7 @@ def reranked(collection: RetrievalCollection, rankings: Rankings, scorer: Callab
 
 
 def cosine_scorer(collection: RetrievalCollection, vectors: tuple[np.ndarray, np.ndarray], i: int) -> Callable:
-    """Scores of pairs by the cosine of vectors that are computed already."""
+    """Scores of pairs by the cosine of precomputed vectors."""
     rows = dict(zip(collection.documents, vectors[1], strict=True))
     return lambda pairs: np.array([vectors[0][i] @ rows[text] for _, text in pairs])
 
@@ -66,7 +66,7 @@ def compared(scores: dict[str, list[Score]], ours: str, theirs: str) -> Comparis
 
 
 def measured(collection: RetrievalCollection, models: Sequence[str], reranker: str | None) -> dict[str, list[Score]]:
-    """The scores of every way to search, by its name."""
+    """The scores of every search method, by name."""
     index = BM25Index.of(collection.documents)
     words = [index.nearest(query, DEPTH)[0] for query in collection.queries]
     vectors = {name: dense(collection, load_named_embedder(name)) for name in models}

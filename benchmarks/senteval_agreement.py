@@ -2,8 +2,8 @@
 
     LIKEWISE_DATA=data python -m benchmarks.senteval_agreement --model all-MiniLM-L6-v2 cr trec mrpc sick-e
 
-Accuracies × 100. Texts are encoded once and before the clock starts; `--vectors` keeps them between runs. With
-`--fast-only` the faithful mode, which takes an hour or more for the large tasks, is left out.
+Figures are accuracies × 100. Texts are encoded once, before the clock starts; `--vectors` keeps the vectors between
+runs. `--fast-only` skips the faithful mode, which takes an hour or more for the large tasks.
 """
 
 import json
@@ -33,7 +33,7 @@ def read(name: str) -> dict[str, list[Any]]:
 
 
 class Remembered:
-    """Encodes what it has not seen, and remembers it, in a file if one is named."""
+    """Encodes new texts and remembers their vectors, in a file if one is named."""
 
     def __init__(self, model: str, path: Path | None):
         self.model, self.path = model, path
@@ -52,14 +52,14 @@ class Remembered:
 
 
 def timed(task: Task, encode: Encode, mode: Mode) -> tuple[Result, float, float]:
-    """The result, and how long it took: by the clock and of the processor."""
+    """The result, with its wall-clock time and CPU time."""
     clock, processor = time.perf_counter(), time.process_time()
     result = task.run(encode, read, EvaluationSettings(mode=mode))
     return result, time.perf_counter() - clock, time.process_time() - processor
 
 
 def measure(task: Task, encode: Encode, modes: Sequence[Mode]) -> tuple[dict[str, Any], Result]:
-    """A task's accuracy in each mode, and where they differ; and the result of the first mode."""
+    """A task's accuracy in each mode, the items that differ, and the result of the first mode."""
     timed_results = {mode: timed(task, encode, mode) for mode in modes}
     row: dict[str, Any] = {"task": task.name}
     for mode, (result, clock, processor) in timed_results.items():
@@ -78,7 +78,7 @@ def main() -> None:
     given, threads = {"tasks": [*SUITE]}, os.cpu_count()
     args = options(__doc__, None, given, model="all-MiniLM-L6-v2", vectors=Path, fast_only=False, threads=threads)
     if unknown := set(args.tasks) - set(BY_NAME):
-        raise SystemExit(f"no such task: {', '.join(sorted(unknown))}; there are {', '.join(BY_NAME)}")
+        raise SystemExit(f"unknown task {', '.join(sorted(unknown))}; expected one of {', '.join(BY_NAME)}")
     torch.set_num_threads(args.threads)
     modes: tuple[Mode, ...] = ("fast",) if args.fast_only else ("fast", "faithful")
     remembered, rows, results = Remembered(args.model, args.vectors), {}, []
@@ -89,7 +89,7 @@ def main() -> None:
         rows[name] = {**row, "threads": args.threads, "commit": machine()["commit"], "date": machine()["date"]}
         results.append(result)
         print(row, flush=True)
-        if not args.fast_only:  # an hour's work is kept task by task, and joined with what other runs found
+        if not args.fast_only:  # an hour's work is saved after each task and merged with earlier runs
             save("senteval_agreement", {"model": args.model, "tasks": {**known(args.model), name: rows[name]}})
     if args.fast_only:
         computed: dict[str, Any] = {"model": args.model, "tasks": rows}
@@ -101,17 +101,17 @@ def main() -> None:
 
 
 def known(model: str) -> dict[str, Any]:
-    """The rows of earlier runs on this model."""
+    """The rows of earlier runs with this model."""
     path = RESULTS / "senteval_agreement.json"
     result = json.loads(path.read_text("utf-8"))["results"] if path.exists() else {}
     return dict(result["tasks"]) if result.get("model") == model else {}
 
 
 def encode_ahead(task: Task, remembered: Remembered) -> None:
-    """The vectors of a task's texts, so that its timing is of the classifiers alone."""
+    """Encode a task's texts in advance, so that only the classifiers are timed."""
 
     class Enough(Exception):
-        """The texts are encoded."""
+        """Raised once the texts are encoded."""
 
     def listen(texts: Sequence[str]) -> np.ndarray:
         remembered(texts)

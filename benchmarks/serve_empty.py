@@ -1,6 +1,6 @@
-"""The least that uvicorn does for a request: no model, no check, a reply made beforehand of the size that ours has.
+"""The least work that uvicorn does per request: no model and no checks, with a prepared reply of the same size as ours.
 
-python -m benchmarks.serve_empty        prints its port; ended by a signal
+python -m benchmarks.serve_empty        prints its port and runs until a signal ends it
 """
 
 import socket
@@ -14,7 +14,7 @@ HEADERS += [(b"x-header-%d" % number, b"1") for number in range(10)]
 
 
 async def empty(scope: Any, receive: Any, send: Any) -> None:
-    """Read the body, send the reply."""
+    """Read the body and send the reply."""
     if scope["type"] == "lifespan":
         for part in ("startup", "shutdown"):
             await receive()

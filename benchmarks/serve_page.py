@@ -1,11 +1,11 @@
-"""The web page in Chromium: how soon it is to be seen, and how soon results are there while one types.
+"""How soon does the web page appear in Chromium, and how soon do results appear while typing?
 
-python -m benchmarks.serve_page build FOLDER      a collection of 50,000 sentences, to be searched
+python -m benchmarks.serve_page build FOLDER      builds a collection of 50,000 sentences to search
 python -m benchmarks.serve_page measure FOLDER    writes benchmarks/results/serve_page.json
-python -m benchmarks.serve_page pictures FOLDER OUT    every view, light, dark and on a phone
+python -m benchmarks.serve_page pictures FOLDER OUT    saves screenshots of every view: light, dark and on a phone
 
-It needs playwright and the system's Chromium (`make integration` installs the first), and is run with that Python.
-Browser and server share the processors. A result counts when its frame is drawn: from the event of the key on.
+Run it with the Python of `make integration`, which installs playwright; the system's Chromium is also needed. Browser
+and server share the processors. Waits are measured from the key event until the frame with the results is drawn.
 """
 
 import argparse
@@ -30,7 +30,7 @@ NAME = "sentences"
 VIEWS = ("compare", "why", "search", "map", "layers", "model", "load")
 QUERIES = ("how do I learn to play the guitar", "a dog runs along the beach", "who won the election")
 KEY_EVERY = 120
-"""Milliseconds between keys: a fast typist's."""
+"""Milliseconds between keys, as for a fast typist."""
 WATCH = """
 () => {
   window.waits = [];
@@ -43,7 +43,7 @@ WATCH = """
   }).observe(document.querySelector(".search .passages"), { childList: true });
 }
 """
-"""From the event of a key to the frame with its results; a key whose results those of a later one replaced has none."""
+"""Waits from a key event to the frame with its results; a key has none if a later key's results replaced its own."""
 
 
 def main() -> None:
@@ -62,21 +62,21 @@ def main() -> None:
 
 
 def build(folder: Path) -> None:
-    """A collection of real sentences."""
+    """Build a collection of real sentences."""
     with TextIndex.open(folder / NAME, Embedder.load(MODEL), name=MODEL) as index:
         print(index.add(real_sentences(COUNT), total=COUNT))
 
 
 @contextmanager
 def page_server(folder: Path) -> Iterator[str]:
-    """A server's address; it is warm."""
+    """The address of a warmed-up server."""
     with running_server(MODEL, "--collections", str(folder), "--log", "off") as server:
         server.ask("/v1/search", {"query": "warm", "collection": NAME})
         yield server.url
 
 
 def measured(folder: Path, rounds: int) -> dict[str, Any]:
-    """First paint of each view in a fresh browser profile, and the waits while typing; milliseconds."""
+    """Milliseconds to the first paint of each view in a fresh browser profile, and the waits while typing."""
     with page_server(folder) as url, chromium() as browser:
         paints = {view: [first_paint(browser, url, view) for _ in range(rounds)] for view in VIEWS}
         inputs, waits = typed(browser, url)
@@ -94,7 +94,7 @@ def measured(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def first_paint(browser: Any, url: str, view: str) -> float:
-    """Milliseconds from the address to something that is seen, with nothing in the browser's cache."""
+    """Milliseconds from opening the address to the first visible content, with an empty browser cache."""
     tab = Tab(browser, url)
     tab.open(view).wait_for_selector("h1")
     found = float(tab.first_paint())
@@ -103,11 +103,11 @@ def first_paint(browser: Any, url: str, view: str) -> float:
 
 
 def typed(browser: Any, url: str) -> tuple[int, list[float]]:
-    """How often the query changed (a key each, and cleared between two queries), and the waits for results."""
+    """The number of changes to the query (one per key, and one clearing between queries), and the waits for results."""
     tab = Tab(browser, url)
     page = tab.open(f"search?c={NAME}")
     page.wait_for_selector(".result")
-    page.wait_for_selector(".chips")  # the map of the collection, computed once, is not what is measured
+    page.wait_for_selector(".chips")  # wait for the collection's map, which is computed once and not measured
     page.evaluate(WATCH)
     box = page.get_by_role("searchbox", name="Search")
     for query in QUERIES:

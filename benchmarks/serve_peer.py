@@ -1,4 +1,4 @@
-"""The server that one writes first: FastAPI, sentence-transformers, a call of `encode` for each request.
+"""The server that most people write first: FastAPI, sentence-transformers, and one call of `encode` per request.
 
 python -m benchmarks.serve_peer FOLDER PORT THREADS        pip install fastapi uvicorn sentence-transformers
 """
@@ -22,7 +22,7 @@ class EmbeddingsBody(BaseModel):
 
 
 def peer_app(folder: str) -> FastAPI:
-    """Vectors of texts, computed in the framework's threads."""
+    """The texts' vectors, computed in the framework's threads."""
     model, app = SentenceTransformer(folder, device="cpu"), FastAPI()
 
     @app.post("/embeddings")

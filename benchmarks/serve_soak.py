@@ -1,13 +1,13 @@
-"""A server for minutes in bad company: mixed requests over all routes, beside slow readers, floods and bombs.
+"""Stresses a server for minutes: mixed requests to all routes, together with slow readers, floods and bombs.
 
-python -m benchmarks.serve_soak [--requests 50000] [--minutes 6] [--workers 1] [--json FILE]
+python -m benchmarks.serve_soak [--requests 50000] [--minutes 6] [--workers 1] [--engine native] [--json FILE]
 
-Beside the requests there are 15 clients that do not read, connections that flood headers, queries of many words, and
-the bombs of every route (`benchmarks.attack.bombs`); /health is asked for 10 times a second. At the end, SIGTERM comes
-while all of them go on. Exit status 1 if the server took more memory than it has idle and its budget says, /health took
-longer than 250 ms, a request ended later than a second after the deadline, SIGTERM took longer than the drain time and
-two seconds, or a status of 500 or more was not meant (503, 504). The clients run on the same processors, but yield to
-the server (nice 10). Traffic goes to 127.0.0.1 only.
+Along with the requests, there are 15 clients that do not read, connections that flood headers, queries of many words,
+and bombs for every route (`benchmarks.attack.bombs`); /health is requested 10 times a second. At the end, SIGTERM is
+sent while all of them continue. The exit status is 1 if the server used more memory than its idle memory plus its
+budget, /health took longer than 250 ms, a request ended more than a second after the deadline, shutdown after SIGTERM
+took longer than the drain time plus two seconds, or there was a status of 500 or more other than 503 and 504. The
+clients run on the same processors, but yield to the server (nice 10). All traffic goes to 127.0.0.1.
 """
 
 import argparse
@@ -43,7 +43,7 @@ HEALTH_SECONDS, HEALTH_EVERY = 0.25, 0.1
 LATE_SECONDS, DRAIN_SLACK = 1.0, 2.0
 MEANT = (503, 504)
 THREADS = 8
-"""That send mixed requests."""
+"""Number of processes that send mixed requests."""
 SLOW_READERS, FLOODS, WORD_BOMBS, BOMBERS = 15, 2, 2, 2
 MAP = "/v1/collections/{name}/map"
 FORK = multiprocessing.get_context("fork")
@@ -51,23 +51,31 @@ FORK = multiprocessing.get_context("fork")
 
 @dataclass
 class Seen:
-    """What clients of one kind saw."""
+    """The answers that clients of one kind received."""
 
     statuses: Counter[str] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
     slowest: float = 0.0
     slowest_request: str = ""
     wrong: list[str] = field(default_factory=list)
 
     def ask(self, server: Server, name: str, request: bytes) -> None:
-        """Send a request, and note what became of it."""
+        """Send a request and record its outcome."""
         try:
             self.add(name, server.send(request))
         except Failed as error:
             self.wrong.append(f"{name}: {error.detail}")
 
+    def as_json(self) -> dict[str, Any]:
+        """What is written: quantiles in place of every time."""
+        ranked = sorted(self.seconds)
+        shares = {f"p{100 * share:g}": ranked[int(share * len(ranked))] for share in (0.5, 0.99, 0.999) if ranked}
+        return {**vars(self), "seconds": {name: round(value, 3) for name, value in shares.items()}}
+
     def add(self, name: str, answer: Answer) -> None:
-        """Note an answer."""
+        """Record an answer."""
         self.statuses[str(answer.status) if answer.status != GONE else "closed"] += 1
+        self.seconds.append(answer.seconds)
         if answer.seconds > self.slowest:
             self.slowest, self.slowest_request = round(answer.seconds, 3), name
         if answer.status >= 500 and answer.status not in MEANT:
@@ -76,12 +84,12 @@ class Seen:
 
 def main() -> int:
     """Attack, print, and say by the exit status whether all was well."""
-    args = options(__doc__, requests=50_000, minutes=6.0, workers=1, seed=0, json=Path)
+    args = options(__doc__, requests=50_000, minutes=6.0, workers=1, engine="native", seed=0, json=Path)
     with tempfile.TemporaryDirectory(prefix="likewise-soak-") as place:
         in_child = FORK.Process(target=_make, args=(Path(place),))
         in_child.start()
         in_child.join()
-        with _served(Path(place), args.workers) as server:
+        with _served(Path(place), args) as server:
             result = _soak(server, args)
     violations = _violations(result, args)
     result |= {"violations": violations, "machine": machine()}
@@ -93,7 +101,7 @@ def main() -> int:
 
 
 def _make(place: Path) -> None:
-    """Tiny models, and collections of them."""
+    """Make tiny models and collections for them."""
     from tests.tiny import classifier_folder, model_folder
 
     model_folder(place / "bert", "bert", settings={"max_seq_length": 40})
@@ -102,11 +110,11 @@ def _make(place: Path) -> None:
 
 
 @contextmanager
-def _served(place: Path, workers: int) -> Iterator[Server]:
+def _served(place: Path, args: argparse.Namespace) -> Iterator[Server]:
     """The command, as a user starts it."""
     command = [sys.executable, "-m", "likewise", "serve", f"tiny={place / 'bert'}", "--port", "0", "--log", "off"]
     command += ["--reranker", f"tiny-reranker={place / 'cross-bert'}", "--collections", str(place / "collections")]
-    command += ["--engine", "numpy", "--deadline", str(DEADLINE), "--threads", "1", "--workers", str(workers)]
+    command += ["--engine", args.engine, "--deadline", str(DEADLINE), "--threads", "1", "--workers", str(args.workers)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -117,21 +125,25 @@ def _served(place: Path, workers: int) -> Iterator[Server]:
 
 
 def _soak(server: Server, args: argparse.Namespace) -> dict[str, Any]:
-    for route in ROUTES:  # models are loaded, collections opened, what is lazy imported: idle is after that
+    for route in ROUTES:  # loads models, opens collections and imports lazy modules before idle memory is read
         server.send(_good(route))
     idle, began = _memory(server.pid), time.monotonic()
-    ends, stop = began + 60 * args.minutes, FORK.Event()
+    ends, stop, quiet = began + 60 * args.minutes, FORK.Event(), FORK.Event()
     clients: Mapping[str, Callable[..., Seen]] = {
         "mixed": _mixed, "bombs": _bombs, "slow": _slow_clients, "health": _health,
     }  # fmt: skip
     results = FORK.Queue()
     processes = [
-        FORK.Process(target=_client, args=(name, work, server, args, ends, stop, results))
+        FORK.Process(
+            target=_client, args=(name, work, server, args, ends, quiet if name == "health" else stop, results)
+        )
         for name, work in clients.items()
     ]
     for process in processes:
         process.start()
     peak, seconds = _watched(server, processes[0], ends)
+    quiet.set()
+    time.sleep(1)  # /health is asked no more: a stopping server takes no new connections
     sigterm = _terminated(server)
     stop.set()
     seen = dict(results.get(timeout=60) for _ in processes)
@@ -146,21 +158,21 @@ def _soak(server: Server, args: argparse.Namespace) -> dict[str, Any]:
         "peak_mb": round(max(peak, sigterm[1]) / mb, 1),
         "budget_mb": round(args.workers * stated_bytes(server.settings) / mb, 1),
         "sigterm_seconds": round(sigterm[0], 2),
-        "clients": {name: vars(one) for name, one in sorted(seen.items())},
+        "clients": {name: one.as_json() for name, one in sorted(seen.items())},
     }
 
 
 def _client(
     name: str, work: Callable[..., Seen], server: Server, args: argparse.Namespace, ends: float, stop: Any, results: Any
 ) -> None:
-    """The life of a process of clients."""
+    """The body of a client process."""
     if name != "health":
         os.nice(10)
     results.put((name, work(server, args, ends, stop)))
 
 
 def _watched(server: Server, mixed: Any, ends: float) -> tuple[int, float]:
-    """The most memory that the server had until all mixed requests were sent, and how long that took."""
+    """The server's peak memory until all mixed requests were sent, and the time that this took."""
     peak, began = 0, time.monotonic()
     while mixed.is_alive() and time.monotonic() < ends:
         peak = max(peak, _memory(server.pid))
@@ -169,7 +181,7 @@ def _watched(server: Server, mixed: Any, ends: float) -> tuple[int, float]:
 
 
 def _terminated(server: Server) -> tuple[float, int]:
-    """Seconds that the process takes to end after SIGTERM, and its most memory meanwhile."""
+    """Seconds until the process ends after SIGTERM, and its peak memory in that time."""
     began, peak, last = time.monotonic(), 0, server.settings.drain_seconds + 10
     os.kill(server.pid, signal.SIGTERM)
     while server.is_running() and time.monotonic() < began + last:
@@ -179,7 +191,7 @@ def _terminated(server: Server) -> tuple[float, int]:
 
 
 def _memory(pid: int) -> int:
-    """Bytes in memory of a process and its children."""
+    """Resident memory of a process and its children, in bytes."""
     children: list[str] = []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -200,7 +212,7 @@ def _in_threads(count: int, work: Callable[[int], None]) -> None:
 
 
 def _mixed(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> Seen:
-    """Good requests of all routes, in a drawn order, until there were as many as asked for."""
+    """Send valid requests to all routes in random order, until the requested number is reached."""
     seen, requests = Seen(), [(route.path, _good(route)) for route in ROUTES]
 
     def send(i: int) -> None:
@@ -216,7 +228,7 @@ def _mixed(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> 
 
 
 def _bombs(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> Seen:
-    """The bombs of all routes in a drawn order, again and again; and queries of many words."""
+    """Send the bombs for all routes in random order, again and again, and queries of many words."""
     seen = Seen()
     words = [{"query": query, "collection": "many", "hybrid": True} for query in QUERIES.values()]
     bombs = [(route, name) for route in ROUTES for name in requests_of(route)]
@@ -237,7 +249,7 @@ def _bombs(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> 
 
 
 def _slow_clients(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> Seen:
-    """Clients that never read their answer, and floods of headers and the like; each connects again when it is cut."""
+    """Clients that never read their answers, floods of headers and the like, which reconnect when cut off."""
     seen, floods = Seen(), [name for name in SLOW if name.startswith("flood-")]
 
     def live(i: int) -> None:
@@ -258,18 +270,16 @@ def _slow_clients(server: Server, args: argparse.Namespace, ends: float, stop: A
 
 
 def _health(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> Seen:  # noqa: ARG001
-    """Whether it answers at once, until the server is told to end."""
+    """Whether it answers at once."""
     seen, request = Seen(), request_bytes("GET", "/health")
     while time.monotonic() < ends and not stop.is_set():
         seen.ask(server, "/health", request)
         time.sleep(HEALTH_EVERY)
-    for status in ("closed", "503"):  # when it stops
-        seen.statuses.pop(status, None)
     return seen
 
 
 def _violations(result: Mapping[str, Any], args: argparse.Namespace) -> list[str]:
-    """What was promised and not kept."""
+    """The broken promises."""
     clients = result["clients"]
     health = clients["health"]
     most = result["idle_mb"] + result["budget_mb"]

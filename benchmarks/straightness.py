@@ -1,10 +1,10 @@
-"""Through how many hands a call goes: Python calls, and files of likewise, for an encode, a request, a search, a load.
+"""How many Python calls, in how many files of likewise, do an encode, a request, a search and a load take?
 
-python -m benchmarks.straightness             a table
-python -m benchmarks.straightness --files     the same, with the calls of each file
-python -m benchmarks.straightness --check     exit 1 where a limit is exceeded
+python -m benchmarks.straightness             prints a table
+python -m benchmarks.straightness --files     also prints the calls in each file
+python -m benchmarks.straightness --check     exits with status 1 if a limit is exceeded
 
-Everything is warm but the load. Calls are counted in every thread by sys.setprofile.
+Everything except the load is warmed up. sys.setprofile counts the calls in every thread.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from .options import options
 PACKAGE = str(Path(likewise.__file__).parent)
 MODEL, TEXT = "likewise-mini", "How long do cats sleep?"
 LIMITS = {"encode": (60, 12), "POST /v1/embeddings": (110, 18), "hybrid search": (150, 20), "load": (700, 40)}
-"""The most calls and files."""
+"""The maximum numbers of calls and files."""
 
 
 class CallCounter:
-    """Counts the calls into files of likewise while it is open, in threads that began after it was made."""
+    """Counts calls into files of likewise while it is open, in threads started after it was created."""
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
@@ -55,7 +55,7 @@ class CallCounter:
 
 
 def counted(counter: CallCounter, work: Callable[[], Any], *, warm: bool = True) -> Counter[str]:
-    """The calls of a piece of work, by file."""
+    """The calls made by a piece of work, by file."""
     for _ in range(3 if warm else 0):
         work()
     with counter:
@@ -64,7 +64,7 @@ def counted(counter: CallCounter, work: Callable[[], Any], *, warm: bool = True)
 
 
 def measure() -> dict[str, Counter[str]]:
-    """The calls of each kind of work, by file."""
+    """The calls made by each kind of work, by file."""
     counter = CallCounter()
     Embedder.load(MODEL)  # imports everything
     results = {"load": counted(counter, lambda: Embedder.load(MODEL), warm=False)}
@@ -78,7 +78,7 @@ def measure() -> dict[str, Counter[str]]:
 
 
 async def _request(counter: CallCounter, embedder: Embedder) -> Counter[str]:
-    """A request, from the server's application to the last byte; sockets are uvicorn's."""
+    """A request, from the server's application to the last byte, without uvicorn's sockets."""
     app = create_app({MODEL: embedder}, settings=ServeSettings(log="off"))
     body = json.dumps({"model": MODEL, "input": [TEXT]}).encode()
     scope = {
@@ -91,7 +91,7 @@ async def _request(counter: CallCounter, embedder: Embedder) -> Counter[str]:
     received: list[bool] = []
 
     async def receive() -> dict[str, Any]:
-        if received:  # the client stays; to answer at once again would keep the loop from anything else
+        if received:  # the client stays connected; answering at once again would block the event loop
             await asyncio.Event().wait()
         received.append(True)
         return {"type": "http.request", "body": body, "more_body": False}
@@ -110,12 +110,12 @@ async def _request(counter: CallCounter, embedder: Embedder) -> Counter[str]:
         with counter:
             await work()
     if sent[0]["status"] != 200:
-        raise SystemExit(f"the request was answered by {sent}")
+        raise SystemExit(f"the request was answered with {sent}")
     return Counter(counter.calls)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; with --check, 1 where a limit is exceeded."""
+    """Print the table; with --check, return 1 if a limit is exceeded."""
     args = options(__doc__, argv, files=False, check=False)
     exceeded = False
     print("| work | calls | limit | files | limit |\n|---|---|---|---|---|")

@@ -1,4 +1,4 @@
-"""Draws README's table of numbers from benchmarks/results, so that no figure is typed by hand."""
+"""Draws README's table of numbers, and that of training, from benchmarks/results: no figure is typed by hand."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ CORPORA = {"sentences": "sentences", "paragraphs": "paragraphs of 230 tokens", "
 
 
 def encoding(contenders: Mapping[str, Any]) -> list[str]:
-    """Texts a second, by corpus, on one thread."""
+    """Texts per second on one thread, by corpus."""
     rows = []
     for corpus, words in CORPORA.items():
         peer = contenders[PEER]["speed"][corpus]["1"]["texts_per_s"]
@@ -24,13 +24,13 @@ def encoding(contenders: Mapping[str, Any]) -> list[str]:
 
 
 def each(contenders: Mapping[str, Any], what: str, show: Callable[[Mapping[str, Any]], str]) -> str:
-    """A row of one figure of every contender."""
+    """A row with the same figure for every contender."""
     cells = [show(contenders[name]) for name in (PEER, OURS_FP32, OURS)]
     return f"| {what} | {' | '.join(cells)} |"
 
 
 def training() -> list[str]:
-    """Rows a second and memory of training steps."""
+    """Rows per second and memory of training steps."""
     rows = []
     for record in read("training")["results"]:
         for precision in ("fp32", "bf16"):
@@ -46,13 +46,13 @@ def training() -> list[str]:
 
 
 def machine(name: str) -> str:
-    """Where and when a benchmark ran."""
+    """The machine, date and commit of a benchmark."""
     where = read(name)["machine"]
     return f"{where['cpu']}, {where['cores']} cores, {where['date']}, commit {where['commit']}"
 
 
 def fastest_other(contenders: Mapping[str, Any], precision: str) -> tuple[str, float]:
-    """The fastest contender of this precision that is not ours, on sentences; and how many times ours is as fast."""
+    """The fastest other contender in this precision, on sentences, and how many times as fast ours is."""
     speeds = {
         name: about["speed"]["sentences"]["1"]["texts_per_s"]
         for name, about in contenders.items()
@@ -63,7 +63,7 @@ def fastest_other(contenders: Mapping[str, Any], precision: str) -> tuple[str, f
 
 
 def drawn() -> list[str]:
-    """Speed, memory, size and training."""
+    """Speed, memory and size."""
     contenders = read("peers")["contenders"]
     others = [
         f"{times:.1f} × as fast as {name.removesuffix(' ' + precision)} ({precision})"
@@ -79,21 +79,35 @@ def drawn() -> list[str]:
         each(contenders, "peak memory", lambda c: f"{c['memory']['peak_mb']:.0f} MB"),
         each(contenders, "installed", lambda c: f"{c['installed']['mb']:,.0f} MB"),
         "",
-        f"{machine('peers')}. On sentences likewise is {' and '.join(others)}, the next fastest in each precision. "
-        "[Speed beside other libraries](docs/speed.md) has all contenders and their quality.",
-        "",
+        f"{machine('peers')}. On sentences likewise is {' and '.join(others)}, the next fastest in each precision; "
+        f"[all contenders](docs/speed.md). Training steps are {training_range()} as fast as sentence-transformers'.",
+    ]
+
+
+def training_range() -> str:
+    """From how many to how many times as fast training is."""
+    times = [
+        record["contenders"][f"likewise {precision}"]["times_peer_same_precision"]
+        for record in read("training")["results"]
+        for precision in ("fp32", "bf16")
+    ]
+    return f"{min(times):.1f} to {max(times):.1f} ×"
+
+
+def training_table() -> list[str]:
+    """Training and memory, beside sentence-transformers."""
+    memory = read("memory")["results"]
+    return [
         "| training, two threads | sentence-transformers 6.2 | likewise |",
         "|---|---|---|",
         *training(),
         "",
-        f"An untuned model of the same shape; {machine('training')}. "
-        f"Encoding {read('memory')['results']['texts']:,} texts into a .npy file took "
-        f"{read('memory')['results']['added_mb']:.0f} MB beyond the model. Contenders took turns; figures are "
-        "medians. Scripts and raw figures are in [benchmarks/](benchmarks/).",
+        f"An untuned model of the same shape; {machine('training')}. Encoding {memory['texts']:,} texts into a .npy "
+        f"file took {memory['added_mb']:.0f} MB beyond the model. Contenders took turns; figures are medians.",
     ]
 
 
-TABLES: PageTables = {"README.md": {"numbers": drawn}}
+TABLES: PageTables = {"README.md": {"numbers": drawn}, "docs/speed.md": {"training": training_table}}
 
 if __name__ == "__main__":
     draw(TABLES)

@@ -1,10 +1,10 @@
-"""The engine's tokenizer beside Hugging Face's: are ids equal, and how many texts a second does each read?
+"""The engine's tokenizer and Hugging Face's: are their ids equal, and how many texts per second does each read?
 
 python -m benchmarks.tokenizing [FOLDER_OR_MODEL ...] [--texts 20000] [--rounds 5]
 
-Texts are drawn from all data sets in LIKEWISE_DATA, in more than twenty languages. One thread each; the two take turns,
-and the ratios are of medians. Cold: a tokenizer that has read nothing yet; warm: the same texts again.
-Results: benchmarks/results/tokenizing.json.
+Texts are drawn from all data sets in LIKEWISE_DATA, in more than twenty languages. The two take turns on one thread
+each, and ratios are of medians. "Cold" is a new tokenizer, "warm" the same texts again. Results are written to
+benchmarks/results/tokenizing.json.
 """
 
 import os
@@ -25,7 +25,7 @@ from .options import options
 
 
 def texts_of_data(count: int) -> list[str]:
-    """Distinct texts of every column of texts, in an order that one seed gives."""
+    """Distinct texts from every text column, in an order determined by a seed."""
     found: dict[str, None] = {}
     for file in sorted(record.data().rglob("*.parquet")):
         table = parquet.read_table(file)
@@ -36,14 +36,14 @@ def texts_of_data(count: int) -> list[str]:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Wall time of one call."""
+    """The wall time of one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def compare(description: str, texts: Sequence[str], rounds: int) -> dict[str, Any]:
-    """Texts a second of both, and how many texts have other ids."""
+    """Texts per second for both, and the number of texts whose ids differ."""
     theirs = tokenizers.Tokenizer.from_str(description)
     theirs.no_truncation()
     theirs.no_padding()
@@ -62,7 +62,7 @@ def compare(description: str, texts: Sequence[str], rounds: int) -> dict[str, An
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Compare, print and save."""
+    """Compare the tokenizers, and print and save the results."""
     args = options(__doc__, argv, {"models": ["likewise-mini", "likewise-static"]}, texts=20_000, rounds=5)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     texts = texts_of_data(args.texts)

@@ -1,9 +1,9 @@
-"""How many rows a second does training learn from, and in how much memory, beside sentence-transformers' trainer?
+"""How many rows per second does training process, in how much memory, compared with sentence-transformers' trainer?
 
-Same rows, same model (a BERT of 6 blocks and 384 numbers), same batch, optimizer, rate, clipping, dropout and longest
-input. Every run is a new process, so that peaks of memory compare; contenders take turns, A B C D, A B C D.
-Counted is the time from the end of the last warm-up step to the end of the last step, of each through its own
-callback after a step: everything that a step needs is inside, loading and imports are not.
+All contenders have the same rows, model (a BERT of 6 blocks and 384 dimensions), batch size, optimizer, learning rate,
+clipping, dropout and maximum length. Every run is a new process, so that memory peaks are comparable; contenders take
+turns, A B C D, A B C D. Time runs from the end of the last warm-up step to the end of the last step, as seen by each
+library's own step callback, so it covers everything in a step but neither loading nor imports.
 
     python -m benchmarks.training [--objectives softmax contrastive] [--threads 1] [--rounds 3] [--steps N] [--warm 5]
 """
@@ -35,14 +35,14 @@ LABELS = ("contradiction", "entailment", "neutral")
 
 @dataclass(frozen=True)
 class Question:
-    """What is learned: from which file, by which objective of ours, and how many rows a batch has."""
+    """The training task: its file, our objective, and the number of rows per batch."""
 
     title: str
     file: tuple[str, str]
     columns: tuple[str, ...]
     objective: str
     batch: int
-    steps: int  # unless others are given
+    steps: int  # the default number of steps
 
 
 QUESTIONS = {
@@ -60,9 +60,9 @@ def main() -> None:
     parser.add_argument("--objectives", nargs="+", choices=QUESTIONS, default=list(QUESTIONS))
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, help="of each run, those of the warm-up among them")
+    parser.add_argument("--steps", type=int, help="steps per run, including warm-up")
     parser.add_argument("--warm", type=int, default=5)
-    parser.add_argument("--one", choices=CONTENDERS, help="one run in this process, printed as JSON")
+    parser.add_argument("--one", choices=CONTENDERS, help="do one run in this process and print it as JSON")
     args = parser.parse_args()
     if args.one:
         print(json.dumps(one(args.one, args.objectives[0], args.threads[0], args.steps, args.warm)))
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def others(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What earlier runs found of other questions."""
+    """Earlier results for other questions."""
     path = RESULTS / "training.json"
     known = json.loads(path.read_text("utf-8"))["results"] if path.exists() else []
     new = {(one["question"], one["threads"]) for one in found}
@@ -84,9 +84,9 @@ def others(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def compared(name: str, threads: int, rounds: int, steps: int, warm: int) -> dict[str, Any]:
-    """Every contender in every round."""
+    """Run every contender in every round."""
     if not 0 < warm < steps:
-        raise SystemExit(f"--warm is {warm} of {steps} steps; wanted one or more, and fewer than all")
+        raise SystemExit(f"--warm is {warm} of {steps} steps; expected at least one, and fewer than all")
     runs: dict[str, list[dict[str, float]]] = {contender: [] for contender in CONTENDERS}
     for _ in range(rounds):
         for contender in CONTENDERS:
@@ -106,7 +106,7 @@ def compared(name: str, threads: int, rounds: int, steps: int, warm: int) -> dic
 
 
 def row(name: str, runs: list[dict[str, float]], seconds: dict[str, list[float]]) -> dict[str, float]:
-    """Medians, and how many times faster than the peer in the same round."""
+    """Medians, and how many times as fast as the peer in the same round."""
     described = {key: median(run[key] for run in runs) for key in ("rows_per_s", "peak_mb", "last_loss")}
     if name.startswith("likewise"):
         described["times_peer"] = ratio(seconds, name, "sentence-transformers fp32")
@@ -122,7 +122,7 @@ def show(question: dict[str, Any]) -> None:
 
 
 def apart(contender: str, name: str, threads: int, steps: int, warm: int) -> dict[str, float]:
-    """One run in a fresh process."""
+    """Do one run in a new process."""
     requested = ["--one", contender, "--objectives", name, "--threads", threads, "--steps", steps, "--warm", warm]
     built = subprocess.run(
         [sys.executable, "-m", "benchmarks.training", *map(str, requested)],
@@ -137,7 +137,7 @@ def apart(contender: str, name: str, threads: int, steps: int, warm: int) -> dic
 
 
 def one(contender: str, name: str, threads: int, steps: int, warm: int) -> dict[str, float]:
-    """Rows a second over the steady part of a run in this process, and the most memory it had."""
+    """Rows per second over the steady part of a run in this process, and its peak memory."""
     import torch
 
     torch.set_num_threads(threads)
@@ -151,7 +151,7 @@ def one(contender: str, name: str, threads: int, steps: int, warm: int) -> dict[
 
 
 def columns(question: Question, steps: int) -> dict[str, list[Any]]:
-    """As many rows as the run reads, from the file's beginning; labels as their numbers."""
+    """As many rows from the start of the file as the run reads, with labels as numbers."""
     table = pq.read_table(data(*question.file), columns=list(question.columns)).slice(0, steps * question.batch)
     result = table.to_pydict()
     if "label" in result:
@@ -162,12 +162,12 @@ def columns(question: Question, steps: int) -> dict[str, list[Any]]:
 def model() -> Path:
     root = os.environ.get("LIKEWISE_MODELS")
     if not root or not Path(root, MODEL).exists():
-        raise SystemExit(f"{MODEL} is wanted in the folder of models; LIKEWISE_MODELS is {root!r}")
+        raise SystemExit(f"{MODEL} was not found in the model folder; LIKEWISE_MODELS is {root!r}")
     return Path(root, MODEL)
 
 
 def ours(question: Question, precision: str, steps: int) -> tuple[list[float], list[float]]:
-    """When each step ended, and its loss."""
+    """The time at which each step ended, and its loss."""
     from likewise import Embedder
     from likewise.train.data.batch import TrainingRows
     from likewise.train.data.schedule import DataSource
@@ -175,7 +175,7 @@ def ours(question: Question, precision: str, steps: int) -> tuple[list[float], l
     from likewise.train.settings import TrainSettings
     from likewise.train.trainer import Trainer
 
-    warnings.simplefilter("ignore")  # the folder names no pooling: the mean, for both
+    warnings.simplefilter("ignore")  # the folder names no pooling, so both use the mean
     objective = parse_objective(question.objective)
     embedder = Embedder.load(model(), engine="torch", device="cpu", precision="fp32", max_seq_length=LONGEST)
     settings = TrainSettings(
@@ -200,7 +200,7 @@ def ours(question: Question, precision: str, steps: int) -> tuple[list[float], l
 
 
 def theirs(question: Question, precision: str, steps: int) -> tuple[list[float], list[float]]:
-    """The same of sentence-transformers."""
+    """The same for sentence-transformers."""
     import torch
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
@@ -210,7 +210,7 @@ def theirs(question: Question, precision: str, steps: int) -> tuple[list[float],
 
     embedder = SentenceTransformer(
         str(model()), device="cpu", model_kwargs={"dtype": torch.float32}
-    )  # the file's: fp16
+    )  # the file has fp16 weights
     embedder.max_seq_length = LONGEST
     if question.objective == "contrastive":
         loss = known.MultipleNegativesRankingLoss(embedder)

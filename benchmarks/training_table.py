@@ -1,8 +1,8 @@
 """Draws the tables of docs/results.md from benchmarks/results/training.jsonl, so that no figure is typed by hand.
 
-A row is a recipe on a backbone with its settings and data: mean ± standard deviation over seeds. Runs of a part of the
-data, and runs on other data than the known copies, have a table of their own; the ablation's has all, with rows and
-steps. The papers' figures stand beside ours, on their own models.
+A row is a recipe on a backbone with its settings and data: mean ± standard deviation over seeds. Runs on part of the
+data, or on data other than the known copies, have a separate table; the ablation's table has all runs, with rows and
+steps. The papers' figures, for their own models, are listed next to ours.
 """
 
 import re
@@ -24,7 +24,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 COLUMNS = (*(task.replace("-", "") for task in STS), "avg")
 HEADS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "avg")
 OWN = ("wiki-sections", "ukp-aspect", "afs")
-"""Beginnings of figures that some recipes have beside the seven."""
+"""Prefixes of figures that certain recipes have besides the seven."""
 STAGES = re.compile(r"(?<![\w-])([a-z][a-z-]*)(?:, \1\b(?!-))+")
 PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data
     "sbert-nli": ("SBERT-NLI-base", "SBERT-NLI-large", "SRoBERTa-NLI-base", "SRoBERTa-NLI-large"),
@@ -33,7 +33,7 @@ PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data
     "infersent": ("InferSent",),
     "deep-averaging": ("USE",),
 }
-ALONE = {  # its tables 2, 3, 4: one figure each, by the column that ours has
+ALONE = {  # its tables 2, 3, 4: one figure each, by our column
     "sbert-stsb": ("stsb", {"SBERT-base": "84.67 ± 0.19", "SBERT-large": "84.45 ± 0.43"}),
     "sbert-nli-then-stsb": ("stsb", {"SBERT-base": "85.35 ± 0.17", "SBERT-large": "86.10 ± 0.13"}),
     "wiki-sections-triplets": ("wiki-sections", {"SBERT-base": "80.42", "SBERT-large": "80.78"}),
@@ -42,9 +42,9 @@ ALONE = {  # its tables 2, 3, 4: one figure each, by the column that ours has
 
 
 def main(lines: Path = LINES, page: Path = PAGE) -> None:
-    """Reads the lines, writes the page."""
+    """Read the lines and write the page."""
     if not lines.exists():
-        sys.exit(f"{lines} is not there: a recipe makes it (docs/recipes.md)")
+        sys.exit(f"{lines} was not found; recipes write it (docs/recipes.md)")
     runs = read_runs(lines)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n".join(drawn(runs)) + "\n", "utf-8")
@@ -53,22 +53,20 @@ def main(lines: Path = LINES, page: Path = PAGE) -> None:
 
 def drawn(runs: Sequence[Line]) -> Iterator[str]:
     """The page, line by line."""
-    yield "# What was trained\n"
+    yield "# Training results\n"
     yield (
-        "Spearman × 100 of cosines, over all pairs of a year; avg is the unweighted mean of the seven sets. With "
-        "several "
-        "seeds, figures are mean ± standard deviation. Rows in *italics* are published figures of Reimers and Gurevych "
-        "(2019) for **their own models**, which have other backbones and more data; we did not measure them. Each "
-        "run is a line of "
-        "[training.jsonl](../benchmarks/results/training.jsonl), with machine and commit; the recipes are in "
-        "[recipes](recipes.md). Bundled models are listed before quantization to eight bits; their cards have the "
-        "scores of "
-        "the shipped weights.\n"
+        "Figures are Spearman's correlation × 100 of the cosines, over all pairs of a year; avg is the unweighted mean "
+        "of the seven sets. With several seeds, figures are mean ± standard deviation. Rows in *italics* are figures "
+        "that Reimers and Gurevych (2019) published for **their own models**, which have different backbones and more "
+        "data; we did not measure them. Each run is a line in "
+        "[training.jsonl](../benchmarks/results/training.jsonl), with machine and commit; [recipes](recipes.md) "
+        "describes the recipes. Bundled models are listed before quantization to eight bits; their cards have the "
+        "scores of the shipped weights.\n"
     )
     plain = [line for line in runs if not line["recipe"].startswith("ablation")]
     yield from _section("On all available data", [line for line in plain if _whole(line)], papers=True)
     yield from _ablation([line for line in runs if line["recipe"].startswith("ablation")])
-    yield from _section("On part of the data, or on other data", [line for line in plain if not _whole(line)])
+    yield from _section("On part of the data, or on different data", [line for line in plain if not _whole(line)])
     yield from _claims(runs)
 
 
@@ -87,13 +85,16 @@ def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator
                 [f"*{theirs}*", f"*{model}*", "*the paper's*", "", "", *(f"*{x:.2f}*" for x in TABLE_1[model].values())]
             )
     if any(line["stsb_train"] for line in runs):
-        yield "\n† trained on STS-B, whose training split shares many pairs with STS12–16, so they are not fair."
+        yield (
+            "\n† This model was trained on STS-B, whose training split shares many pairs with STS12–16, so its scores "
+            "on those sets are not a fair comparison."
+        )
     yield ""
     yield from _alone(runs, papers)
 
 
 def _alone(runs: Sequence[Line], papers: bool) -> Iterator[str]:
-    """Figures beside the seven, a row each, and what the paper prints for one of them."""
+    """Figures besides the seven, one per row, and the paper's figure for one of them."""
     rows = []
     for recipe in dict.fromkeys(line["recipe"] for line in runs):
         of = [line for line in runs if line["recipe"] == recipe]
@@ -110,7 +111,7 @@ def _alone(runs: Sequence[Line], papers: bool) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    """distil, distil, distil: distil × 3."""
+    """Shorten "distil, distil, distil" to "distil × 3"."""
     return STAGES.sub(lambda result: f"{result[1]} × {1 + result[0].count(',')}", text)
 
 
@@ -137,11 +138,11 @@ def _claims(runs: Sequence[Line]) -> Iterator[str]:
         return
     yield "## The papers' claims, tested on these runs\n"
     yield (
-        "Each difference (× 100) is between runs with the same seed that are otherwise equal: the mean, with its 95 % "
-        "interval by Student's t over the seeds that both have. An untrained backbone has no seed and is compared with "
-        "every seed. A claim holds if the interval lies above 0; intervals are not corrected for multiple claims. If a "
-        "claim allows any learning rate and there are runs at several, each side uses the rate that is best on STS-B's "
-        "development split, among those with the most seeds.\n"
+        "Each difference (× 100) is the mean over pairs of runs with the same seed and otherwise equal settings, "
+        "with its 95 % interval by Student's t over the seeds that both sides have. An untrained backbone has no "
+        "seed and is compared with every seed. A claim holds if the interval lies above 0; intervals are not "
+        "corrected for multiple claims. If a claim does not fix the learning rate and there are runs at several "
+        "rates, each side uses the rate that is best on STS-B's development split, among those with the most seeds.\n"
     )
     yield from _table(
         ("claim", "backbone", "rows", "rates", "measure", "seeds", "first", "second", "difference", "holds?")

@@ -1,8 +1,9 @@
-"""What does Python's standard library talk about? The main job on real input, offline; `make demo` runs this.
+"""What does Python's standard library talk about? A demonstration on real text, offline; `make demo` runs it.
 
-It reads the docstrings of the standard library of the Python that runs it, embeds their sentences, finds the most
-similar pairs, groups them, answers three questions, and draws a map. Reimers and Gurevych (2019) report that for
-10,000 sentences a cross-encoder needs 65 hours to find the most similar pair, and Sentence-BERT 5 seconds.
+The script reads the docstrings of the standard library of the Python that runs it, embeds their sentences, finds the
+most similar pairs, groups the sentences, answers three questions, and draws a map. Reimers and Gurevych (2019) report
+that finding the most similar pair among 10,000 sentences takes 65 hours with a cross-encoder and 5 seconds with
+Sentence-BERT.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from likewise.cluster.maps.cluster_map import ClusterMap
 from likewise.cluster.maps.layout import map_layout
 from likewise.cluster.maps.page import write_page
 from likewise.cluster.maps.plot import draw_map
+from likewise.errors import NativeUnavailable
 from likewise.model_files import DEFAULT_MODEL
 from likewise.runtime.atomic_files import atomic_file
 from likewise.search import ScoredPair, closest_pairs, search
@@ -37,16 +39,16 @@ QUESTIONS = (
     "What turns text into a date?",
 )
 TESTS = {"test", "tests", "idle_test", "site-packages", "dist-packages"}
-NEAR_COPIES = 0.995  # cosine; more similar pairs differ by a bracket or so
-IN_OTHER_WORDS = 0.4  # at most this share of their words is common to the pairs shown
-DOTS = 2500  # of the map: t-SNE of all would take longer than everything else
+NEAR_COPIES = 0.995  # cosine; more similar pairs hardly differ, for example by a bracket
+IN_OTHER_WORDS = 0.4  # maximum share of words that the sentences of a displayed pair have in common
+DOTS = 1500  # in the map: t-SNE of all sentences would take longer than all other steps
 OVERVIEW = "65 hours with a cross-encoder, 5 seconds with sentence embeddings"
 
 console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def sentences(root: Path) -> dict[str, str]:
-    """Distinct sentences of all docstrings below the folder, and the module where each was first seen."""
+    """The distinct sentences of all docstrings in a folder, and the module in which each first occurs."""
     result: dict[str, str] = {}
     for path in sorted(root.rglob("*.py")):
         place = path.relative_to(root)
@@ -57,7 +59,7 @@ def sentences(root: Path) -> dict[str, str]:
 
 
 def docstring_sentences(path: Path) -> Iterator[str]:
-    """Whole sentences of prose; no examples, no tables, no signatures."""
+    """The complete sentences of prose in a file's docstrings, without examples, tables and signatures."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError):
@@ -70,15 +72,23 @@ def docstring_sentences(path: Path) -> Iterator[str]:
 
 
 def is_prose(sentence: str) -> bool:
-    """Between 25 and 220 characters, most of them letters, from a capital to a full stop."""
+    """Whether a text has 25 to 220 characters, mostly letters, and runs from a capital letter to a full stop."""
     letters = sum(c.isalpha() or c == " " for c in sentence)
     return (
         25 <= len(sentence) <= 220 and sentence[0].isupper() and sentence[-1] in ".!?" and letters > 0.8 * len(sentence)
     )
 
 
+def load(name: str) -> Embedder:
+    """The model in int8, the fastest precision; in fp32 if the native library was not compiled."""
+    try:
+        return Embedder.load(name, precision="int8")
+    except NativeUnavailable:
+        return Embedder.load(name)
+
+
 class Clock:
-    """The time of each step."""
+    """Measures the time of each step."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -95,7 +105,7 @@ def words_of(text: str) -> set[str]:
 
 
 def in_other_words(found: Sequence[ScoredPair], texts: Sequence[str]) -> list[ScoredPair]:
-    """The pairs that share few words: those that no search by words would find."""
+    """The pairs that have few words in common, which a search by words would not find."""
     shared = [(words_of(texts[i]), words_of(texts[j]), pair) for pair in found for i, j, _ in [pair]]
     return [pair for a, b, pair in shared if len(a & b) <= IN_OTHER_WORDS * len(a | b)]
 
@@ -127,9 +137,9 @@ def show_answers(embedder: Embedder, vectors: np.ndarray, texts: Sequence[str], 
 def draw(
     vectors: np.ndarray, labels: np.ndarray, texts: Sequence[str], groups: Sequence[ClusterSummary], folder: Path
 ) -> list[Path]:
-    """The map, as a picture and as a page: grouped sentences as dots in their groups' colours, at most DOTS."""
+    """Draw the map as a picture and a web page, with at most DOTS sentences as dots in the colours of their groups."""
     (rows,) = np.nonzero(labels >= 0)
-    rows = rows[:: -(-len(rows) // DOTS)]  # every second one, or third
+    rows = rows[:: -(-len(rows) // DOTS)]  # every second or third one
     title = f"{len(rows):,} sentences of the standard library's docstrings, in {len(groups)} groups"
     places = map_layout(vectors[rows], "t-sne")
     shown = ClusterMap(title, places, labels[rows], [texts[row] for row in rows], [group.name for group in groups])
@@ -147,11 +157,11 @@ def main() -> None:
         type=Path,
         default=Path("out"),
         metavar="FOLDER",
-        help="folder of the map (default: %(default)s)",
+        help="folder for the map (default: %(default)s)",
     )
     parser.add_argument("-m", "--model", default=DEFAULT_MODEL, help="name or folder of a model (default: %(default)s)")
     parser.add_argument("--limit", type=int, metavar="N", help="read only the first N sentences (default: all)")
-    parser.add_argument("--json", action="store_true", help="also write the time of each step as JSON into the folder")
+    parser.add_argument("--json", action="store_true", help="also write the time of each step to the folder as JSON")
     args = parser.parse_args()
     clock = Clock()
 
@@ -161,7 +171,7 @@ def main() -> None:
         texts, homes = list(result)[: args.limit], list(result.values())[: args.limit]
     console.print(f"{len(texts):,} distinct sentences from {len(set(homes)):,} modules. Embedding them …")
     with clock.step("load the model"):
-        embedder = Embedder.load(args.model)
+        embedder = load(args.model)
     with clock.step("embed the sentences"):
         vectors = embedder.encode(texts, show_progress_bar=True)
     with clock.step("compare all pairs"):
@@ -170,15 +180,13 @@ def main() -> None:
         labels = cluster_vectors(vectors, "communities", threshold=0.6, min_size=12)
         groups = describe_clusters(texts, vectors, labels)
     if not groups:
-        raise SystemExit(f"{len(texts):,} sentences hold no group of 12, so there is no map to draw: raise --limit")
+        raise SystemExit(f"{len(texts):,} sentences contain no group of 12, so there is no map to draw: raise --limit")
 
-    console.print(
-        f"\n[bold]The most similar pairs[/] of {len(texts) * (len(texts) - 1) // 2:,} that say it in other words"
-    )
+    console.print(f"\n[bold]The most similar pairs[/] of {len(texts) * (len(texts) - 1) // 2:,} with different words")
     show_pairs(in_other_words(alike, texts)[:6], texts, homes)
-    console.print(f"\n[bold]{len(groups)} groups[/] of at least 12 sentences, the largest by the words that mark them")
+    console.print(f"\n[bold]{len(groups)} groups[/] of at least 12 sentences; the largest, with their typical words")
     show_groups(groups, texts)
-    console.print("\n[bold]Three questions[/], answered by meaning rather than by word")
+    console.print("\n[bold]Three questions[/], answered by meaning rather than by words")
     with clock.step("answer three questions"):
         show_answers(embedder, vectors, texts, homes)
     console.print("\nDrawing the map …")
@@ -190,9 +198,9 @@ def main() -> None:
         console.print(f"  {name:24} {seconds:8.2f} s")
     work = sum(clock.seconds[name] for name in ("embed the sentences", "compare all pairs"))
     console.print(
-        f"\nTo find the most similar pair among {len(texts):,} sentences took [bold green]{work:.1f} s[/] here.\n"
-        f"[dim]The paper, for 10,000 on a V100: {OVERVIEW}.[/]\n\n"
-        f"The map: [bold]{paths[0]}[/], and to explore: [bold]{paths[1]}[/]"
+        f"\nFinding the most similar pair among {len(texts):,} sentences took [bold green]{work:.1f} s[/] here.\n"
+        f"[dim]The paper reports for 10,000 sentences on a V100: {OVERVIEW}.[/]\n\n"
+        f"The map is in [bold]{paths[0]}[/], and a page to explore it is in [bold]{paths[1]}[/]"
     )
     if args.json:
         with atomic_file(args.output / "stdlib-map.json") as partial:

@@ -1,1 +1,1 @@
-"""The lab: the papers' tables measured again with a verdict on every figure, and recipes that train their models."""
+"""The lab: remeasures the papers' tables, with a verdict on every figure, and has recipes that train their models."""

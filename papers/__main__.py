@@ -1,4 +1,4 @@
-"""`python -m papers`: the tables of Sentence-BERT and SBERT-WK measured here, beside the papers' figures."""
+"""`python -m papers`: measures the tables of Sentence-BERT and SBERT-WK here and compares the papers' figures."""
 
 import argparse
 import signal
@@ -25,13 +25,13 @@ EXAMPLES = """examples:
   python -m papers sbert-1 --model bert-base-uncased
   python -m papers sbert-wk --json > sbert-wk.json
 
-A row is a system on a model: its figures with 95 % intervals, the paper's row that it stands beside, and a verdict:
-within noise, better, worse, or not comparable and why (another backbone, less data). The papers' own claims (training
-beats averaging, …) are tested on the same figures.
+Each row is a system on a model: its figures with 95 % intervals, the paper's row it is compared with, and a verdict:
+within noise, better, worse, or not comparable, with the reason (another backbone, less data). The papers' own claims
+(training beats averaging, …) are tested on the same figures.
 
-Data sets are read from the folder LIKEWISE_DATA (likewise data). Every finished piece of work is stored in
-OUTPUT/ledger.jsonl at once: the same command goes on where it stopped, and computes again only what changed. For each
-table OUTPUT holds NAME.md, NAME.png and NAME.json.
+Data sets are read from the folder LIKEWISE_DATA (likewise data). Every finished experiment is stored in
+OUTPUT/ledger.jsonl at once: the same command resumes where it stopped, and recomputes only what changed. For each
+table, OUTPUT contains NAME.md, NAME.png and NAME.json.
 
 The exit code is 1 if something could not be measured here; the page says what and why."""
 
@@ -40,31 +40,37 @@ def parser() -> argparse.ArgumentParser:
     """The options."""
     parser = Parser(
         prog="python -m papers",
-        description="Measures the tables of Sentence-BERT and SBERT-WK with the models and data that are here, and "
-        "writes them beside the papers' figures, with verdicts.",
+        description="Measures the tables of Sentence-BERT and SBERT-WK with the local models and data, and writes "
+        "them next to the papers' figures, with verdicts.",
         epilog=EXAMPLES,
     )
     add = parser.add_argument
     add("tables", nargs="*", metavar="TABLE", help="sbert-1 … sbert-7, sbert-wk, or all (--list describes them)")
-    add("--list", action="store_true", help="list the tables, a line each")
+    add("--list", action="store_true", help="list the tables, one per line")
     add(
         "--model",
         action="append",
         default=[],
         metavar="NAME",
-        help="a backbone to use in place of the local ones; may be repeated. With the papers' own (bert-base-uncased) "
-        "figures are comparable",
+        help="a backbone to use in place of the local ones; may be repeated. Figures are comparable only with the "
+        "papers' own backbone (bert-base-uncased)",
     )
-    add("--seeds", type=int, default=3, metavar="N", help="seeds of everything that is trained (default: %(default)s)")
-    add("--quick", action="store_true", help="fewer rows and steps, and one backbone trained: all tables in an hour")
-    add("--quick-training", action="store_true", help="the same of what is trained alone; all test data are used")
+    add(
+        "--seeds",
+        type=int,
+        default=3,
+        metavar="N",
+        help="number of seeds for every trained system (default: %(default)s)",
+    )
+    add("--quick", action="store_true", help="use fewer rows and steps and train one backbone: all tables in an hour")
+    add("--quick-training", action="store_true", help="reduce only the training in the same way; use all test data")
     add(
         "-o",
         "--output",
         type=output_folder,
         default=Path("reproduced"),
         metavar="FOLDER",
-        help="of ledger, pages and plots (default: %(default)s)",
+        help="folder for the ledger, pages and plots (default: %(default)s)",
     )
     add(
         "--runs",
@@ -72,15 +78,15 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FILE",
-        help="a .jsonl list of finished training runs, as recipes write it; its runs become rows too",
+        help="a .jsonl list of finished training runs, as written by recipes; these also become rows",
     )
-    add("--json", action="store_true", help="print the results as JSON; all other output goes to stderr")
+    add("--json", action="store_true", help="print the results as JSON and all other output to stderr")
     add("-q", "--quiet", action="store_true", help="show no progress")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and write; returns 0, 1 if something is missing, or 130 if interrupted."""
+    """Measure the tables and write them; return 0, 1 if something is missing, or 130 if interrupted."""
     return exit_code(lambda: _run(parser().parse_args(argv)))
 
 
@@ -97,7 +103,7 @@ def _run(args: argparse.Namespace) -> int:
         callback = None if args.quiet else line
         results = reproduce_tables(tables, effort, args.output, runs=args.runs, callback=callback)
     except KeyboardInterrupt:
-        print("\nlikewise: interrupted; finished work is stored, and the same command goes on there", file=sys.stderr)
+        print("\nlikewise: interrupted; finished work is stored, and the same command resumes from it", file=sys.stderr)
         return 128 + signal.SIGINT
     line.close(f"{counted(len(tables), 'table')} in {format_duration(time.perf_counter() - start)}")
     _print_results(results, args)
@@ -105,14 +111,14 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Check all that should not fail after hours."""
+    """Check early everything that should not fail after hours of computing."""
     from likewise.errors import BadInput
 
     if args.seeds < 1:
         raise BadInput(f"--seeds is {args.seeds}; expected 1 or more")
     for path in args.runs:
         if not path.is_file():
-            raise BadInput(f"--runs {path} is not a file; expected a list of runs such as a recipe's --record writes")
+            raise BadInput(f"--runs {path} is not a file; expected a list of runs, as written by a recipe's --record")
     require_torch("python -m papers")
     check_writable_folder(args.output)
 
@@ -130,7 +136,7 @@ def _list_tables(as_json: bool) -> int:
 
 
 def _print_results(results: dict[str, dict[str, Any]], args: argparse.Namespace) -> None:
-    """As JSON, or what was written where; to stderr, what could not be measured or drawn, each reason once."""
+    """Print the results as JSON, or the files written; to stderr, each reason why something is missing, once."""
     reasons = [row["why"] for one in results.values() for row in one["missing"]]
     reasons += [one["no_plot"] for one in results.values() if "no_plot" in one]
     for reason in dict.fromkeys(reasons):

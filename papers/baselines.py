@@ -1,8 +1,8 @@
-"""Models that the papers compare with, untrained: InferSent and the Universal Sentence Encoder's two architectures.
+"""Untrained models that the papers compare with: InferSent and the Universal Sentence Encoder's two architectures.
 
-Their published weights are not read: InferSent's and Skip-Thought's are pickles, which can run any code when they are
-opened, and the Universal Sentence Encoder's a TensorFlow graph. InferSent's can be brought over once, where one trusts
-them: `enc_lstm.*` of its state_dict are, name by name, `encoder.lstm.*` here, of the same shapes, in the same order.
+Their published weights are not read: InferSent's and Skip-Thought's are pickles, which can run arbitrary code when
+opened, and the Universal Sentence Encoder's are a TensorFlow graph. If you trust InferSent's weights, you can convert
+them once: `enc_lstm.*` in its state_dict becomes `encoder.lstm.*` here, with the same shapes and order.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ from likewise.pooling import Reduce
 
 
 def infersent(words: str | Path = "avg-glove", *, width: int = 2048, seed: int = 0) -> TorchEmbedder:
-    """InferSent, untrained: a bidirectional LSTM of `width` units a direction over a table of words, and its maximum.
+    """An untrained InferSent: a max-pooled bidirectional LSTM with `width` units per direction over word vectors.
 
-    Conneau et al. 2017. They froze the table: `embedder.encoder.words.requires_grad_(False)` does that.
+    Conneau et al. (2017) froze the word vectors, as `embedder.encoder.words.requires_grad_(False)` does.
     """
     if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-        raise BadInput(f"width is {width!r}; expected the units per direction, a whole number above 0")
+        raise BadInput(f"width is {width!r}; expected the number of units per direction, 1 or more")
     source = _words(words)
     encoder = _random_encoder(
         {**_table(source), "model_type": "bilstm", "word_size": source.encoder.width, "hidden_size": 2 * width}, seed
@@ -42,14 +42,14 @@ def infersent(words: str | Path = "avg-glove", *, width: int = 2048, seed: int =
 def deep_averaging(
     words: str | Path = "avg-glove", *, pairs: int = 200_000, layers: Sequence[int] = (512, 512), seed: int = 0
 ) -> TorchEmbedder:
-    """A deep averaging network, untrained: words and `pairs` rows for their bigrams, summed over √n, then tanh layers.
+    """An untrained deep averaging network: sums of word and bigram vectors over √n, then tanh layers.
 
-    Iyyer et al. 2015; Cer et al. 2018, who publish neither the number of rows nor of layers, only the 512 numbers
-    that come out. Pairs begin near zero, the words with the table's vectors.
+    Iyyer et al. 2015; Cer et al. 2018, who publish only the output dimension, 512, and neither the number of layers nor
+    the size of the bigram table, which has `pairs` rows here. Bigram vectors start near zero, words from the table.
     """
     source = _words(words)
     if isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1 or not layers or min(layers) < 1:
-        raise BadInput(f"pairs is {pairs!r} and layers {layers!r}; expected a number above 0, and one or more of them")
+        raise BadInput(f"pairs is {pairs!r} and layers {layers!r}; expected a number above 0, and one or more layers")
     encoder = _random_encoder(
         {**_table(source), "model_type": "dan", "hidden_size": source.encoder.width, "pair_buckets": pairs}, seed
     )
@@ -59,10 +59,10 @@ def deep_averaging(
 def small_transformer(
     tokenizer: str | Path, *, depth: int = 6, width: int = 512, heads: int = 8, inner: int = 2048, seed: int = 0
 ) -> TorchEmbedder:
-    """A BERT of these sizes, untrained, under the tokenizer of another model; the sum of its words over √n.
+    """An untrained BERT of these sizes with another model's tokenizer, pooled by the sum of its words over √n.
 
-    The Universal Sentence Encoder's larger model is of this kind (Cer et al. 2018); its sizes were not published, and
-    those given here are the encoder's of Vaswani et al. 2017.
+    The Universal Sentence Encoder's larger model is of this kind (Cer et al. 2018). Its sizes were not published; the
+    defaults here are those of the encoder in Vaswani et al. 2017.
     """
     source = TorchEmbedder.load(tokenizer, device="cpu")
     config = {
@@ -77,9 +77,7 @@ def small_transformer(
         "hidden_act": "relu",
     }
     if source.tokenizer.unknown is not None:
-        raise BadInput(
-            f"{tokenizer} knows whole words only and ignores the others; expected a tokenizer of word pieces"
-        )
+        raise BadInput(f"{tokenizer} knows only whole words and ignores all others; expected a word-piece tokenizer")
     return _embedder(source, _random_encoder(config, seed), "mean-sqrt-len", nn.Sequential())
 
 
@@ -87,7 +85,7 @@ def _words(name: str | Path) -> TorchEmbedder:
     embedder = TorchEmbedder.load(name, device="cpu")
     if not isinstance(embedder.encoder, WordTable):
         kind = embedder.encoder.config.get("model_type")
-        raise BadInput(f"{name} is a {kind!r} model; expected a table of word vectors, avg-glove say")
+        raise BadInput(f"{name} is a {kind!r} model; expected a table of word vectors, such as avg-glove")
     return embedder
 
 
@@ -108,7 +106,7 @@ def _random_encoder(config: dict[str, Any], seed: int) -> Encoder:
 def _with_table(
     source: TorchEmbedder, encoder: Encoder, pooling: str, sizes: Sequence[int], seed: int = 0
 ) -> TorchEmbedder:
-    """An encoder whose table is that of the source words, under dense tanh layers of these sizes."""
+    """An encoder with the source's table of word vectors and dense tanh layers of these sizes on top."""
     assert isinstance(encoder.words, WordTable)
     encoder.words.load_state_dict(source.encoder.state_dict())
     with torch.random.fork_rng(devices=[]):

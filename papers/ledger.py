@@ -1,7 +1,7 @@
-"""The ledger: a line of JSON for every finished experiment, appended and synced, from which a run resumes.
+"""The ledger from which a run resumes: one line of JSON per finished experiment, appended and synced to disk.
 
-A line that a killed process left incomplete is cut off by the next one that appends; all lines before it count. One
-process writes at a time.
+If a killed process leaves an incomplete line, the next process that appends removes it; all earlier lines remain valid.
+Only one process writes at a time.
 """
 
 import json
@@ -28,7 +28,7 @@ Entry = Mapping[str, Any]
 
 
 def experiment_key(experiment: Experiment) -> str:
-    """The digest of all that an experiment's result depends on, the version of this package included."""
+    """The digest of everything an experiment's result depends on, including this package's version."""
     return json_digest([__version__, experiment.seed, experiment.quick, dict(experiment.identity())])
 
 
@@ -52,7 +52,7 @@ class Ledger:
     def writing(self) -> Iterator[None]:
         """Keep other processes from appending."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        lock = WriterLock(self.path.parent, "give another --output")
+        lock = WriterLock(self.path.parent, "choose another --output")
         try:
             self._entries, self._length = _read(self.path)
             yield
@@ -85,12 +85,12 @@ class Ledger:
 
 
 def measured_figures(entry: Entry) -> dict[str, Measured]:
-    """The figures of a line, by column."""
+    """The figures in a line, by column."""
     return {column: Measured(**figure) for column, figure in entry["figures"].items()}
 
 
 def _read(path: Path) -> tuple[dict[str, Entry], int]:
-    """The complete lines by key, the last of a key, and their length in bytes."""
+    """The complete lines by key (the last one for each key), and their length in bytes."""
     entries: dict[str, Entry] = {}
     length = 0
     content = path.read_bytes() if path.exists() else b""

@@ -1,4 +1,4 @@
-"""A table of a paper: what it prints, and the systems that stand beside its rows here, each with its experiments."""
+"""A paper's table: its printed figures, and our systems to compare with its rows, each with its experiments."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from typing import Any, Protocol, runtime_checkable
 from likewise.data.datasets import check_dataset
 
 MEAN = "avg"
-"""The column that is the plain mean of a table's others."""
+"""The column that is the plain mean of a table's other columns."""
 QUICK_ROWS = 500
-"""Rows of a file of test data with --quick: a random sample, the same for every system."""
+"""Number of rows used of each test file with --quick: a random sample, the same for every system."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One figure in the unit of its table, with its 95 % interval where there is one, of `n` items."""
+    """One figure over `n` items, in its table's unit, with its 95 % interval if there is one."""
 
     value: float
     low: float | None = None
@@ -25,7 +25,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class PaperRow:
-    """A row as the paper prints it: figures by column, and the spread over seeds that it prints after ±."""
+    """A row as the paper prints it: figures by column, and the spread over seeds printed after ±."""
 
     system: str
     values: Mapping[str, float]
@@ -34,10 +34,10 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is computed: with the local backbones and tuned models, over this many seeds.
+    """How much to compute: with which local backbones and tuned models, and over how many seeds.
 
-    With `quick` models are measured on samples of the test data; with `quick_training` those that are trained learn
-    from fewer rows, and only the first backbone is trained.
+    With `quick`, models are measured on samples of the test data; with `quick_training`, training uses fewer rows, and
+    only the first backbone is trained.
     """
 
     backbones: tuple[str, ...]
@@ -54,22 +54,22 @@ class Effort:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One piece of work: a system's figures in some columns, with one seed; its result is a line of the ledger."""
+    """One unit of work: a system's figures in certain columns for one seed; its result is a line of the ledger."""
 
-    system: str  # the name of its row
-    backbone: str  # the model that it is, or that it starts from
+    system: str  # the name of its row in the table
+    backbone: str  # the model to measure or to start from
     columns: tuple[str, ...]
-    settings: str  # in words, for the page
-    seed: int | None  # of training; None if nothing is random
+    settings: str  # a description for the page
+    seed: int | None  # the training seed; None if nothing is random
     quick: bool  # whether less was computed than the table asks for
-    seconds: float  # a guess, from which the time left is estimated
-    identity: Callable[[], Mapping[str, Any]]  # what the result depends on; may load the model
-    compute: Callable[[Path], "ExperimentResult"]  # measures, in a folder of its own
+    seconds: float  # estimated time, used to compute the time left
+    identity: Callable[[], Mapping[str, Any]]  # everything the result depends on; may load the model
+    compute: Callable[[Path], "ExperimentResult"]  # measures in the experiment's own folder
 
 
 @dataclass(frozen=True)
 class ExperimentResult:
-    """What an experiment gave: figures by column, the recipe's line of a trained model, notes for the reader."""
+    """An experiment's result: figures by column, the recipe's line about a trained model, and notes for the reader."""
 
     figures: Mapping[str, Measured]
     run: Mapping[str, Any] | None = None
@@ -82,22 +82,22 @@ class Method(Protocol):
 
     @property
     def data(self) -> Sequence[str]:
-        """The files that are trained on."""
+        """The files used for training."""
 
     def experiments(self, system: str, table: "PaperTable", effort: Effort) -> list[Experiment]:
-        """The pieces of work, for the models that are local."""
+        """The experiments to run, for the local models."""
 
 
 @dataclass(frozen=True)
 class System:
-    """A row here: its name, how it is measured, the paper's row that it stands beside, and what sets it apart."""
+    """A row here: its name, how it is measured, the paper's row it is compared with, and how it differs from that."""
 
     name: str
     method: Method
     beside: str | None = None
-    original: str | None = None  # the backbone of that row; only with it are the figures comparable. None: with any
-    differs: str = ""  # why they are not comparable whatever the backbone
-    claim: str = ""  # what each of its figures bears out if it lies above 0 by its whole interval
+    original: str | None = None  # that row's backbone, needed for comparable figures; None: any will do
+    differs: str = ""  # why figures are not comparable, whatever the backbone
+    claim: str = ""  # the claim that a figure supports if its whole interval is above 0
 
 
 @dataclass(frozen=True)
@@ -108,29 +108,29 @@ class PaperTable:
     title: str
     citation: str
     protocol: str
-    columns: Mapping[str, str]  # their keys, with the heads that are printed
+    columns: Mapping[str, str]  # keys and printed headings
     paper: tuple[PaperRow, ...]
     systems: tuple[System, ...]
     measures: Mapping[str, tuple[str, str | None]] = field(
         default_factory=dict
-    )  # a column's task, and its score's name
-    recorded: Callable[[Mapping[str, Any]], str | None] = lambda _: None  # the row that a finished run stands beside
-    claims_on: tuple[str, ...] = ()  # recipes on whose runs the papers' claims are tested
-    claims: Mapping[str, str] = field(default_factory=dict)  # that one figure above 0 by its whole interval bears out
-    mean: bool = False  # whether a last column is the plain mean of the others
+    )  # a column's task, and the name of its score
+    recorded: Callable[[Mapping[str, Any]], str | None] = lambda _: None  # the row to compare a finished run with
+    claims_on: tuple[str, ...] = ()  # recipes whose runs test the papers' claims
+    claims: Mapping[str, str] = field(default_factory=dict)  # supported by one figure whose whole interval is above 0
+    mean: bool = False  # whether the last column is the plain mean of the others
     unit: str = "scores × 100"
 
     def experiments(self, effort: Effort) -> list[Experiment]:
-        """All pieces of work, row by row."""
+        """All experiments, row by row."""
         return [one for system in self.systems for one in system.method.experiments(system.name, self, effort)]
 
     def system(self, name: str) -> System:
-        """The system of this name."""
+        """The system with this name."""
         return next(one for one in self.systems if one.name == name)
 
 
 def data_reasons(files: Sequence[str]) -> list[str]:
-    """Why data are not the paper's: what each file lacks of the published rows, or that it is another one."""
+    """Why the data differ from the paper's: files that lack published rows, or that are different copies."""
     reasons = []
     for name in dict.fromkeys(files):
         check = check_dataset(name)

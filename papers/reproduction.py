@@ -1,4 +1,4 @@
-"""Reproducing tables: what is local, the run, and for each table its results, its page and its plot."""
+"""Reproduces tables: finds local models, measures, and writes each table's results, page and plot."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from .reporting.summary import summarized
 from .run_tables import run_tables
 
 BACKBONES = ("bert-tiny-splade", "minilm-l6-h384-raw")
-"""Small encoders that are not tuned for sentences; the first one is trained with --quick."""
+"""Small encoders not tuned for sentences; with --quick, only the first one is trained."""
 MODELS = ("all-MiniLM-L6-v2", "likewise-mini", "likewise-static")
 """Models tuned for sentences."""
 
@@ -24,7 +24,7 @@ MODELS = ("all-MiniLM-L6-v2", "likewise-mini", "likewise-static")
 def local_effort(
     backbones: Sequence[str] = (), seeds: int = 3, *, quick: bool = False, quick_training: bool = False
 ) -> Effort:
-    """What there is to measure with: the backbones given, or those of `BACKBONES` that are local."""
+    """The models to measure with: the given backbones, or the local ones in `BACKBONES`."""
     local = {name for name, folder in local_models().items() if folder is not None}
     chosen = tuple(backbones) or tuple(name for name in BACKBONES if name in local)
     return Effort(chosen, tuple(name for name in MODELS if name in local), seeds, quick, quick or quick_training)
@@ -38,9 +38,9 @@ def reproduce_tables(
     runs: Sequence[Path] = (),
     callback: Callable[[object], None] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Measure the tables and write each one's results (JSON), page (Markdown) and plot; the same folder resumes.
+    """Measure the tables and write each one's results (JSON), page (Markdown) and plot; a run resumes in its folder.
 
-    `runs` are lists of finished training runs, whose runs become rows beside those that are trained here.
+    `runs` are lists of finished training runs, which become rows next to the systems trained here.
     """
     lines = [line for path in runs for line in read_runs(path)]
     run = run_tables(tables, effort, folder, callback=callback)
@@ -53,7 +53,7 @@ def reproduce_tables(
 
 
 def write_results(results: dict[str, Any], folder: Path) -> None:
-    """A table's results as NAME.json, and drawn from them NAME.md and, unless matplotlib is missing, NAME.png."""
+    """Write a table's results, NAME.json, and from them NAME.md and, unless matplotlib is missing, NAME.png."""
     try:
         from .reporting.comparison_plot import draw_comparison
     except ImportError:

@@ -1,4 +1,4 @@
-"""Measuring tables: each experiment once, its line stored when it is finished, failures kept apart, the time left."""
+"""Measures tables: runs each experiment once, stores its line when finished, and reports failures and the time left."""
 
 import shutil
 import time
@@ -14,8 +14,8 @@ from .ledger import Entry, Ledger, experiment_key
 from .paper_table import Effort, Experiment, PaperTable
 
 EXPERIMENTS = "experiments"
-"""The sub-folder of the output that unfinished experiments are in."""
-NO_MODEL = "no model for this row is on this machine; --model NAME measures with one (likewise model list shows them)"
+"""The output's subfolder for unfinished experiments."""
+NO_MODEL = "no local model fits this row; choose one with --model NAME (likewise model list shows them)"
 
 
 @dataclass
@@ -31,7 +31,7 @@ class RunProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """None until one experiment has been computed."""
+        """The estimated time left; None until one experiment has been computed."""
         return self.spent / self.guessed * self.expected if self.guessed else None
 
     def __str__(self) -> str:
@@ -41,14 +41,14 @@ class RunProgress:
 
 @dataclass
 class TablesRun:
-    """The outcome of a run: each table's experiments with their lines of the ledger, and why others are missing."""
+    """The outcome of a run: each table's experiments with their ledger lines, and why others are missing."""
 
     finished: dict[str, list[tuple[Experiment, Entry]]] = field(default_factory=dict)
     missing: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
     computed: int = 0
 
     def miss(self, table: str, experiment: Experiment, error: Exception) -> None:
-        """Record why an experiment could not be computed; several of a row for the same reason count once."""
+        """Record why an experiment could not be computed; each reason is recorded once per row."""
         missing = (experiment.system, experiment.backbone, str(error))
         if missing not in self.missing.setdefault(table, []):
             self.missing[table].append(missing)
@@ -57,7 +57,7 @@ class TablesRun:
 def run_tables(
     tables: Sequence[PaperTable], effort: Effort, folder: Path, *, callback: Callable[[object], None] | None = None
 ) -> TablesRun:
-    """Compute every experiment that the folder's ledger lacks: models as they are first, then seed by seed.
+    """Compute every experiment that the folder's ledger lacks: untrained models first, then seed by seed.
 
     An experiment that cannot be computed here (a missing package, model or data set) is recorded as missing.
     """
@@ -87,7 +87,7 @@ def run_tables(
 
 
 def experiment_text(experiment: Experiment) -> str:
-    """An experiment in a few words."""
+    """A short description of an experiment."""
     seed = "" if experiment.seed is None else f", seed {experiment.seed}"
     return f"{experiment.system}, {experiment.backbone}{seed}: {', '.join(experiment.columns)}"
 
@@ -98,11 +98,13 @@ def _finished(experiment: Experiment, ledger: Ledger, folder: Path, progress: Ru
         return ledger[key]
     start = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # notes of data and models: the results have them
+        warnings.simplefilter("ignore", UserWarning)  # notes on data and models are in the results
         result = experiment.compute(folder / EXPERIMENTS / key)
     seconds = time.perf_counter() - start
     entry = ledger.append(key, experiment, result, seconds)
-    shutil.rmtree(folder / EXPERIMENTS / key, ignore_errors=True)  # only now: until here a trained model could be lost
+    shutil.rmtree(
+        folder / EXPERIMENTS / key, ignore_errors=True
+    )  # only now, since the trained model might be lost before
     progress.spent, progress.guessed = progress.spent + seconds, progress.guessed + experiment.seconds
     run.computed += 1
     return entry

@@ -129,7 +129,7 @@ def test_a_model_that_is_moved_to_a_gpu_that_is_not_there_says_so_in_one_sentenc
         for move in (lambda m: m.to("cuda"), lambda m: m.to(device=torch.device("cuda")), lambda m: m.cuda()):
             with pytest.raises(BadInput, match="the device 'cuda' cannot be used here"):
                 move(model)
-        with pytest.raises(BadInput, match="there is no device 'graphics'; expected cpu, cuda"):
+        with pytest.raises(BadInput, match="no device 'graphics'; expected cpu, cuda"):
             model.to("graphics")
         assert model.to("cpu") is model and model.to(torch.float32) is model
 

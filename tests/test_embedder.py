@@ -486,7 +486,7 @@ def test_a_device_that_is_not_here_is_refused_before_the_model_is_read(device, t
     monkeypatch.setattr("likewise.embedder.read_manifest", lambda _: pytest.fail("the model was read"))
     if (device == "cuda" and torch.cuda.is_available()) or (device == "mps" and torch.backends.mps.is_available()):
         return
-    with pytest.raises(BadInput, match=r"there is no device|cannot be used here"):
+    with pytest.raises(BadInput, match=r"no device|cannot be used here"):
         TorchEmbedder.load(tmp_path, device=device)
 
 
@@ -676,7 +676,7 @@ def test_every_public_name_is_there():
     for name in likewise.__all__:
         assert getattr(likewise, name) is not None
         assert name in dir(likewise)
-    with pytest.raises(AttributeError, match="likewise has no 'nothing'; it has Embedder"):
+    with pytest.raises(AttributeError, match="likewise has no 'nothing'; available names: Embedder"):
         likewise.nothing  # noqa: B018
 
 
@@ -691,5 +691,5 @@ def test_every_error_of_ours_has_one_root():
 
 @pytest.mark.parametrize("device", ["gpu", "", "cuda:x"])
 def test_a_device_that_torch_does_not_know_is_told(own, device):
-    with pytest.raises(BadInput, match="there is no device"):
+    with pytest.raises(BadInput, match="no device"):
         TorchEmbedder.load(own(), device=device)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from likewise import Embedder
 from likewise.arrays.reductions import REDUCTIONS, reduce_sentences
 from likewise.engine_registry import ENGINES
-from likewise.errors import BadInput
+from likewise.errors import BadInput, BadModel
 from likewise.late_chunking import POOLED, late_reductions
 from likewise.text.chunking import ChunkSettings
 from tests.native_library import NATIVE
@@ -161,3 +161,10 @@ def test_any_document_has_a_finite_vector_for_each_chunk(tiny, texts, size):
         assert np.isfinite(document.vectors).all()
         covered = "".join(text[chunk.start : chunk.stop] for chunk in document.chunks)
         assert "".join(covered.split()) == "".join(text.split())
+
+
+def test_a_chunk_whose_vector_is_not_finite_is_reported(tiny, monkeypatch):
+    heads = tiny._through_heads
+    monkeypatch.setattr(tiny, "_through_heads", lambda rows: heads(rows) * np.where(len(rows) > 1, np.nan, 1))
+    with pytest.raises(BadModel, match=r"the chunks of documents\[1\]: chunk\[0\] gave a vector that is not finite"):
+        tiny.encode_chunks(["a cat", "the dog naps"], chunks=[[(0, 5)], [(0, 3), (4, 7)]])

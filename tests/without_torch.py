@@ -15,7 +15,7 @@ from likewise.errors import MissingExtra
 
 TORCH = find_spec("torch") is not None
 REASON = "needs torch"
-HINT = "(for CPUs alone, which is smaller"
+HINT = "(for the smaller CPU-only build"
 """Of every message that asks for torch (`install_hint`)."""
 NO_MODULE = "No module named 'torch'"
 asked: list[str] = []

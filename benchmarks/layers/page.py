@@ -33,17 +33,17 @@ likewise encode texts.txt -o v.npy --pooling mean:layers=0+6        # a mean of 
 
 This page compares six poolings of the same encoders: the **mean** of the last layer; **SBERT-WK** with the boundary
 rule of its authors' code, and a *symmetric* variant; **{SELECTED}**, a mean of up to three layers that `likewise
-model select-layers` chooses from 500 unlabelled premises of inference data; and the trained map over all layers of
-`likewise model fuse`, **{FUSED_NLI}** from {TRIPLETS:,} triplets and **{FUSED_STSB}** from STS-B's training split
+model select-layers` chooses using 500 unlabelled premises of inference data; and the map over all layers that
+`likewise model fuse` trains: **{FUSED_NLI}** on {TRIPLETS:,} triplets and **{FUSED_STSB}** on STS-B's training split
 (not scored on STS12–16, which share hundreds of pairs with it). [What is in a layer](what-is-in-a-layer.md) explains
 SBERT-WK and fusion.
 
-This page is drawn by `python -m benchmarks.layers.page` from measurements of `python -m benchmarks.layers.measure`.
-Differences are from mean pooling on the same items, with the 95 % interval of a paired bootstrap. ▲ means better and
-▼ worse than mean pooling at p < {ALPHA}, after Holm's correction over the measured tasks of a model, pooling and
+`python -m benchmarks.layers.page` writes this page from the measurements of `python -m benchmarks.layers.measure`.
+Differences are relative to mean pooling on the same items, with the 95 % interval of a paired bootstrap. ▲ means better
+and ▼ worse than mean pooling at p < {ALPHA}, after Holm's correction over the measured tasks of a model, pooling and
 protocol; no mark means no significant difference. All scores are × 100. SentEval's classifiers have a hidden layer of
 50 units, like SBERT-WK's. Its probing tasks are missing because we do not have their data. A few of the premises and
-of the triplets' sentences also occur in the tests, as single sentences without scores.
+a few sentences of the triplets also occur in the test sets, as single sentences without scores.
 """
 
 
@@ -63,24 +63,24 @@ SELECTION = f"""\
 Hosseini et al. (2023, "BERT Has More to Offer") report that a mean of certain layers is far better than the last one,
 and that the best layers depend on the model and the data. To choose them without labels, we need a criterion that
 replaces human scores. We tried criteria on 400 unlabelled premises of inference data, each with an altered copy.
-*Separation* measures how far the cosine of a text with its own copy lies above the cosines of different texts, in
-units of their spread; *contrast* is InfoNCE; *agreement* is the rank correlation of similarities before and after the
-change. Each cell shows the layers that the criterion prefers among all sets, and their Spearman × 100 on STS-B's
-**development** split.
+*Separation* measures how far the cosine between a text and its own copy lies above the cosines between different
+texts, in units of the spread of the latter; *contrast* is InfoNCE; *agreement* is the rank correlation of similarities
+before and after the change. Each cell shows the set of layers that the criterion prefers, and Spearman's correlation
+× 100 for this set on STS-B's **development** split.
 
 We chose `{CHOSEN}` from this table, on four models, before computing any test score of a layer mean. So the figures
-here are optimistic, but the test figures below are not. It is near the best for every model, and dropping words
-preserves the meaning more plausibly than shuffling them. We tried about as many other criteria in throwaway scripts
-(dropping words instead of tokens, every other word, agreement with tf-idf), and none was better. On bert-tiny-splade
-the choice is close, and other texts change it: with Python's documentation the criterion prefers 0+1, which scores
-below the last layer in the table. So give `select-layers` texts of the kind that you will encode, and if
-you have labelled pairs, compare on them with `likewise evaluate`.
+here are optimistic, but the test figures below are not. This criterion is near the best for every model, and dropping
+words is more likely to preserve the meaning than shuffling them. We tried about as many other criteria in throwaway
+scripts (dropping words instead of tokens, every other word, agreement with tf-idf), and none was better. On
+bert-tiny-splade the choice is close, and different texts change it: with Python's documentation, the criterion prefers
+0+1, which scores below the last layer in the table. So give `select-layers` texts of the kind that you will encode, and
+if you have labelled pairs, compare the poolings on these pairs with `likewise evaluate`.
 """
 VALUES = """\
 Zhang et al. (2026, "LLM-based Embeddings: Attention Values Encode Sentence Semantics Better Than Hidden States")
 report that in decoders the value vectors of attention are better sentence vectors than hidden states. This table asks
-the same about encoders: Spearman × 100 of means over tokens on STS-B's development split. *Best layer* is chosen with
-the labels, which favours every kind equally.
+the same about encoders: it shows Spearman's correlation × 100 for means over tokens on STS-B's development split. The
+*best layer* is chosen using the labels, which favours every kind of vector equally.
 """
 
 
@@ -128,7 +128,7 @@ def findings(models: Mapping[str, Any], cells: Mapping[Any, Any]) -> Iterator[st
     for pooling in (WK, SELECTED, FUSED_NLI):
         yield ""
         yield (
-            f"**{pooling[0].upper()}{pooling[1:]}**  compared with mean pooling, {next(iter(PROTOCOLS))}:  "
+            f"**{pooling[0].upper()}{pooling[1:]}** compared with mean pooling ({next(iter(PROTOCOLS))}): "
             + "; ".join(_finding(model, pooling, cells) for model in models)
             + "."
         )
@@ -138,9 +138,12 @@ def _finding(model: str, pooling: str, cells: Mapping[Any, Any]) -> str:
     found = verdicts(model, pooling, STS_NAMES, cells)
     gains = [100 * cells[model, task, pooling]["difference"][0] for task in found]
     if not any(gains):
-        return f"on {model} it is mean pooling"
+        return f"on {model}, it chooses mean pooling"
     better, worse = (sum(v == kind for v in found.values()) for kind in (BETTER, WORSE))
-    return f"on {model} {np.mean(gains):+.1f} on average, better on {better} of {len(found)}, worse on {worse}"
+    return (
+        f"on {model}, {np.mean(gains):+.1f} on average, significantly better on {better} and worse on {worse} "
+        f"of {len(found)} sets"
+    )
 
 
 def criteria_table() -> Iterator[str]:
@@ -164,7 +167,7 @@ def criteria_table() -> Iterator[str]:
 def value_table() -> Iterator[str]:
     """Hidden states, values and attention's output, on development data."""
     record = read("value_vectors")
-    yield "| model | vectors | last layer | best layer | mean of all | side by side |"
+    yield "| model | vectors | last layer | best layer | mean of all layers | all layers concatenated |"
     yield "|---|---|---|---|---|---|"
     for model, kinds in record["results"].items():
         for kind, row in kinds.items():

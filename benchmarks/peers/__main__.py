@@ -5,7 +5,7 @@ python -m benchmarks.peers --quick                 the same in little: does ever
 python -m benchmarks.peers --only native "sentence-transformers fp32" --skip quality
 python -m benchmarks.peers --draw                  tables and plot from the last results; nothing is measured
 
-A full run writes benchmarks/results/peers.json and draws docs/speed.md and docs/figures/peers.png; a quick one, or one
+A full run writes benchmarks/results/peers.json and draws docs/speed.md and its figures; a quick one, or one
 of a few contenders, writes into build/peers and leaves those alone. Nothing else should run on the machine meanwhile.
 """
 
@@ -23,13 +23,19 @@ from likewise.model_files.names import RECOMMENDED_MODEL
 from ..options import options
 from ..pages import PageTables, draw
 from ..record import RESULTS, machine
+from .plot import draw as draw_plot
 from .process import ROOT
 from .report import tables
 from .run import PARTS, run
 from .texts import FULL, QUICK
 
 RESULT = RESULTS / "peers.json"
-FIGURE = ROOT / "docs" / "figures" / "peers.png"
+FIGURE = ROOT / "docs" / "figures" / "peers.svg"
+IN_README = (
+    *("likewise native int8", "OpenVINO int8", "CTranslate2 int8", "ONNX Runtime int8", "likewise native fp32"),
+    *("CTranslate2 fp32", "OpenVINO fp32", "ONNX Runtime fp32", "sentence-transformers fp32"),
+)
+"""The contenders of speed.svg, which README shows: each library alone, in its two precisions."""
 SCRATCH = ROOT / "build" / "peers"
 
 
@@ -46,8 +52,9 @@ def main(argv: list[str] | None = None) -> None:
     found = json.loads(out.read_text("utf-8")) if args.draw else measure(args, out)
     show(found)
     for_docs = out == RESULT
-    draw_figure(found, FIGURE if for_docs else out.with_suffix(".png"))
+    draw_plot(found, FIGURE if for_docs else out.with_suffix(".svg"))
     if for_docs:
+        draw_plot(found, FIGURE.with_name("speed.svg"), IN_README)
         draw(TABLES)
 
 
@@ -77,17 +84,12 @@ def show(found: Mapping[str, Any]) -> None:
     print("\n".join(tables(found)))
 
 
-def draw_figure(found: Mapping[str, Any], figure: Path) -> None:
-    """Writes the plot, where matplotlib is there."""
-    from .plot import draw as draw_plot
-
-    if draw_plot(found, figure):
-        print(f"written: {figure}", file=sys.stderr)
-
-
 def with_figure(found: Mapping[str, Any], plotted: bool) -> list[str]:
     """The tables, and the plot below them."""
-    return [*tables(found), *(["", "![speed against quality](figures/peers.png)"] if plotted else [])]
+    return [
+        *tables(found),
+        *(["", "![sentences per second and STS-B score of each contender](figures/peers.svg)"] if plotted else []),
+    ]
 
 
 TABLES: PageTables = {

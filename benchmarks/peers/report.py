@@ -15,7 +15,7 @@ def tables(found: Results) -> list[str]:
     lines: list[str] = []
     for threads in found["threads"]:
         lines += [
-            f"**{threads} thread{'s' * (threads > 1)}**, texts a second",
+            f"**{threads} thread{'s' * (threads > 1)}**, texts per second",
             "",
             *speed_table(found, str(threads)),
             "",
@@ -73,7 +73,7 @@ def cost_table(found: Results) -> list[str]:
     columns: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "query p50 / p99": lambda row: _pair(row.get("query"), "p50_ms", "p99_ms", "{:.2f}", " ms"),
         "first vector, wall / CPU": lambda row: _pair(row.get("cold"), "wall_s", "cpu_s", "{:.2f}", " s"),
-        "memory loaded / most": lambda row: _pair(row.get("memory"), "loaded_mb", "peak_mb", "{:,.0f}", " MB"),
+        "memory, loaded / peak": lambda row: _pair(row.get("memory"), "loaded_mb", "peak_mb", "{:,.0f}", " MB"),
         "installed": lambda row: _single(row.get("installed"), "mb"),
     }
     rows = [
@@ -86,7 +86,7 @@ def cost_table(found: Results) -> list[str]:
 
 def quality_table(found: Results) -> list[str]:
     """Cosines with the reference and rank correlations."""
-    head = ["", "least cosine", "mean cosine", "least of odd texts", "STS-B test", "SICK-R"]
+    head = ["", "lowest cosine", "mean cosine", "lowest, unusual texts", "STS-B test", "SICK-R"]
     rows = []
     for name in ordered(found):
         quality = found["contenders"][name].get("quality") or {}
@@ -104,10 +104,10 @@ def provenance(found: Results) -> list[str]:
     where, corpora = found["machine"], found["corpora"]
     sizes = ", ".join(f"{cell['texts']:,} {TITLES[name]}" for name, cell in corpora.items())
     text = (
-        f"{found['model']}; {sizes}; contenders in turn, medians of {found['rounds']} round(s); × is a multiple of "
-        f"{found['reference']} in the same rounds, % the share of the products that the processor can do in that "
-        f"precision at that time (attention not counted). {where['cpu']}, {where['cores']} cores, {where['date']}, "
-        f"commit {where['commit']}; load of the machine at the start {where['load']:.1f}. {versions(found)}."
+        f"{found['model']}; {sizes}; the libraries took turns, and figures are medians of {found['rounds']} round(s). "
+        f"× is the multiple of the speed of {found['reference']} in the same rounds; % is the share of the limit in "
+        f"that precision at that time (attention not counted). {where['cpu']}, {where['cores']} cores, "
+        f"{where['date']}, commit {where['commit']}; load average at the start {where['load']:.1f}. {versions(found)}."
     )
     quick = ["", "A quick run: too few texts and rounds for conclusions."] if found["quick"] else []
     return [text, *quick]

@@ -1,1 +1,1 @@
-"""How a system's figures are measured: evaluated, compared in pairs, trained by a recipe, or timed."""
+"""Ways to measure a system's figures: evaluate it, compare it with another, train it by a recipe, or time it."""

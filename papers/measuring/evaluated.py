@@ -1,4 +1,4 @@
-"""Evaluating a model without training: each task of a table's columns is an experiment; vectors are cached."""
+"""Evaluates a model without training it: each column of a table is an experiment, and vectors are cached."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,29 +21,29 @@ from likewise.model_names import load_model
 from ..paper_table import MEAN, QUICK_ROWS, Effort, Experiment, ExperimentResult, Measured, PaperTable
 
 TOPIC = "topic"
-"""The column of data whose pairs are of topics."""
+"""The name of the column with each pair's topic, in data that have topics."""
 
 BACKBONE = "{backbone}"
-"""Stands for the name of each local backbone in the name of a model."""
+"""Placeholder in a model's name for the name of each local backbone."""
 TUNED = "{model}"
-"""The same of each local model that is tuned for sentences."""
+"""Placeholder in a model's name for the name of each local model tuned for sentences."""
 OVER_LAYERS, WITHOUT_LAYERS = "sbert-wk", ("likewise-static",)
-"""The pooling that reads several layers, and models that have none: they have no rows of it."""
-SECONDS, QUICK_SECONDS = 60.0, 3.0  # a guess at one task's time
+"""The pooling that reads several layers, and the models without layers, which have no rows for it."""
+SECONDS, QUICK_SECONDS = 60.0, 3.0  # estimated time per task
 RESAMPLES = 2_000
 Measures = Mapping[str, tuple[str, str | None]]
 
 
 @dataclass(frozen=True)
 class ModelOnTasks:
-    """A model by its name, `{backbone}` or `{model}` in it standing for each local one, on the tasks of the columns."""
+    """A model by name, in which `{backbone}` or `{model}` stands for each local one, on the tasks of the columns."""
 
     model: str
-    columns: tuple[str, ...] = ()  # those that it has; all if empty
+    columns: tuple[str, ...] = ()  # the columns to measure; all if empty
     data: ClassVar[tuple[str, ...]] = ()  # nothing is trained
 
     def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
-        """One for every model and column, the mean of all columns among them."""
+        """One experiment for every model and column, including the mean of all columns."""
         columns, names = (
             self.columns or (*table.measures, *([MEAN] if table.mean else [])),
             local_names(self.model, effort),
@@ -71,7 +71,7 @@ def _one_column(result: ExperimentResult, column: str) -> ExperimentResult:
 
 
 def measures_of(table: PaperTable, column: str) -> Measures:
-    """What measures a column of a table: all tasks if it is their mean."""
+    """The tasks behind a column of a table: all of them if the column is their mean."""
     return table.measures if column == MEAN else {column: table.measures[column]}
 
 
@@ -82,12 +82,12 @@ def local_names(model: str, effort: Effort) -> tuple[str, ...]:
 
 
 def named(model: str, local: str) -> str:
-    """A model's name with a local model in the place of its placeholder."""
+    """A model's name with its placeholder replaced by a local model."""
     return model.replace(BACKBONE, local).replace(TUNED, local)
 
 
 def evaluation_identity(name: str, measures: Measures, quick: bool) -> dict[str, Any]:
-    """What the figures of a model depend on: its fingerprint, the files' digests, the settings."""
+    """Everything that a model's figures depend on: its fingerprint, the files' digests, and the settings."""
     return {
         "model": model_fingerprint(name),
         "tasks": {column: list(measure) for column, measure in measures.items()},
@@ -98,12 +98,12 @@ def evaluation_identity(name: str, measures: Measures, quick: bool) -> dict[str,
 
 
 def files_identity(files: Sequence[str]) -> dict[str, str | None]:
-    """The digests of files of data sets; None for one that is missing."""
+    """The digests of data files; None for a missing file."""
     return {name: dataset_credit(name)["sha256"] for name in dict.fromkeys(files)}
 
 
 def evaluated_figures(name: str, measures: Measures, quick: bool) -> ExperimentResult:
-    """The figures of a model in these columns, and their mean if there are several; the tasks' notes."""
+    """A model's figures in these columns, with their mean if there are several, and the tasks' notes."""
     tasks = list(dict.fromkeys(task for task, _ in measures.values()))
     settings = EvaluationSettings(resamples=RESAMPLES)
     read = sampled_dataset if quick else read_dataset
@@ -120,30 +120,30 @@ def evaluated_figures(name: str, measures: Measures, quick: bool) -> ExperimentR
 
 @lru_cache
 def model_fingerprint(name: str) -> str:
-    """The fingerprint of the model of this name, computed once."""
+    """The fingerprint of the model with this name, computed once."""
     return str(opened(name).fingerprint)
 
 
 @lru_cache(maxsize=2)
 def opened(name: str) -> Any:
-    """The model of this name; the last two stay in memory, as two are compared."""
+    """The model with this name; the last two stay in memory, because models are compared in pairs."""
     return load_model(name)
 
 
 def sampled_dataset(name: str) -> DatasetColumns:
-    """A random sample of the rows of a data set, in their order, the same one every time; of topics, whole ones."""
+    """A random sample of a data set's rows in their original order, always the same; topics are kept whole."""
     columns = read_dataset(name)
     count = len(next(iter(columns.values())))
     if count <= QUICK_ROWS:
         return columns
     rows = np.random.default_rng(0).permutation(count)[:QUICK_ROWS]
-    if TOPIC in columns:  # pairs are split into folds within topics, for which each needs its pairs
+    if TOPIC in columns:  # pairs are split into folds within topics, so each needs all its pairs
         rows = _rows_of_whole_topics(columns[TOPIC])
     return {column: [values[i] for i in np.sort(rows)] for column, values in columns.items()}
 
 
 def _rows_of_whole_topics(topics: Sequence[str]) -> Int[np.ndarray, " n"]:
-    """The rows of random topics, as many as have QUICK_ROWS together."""
+    """The rows of random topics, enough of them to have QUICK_ROWS rows together."""
     names, of, sizes = np.unique(np.asarray(topics), return_inverse=True, return_counts=True)
     order = np.random.default_rng(0).permutation(len(names))
     enough = int(np.searchsorted(np.cumsum(sizes[order]), QUICK_ROWS)) + 1
@@ -156,5 +156,5 @@ def _figure(result: Result, name: str | None) -> Measured:
 
 
 def percent(found: Interval, n: int | None = None) -> Measured:
-    """A score and its interval × 100."""
+    """A score and its interval, both × 100."""
     return Measured(100 * found.value, 100 * found.low, 100 * found.high, n)

@@ -1,4 +1,4 @@
-"""Two models on the same items: the difference of their scores with its paired bootstrap interval, task by task."""
+"""Compares two models on the same items: the score difference with a paired bootstrap interval, task by task."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from .evaluated import RESAMPLES, evaluation_identity, local_names, measures_of,
 
 @dataclass(frozen=True)
 class PairedModels:
-    """The score of a model minus that of another, for every local one that `{backbone}` or `{model}` stands for."""
+    """One model's score minus another's, for every local model that `{backbone}` or `{model}` stands for."""
 
     first: str
     second: str
     data: ClassVar[tuple[str, ...]] = ()  # nothing is trained
 
     def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
-        """One for every model and column, the mean of all columns among them."""
+        """One experiment for every model and column, including the mean of all columns."""
         return [
             Experiment(
                 system=system,
@@ -36,7 +36,7 @@ class PairedModels:
                 settings=f"{QUICK_ROWS} rows of each file" if effort.quick else "",
                 seed=None,
                 quick=effort.quick,
-                seconds=2.0 if effort.quick else 5.0,  # both are measured for rows of their own
+                seconds=2.0 if effort.quick else 5.0,  # both are also measured for their own rows
                 identity=partial(self._identity, local, column, table, effort.quick),
                 compute=partial(self._result, local, column, table, effort.quick),
             )
@@ -64,10 +64,10 @@ class PairedModels:
 
 
 def headline_evidence(name: str, task: str, quick: bool) -> Evidence:
-    """The items behind a model's headline on a task."""
+    """The per-item scores behind a model's main score on a task."""
     read = sampled_dataset if quick else read_dataset
     settings = EvaluationSettings(resamples=RESAMPLES)
     cell = evaluate({name: opened(name)}, task, settings=settings, read=read, cache=Cache.of_user())[name, task]
     if cell.result is None or cell.result.headline.evidence is None:
-        raise BadInput(f"{task} of {name}: {cell.error or 'it has no evidence by items'}")
+        raise BadInput(f"{task} of {name}: {cell.error or 'it has no per-item scores'}")
     return cell.result.headline.evidence

@@ -1,8 +1,8 @@
-"""Sentences a second, with and without sorting by length: the paper's table of speeds (section 7).
+"""Measures sentences per second with and without sorting by length, for the paper's table of speeds (section 7).
 
-The paper pads every batch to its longest text; "smart batching" sorts first, so that little is padded. Here nothing is
-padded, so a padded batch is computed as texts that all have the longest one's length: the same products, whose vectors
-mean nothing. Beside both stands `encode` as it is, which sorts and packs.
+The paper pads every batch to its longest text; "smart batching" sorts first, so that little padding is needed. This
+package never pads, so a padded batch is simulated by texts that all have the longest one's length: the computation is
+the same, but the vectors are meaningless. Both are compared with the actual `encode`, which sorts and packs.
 """
 
 import time
@@ -26,13 +26,14 @@ from ..paper_table import Effort, Experiment, ExperimentResult, Measured, PaperT
 from .evaluated import files_identity, model_fingerprint
 
 DATA = "stsb/test"
-BATCH = 16  # sentences; the paper gives none for encoding, this is its batch of training
+BATCH = 16  # sentences; the paper states only its training batch size, used here for encoding
 WORDS = "avg-glove"
 REFERENCE = "InferSent"
-"""The system through which rates are projected to the paper's machine: see `PROJECTION`."""
+"""The system used to project rates to the paper's machine: see `PROJECTION`."""
 PROJECTION = (
-    "projected: our rate times the paper's rate of InferSent (137) over ours, measured in the same rounds. Both are "
-    "bound by matrix products, as encoders are; averaging words is bound by memory and Python, and would project poorly"
+    "projected: our rate times the ratio of the paper's InferSent rate (137) to ours, measured in the same rounds. "
+    "InferSent, like encoders, is bound by matrix products; averaging words is bound by memory and Python, and would "
+    "project poorly"
 )
 ENCODE, UNSORTED, SORTED, GAIN, PROJECTED = "rate", "unsorted", "sorted", "gain", "projected"
 SENTENCES, QUICK_SENTENCES, ROUNDS, QUICK_ROUNDS = 256, 128, 5, 3
@@ -40,7 +41,7 @@ SENTENCES, QUICK_SENTENCES, ROUNDS, QUICK_ROUNDS = 256, 128, 5, 3
 
 @dataclass(frozen=True)
 class SentenceRate:
-    """The speed of a system; `load` opens it by the name of a local model, or by that of its words."""
+    """A system's speed; `load` opens it, given the name of a local model or of its word vectors."""
 
     load: Callable[[str], Any]
     models: Callable[[Effort], tuple[str, ...]]
@@ -48,7 +49,7 @@ class SentenceRate:
     data: ClassVar[tuple[str, ...]] = ()  # nothing is trained
 
     def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
-        """One for every model."""
+        """One experiment for every model."""
         columns = tuple(table.columns) if self.padded else (ENCODE, PROJECTED)
         return [
             Experiment(
@@ -83,9 +84,9 @@ class SentenceRate:
 
 
 def rates(seconds: Mapping[str, Sequence[float]], texts: int) -> Iterator[tuple[str, Measured]]:
-    """Texts a second by contender, the gain of sorting in percent, and the rate projected through InferSent's.
+    """Texts per second by contender, the gain from sorting in percent, and the rate projected via InferSent's.
 
-    Intervals are Student's over rounds.
+    Intervals use Student's t over rounds.
     """
     for name in (ENCODE, UNSORTED, SORTED):
         if name in seconds:
@@ -96,11 +97,11 @@ def rates(seconds: Mapping[str, Sequence[float]], texts: int) -> Iterator[tuple[
     yield PROJECTED, _over_rounds([PAPER_RATE * a / b for a, b in zip(seconds[REFERENCE], fastest, strict=True)])
 
 
-PAPER_RATE = 137.0  # sentences a second of InferSent on the paper's CPU, an i7-5820K
+PAPER_RATE = 137.0  # InferSent's sentences per second on the paper's CPU, an i7-5820K
 
 
 def rate_identity(system: str, name: str, quick: bool) -> dict[str, Any]:
-    """What a rate depends on, besides the machine and the moment."""
+    """Everything that a rate depends on, besides the machine and its load."""
     return {
         "rate of": system,
         "model": model_fingerprint(name),
@@ -112,19 +113,19 @@ def rate_identity(system: str, name: str, quick: bool) -> dict[str, Any]:
 
 
 def benchmark_sentences(count: int) -> list[str]:
-    """The first distinct sentences of the benchmark, which are in no order of length."""
+    """The first distinct sentences of the benchmark, which is not sorted by length."""
     columns = read_dataset(DATA)
     return list(dict.fromkeys([*columns["sentence1"], *columns["sentence2"]]))[:count]
 
 
 def encode_quietly(embedder: Any, texts: Sequence[str]) -> object:
-    """Encode without progress and warnings of truncation."""
+    """Encode without showing progress or warning of truncation."""
     return embedder.encode(list(texts), show_progress_bar=False, overflow="truncate")
 
 
 @torch.inference_mode()
 def encode_padded(embedder: TorchEmbedder, texts: Sequence[str], *, by_length: bool) -> None:
-    """The computation of batches padded to their longest text, in the order given or sorted by length."""
+    """Compute batches padded to their longest text, in the given order or sorted by length."""
     tokenizer = embedder.tokenizer
     ids = [
         tokenizer.with_special_tokens(one[: tokenizer.max_content_length]) for one in tokenizer.token_ids(list(texts))
@@ -148,9 +149,9 @@ def _over_rounds(values: Sequence[float]) -> Measured:
 
 
 def in_turn(contenders: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, list[float]]:
-    """Seconds of each contender in each round: A B C, A B C, … after one round that is not counted.
+    """Each contender's seconds in each round: A B C, A B C, … after an uncounted warm-up round.
 
-    These machines are shared and their speed drifts; what happens to one contender in a round happens to the others.
+    These machines are shared and their speed drifts; taking turns exposes all contenders to the same drift.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for round_ in range(rounds + 1):
@@ -163,5 +164,5 @@ def in_turn(contenders: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dic
 
 
 def ratio(seconds: Mapping[str, list[float]], of: str, to: str) -> float:
-    """The median over rounds of how many times faster `of` was than `to` in that round."""
+    """How many times faster `of` was than `to`: the median over rounds."""
     return median(b / a for a, b in zip(seconds[of], seconds[to], strict=True))

@@ -1,4 +1,4 @@
-"""Measuring what a recipe trains: one experiment for every backbone and seed, resumed from the recipe's own folder."""
+"""Measures models trained by a recipe: one experiment per backbone and seed, resumed from the recipe's own folder."""
 
 import json
 import sys
@@ -15,26 +15,26 @@ from ..recipes.recipe import KEYS
 from .evaluated import BACKBONE, Measures, evaluated_figures, files_identity, model_fingerprint
 
 RUN_KEYS = {column: task for task, column in KEYS.items()}
-"""Columns by their names in recipes' records, where these differ."""
+"""Columns by their names in recipes' records, if these differ."""
 RUN_LIST = "run.jsonl"
-"""The recipe's line about its run, in the experiment's folder."""
+"""The file in the experiment's folder with the recipe's line about its run."""
 
 
 @dataclass(frozen=True)
 class TrainedByRecipe:
     """A model that a recipe trains: `python -m papers.recipes.RECIPE START FLAGS`."""
 
-    recipe: str  # its module below `papers.recipes`
-    columns: tuple[str, ...]  # the table's that it has
-    data: tuple[str, ...]  # the files that it reads
+    recipe: str  # its module in `papers.recipes`
+    columns: tuple[str, ...]  # the table's columns that it measures
+    data: tuple[str, ...]  # the training files
     start: str = BACKBONE
     flags: tuple[str, ...] = ()
-    quick: tuple[str, ...] = ()  # further flags with --quick, among them how many rows or steps
-    seconds: tuple[float, float] = (600.0, 30.0)  # a guess at the time of a run, whole and quick
-    on_tasks: bool = False  # measure the model on the tasks of the columns, in place of what the recipe measures
+    quick: tuple[str, ...] = ()  # more flags with --quick, such as the number of rows or steps
+    seconds: tuple[float, float] = (600.0, 30.0)  # estimated time per run, full and quick
+    on_tasks: bool = False  # measure the columns' tasks rather than use the recipe's scores
 
     def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
-        """One for every backbone and seed."""
+        """One experiment for every backbone and seed."""
         names = effort.trained_backbones if BACKBONE in self.start else (self.start,)
         return [self._experiment(system, table, effort, name, seed) for name in names for seed in range(effort.seeds)]
 
@@ -73,7 +73,7 @@ class TrainedByRecipe:
 
 
 def recorded_figures(scores: Mapping[str, Any]) -> dict[str, Measured]:
-    """The scores × 100 of a recipe's record, by the names of tables' columns."""
+    """The scores × 100 in a recipe's record, by the names of the tables' columns."""
     figures = {}
     for name, score in scores.items():
         low, high = (None if score.get(end) is None else 100 * score[end] for end in ("low", "high"))

@@ -1,1 +1,1 @@
-"""Programs that train what the papers train: python -m papers.recipes.sbert_nli MODEL. See docs/recipes.md."""
+"""Programs that train the papers' models: python -m papers.recipes.sbert_nli MODEL. See docs/recipes.md."""

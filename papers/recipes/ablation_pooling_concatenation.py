@@ -1,6 +1,6 @@
-"""Table 6: three poolings on NLI and on STS-B, and seven ways to lay u and v side by side on NLI (section 6).
+"""Table 6: three poolings on NLI and on STS-B, and seven ways to concatenate u and v on NLI (section 6).
 
-Twelve runs, each in a folder of its own; figures are those of STS-B's development split at the end of an epoch.
+There are twelve runs, each in its own folder; scores are on STS-B's development split at the end of an epoch.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,11 @@ BEST = ("u", "v", "|u-v|")
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Train every chosen cell of the table, evaluate, record."""
+    """Train, evaluate and record every chosen cell of the table."""
     parser = flags(__doc__)
-    parser.add_argument("--only", metavar="TEXT,…", help="names of cells, or parts of names: stsb")
+    parser.add_argument(
+        "--only", metavar="TEXT,…", help="train only the cells with these names or parts of names: stsb"
+    )
     args = parser.parse_args(argv)
     return [_cell(args, name, *CELLS[name]) for name in cells(args.only)]
 
@@ -32,11 +34,11 @@ CELLS = {
     **{f"nli-mean-{'+'.join(parts)}": ("mean", parts) for parts in CONCATENATIONS if parts != BEST},
     **{f"stsb-{pooling}": (pooling, ()) for pooling in POOLINGS},
 }
-"""Name to pooling and parts; none where STS-B is trained on."""
+"""Maps a cell's name to its pooling and concatenated parts; cells trained on STS-B have no parts."""
 
 
 def cells(only: str | None) -> list[str]:
-    """The cells that are asked for, in the order of the table."""
+    """The requested cells, in the order of the table."""
     chosen = set(CELLS) if only is None else set()
     for part in only.split(",") if only is not None else ():
         matches = [name for name in CELLS if name == part] or [name for name in CELLS if part in name]

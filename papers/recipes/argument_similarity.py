@@ -1,9 +1,9 @@
 """Argument similarity, with folds over all pairs or over topics (section 4.3; Misra et al. 2016).
 
 One model is trained per fold and scores the pairs that it has not seen; figures are means over topics. `--data afs`
-reads the paper's data, AFS, if you have them; UKP ASPECT stands in for them. The paper does not state the number of
-epochs; this recipe trains four, as for STS-B. A fold's scores are stored and not computed again. The saved model is
-trained on all pairs.
+reads AFS, the paper's data, if you have it; the default is UKP ASPECT in its place. The paper does not state the number
+of epochs; this recipe trains for four, as for STS-B. Each fold's scores are stored, so they are computed only once. The
+saved model is trained on all pairs.
 """
 
 import json
@@ -42,11 +42,11 @@ WAYS: dict[str, Callable[[RatedPairs], list[TrainTestSplit]]] = {
     "10-fold-within": lambda pairs: folds_within_topics(pairs, SEED),
     "cross-topic": lambda pairs: list(train_test_splits(pairs.group)),
 }
-"""Ten folds over all pairs; ten in each topic, which topics as large as the paper's allow; each topic in its turn."""
+"""Ten folds over all pairs; ten folds within each topic, if topics are as large as the paper's; or a fold per topic."""
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train a model per fold and one on all pairs, evaluate, record."""
+    """Train a model per fold and one on all pairs, evaluate them, and record the run."""
     parser = flags(__doc__, epochs=4)
     parser.add_argument("--data", choices=ARGUMENT_SETS, default="ukp-aspect")
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=["10-fold", "cross-topic"])
@@ -80,7 +80,7 @@ def _cosines_of_folds(
     for number, (train_rows, test_rows) in enumerate(folds):
         file = folder_of(f"argument-similarity-{args.data}", args) / "folds" / way / f"{number:03}.json"
         learned = sample_rows(_take(rows, train_rows), args.rows)
-        print(f"{way}: fold {number + 1} of {len(folds)}, {len(learned):,} pairs to train on")
+        print(f"{way}: fold {number + 1} of {len(folds)}, {len(learned):,} training pairs")
         cosines[test_rows] = _cosines_of_fold(args, learned, _take(rows, test_rows), settings, file)
     return cosines
 
@@ -88,7 +88,7 @@ def _cosines_of_folds(
 def _cosines_of_fold(
     args: Namespace, learned: TrainingRows, test: TrainingRows, settings: TrainSettings, file: Path
 ) -> Sequence[float]:
-    """Train one model from the backbone, unless its cosines are in the file already."""
+    """Train one model from the backbone, unless its cosines are already in the file."""
     key = {
         "settings": repr(settings),
         "backbone": args.backbone,

@@ -1,4 +1,4 @@
-"""The flags of every recipe, and the training settings that they give."""
+"""The flags of every recipe, and the training settings derived from them."""
 
 import argparse
 import re
@@ -9,7 +9,7 @@ from typing import Any
 from likewise.train.settings import TrainSettings
 
 OUTPUT = Path("out")
-"""The folder that holds the runs' folders, unless flags name others."""
+"""The folder for the runs' folders, unless the flags name another."""
 RUN_LIST = OUTPUT / "training.jsonl"
 
 
@@ -26,22 +26,22 @@ def flags(
     parser = argparse.ArgumentParser(description=description, epilog=epilog)
     add = parser.add_argument
     add("backbone", nargs="?" if backbone else None, default=backbone, help="the model to start from: name or folder")
-    add("-o", "--output", type=Path, metavar="FOLDER", help="of the trained model (default: out/RECIPE-BACKBONE-SEED)")
+    add("-o", "--output", type=Path, metavar="FOLDER", help="folder for the model (default: out/RECIPE-BACKBONE-SEED)")
     add("--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)")
     add("--epochs", type=float, default=epochs, metavar="X", help="passes over the data (default: %(default)g)")
     add("--batch-size", type=int, default=batch_size, metavar="N", help="rows per step (default: %(default)s)")
-    add("--learning-rate", type=float, default=learning_rate, metavar="X", help="peak rate (default: %(default)g)")
-    add("--rows", type=int, metavar="N", help="train on N random rows only, the same ones for every seed")
+    add("--learning-rate", type=float, default=learning_rate, metavar="X", help="peak learning rate (%(default)g)")
+    add("--rows", type=int, metavar="N", help="train on only N random rows, the same ones for every seed")
     add("--max-steps", type=int, metavar="N", help="stop after N steps")
-    add("--tasks", metavar="NAMES", help="evaluate on these tasks alone, separated by commas (default: the STS sets)")
+    add("--tasks", metavar="NAMES", help="evaluate on only these comma-separated tasks (default: the STS sets)")
     add("--threads", type=int, metavar="N", help="number of CPU threads")
-    add("--device", help="cpu, cuda …; a GPU if there is one")
-    add("--precision", choices=("fp32", "bf16"), default="fp32", help="of matrix products (default: %(default)s)")
-    add("--adam-bias-correction", action="store_true", help="correct Adam's moments, as the authors' code did not")
-    add("--ema-decay", type=float, default=0.0, metavar="X", help="save a moving average of the weights: try 0.99")
-    message = "train N times, each time with the next seed, and keep the mean of the weights (%(default)s)"
+    add("--device", help="cpu, cuda …; by default, a GPU if there is one")
+    add("--precision", choices=("fp32", "bf16"), default="fp32", help="precision of matrix products (%(default)s)")
+    add("--adam-bias-correction", action="store_true", help="use Adam's bias correction, unlike the authors' code")
+    add("--ema-decay", type=float, default=0.0, metavar="X", help="save a moving average of the weights (try 0.99)")
+    message = "train N times with consecutive seeds, and keep the mean of the weights (%(default)s)"
     add("--soup", type=count_from(1), default=1, metavar="N", help=message)
-    add("--fresh", action="store_true", help="start over; without it the same command resumes from its checkpoint")
+    add("--fresh", action="store_true", help="start over; otherwise the same command resumes from its checkpoint")
     add(
         "--record",
         type=Path,
@@ -53,7 +53,7 @@ def flags(
 
 
 def count_from(least: int) -> Callable[[str], int]:
-    """The type of a flag that is a whole number of at least `least`."""
+    """The argument type of a flag that takes a whole number of at least `least`."""
 
     def count(text: str) -> int:
         if not re.fullmatch(r"\d+", text) or int(text) < least:
@@ -71,5 +71,5 @@ SETTINGS = (
 
 
 def paper_settings(args: argparse.Namespace, **more: Any) -> TrainSettings:
-    """The paper's optimizer: Adam as its authors had it, without bias correction, 10 % warm-up."""
+    """The paper's optimizer: Adam as in its authors' code, without bias correction, and a 10 % warm-up."""
     return TrainSettings(**{name: getattr(args, name) for name in SETTINGS} | more)

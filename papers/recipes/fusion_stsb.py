@@ -1,6 +1,6 @@
-"""Learned dissection on the STS benchmark: a map over all layers of a frozen model, by an order of pairs.
+"""Learned dissection on the STS benchmark: a map over all layers of a frozen model, trained to rank pairs.
 
-Every text is encoded once; what is trained takes seconds. Further training may begin from what it leaves.
+Every text is encoded once, and training takes seconds. The saved model can be trained further.
 """
 
 import time
@@ -20,7 +20,7 @@ from .recipe import Recipe, backbone, data_by_name, start
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train, evaluate, save, record."""
+    """Train, evaluate, save and record the model."""
     args = flags(__doc__, batch_size=How.batch_size, learning_rate=How.learning_rate, epochs=How.epochs).parse_args(
         argv
     )

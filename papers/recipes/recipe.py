@@ -1,4 +1,4 @@
-"""What recipes share: data by name, and how a model is trained, evaluated, saved and recorded."""
+"""Code that recipes share: loading data by name, and training, evaluating, saving and recording a model."""
 
 import argparse
 import sys
@@ -47,12 +47,12 @@ from likewise.train.step_state import TrainResult
 from .flags import OUTPUT
 from .soup import COUNT, has_fewer_runs, soup_in_folder
 
-MAX_LENGTH = 130  # tokens: the authors' 128 and the two special ones
+MAX_LENGTH = 130  # tokens: the authors' 128 plus two special ones
 DEV = "stsb/dev"
 
 
 def start(recipe: Callable[[], Any]) -> None:
-    """Run a recipe's `main` for a shell: errors as one line, exit status 130 where it was interrupted."""
+    """Run a recipe's `main` from a shell: an error prints one line, and an interruption exits with status 130."""
     warnings.showwarning = lambda message, *_: print(f"likewise: note: {message}", file=sys.stderr)  # type: ignore
     try:
         recipe()
@@ -65,13 +65,13 @@ def start(recipe: Callable[[], Any]) -> None:
 def backbone(args: argparse.Namespace, pooling: str | None = None, name: str | Path | None = None) -> TorchEmbedder:
     """The model to start from, in fp32, with the authors' maximum input length."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "(?s).*pooling")  # a plain folder has none; recipes name theirs
+        warnings.filterwarnings("ignore", "(?s).*pooling")  # a plain folder has no pooling; recipes choose one
         model = load_torch_embedder(name or args.backbone, precision="fp32", device=args.device, pooling=pooling)
     return placed(model, args)
 
 
 def placed(embedder: TorchEmbedder, args: argparse.Namespace) -> TorchEmbedder:
-    """On the device of the flags, and with the authors' maximum input length."""
+    """Move the model to the flags' device, and set the authors' maximum input length."""
     torch.set_num_threads(args.threads or torch.get_num_threads())
     embedder.to(placed_at(args.device, "fp32")[0])
     embedder.tokenizer = replace(embedder.tokenizer, max_seq_length=min(MAX_LENGTH, embedder.tokenizer.max_seq_length))
@@ -79,59 +79,59 @@ def placed(embedder: TorchEmbedder, args: argparse.Namespace) -> TorchEmbedder:
 
 
 def data_by_name(name: str, objective: Objective, args: argparse.Namespace, **columns: Any) -> DataSource:
-    """Rows of a data set by its name, for an objective; `columns` are those of `ColumnNames`."""
+    """Rows of a named data set for an objective; `columns` is as in `ColumnNames`."""
     source = load_data(name, objective, ColumnNames(**columns))
     assert isinstance(source.rows, TrainingRows)
     return replace(source, rows=sample_rows(source.rows, args.rows))
 
 
 def sentences(name: str, args: argparse.Namespace) -> TrainingRows:
-    """The distinct texts of a data set, in their order, as a column `sentence`."""
+    """The distinct texts of a data set, in order, as a column named `sentence`."""
     columns = load_dataset(name).columns
     texts = dict.fromkeys(text for column in text_columns(columns) for text in columns[column])
     return sample_rows(TrainingRows({"sentence": list(texts)}, {}), args.rows)
 
 
 def sample_rows(rows: TrainingRows, count: int | None) -> TrainingRows:
-    """A random sample of the rows, in their order; the same for every seed, so that seeds differ in nothing else."""
+    """A random sample of the rows, in order; all seeds get the same one, so that they differ in nothing else."""
     if count is None or count >= len(rows):
         return rows
     return picked_rows(rows, np.sort(np.random.default_rng(0).permutation(len(rows))[:count]))
 
 
 def picked_rows(rows: TrainingRows, sample: Sequence[int] | np.ndarray) -> TrainingRows:
-    """The rows at these places."""
+    """The rows at these positions."""
     texts = {name: [column[i] for i in sample] for name, column in rows.texts.items()}
     return replace(rows, texts=texts, numbers={name: values[sample] for name, values in rows.numbers.items()})
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A run by the name of its recipe. `before` describes data of earlier stages, `origin` what these started from."""
+    """A run of a named recipe. `before` describes the data of earlier stages, and `origin` where these started."""
 
     name: str
     args: argparse.Namespace
     folder: Path | None = None
     dev: str | None = DEV
-    tasks: Sequence[str] = ()  # besides the seven
+    tasks: Sequence[str] = ()  # besides the seven STS tasks
     scores: Mapping[str, Any] = field(default_factory=dict)  # scores from elsewhere, by name
     before: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, Any] | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)
-    note: str = ""  # what a table must mention besides
-    base: str | None = None  # the backbone's fingerprint, where the trained model was built from it
-    learned: Sequence[str] = ()  # data sets known otherwise, for example through a teacher
-    without_test_texts: bool = False  # texts of test sets were left out
-    random_weights: bool = False  # no weight is the backbone's
-    leaks: Sequence[str] = ()  # of earlier stages
-    whole: bool = True  # earlier stages used all of their data
-    pairs: bool = False  # it is a reranker, which has no vectors: evaluated on STS-B only
-    stage: bool = False  # of a larger recipe: neither evaluated nor recorded
+    note: str = ""  # other facts that a table must mention
+    base: str | None = None  # the backbone's fingerprint, if the trained model was built from it
+    learned: Sequence[str] = ()  # data sets known in another way, for example through a teacher
+    without_test_texts: bool = False  # whether texts of test sets were left out
+    random_weights: bool = False  # whether all weights are new rather than the backbone's
+    leaks: Sequence[str] = ()  # overlaps with test sets in earlier stages
+    whole: bool = True  # whether earlier stages used all of their data
+    pairs: bool = False  # for a reranker, which has no vectors and is evaluated on STS-B only
+    stage: bool = False  # for a stage of a larger recipe, which is not evaluated or recorded
 
     def train(self, model: Trainable, sources: Sequence[DataSource], settings: TrainSettings) -> dict[str, Any]:
-        """Train or resume, evaluate, save, append the line, and return the record; of a finished run only print it.
+        """Train or resume, evaluate, save, append the line, and return the record; a finished run is only printed.
 
-        A backbone that is a finished run's folder is described as that run, with this one after it.
+        If the backbone is a finished run's folder, the record describes that run followed by this one.
         """
         earlier = _run_of(str(self.args.backbone)) if self.origin is None else {}
         if earlier:
@@ -161,7 +161,7 @@ class Recipe:
     def evaluate(
         self, embedder: TorchEmbedder, sources: Sequence[DataSource] = (), seconds: float = 0.0
     ) -> dict[str, Any]:
-        """A model that was fitted without steps, or not at all: evaluate it, append a line; save it, if fitted."""
+        """Evaluate a model that was fitted without training steps or not at all; append a line; save it if fitted."""
         earlier = _run_of(str(self.args.backbone)) if self.origin is None else {}
         if earlier:
             return self._after(earlier).evaluate(embedder, sources, seconds)
@@ -240,7 +240,7 @@ class Recipe:
             }
         line = StatusLine()
         result = evaluate({name: model}, self._tasks(), settings=EvaluationSettings(resamples=1_000), callback=line)
-        line.close(f"measured on {len(result.cells) - len(result.failed)} tasks")
+        line.close(f"evaluated on {len(result.cells) - len(result.failed)} tasks")
         scores = {}
         for cell in result.cells.values():
             if cell.result is None:
@@ -253,7 +253,7 @@ class Recipe:
         return scores | ({} if average is None else {"avg": asdict(average)})
 
     def _line(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What else a table needs: whether all data were used, and whether they are the published ones."""
+        """Other facts that a table needs: whether all data were used, and whether they are the published data."""
         files = [one["name"] for one in record["data"]] + [name for task in self._tasks() for name in TASKS[task].data]
         other = [name for name in dict.fromkeys(files) if check_dataset(name).state in ("changed", "unchecked")]
         run = record["run"]
@@ -278,16 +278,16 @@ class Recipe:
 
 
 KEYS = {"sick-r": "sickr"}
-"""Names of tasks as columns of training.jsonl, where they differ."""
+"""The column names in training.jsonl of tasks whose own names differ."""
 
 
 def folder_of(recipe: str, args: argparse.Namespace) -> Path:
-    """The folder of a run, unless the flags name another."""
+    """The folder for a run, unless the flags name another."""
     return args.output or OUTPUT / f"{recipe}-{Path(str(args.backbone)).name}-{args.seed}"
 
 
 def test_leaks(sources: Sequence[DataSource], tasks: Sequence[str]) -> Iterator[str]:
-    """What the training data share with each test set, in a sentence."""
+    """The texts and pairs that the training data share with each test set, one sentence each."""
     for one in sources:
         assert isinstance(one.rows, TrainingRows)
         texts = {"text" if name == "sentence" else name: list(column) for name, column in one.rows.texts.items()}
@@ -308,13 +308,13 @@ def _score_line(record: Mapping[str, Any]) -> str:
 
 
 def print_result(record: Mapping[str, Any], folder: Path) -> None:
-    """The scores in one line, and where the model is."""
+    """Print the scores in one line, and the model's folder."""
     print(_score_line(record))
     print(f"{record['result']['steps']:,} steps in {record['result']['seconds']:,.0f} s; saved in {folder}")
 
 
 def named_shortly(name: str | Path) -> str:
-    """A model's name, or the last part of its folder: lists should have no private paths."""
+    """A model's name, or the last part of its folder, so that lists contain no private paths."""
     return Path(name).resolve().name if Path(name).exists() else str(name)
 
 

@@ -1,8 +1,8 @@
-"""Pairs read together, on the STS benchmark: a cross-encoder, or a poly-encoder between the two (table 2's comparison).
+"""Rerankers on the STS benchmark: a cross-encoder, as in table 2's comparison, or a poly-encoder.
 
-Sigmoid of the logit to a person's score by binary cross-entropy, four epochs, as Sentence-BERT's authors train theirs.
-A poly-encoder's logits (Humeau et al. 2020) are dot products, large and all positive: before training they are brought
-to mean 0 and deviation 1, as they are of the first training pairs.
+They regress human scores on the sigmoid of the logit by binary cross-entropy for four epochs, as Sentence-BERT's
+authors do. A poly-encoder's logits (Humeau et al. 2020) are dot products, large and all positive; before training, they
+are standardized to mean 0 and standard deviation 1 on the first training pairs.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,16 @@ from .flags import flags, paper_settings
 from .recipe import Recipe, backbone, data_by_name, start
 
 FIRST = 512
-"""Pairs by which logits are standardised."""
+"""Number of pairs used to standardize the logits."""
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train, evaluate, record."""
+    """Train, evaluate and record the model."""
     parser = flags(__doc__, epochs=4)
     parser.add_argument("--kind", choices=("cross", "poly"), default="cross", help="(%(default)s)")
-    parser.add_argument("--codes", type=int, default=16, metavar="N", help="of a poly-encoder (%(default)s)")
+    parser.add_argument(
+        "--codes", type=int, default=16, metavar="N", help="number of codes in a poly-encoder (%(default)s)"
+    )
     args = parser.parse_args(argv)
     below, poly = backbone(args, "mean"), args.kind == "poly"
     model = PolyEncoder.start(below, args.codes, seed=args.seed) if poly else Reranker.start(below, seed=args.seed)
@@ -37,9 +39,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def standardised(below: TorchEmbedder, codes: int) -> PairRegression:
-    """With the temperature and offset that bring an untrained poly-encoder's logits to mean 0 and deviation 1.
+    """Set the temperature and offset that standardize an untrained poly-encoder's logits to mean 0 and deviation 1.
 
-    They are one seed's, so that runs of all seeds are of one setting.
+    They are computed for one seed, so that runs with all seeds share the same settings.
     """
     pairs = {name: column[:FIRST] for name, column in read_dataset("stsb/train").items()}
     scores = predict_scores(PolyEncoder.start(below, codes), pairs)

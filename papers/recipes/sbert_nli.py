@@ -1,6 +1,6 @@
 """Sentence-BERT on natural language inference: softmax(W (u, v, |u − v|)), one epoch (Reimers and Gurevych 2019, 3.1).
 
-`--objective contrastive` ranks in the batch instead, on triplets of the same data: what its authors advise since.
+`--objective contrastive` instead trains by in-batch ranking on triplets from the same data, as its authors now advise.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ POOLINGS = ("mean", "cls", "max")
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train, evaluate, record."""
+    """Train, evaluate and record the model."""
     parser = flags(__doc__)
     parser.add_argument("--pooling", choices=POOLINGS, default="mean")
     parser.add_argument("--objective", choices=OBJECTIVES, default="classification")
@@ -27,12 +27,12 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     return Recipe("-".join(parts), args).train(embedder, [nli(args, args.objective)], paper_settings(args, **EVERY))
 
 
-EVERY = {"eval_steps": 1000}  # steps; the authors evaluated on STS-B's development split as often, and kept the best
+EVERY = {"eval_steps": 1000}  # steps, as the authors did; they evaluated on STS-B's development split and kept the best
 OBJECTIVES = {"classification": ("nli/train", Classification), "contrastive": ("nli/triplets", Contrastive)}
 
 
 def nli(args: Any, objective: str = "classification") -> DataSource:
-    """The data, with the objective."""
+    """The training data with their objective."""
     name, objective_class = OBJECTIVES[objective]
     return data_by_name(name, objective_class(), args)
 

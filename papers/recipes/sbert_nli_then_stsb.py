@@ -1,7 +1,7 @@
-"""Sentence-BERT on natural language inference, and then on the STS benchmark: table 2's best (section 4.2).
+"""Sentence-BERT on natural language inference, then on the STS benchmark: table 2's best model (section 4.2).
 
-The flags are those of the second stage; of the first, which lies in FOLDER/nli, epochs are one. With
-`--soup N` each stage is the mean of N runs, and the second starts from the mean of the first.
+The flags apply to the second stage; the first, saved in FOLDER/nli, trains for one epoch. With `--soup N`, each stage
+is the mean of N runs, and the second stage starts from the mean of the first.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,12 @@ NAME = "sbert-nli-then-stsb"
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train twice, evaluate, record."""
+    """Train both stages; evaluate and record the result."""
     parser = flags(__doc__, epochs=4)
     parser.add_argument("--pooling", choices=POOLINGS, default="mean")
-    parser.add_argument("--objective", choices=OBJECTIVES, default="classification", help="of the first stage")
+    parser.add_argument(
+        "--objective", choices=OBJECTIVES, default="classification", help="objective of the first stage"
+    )
     args = parser.parse_args(argv)
     name = NAME + ("" if args.objective == "classification" else f"-{args.objective}")
     recipe = Recipe(name, args)

@@ -1,9 +1,9 @@
-"""Sentence-BERT on the STS benchmark: cosine(u, v) to a person's score by mean squared error, four epochs (3.2).
+"""Sentence-BERT on the STS benchmark: cosine(u, v) regresses human scores by mean squared error, four epochs (3.2).
 
-`--objective cosent` learns the order of the pairs instead, at a `--scale` of cosines: a small one looks at all pairs, a
-large one at the worst. The pooling is the model's own, of a plain encoder the mean.
+`--objective cosent` learns the order of the pairs instead; with a small `--scale` for cosines, all pairs matter, with a
+large one, only the worst. The pooling is the model's own, or the mean for a plain encoder.
 
-STS-B's training split holds many pairs of STS12 to STS16, so those figures are not fair ones after it.
+STS-B's training split contains many pairs of STS12 to STS16, so scores on those are inflated after this training.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,13 @@ from .sbert_nli import POOLINGS
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train, evaluate, record."""
+    """Train, evaluate and record the model."""
     parser = flags(__doc__, epochs=4)
-    parser.add_argument("--pooling", choices=POOLINGS, help="another than the model's own")
+    parser.add_argument("--pooling", choices=POOLINGS, help="a pooling other than the model's own")
     parser.add_argument("--objective", choices=OBJECTIVES, default="regression", help="(%(default)s)")
-    parser.add_argument("--scale", type=float, default=20.0, metavar="X", help="of CoSENT's cosines (%(default)g)")
+    parser.add_argument(
+        "--scale", type=float, default=20.0, metavar="X", help="CoSENT's factor for cosines (%(default)g)"
+    )
     args = parser.parse_args(argv)
     parts = ["" if args.objective == "regression" else args.objective, "" if args.pooling == "mean" else args.pooling]
     name = "-".join(filter(None, ("sbert-stsb", *parts)))
@@ -34,7 +36,7 @@ OBJECTIVES = ("regression", "cosent")
 
 
 def stsb(args: Any, objective: Objective | None = None) -> DataSource:
-    """Pairs with their scores as cosines, 0 to 1; by squared error unless told."""
+    """Pairs with their scores scaled to 0 … 1; the default objective is squared error."""
     return data_by_name("stsb/train", objective or Regression(), args, names={"score": "score/5"})
 
 

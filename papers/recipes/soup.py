@@ -1,7 +1,7 @@
-"""A model soup: the mean of the weights of several runs from one start (Wortsman et al. 2022, the uniform soup).
+"""A model soup: the mean of the weights of several runs from the same start (Wortsman et al. 2022, uniform soup).
 
 The runs have different seeds, so they read the rows in different orders, and different rows if a run is shorter than a
-pass. The mean keeps less of what each run learned by chance, in a single model that is no larger.
+pass. Averaging cancels some of what each run learned by chance, in a single model that is no larger.
 """
 
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from likewise.train.output.run_folder import finished_record, finished_weights, 
 from likewise.train.step_state import TrainResult
 
 COUNT = "soup"
-"""How many runs, in the identity of a soup; its runs are what they are without it, so that more can be added."""
+"""Key for the number of runs in a soup's identity; single runs do not have it, so more can be added to a soup."""
 
 
 def soup_in_folder(folder: Path, job: TrainingJob, runs: int, *, resume: bool = True) -> TrainResult:
-    """Train the job's model several times from the weights that it has, and give it the mean of what came out.
+    """Train the job's model several times from its current weights, and set it to the mean of the results.
 
-    The first run has the job's seed and each other the next. Each is kept in a folder of this one, `run-SEED`: a
-    finished one is not made again, and an interrupted one goes on. The result is of all: their steps and seconds, the
-    first one's scores before training, no best step.
+    The first run uses the job's seed and each later run the next seed. Each run has a subfolder, `run-SEED`: finished
+    runs are not repeated, and an interrupted one resumes. The result covers all runs: it has the sums of their steps
+    and seconds, the first run's scores before training, and no best step.
     """
     start = _copied(job.model.state_dict())
     alone = replace(job, identity=_without_count(job.identity))
@@ -53,7 +53,7 @@ def soup_in_folder(folder: Path, job: TrainingJob, runs: int, *, resume: bool = 
 
 
 def has_fewer_runs(folder: Path, job: TrainingJob) -> bool:
-    """Whether a soup of fewer such runs is finished in the folder, so that only the others are to be trained."""
+    """Whether a soup of fewer runs of this kind is finished in the folder, so that only new runs need training."""
     before, now = read_object(folder / RECORD).get("identity", {}), job.run_identity()
     same = bool(before) and _without_count(before) == _without_count(now)
     return same and COUNT in before and before[COUNT] < now.get(COUNT, 0)

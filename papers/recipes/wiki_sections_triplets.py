@@ -1,7 +1,7 @@
-"""Sections of Wikipedia: a sentence is nearer to one of its own section than to one of another (sections 3.3 and 4.4).
+"""Wikipedia sections: a sentence is nearer to one from its own section than to one from another (sections 3.3 and 4.4).
 
-Triplets with Euclidean distance and margin 1, one epoch. Dor et al. 2018 had 1.8 million; the set at hand is small, and
-built the same way.
+Trains for one epoch on triplets, with Euclidean distances and a margin of 1. Dor et al. 2018 had 1.8 million triplets;
+our data set is small, but built in the same way.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ DATA = "wiki_sections/triplets"
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Trains, measures (accuracy on articles that were not trained on, too), records."""
+    """Train, evaluate (including accuracy on articles not trained on) and record the model."""
     args = flags(__doc__).parse_args(argv)
     recipe = Recipe("wiki-sections-triplets", args, dev=None, tasks=("wiki-sections",))
     triplets = data_by_name(DATA, Triplet(margin=1.0, distance="euclidean"), args, where="split==train")

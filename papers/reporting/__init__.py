@@ -1,1 +1,1 @@
-"""What measured figures say: verdicts, claims, and the results, page and plot of a table."""
+"""Reports on measured figures: verdicts, claims, and each table's results, page and plot."""

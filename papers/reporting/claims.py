@@ -1,4 +1,4 @@
-"""What the papers claim of one way to train beside another, and whether finished runs bear it out."""
+"""The papers' claims that one way of training beats another, and whether finished runs support them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from likewise.evaluate.statistics.hypothesis_tests import over_seeds
 from .run_lines import IN_TWO_RUNS, UNTRAINED, Group, Line, concatenation
 
 SAME = ("backbone", "whole", "other_data", "precision")
-"""What both kinds of runs share under every claim, beside what the claim names; and the pooling, if it names none."""
+"""Settings that both kinds of runs share under every claim, as they do the pooling, unless the claim names them."""
 SETTINGS = ("rows", "epochs", "batch", "rate")
 BUT_THE_RATE = (*SAME, "recipe", "pooling", "objective", "note", "data", *SETTINGS[:3])
 DEV = "stsb-dev"
@@ -18,7 +18,7 @@ DEV = "stsb-dev"
 
 @dataclass(frozen=True)
 class Claim:
-    """Of two kinds of runs on one backbone the first should score higher; `alike` is what else they must share."""
+    """Of two kinds of runs on the same backbone, the first should score higher; `alike` lists other shared settings."""
 
     statement: str
     ours: Mapping[str, Any]
@@ -28,7 +28,7 @@ class Claim:
     may_differ: tuple[str, ...] = ()
 
     def compares(self, ours: Line, theirs: Line) -> bool:
-        """Whether two runs are of its kinds, and differ in nothing else that matters."""
+        """Whether two runs are of the claim's two kinds and differ in no other relevant setting."""
         named = {*self.ours} & {*self.theirs} | {*self.may_differ}
         shared = [key for key in (*SAME, "pooling", *self.alike) if key not in named]
         return _is(ours, self.ours) and _is(theirs, self.theirs) and all(ours.get(k) == theirs.get(k) for k in shared)
@@ -39,7 +39,7 @@ def _recipe(name: str, **more: Any) -> dict[str, Any]:
 
 
 _AS_IT_IS = ("whole", "precision", "pooling")
-"""What does not matter of a backbone that was not trained, but for the pooling that the claim names."""
+"""Settings in which runs may differ from those of an untrained backbone, whose pooling the claim names."""
 _PARTS = ["u", "v", "|u-v|"]
 _NLI, _STSB = _recipe("ablation-nli", pooling="mean", parts=_PARTS), _recipe("ablation-stsb", pooling="mean")
 _MEAN, _CLS = _recipe(UNTRAINED, pooling="mean"), _recipe(UNTRAINED, pooling="cls")
@@ -48,10 +48,10 @@ _NLI_FIRST = {
     "NLI": ("sbert-nli-then-stsb", IN_TWO_RUNS[0]),
     "ranking": ("sbert-nli-then-stsb-contrastive", IN_TWO_RUNS[1]),
 }
-"""Recipes of both stages, in one command or in two."""
+"""Recipes for both stages, run by one command or by two."""
 _CROSS, _POLY = _recipe("cross-encoder-stsb"), _recipe("poly-encoder-stsb")
 _SECOND = (*SETTINGS[1:], "steps")
-"""Of two stages, the second's; rows are those of both, and of NLI's there may be a part."""
+"""The second stage's settings; rows count both stages, and NLI's may be only a part."""
 
 CLAIMS = (
     Claim("NLI by softmax beats averaging", _SOFTMAX, _MEAN, "avg", (), _AS_IT_IS),
@@ -79,7 +79,7 @@ CLAIMS = (
 
 @dataclass(frozen=True)
 class CheckedClaim:
-    """A claim on two groups of runs that differ in their seeds alone."""
+    """A claim applied to two groups of runs; within a group, only seeds differ."""
 
     claim: Claim
     ours: Group
@@ -96,19 +96,19 @@ class CheckedClaim:
 
 
 def holds(low: float, high: float) -> str:
-    """Whether a claim of a difference above 0 holds, by the interval of the difference."""
+    """Whether a claim that a difference is above 0 holds, judged by the difference's interval."""
     return "yes" if low > 0 else "no, the other way" if high < 0 else "not distinguishable"
 
 
 def difference_text(value: float, low: float, high: float) -> str:
-    """A difference with its interval."""
+    """The text of a difference with its interval."""
     return f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def checked_claims(groups: Sequence[Group]) -> Iterator[CheckedClaim]:
-    """Every claim on every backbone and setting for which both kinds of runs are there.
+    """Check every claim on every backbone and setting with both kinds of runs.
 
-    Where a claim leaves the rate free, each kind has the rate that is best for it.
+    If a claim does not fix the learning rate, each kind is represented by its best rate.
     """
     best = at_their_best_rates(groups)
     for claim in CLAIMS:
@@ -120,7 +120,7 @@ def checked_claims(groups: Sequence[Group]) -> Iterator[CheckedClaim]:
 
 
 def at_their_best_rates(groups: Sequence[Group]) -> list[Group]:
-    """Of groups that differ in their rate alone: of those with the most seeds, the best on STS-B's development."""
+    """Among groups that differ only in learning rate and have the most seeds, the best on STS-B's development split."""
     result: dict[tuple[Any, ...], list[Group]] = {}
     for group in groups:
         settings = (group[0].get(key) for key in BUT_THE_RATE)
@@ -133,7 +133,7 @@ def _seeds_and_quality(group: Group) -> tuple[int, float]:
 
 
 def by_seed(ours: Group, theirs: Group, column: str) -> dict[int, tuple[float, float]]:
-    """Both figures of each seed that both have; an untrained model has no seed, and stands against all."""
+    """Both figures for each shared seed; an untrained model has no seed and is compared with all seeds."""
     a, b = _figures(ours, column), _figures(theirs, column)
     if ours[0]["recipe"] == UNTRAINED and a:
         a = dict.fromkeys(b, next(iter(a.values())))

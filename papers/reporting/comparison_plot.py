@@ -1,4 +1,4 @@
-"""Plot of a reproduced table: our figures with their intervals, the paper's beside them [extra: map]."""
+"""Plot of a reproduced table: our figures with their intervals, next to the paper's [extra: map]."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from likewise.runtime.atomic_files import atomic_file
 from likewise.runtime.plot_style import BLUE, ORANGE, STYLE
 
-COLUMNS = 4  # panels side by side
-NAME_LENGTH = 44  # characters of a row's name
+COLUMNS = 4  # panels per row
+NAME_LENGTH = 44  # maximum characters of a row's name
 
 
 def draw_comparison(results: Mapping[str, Any], path: Path) -> None:
@@ -22,7 +22,7 @@ def draw_comparison(results: Mapping[str, Any], path: Path) -> None:
 
 
 def comparison_figure(results: Mapping[str, Any]) -> Figure:
-    """A panel for each column, a row for each system that the paper has one beside: a dot with whiskers, and a bar."""
+    """One panel per column, with a row per system that has a counterpart in the paper: our dot and the paper's bar."""
     rows, columns = [row for row in results["rows"] if row["beside"] is not None], results["columns"]
     across = min(COLUMNS, len(columns))
     down = -(-len(columns) // across)

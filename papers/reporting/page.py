@@ -1,20 +1,21 @@
-"""A reproduced table as a Markdown page, drawn from its results alone, so that no figure is typed by hand."""
+"""A reproduced table as a Markdown page, generated only from its results, so that no figure is typed by hand."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .verdict import NOT_COMPARABLE
+from .verdict import NOT_COMPARABLE, NOT_PRINTED
 
 Values = Mapping[str, Any]
 RECORDED = "(recorded)"
 INTERVAL = (
-    "A figure ± half the width of its 95 % interval: over items by the bootstrap for one run, Student's over seeds for "
-    "several. A verdict is *within noise* if the paper's figure lies in our interval; the paper gives none."
+    "Each figure is followed by ± half the width of its 95 % interval: a bootstrap over items for one run, Student's t "
+    "over seeds for several. A verdict is *within noise* if the paper's figure lies in our interval; the paper gives "
+    "no intervals."
 )
 
 
 def drawn_page(results: Values) -> str:
-    """The page."""
+    """The results as a Markdown page."""
     return "\n".join(_lines(results)) + "\n"
 
 
@@ -22,18 +23,18 @@ def _lines(results: Values) -> Iterator[str]:
     yield f"# {results['title']}\n"
     yield f"{results['citation']}. {results['protocol']}\n"
     if results["quick"] == "all":
-        yield "**Quick**: fewer rows and steps than the protocol asks for; every such row says so.\n"
+        yield "**Quick**: measured with fewer rows and steps than the protocol requires; every such row says so.\n"
     elif results["quick"] == "training":
-        yield "**Quick training**: what is trained learned from fewer rows than the protocol asks for, and says so.\n"
+        yield "**Quick training**: trained systems used fewer rows than the protocol requires, as their rows say.\n"
     yield f"{INTERVAL} Figures are {results['unit']}.\n"
-    plot = f"![our figures beside the paper's]({results['table']}.png)"
+    plot = f"![our figures next to the paper's]({results['table']}.png)"
     yield f"No plot: {results['no_plot']}\n" if "no_plot" in results else f"{plot}\n"
     yield f"## Measured here\n\n{_measured(results)}\n"
     if any(row["system"].endswith(RECORDED) for row in results["rows"]):
-        yield f"Rows marked {RECORDED} are of finished training runs elsewhere: the lists that `--runs` names.\n"
-    yield f"## What the paper prints\n\n{_printed(results)}\n"
+        yield f"Rows marked {RECORDED} come from lists of earlier training runs, given by `--runs`.\n"
+    yield f"## The paper's figures\n\n{_printed(results)}\n"
     if results["claims"]:
-        yield f"## The papers' claims on these figures\n\n{_claims(results['claims'])}\n"
+        yield f"## The papers' claims, tested on these figures\n\n{_claims(results['claims'])}\n"
     if results["missing"]:
         yield "## Not measured\n"
         yield from (f"- {one['system']}, {one['backbone']}: {one['why']}" for one in results["missing"])
@@ -43,7 +44,7 @@ def _lines(results: Values) -> Iterator[str]:
 
 def _measured(results: Values) -> str:
     columns = results["columns"]
-    heads = ("model", "settings", "seeds", *columns.values(), "beside", "verdict", "time, s")
+    heads = ("model", "settings", "seeds", *columns.values(), "compared with", "verdict", "time, s")
     rows = [
         (
             row["system"],
@@ -57,18 +58,18 @@ def _measured(results: Values) -> str:
         )
         for row in results["rows"]
     ]
-    return markdown_table("system", heads, rows, left=("model", "settings", "beside", "verdict"))
+    return markdown_table("system", heads, rows, left=("model", "settings", "compared with", "verdict"))
 
 
 def markdown_table(corner: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] = ()) -> str:
-    """Rows of a name and one text per column; columns of numbers are aligned right, those of `left` are words."""
+    """A Markdown table of rows with a name and one text per column, right-aligned except for the columns in `left`."""
     ruler = [":--", *(":--" if name in left else "--:" for name in columns)]
     escaped = [[cell.replace("|", "\\|").replace("*", "\\*") for cell in row] for row in [(corner, *columns), *rows]]
     return "\n".join(f"| {' | '.join(row)} |" for row in [escaped[0], ruler, *escaped[1:]])
 
 
 def figure_text(figure: Values | None) -> str:
-    """A figure with half the width of its interval."""
+    """A figure with ± half the width of its interval."""
     if figure is None:
         return "–"
     value = f"{figure['value']:,.2f}"
@@ -76,7 +77,7 @@ def figure_text(figure: Values | None) -> str:
 
 
 def row_verdict(row: Values, columns: Mapping[str, str]) -> str:
-    """A row's verdicts, each with its columns; one that all columns share stands alone."""
+    """A row's verdicts, each with its columns; a verdict shared by all columns is given without them."""
     if row["beside"] is None:
         return "no counterpart"
     by_verdict: dict[str, list[str]] = {}
@@ -84,7 +85,7 @@ def row_verdict(row: Values, columns: Mapping[str, str]) -> str:
         by_verdict.setdefault(text, []).append(columns[column])
     if len(by_verdict) == 1:
         return next(iter(by_verdict))
-    shown = {text: names for text, names in by_verdict.items() if not text.endswith("prints none")}
+    shown = {text: names for text, names in by_verdict.items() if not text.endswith(NOT_PRINTED)}
     if len(shown) == 1:
         return next(iter(shown))
     return "; ".join(f"{text}: {', '.join(names)}" for text, names in shown.items()) or NOT_COMPARABLE
@@ -111,6 +112,6 @@ def _claims(claims: Sequence[Values]) -> str:
 def _made(results: Values) -> str:
     made = results["made"]
     return (
-        f"{made['experiments']} experiments, {made['seconds']:,} s of computing: {' and '.join(made['machines'])}; "
-        f"{made['from']} to {made['to']}; commits {', '.join(made['commits'])}. Made by `{made['command']}`."
+        f"{made['experiments']} experiments, {made['seconds']:,} s of computing on {' and '.join(made['machines'])}; "
+        f"{made['from']} to {made['to']}; commits {', '.join(made['commits'])}. Command: `{made['command']}`."
     )

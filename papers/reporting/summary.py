@@ -1,4 +1,4 @@
-"""A table's results as plain values, from which its page is drawn: rows with verdicts, the paper's rows, claims."""
+"""A table's results as plain values, from which its page is generated: rows with verdicts, the paper's rows, claims."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -21,7 +21,7 @@ def summarized(
     missing: Sequence[tuple[str, str, str]] = (),
     runs: Sequence[Line] = (),
 ) -> dict[str, Any]:
-    """All that a table's page shows; `missing` has system, backbone and reason, `runs` lines of runs from elsewhere."""
+    """Everything on a table's page; `missing` has system, backbone and reason, and `runs` has lines of earlier runs."""
     own = [entry["run"] for _, entry in finished if entry["run"] is not None]
     rows = [*_rows(table, finished), *_recorded_rows(table, runs)]
     return {
@@ -67,7 +67,7 @@ def _rows(table: PaperTable, finished: Finished) -> Iterator[dict[str, Any]]:
 
 
 def _by_seed(entries: Sequence[Entry]) -> list[dict[str, Measured]]:
-    """The figures of each seed; the columns of one seed may be in several lines."""
+    """The figures for each seed; one seed's columns may be spread over several lines."""
     figures: dict[int | None, dict[str, Measured]] = {}
     for entry in entries:
         figures.setdefault(entry["seed"], {}).update(measured_figures(entry))
@@ -75,7 +75,7 @@ def _by_seed(entries: Sequence[Entry]) -> list[dict[str, Measured]]:
 
 
 def run_text(run: Line) -> str:
-    """The settings of a finished run in words."""
+    """A description of a finished run's settings."""
     epochs = f"{run['epochs']:g} epochs" if run["epochs"] != 1 else "1 epoch"
     parts = [f"{run['rows']:,} rows", epochs, f"{run['steps']:,} steps", f"batch {run['batch']}"]
     parts += [f"rate {run['rate']:g}", run.get("precision", "fp32")]
@@ -86,7 +86,7 @@ def run_text(run: Line) -> str:
 def _row(
     table: PaperTable, described: Mapping[str, Any], by_seed: Sequence[Mapping[str, Measured]], reasons: Sequence[str]
 ) -> dict[str, Any]:
-    """A row with its figures over seeds, the mean of the columns among them, and a verdict for each."""
+    """A row with its figures over seeds, including the mean of the columns, and a verdict for each."""
     seeds = [_with_mean(table, one) for one in by_seed]
     complete = [column for column in (*table.columns, MEAN) if all(column in one for one in seeds)]
     figures = {column: over_runs([one[column] for one in seeds]) for column in complete}
@@ -100,7 +100,7 @@ def _row(
 
 
 def _with_mean(table: PaperTable, figures: Mapping[str, Measured]) -> dict[str, Measured]:
-    """The figures of a table's columns, and their mean where it has one: as measured, or without an interval."""
+    """The figures in a table's columns, and their mean if the table has one: as measured, or without an interval."""
     known = {column: figures[column] for column in table.columns if column in figures}
     if table.mean and len(known) == len(table.columns):
         known[MEAN] = figures.get(MEAN) or Measured(sum(one.value for one in known.values()) / len(known))
@@ -108,7 +108,7 @@ def _with_mean(table: PaperTable, figures: Mapping[str, Measured]) -> dict[str, 
 
 
 def _reasons(system: System, backbone: str, quick: bool) -> list[str]:
-    """Why the figures of a system are not comparable with the paper's; none if they are."""
+    """Why a system's figures are not comparable with the paper's; empty if they are."""
     reasons = [system.differs] if system.differs else []
     if system.original is not None and backbone.rpartition("/")[2] != system.original:
         reasons.append(f"{backbone} in place of {system.original}")
@@ -140,7 +140,7 @@ def _recorded_rows(table: PaperTable, runs: Sequence[Line]) -> Iterator[dict[str
 
 
 def _paper_values(table: PaperTable, row: PaperRow) -> dict[str, float]:
-    """The figures of a paper's row, with their mean where the table has one and the row has it not."""
+    """The figures in a paper's row, with their mean added if the table has one and the row does not."""
     values = dict(row.values)
     if table.mean and set(table.columns) <= set(values):
         values.setdefault(MEAN, round(sum(values[column] for column in table.columns) / len(table.columns), 2))
@@ -157,7 +157,7 @@ def _trained_claims(table: PaperTable, runs: Sequence[Line]) -> Iterator[dict[st
 
 
 def measured_claims(table: PaperTable, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Claims that a single figure of a row decides: one above 0 by its whole interval bears it out."""
+    """Claims decided by a single figure in a row: a claim is supported if the figure's whole interval is above 0."""
     by_row = {system.name: system.claim for system in table.systems if system.claim}
     columns = {**table.columns, MEAN: "avg"}
     return [

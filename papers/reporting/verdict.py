@@ -1,4 +1,4 @@
-"""What our figure says beside the paper's: within noise, better, worse, or not comparable and why."""
+"""Verdicts on our figure compared with the paper's: within noise, better, worse, or not comparable, with the reason."""
 
 from collections.abc import Sequence
 
@@ -7,15 +7,17 @@ from likewise.evaluate.statistics.hypothesis_tests import over_seeds
 from ..paper_table import Measured
 
 WITHIN, BETTER, WORSE, NOT_COMPARABLE = "within noise", "better", "worse", "not comparable"
+NOT_PRINTED = "the paper prints no figure"
 
 
 def verdict(ours: Measured, printed: float | None, reasons: Sequence[str]) -> str:
-    """The verdict on one figure: `printed` is the paper's; with any reason the two are not comparable.
+    """The verdict on one figure; `printed` is the paper's figure, and any of `reasons` makes the two incomparable.
 
-    Within noise: the paper's figure lies in our 95 % interval. The paper's own noise is not known, so this is strict.
+    "Within noise" means that the paper's figure lies in our 95 % interval. This is strict, since the noise of the
+    paper's own figure is not known.
     """
     if printed is None:
-        return f"{NOT_COMPARABLE}: the paper prints none"
+        return f"{NOT_COMPARABLE}: {NOT_PRINTED}"
     if reasons:
         return f"{NOT_COMPARABLE}: {'; '.join(reasons)}"
     if ours.low is None or ours.high is None:
@@ -26,7 +28,7 @@ def verdict(ours: Measured, printed: float | None, reasons: Sequence[str]) -> st
 
 
 def over_runs(figures: Sequence[Measured]) -> Measured:
-    """One run's figure with its own interval; of several seeds the mean, with Student's interval."""
+    """One run's figure with its own interval; for several seeds, the mean with Student's interval."""
     if len(figures) == 1:
         return figures[0]
     spread = over_seeds([one.value for one in figures])

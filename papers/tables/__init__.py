@@ -1,1 +1,1 @@
-"""The tables of both papers, a file for each kind, and their registry."""
+"""The tables of both papers, with one file per kind, and their registry."""

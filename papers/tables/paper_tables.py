@@ -18,7 +18,7 @@ ALL = "all"
 
 
 def select_tables(names: Sequence[str]) -> list[PaperTable]:
-    """The tables of these names, `all` for every one; each once, in the given order."""
+    """The tables with these names (`all` for every table), each once, in the given order."""
     chosen: dict[str, PaperTable] = {}
     for name in (part.strip() for text in names for part in text.split(",")):
         if name != ALL and name not in PAPER_TABLES:

@@ -23,7 +23,7 @@ ABLATION = {
     ("ablation-stsb", "max", ""): 69.92,
     ("ablation-stsb", "cls", ""): 86.62,
 }
-"""Spearman × 100 by recipe, pooling and the parts that softmax reads, as the paper prints it."""
+"""Spearman × 100 as printed in the paper, by recipe, pooling and the parts that the softmax classifier reads."""
 _COLUMN = "stsb-dev"
 
 
@@ -55,8 +55,8 @@ SBERT_6 = PaperTable(
     name="sbert-6",
     title="Sentence-BERT, table 6: poolings and concatenations",
     citation=SBERT,
-    protocol="Spearman's correlation on STS-B's development split at the end of an epoch: three poolings trained on "
-    "NLI by softmax and on STS-B by regression, and seven concatenations on NLI. The paper has ten seeds.",
+    protocol="Spearman's correlation on STS-B's development split at the end of an epoch: three poolings, trained on "
+    "NLI by softmax and on STS-B by regression, and seven concatenations on NLI. The paper uses ten seeds.",
     columns={_COLUMN: "STS-B dev"},
     paper=tuple(PaperRow(_row_name(*cell), {_COLUMN: value}) for cell, value in ABLATION.items()),
     systems=tuple(_system(cell) for cell in CELLS),

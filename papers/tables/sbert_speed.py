@@ -1,4 +1,4 @@
-"""Sentence-BERT's table 7: sentences a second on a CPU, with and without smart batching."""
+"""Sentence-BERT's table 7: sentences per second on a CPU, with and without smart batching."""
 
 from functools import partial
 
@@ -20,16 +20,17 @@ from ..measuring.sentence_rates import (
 from ..paper_table import PaperRow, PaperTable, System
 from .sbert_sts import SBERT
 
-_OTHER = "another CPU"
-_LOAD_WORDS = partial(load_named_embedder, device="cpu")  # by the fastest engine
+_OTHER = "a different CPU"
+_LOAD_WORDS = partial(load_named_embedder, device="cpu")  # with the fastest engine
 SBERT_7 = PaperTable(
     name="sbert-7",
-    title="Sentence-BERT, table 7: sentences a second",
+    title="Sentence-BERT, table 7: sentences per second",
     citation=SBERT,
-    protocol="Distinct sentences of STS-B's test split, one thread; contenders in turn, medians over rounds. *padded*: "
-    f"batches of {BATCH} in the order given, each padded to its longest text; *sorted*: the same after sorting by "
-    "length, which the paper calls smart batching; *encode*: this package, which sorts and pads nothing. The gain is "
-    f"that of sorting, in percent. {PROJECTION[0].upper()}{PROJECTION[1:]}. The paper's figures are of six cores.",
+    protocol="Distinct sentences from STS-B's test split, on one thread; contenders take turns, and figures are "
+    f"medians over rounds. *padded*: batches of {BATCH} in the given order, each padded to its longest text; *sorted*: "
+    "the same after sorting by length, which the paper calls smart batching; *encode*: this package, which sorts but "
+    f"never pads. The gain is from sorting, in percent. {PROJECTION[0].upper()}{PROJECTION[1:]}. The paper used six "
+    "cores.",
     columns={
         ENCODE: "encode",
         UNSORTED: "padded",
@@ -54,7 +55,7 @@ SBERT_7 = PaperTable(
             "InferSent, 2,048 units a direction",
             SentenceRate(infersent, lambda _: (WORDS,)),
             "InferSent",
-            differs=f"{_OTHER}; words of 50 numbers, not 300",
+            differs=f"{_OTHER}; 50-dimensional words, not 300",
         ),
         System(
             "small transformer, 6 blocks of 512",
@@ -73,9 +74,9 @@ SBERT_7 = PaperTable(
             "tuned for sentences",
             SentenceRate(load_for_rates, lambda effort: effort.models[:1], padded=True),
             "SBERT-base",
-            differs=f"{_OTHER}; another model",
+            differs=f"{_OTHER}; a different model",
         ),
     ),
     claims={GAIN: "sorting by length makes encoding faster (the paper: by 89 % on a CPU)"},
-    unit="sentences a second",
+    unit="sentences per second",
 )

@@ -1,4 +1,4 @@
-"""Sentence-BERT's tables 1 and 2: semantic textual similarity, without training for it and with."""
+"""Sentence-BERT's tables 1 and 2: semantic textual similarity, without and with task-specific training."""
 
 from collections.abc import Mapping
 
@@ -12,18 +12,21 @@ from ..reporting.run_lines import IN_TWO_RUNS
 
 SBERT = "Reimers and Gurevych 2019 (arXiv 1908.10084)"
 BERT = "bert-base-uncased"
-GLOVE = "GloVe of 50 numbers from 6 billion tokens, the paper's 300 numbers from 840 billion"
+GLOVE = "50-dimensional GloVe from 6 billion tokens (paper: 300 dimensions, 840 billion tokens)"
 HEADS = {f"sts{year}": f"STS{year}" for year in range(12, 17)} | {"stsb": "STS-B", "sick-r": "SICK-R"}
 SMALL_RATE = ("--learning-rate", "1e-4")
-"""Small backbones learn STS-B's scores at this rate and hardly at BERT-base's 2e-5 (docs/results.md)."""
+"""Small backbones learn STS-B's scores at this rate, but hardly at BERT-base's 2e-5 (docs/results.md)."""
 QUICK_TRAINING = ("--rows", "2000")
-"""What is trained with --quick: all tables are to take less than an hour on two cores."""
+"""Flags for training with --quick, with which all tables take less than an hour on two cores."""
 
 AVERAGED_GLOVE = System("averaged GloVe", ModelOnTasks("avg-glove"), "Avg. GloVe", differs=GLOVE)
 AVERAGED = System("averaged encoder", ModelOnTasks("bert-avg({backbone})"), "Avg. BERT", BERT)
 FIRST_TOKEN = System("encoder, CLS", ModelOnTasks("bert-cls({backbone})"), "BERT CLS", BERT)
 TUNED = System(
-    "tuned for sentences", ModelOnTasks("{model}"), "SBERT-NLI-base", differs="another model, of other training data"
+    "tuned for sentences",
+    ModelOnTasks("{model}"),
+    "SBERT-NLI-base",
+    differs="a different model with different training data",
 )
 SOFTMAX = TrainedByRecipe("sbert_nli", STS_NAMES, ("nli/train",), quick=QUICK_TRAINING, seconds=(3600.0, 20.0))
 RANKING = TrainedByRecipe(
@@ -34,7 +37,7 @@ RANKING = TrainedByRecipe(
 )
 TRAINED_ON_NLI = (
     System("NLI, softmax", SOFTMAX, "SBERT-NLI-base", BERT),
-    System("NLI, ranking in the batch", RANKING, "SBERT-NLI-base", differs="another objective, since advised"),
+    System("NLI, ranking in the batch", RANKING, "SBERT-NLI-base", differs="a different objective, recommended since"),
 )
 INFERSENT = System(
     "InferSent",
@@ -46,7 +49,7 @@ INFERSENT = System(
         seconds=(1200.0, 20.0),
     ),
     "InferSent",
-    differs=f"256 units a direction, one linear layer above; {GLOVE}",
+    differs=f"256 units per direction, one linear layer on top; {GLOVE}",
 )
 DEEP_AVERAGING = System(
     "deep averaging network",
@@ -57,7 +60,7 @@ DEEP_AVERAGING = System(
         seconds=(900.0, 20.0),
     ),
     "USE",
-    differs="its smaller architecture in kind, trained on inference alone",
+    differs="an architecture like its smaller one, trained only on NLI",
 )
 SMALL_TRANSFORMER = System(
     "small transformer",
@@ -67,7 +70,7 @@ SMALL_TRANSFORMER = System(
         seconds=(900.0, 20.0),
     ),
     "USE",
-    differs="its larger architecture in kind, from random weights, trained on inference alone",
+    differs="an architecture like its larger one, trained only on NLI from random weights",
 )
 
 NLI_RUNS = {
@@ -77,7 +80,7 @@ NLI_RUNS = {
     "deep-averaging": "USE",
     "small-transformer-contrastive": "USE",
 }
-"""Recipes whose recorded runs are rows of table 1, and the paper's row that each stands beside."""
+"""Recipes whose recorded runs are rows of table 1, and the paper's row that each is compared with."""
 STSB_RUNS = {
     "sbert-nli": "SBERT-NLI-base",
     "sbert-stsb": "SBERT-base, STSb",
@@ -85,7 +88,7 @@ STSB_RUNS = {
     "sbert-nli-then-stsb": "SBERT-base, NLI then STSb",
     IN_TWO_RUNS[0]: "SBERT-base, NLI then STSb",
 }
-"""The same of table 2."""
+"""The same for table 2."""
 
 TABLE_1 = {
     model: dict(zip((*STS_NAMES, MEAN), row, strict=True))
@@ -101,13 +104,13 @@ TABLE_1 = {
         "SRoBERTa-NLI-large": (74.53, 77.00, 73.18, 81.85, 76.82, 79.10, 74.29, 76.68),
     }.items()
 }
-"""As printed: Spearman × 100. Its last column differs from the mean of the others by rounding."""
+"""Spearman × 100 as printed. The last column differs from the mean of the others by rounding."""
 
 SBERT_1 = PaperTable(
     name="sbert-1",
-    title="Sentence-BERT, table 1: textual similarity without training for it",
+    title="Sentence-BERT, table 1: textual similarity without task-specific training",
     citation=SBERT,
-    protocol="Spearman's correlation of the cosine with people's ratings, all pairs of a year at once; test splits of "
+    protocol="Spearman's correlation of cosines with human ratings, over all pairs of a year at once; test splits of "
     "STS-B and SICK-R. The last column is the plain mean of the seven.",
     columns=HEADS,
     paper=tuple(PaperRow(model, row) for model, row in TABLE_1.items()),
@@ -177,8 +180,8 @@ SBERT_2 = PaperTable(
     name="sbert-2",
     title="Sentence-BERT, table 2: the STS benchmark, with training",
     citation=SBERT,
-    protocol="Spearman's correlation on STS-B's test split: of the cosine for embedders, of the score for rerankers, "
-    "which read both sentences at once. Four epochs of batches of 16; the paper has ten seeds.",
+    protocol="Spearman's correlation on STS-B's test split, with cosines for embedders and with scores for rerankers, "
+    "which read both sentences at once. Training takes four epochs with a batch size of 16; the paper uses ten seeds.",
     columns={"stsb": "STS-B"},
     paper=tuple(
         PaperRow(model, {"stsb": value}, {} if sd is None else {"stsb": sd}) for model, (value, sd) in STSB.items()

@@ -1,4 +1,4 @@
-"""Sentence-BERT's tables 3, 4 and 5: argument pairs, sections of Wikipedia, SentEval's transfer tasks."""
+"""Sentence-BERT's tables 3, 4 and 5: argument pairs, Wikipedia sections, and SentEval's transfer tasks."""
 
 from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES
 
@@ -26,11 +26,11 @@ _FINE_TUNED = TrainedByRecipe(
 )
 SBERT_3 = PaperTable(
     name="sbert-3",
-    title="Sentence-BERT, table 3: similarity of arguments",
+    title="Sentence-BERT, table 3: argument similarity",
     citation=SBERT,
-    protocol="Pearson's r and Spearman's ρ of the cosine with people's ratings: without training, by ten folds over "
-    "all pairs, and each topic by a model that learned from the others. AFS was not to be had: UKP ASPECT, 3,595 pairs "
-    "of 28 topics, stands in for it.",
+    protocol="Pearson's r and Spearman's ρ of cosines with human ratings: without training, with ten folds over all "
+    "pairs, and for each topic with a model trained on the others. AFS was not available; UKP ASPECT, with 3,595 pairs "
+    "on 28 topics, stands in for it.",
     columns={
         "ukp-aspect pearson": "r, no training",
         "ukp-aspect spearman": "ρ, no training",
@@ -58,7 +58,7 @@ SBERT_3 = PaperTable(
             "ridge regression on frozen vectors",
             ModelOnTasks("bert-avg({backbone})", (*_TRAINED, *_ACROSS)),
             "SVR",
-            differs=f"{STAND_IN}; another regression, on other features",
+            differs=f"{STAND_IN}; a different regression on different features",
         ),
         System("trained on arguments", _FINE_TUNED, "SBERT-base", BERT, differs=STAND_IN),
     ),
@@ -73,7 +73,7 @@ SBERT_3 = PaperTable(
     recorded=lambda run: "SBERT-base" if run["recipe"] == "argument-similarity-ukp-aspect" else None,
 )
 
-SECTIONS = "4,000 test triplets of 60 articles, not Dor et al.'s 222,957"
+SECTIONS = "4,000 test triplets from 60 articles, not Dor et al.'s 222,957"
 _SECTION_TRAINING = TrainedByRecipe(
     *("wiki_sections_triplets", ("wiki-sections",), ("wiki_sections/triplets",)),
     flags=SMALL_RATE,
@@ -82,11 +82,11 @@ _SECTION_TRAINING = TrainedByRecipe(
 )
 SBERT_4 = PaperTable(
     name="sbert-4",
-    title="Sentence-BERT, table 4: sections of Wikipedia",
+    title="Sentence-BERT, table 4: Wikipedia sections",
     citation=SBERT,
-    protocol="The share of triplets whose anchor is closer (Euclidean distance) to the sentence of its own section "
-    "than to the one of another section; ties are wrong. Trained with Euclidean triplets of margin 1, one epoch, on "
-    "other articles.",
+    protocol="The share of triplets whose anchor is closer (by Euclidean distance) to the sentence from its own "
+    "section than to the one from another; ties count as wrong. Training takes one epoch on triplets from different "
+    "articles, with Euclidean distances and a margin of 1.",
     columns={"wiki-sections": "accuracy"},
     paper=tuple(
         PaperRow(system, {"wiki-sections": value})
@@ -124,9 +124,9 @@ SBERT_5 = PaperTable(
     name="sbert-5",
     title="Sentence-BERT, table 5: SentEval's transfer tasks",
     citation=SBERT,
-    protocol="Accuracy of softmax regression on frozen vectors, by SentEval's protocols: nested ten-fold "
-    "cross-validation for MR, CR, SUBJ and MPQA, the published splits for SST-2, TREC and MRPC. The last column is the "
-    "plain mean of the seven.",
+    protocol="Accuracy of softmax regression on frozen vectors, following SentEval's protocols: nested ten-fold "
+    "cross-validation for MR, CR, SUBJ and MPQA, and the published splits for SST-2, TREC and MRPC. The last column is "
+    "the plain mean of the seven.",
     columns=dict(zip(SENTEVAL_NAMES, ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC"), strict=True)),
     paper=tuple(
         PaperRow(model, dict(zip((*SENTEVAL_NAMES, MEAN), row, strict=True))) for model, row in TRANSFER_ROWS.items()

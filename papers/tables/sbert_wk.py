@@ -1,4 +1,4 @@
-"""SBERT-WK's table: dissecting a word's way through the layers, beside averaging, in that paper's protocol."""
+"""SBERT-WK's table: dissection of each word's path through the layers, compared with averaging by its own protocol."""
 
 from likewise.evaluate.tasks.sts import SBERT_WK_NAMES
 
@@ -23,20 +23,20 @@ WK_ROWS = {
     "SBERT-NLI-base": (64.61, 67.54, 73.22, 74.34, 70.13, 74.09, 84.23, 72.59),
     "SBERT-WK (bert-base-nli)": (70.22, 68.13, 75.46, 76.94, 74.51, 80.00, 87.38, 76.09),
 }
-"""As printed, × 100; the last column is the mean of the others."""
+"""Figures as printed, × 100; the last column is the mean of the others."""
 _NAMES = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 _FUSION = TrainedByRecipe(
     *("fusion_stsb", SBERT_WK_NAMES, ("stsb/train",)), quick=("--rows", "1500"), seconds=(600.0, 90.0), on_tasks=True
 )
 SBERT_WK = PaperTable(
     name="sbert-wk",
-    title="SBERT-WK: its table, in its protocol",
+    title="SBERT-WK: its table, by its own protocol",
     citation="Wang and Kuo 2020 (arXiv 2002.06652)",
-    protocol="STS12 to STS16: Pearson's correlation of the cosine, the plain mean of a year's subsets. STS-B and "
-    "SICK-R: a regressor trained on frozen vectors, which raises figures by much: nothing here compares with "
-    "Sentence-BERT's tables. Dissection starts at layer 4, or as late as its window of 2 allows; *symmetric* takes the "
-    "neighbours that there are, the reference none where a layer has fewer than two before it. † trained on STS-B, "
-    "whose training split shares many pairs with STS12 to STS16: those are no fair figures.",
+    protocol="STS12 to STS16: Pearson's correlation of cosines, as the plain mean over a year's subsets. STS-B and "
+    "SICK-R: a regressor trained on frozen vectors, which raises figures so much that nothing here is comparable with "
+    "Sentence-BERT's tables. Dissection starts at layer 4, or as late as its window of 2 allows; *symmetric* uses all "
+    "existing neighbours, whereas the authors' code uses none if fewer than two layers precede a layer. †: trained on "
+    "STS-B, whose training split shares many pairs with STS12 to STS16, so those figures are inflated.",
     columns=dict(zip(SBERT_WK_NAMES, _NAMES, strict=True)),
     paper=tuple(
         PaperRow(model, dict(zip((*SBERT_WK_NAMES, MEAN), row, strict=True))) for model, row in WK_ROWS.items()

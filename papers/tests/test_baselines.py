@@ -137,5 +137,5 @@ def test_a_network_without_pairs_or_layers_is_refused(pairs, layers, words):
 def test_what_is_no_table_of_words_is_refused(folders, words):
     with pytest.raises(BadInput, match="'bert' model; expected a table of word vectors"):
         infersent(folders("bert"))
-    with pytest.raises(BadInput, match="word pieces"):
+    with pytest.raises(BadInput, match="word-piece"):
         small_transformer(words)

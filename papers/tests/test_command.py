@@ -47,7 +47,7 @@ def test_what_is_missing_is_on_the_page_and_in_the_exit_code(table, tmp_path, ca
 def test_an_interrupted_run_says_that_it_goes_on(table, tmp_path, capsys):
     table.system("trained").method.error = KeyboardInterrupt()
     assert main(["fake", "-o", str(tmp_path)]) == 130
-    assert "the same command goes on there" in capsys.readouterr().err
+    assert "the same command resumes from it" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.jsonl"]
 
 
@@ -71,7 +71,7 @@ def test_without_any_model_or_data_it_says_so_and_fails(tmp_path, capsys, monkey
         monkeypatch.setenv(variable, str(tmp_path))
     assert main(["sbert-6", "--quick", "-q", "-o", str(tmp_path / "out")]) == 1
     printed = capsys.readouterr()
-    assert "0 rows, 12 rows not measured" in printed.out and "is on this machine; --model NAME" in printed.err
+    assert "0 rows, 12 rows not measured" in printed.out and "choose one with --model NAME" in printed.err
     assert main(["sbert-6", "--quick", "--model", "likewise-mini", "-q", "-o", str(tmp_path / "out")]) == 1
     assert "the data set 'nli/train' was not found" in capsys.readouterr().err
 

@@ -23,7 +23,7 @@ class Dense(nn.Module):
         super().__init__()
         if activation not in HEAD_ACTIVATIONS:
             raise BadModel(
-                f"unknown activation {activation!r} of a dense head; there are {', '.join(HEAD_ACTIVATIONS)}"
+                f"a dense head has the unknown activation {activation!r}; expected one of {', '.join(HEAD_ACTIVATIONS)}"
             )
         self.linear = nn.Linear(inputs, outputs, bias=bias)
         self.activation = getattr(nn, activation)()
@@ -46,7 +46,7 @@ class Norm(nn.Module):
 
 
 class Normalize(nn.Module):
-    """Scales to length 1, so that a dot product is a cosine; a zero vector stays zero."""
+    """Scales vectors to length 1, so that a dot product is a cosine; a zero vector stays zero."""
 
     def forward(self, x: Float[Tensor, "N E"]) -> Float[Tensor, "N E"]:
         return normalize(x, dim=1)
@@ -67,14 +67,14 @@ class Truncate(nn.Module):
 
 
 def out_width(heads: nn.Module, width: int) -> int:
-    """The output width of the heads for this input width."""
+    """The output width of the heads, given their input width."""
     with torch.no_grad():
         device = next((p.device for p in heads.parameters()), torch.device("cpu"))
         return int(heads(torch.zeros(1, width, device=device)).shape[1])
 
 
 def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
-    """The head that a model folder describes, with its weights."""
+    """Build the head that a model folder describes, with its weights."""
     shapes, activation = head_shapes(kind, config, folder)
     weights = read_tensors(folder, f"the {kind} head", shapes) if shapes else {}
     head = KINDS[kind].build(shapes, activation)
@@ -83,14 +83,14 @@ def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
 
 
 def with_truncation(heads: Sequence[nn.Module], width: int, available: int) -> list[nn.Module]:
-    """The heads followed by a truncation of their output, which is normalised again if they normalise."""
+    """The heads followed by truncation of their output, which is renormalised if they normalise."""
     check_truncation(width, available)
     again = [Normalize()] if any(isinstance(head, Normalize) for head in heads) else []
     return [*heads, Truncate(width), *again]
 
 
 def head_settings(heads: nn.Module, width: int) -> list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]:
-    """Kind, settings and weights of each head, in sentence-transformers' words."""
+    """Each head's kind, settings and weights, in sentence-transformers' terms."""
     settings_of_heads: list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]] = []
     for head in heads_in_order(heads):
         written = _keeping(width, head.width) if type(head) is Truncate else head
@@ -112,8 +112,8 @@ def _kind_and_settings(head: nn.Module) -> tuple[str, Mapping[str, Any]]:
     kind = next((name for name, row in KINDS.items() if type(head) is row.module), None)
     if kind is None:
         raise BadModel(
-            f"a model with the head {head} cannot be saved; heads that can are {', '.join(KINDS)} and Truncate "
-            "(likewise.heads). A lone activation can be saved as a Dense whose weight is the identity"
+            f"a model with the head {head} cannot be saved; expected {', '.join(KINDS)} or Truncate "
+            "(likewise.heads). An activation on its own can be saved as a Dense whose weight is the identity"
         )
     try:
         settings = KINDS[kind].settings(head)
@@ -122,12 +122,12 @@ def _kind_and_settings(head: nn.Module) -> tuple[str, Mapping[str, Any]]:
     except (BadModel, AttributeError, TypeError) as error:
         raise BadModel(f"a model with the head {head} cannot be saved: {error}") from None
     if form_of(again) != form_of(head):
-        raise BadModel(f"a model with the head {head} cannot be saved: it would be loaded again as {again}")
+        raise BadModel(f"a model with the head {head} cannot be saved, because it would be loaded as {again}")
     return kind, settings
 
 
 def form_of(module: nn.Module) -> list[tuple[type[nn.Module], str]]:
-    """What defines a module apart from its weights: the class and settings of each of its parts."""
+    """The class and settings of each part of a module, which together with its weights define it."""
     return [(type(part), part.extra_repr()) for part in module.modules()]
 
 
@@ -154,7 +154,7 @@ def _dense(shapes: Mapping[str, tuple[int, ...]], activation: str) -> Dense:
 
 @dataclass(frozen=True)
 class Kind:
-    """How heads of one class are saved, and built again from the shapes of their weights."""
+    """How heads of one class are saved, and rebuilt from the shapes of their weights."""
 
     module: type[nn.Module]
     settings: Callable[[Any], Mapping[str, Any]]
@@ -167,4 +167,4 @@ KINDS: dict[str, Kind] = {
         Norm, lambda head: {"dimension": head.norm.normalized_shape[0]}, lambda shapes, _: Norm(*shapes["norm.weight"])
     ),
     "Normalize": Kind(Normalize, lambda _: {}, lambda *_: Normalize()),
-}  # in torch, by the names of `likewise.module_registry.HEADS`
+}  # torch's classes for the names in `likewise.module_registry.HEADS`

@@ -124,7 +124,7 @@ def test_many_words_are_what_a_few_at_a_time_are():
 
 def test_a_sentence_of_no_or_one_token_becomes_zeros_and_is_told():
     paths = _paths(7, 5, 48)
-    with pytest.warns(UserWarning, match="of one token is zero"):
+    with pytest.warns(UserWarning, match="one-token sentence has a zero vector"):
         found = dissected_sums(DissectionSettings(0), paths, np.array([1, 0, 4]))
     assert not found[:2].any() and found[2].any()
     assert dissected_sums(DissectionSettings(0), paths[:, :0], np.array([], int)).shape == (0, 48)
@@ -162,7 +162,7 @@ def test_torchs_dissection_has_these_settings_and_no_others():
     assert issubclass(Dissection, DissectionSettings)
     assert Dissection().config == DissectionSettings().config
     assert Dissection.parse("sbert-wk:window=3", 12).spec == DissectionSettings.parse("sbert-wk:window=3", 12).spec
-    with pytest.raises(BadModel, match="needs 7 layers or more, and the encoder has 5"):
+    with pytest.raises(BadModel, match="needs 7 layers or more, but the encoder has 5"):
         DissectionSettings(4).check(5)
 
 

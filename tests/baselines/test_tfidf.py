@@ -1,6 +1,7 @@
 """tf-idf beside scikit-learn's, and how far hashing is from the exact one."""
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,7 @@ def test_it_is_the_same_in_every_process():
 
 def test_what_is_fitted_differs_in_its_fingerprint():
     prints = {TfIdf().fingerprint, TfIdf(8).fingerprint, TfIdf(sublinear=True).fingerprint}
+    assert all(re.fullmatch("[0-9a-f]{32}", one) for one in prints)
     prints |= {TfIdf().fitted(texts).__self__.fingerprint for texts in (["a bb"], ["a bb", "cc"])}
     assert len(prints) == 5
 

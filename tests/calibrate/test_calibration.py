@@ -100,7 +100,7 @@ def test_a_threshold_may_be_best_for_accuracy():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "other"}, "has the format 'other'"),
+        ({"format": "other"}, "has format 'other'"),
         ({"chance": {}}, "damaged calibration: KeyError"),
         ({"model": None}, "damaged calibration"),
         ({"texts": "many"}, "damaged calibration"),
@@ -150,3 +150,16 @@ def test_what_is_no_calibration_is_refused(content, tmp_path):
         (tmp_path / "c.json").write_bytes(content.encode("latin-1"))
     with pytest.raises(LikewiseError, match=r"c\.json"):
         Calibration.load(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_the_threshold_has_the_interval_of_resampled_pairs(level):
+    labels = np.array([0, 1] * 30)
+    cosines = np.random.default_rng(1).normal(0.3, 0.2, 60) + 0.2 * labels
+    fit = fit_labelled_pairs(cosines, labels, bootstrap=BootstrapSettings(resamples=40, level=level, seed=3))
+    random = np.random.default_rng(3)
+    rows = [random.integers(60, size=60) for _ in range(40)]
+    once = BootstrapSettings(resamples=1)
+    thresholds = [fit_labelled_pairs(cosines[r], labels[r], bootstrap=once).threshold.value for r in rows]
+    expected = np.quantile(thresholds, [(1 - level) / 2, (1 + level) / 2])
+    np.testing.assert_allclose([fit.threshold.low, fit.threshold.high], expected)

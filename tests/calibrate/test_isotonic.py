@@ -44,5 +44,5 @@ def test_it_is_level_beyond_its_ends():
 
 @pytest.mark.parametrize(("x", "y"), [([], []), ([1.0], [1.0, 2.0]), ([np.nan], [1.0]), ([1.0], [np.inf])])
 def test_what_has_no_fit_is_refused(x, y, unchecked):
-    with pytest.raises(BadInput, match="as many finite x as y"):
+    with pytest.raises(BadInput, match="equal numbers of finite x and y"):
         isotonic_fit(np.array(x, float), np.array(y, float))

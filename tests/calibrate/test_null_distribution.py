@@ -96,10 +96,10 @@ def test_a_chance_pair_is_never_a_text_with_itself():
 @pytest.mark.parametrize(
     ("cosines", "message"),
     [
-        (np.zeros(50), "1,000 or more finite cosines of chance pairs; got 50"),
+        (np.zeros(50), "1,000 or more finite cosines of random pairs; got 50"),
         (np.full(2000, np.nan), "finite cosines"),
-        (np.full(2000, 0.5), "every chance pair has the cosine 0.5000"),
-        (np.repeat([0.0, 0.5], [100, 1900]), "most similar chance pairs all have the same cosine"),
+        (np.full(2000, 0.5), "every random pair has the cosine 0.5000"),
+        (np.repeat([0.0, 0.5], [100, 1900]), "most similar random pairs all have the same cosine"),
     ],
 )
 def test_what_has_no_distribution_is_refused(cosines, message):
@@ -108,7 +108,7 @@ def test_what_has_no_distribution_is_refused(cosines, message):
 
 
 def test_too_few_texts_and_impossible_numbers_are_refused():
-    with pytest.raises(BadInput, match="99 distinct texts; expected 100 or more"):
+    with pytest.raises(BadInput, match="99 distinct texts; expected at least 100"):
         chance_cosines(VECTORS[:99], 1000)
     with pytest.raises(BadInput, match="above 0 and at most 1; got 0"):
         NULL.cosine_at(0)

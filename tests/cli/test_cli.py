@@ -147,7 +147,7 @@ def test_a_device_and_threads_that_cannot_be_are_one_line(options, told, model, 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["-o", "o.xyz"], "o.xyz ends in '.xyz'; expected an output that ends in .npy, .jsonl, .parquet"),
+        (["-o", "o.xyz"], "o.xyz ends in '.xyz'; expected an output file that ends in .npy, .jsonl, .parquet"),
         (["-o", "o.npy", "--batch-tokens", "0"], "--batch-tokens is 0; expected 1 or more"),
     ],
 )
@@ -162,7 +162,7 @@ def test_standard_input_that_is_not_utf8_is_one_line(words, model, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo \xff\n"), errors="surrogateescape"))
     assert main([*words, "--model", model]) == 2
-    assert "standard input, line 2 is not UTF-8 (byte 5 is 0xff)" in capsys.readouterr().err
+    assert "standard input, line 2 is not valid UTF-8 (byte 5 is 0xff)" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

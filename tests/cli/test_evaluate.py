@@ -116,7 +116,7 @@ def test_stopping_keeps_what_is_there(monkeypatch, capsys, json_output):
     TASKS["two"] = task("two", "pairs/two", run=stop)
     assert main(["evaluate", MODEL]) == 130
     shown = capsys.readouterr()
-    assert "run the same command again" in shown.err
+    assert "repeat the same command" in shown.err
     assert [line.startswith("one ") for line in shown.out.splitlines() if " ± " in line][:1] == [True]
     assert "– two: not reached before the end of the run" in shown.out
     assert main(["evaluate", MODEL, "--json", "-q"]) == 130

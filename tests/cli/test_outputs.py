@@ -49,7 +49,7 @@ def refused(words, reported, capsys):
     ids=lambda words: words[0],
 )
 def test_a_dash_is_not_standard_output(words, capsys):
-    refused([*words, "-o", "-"], "the output is -, and results are not written to standard output", capsys)
+    refused([*words, "-o", "-"], "the output is -, but results are not written to standard output", capsys)
     assert not Path("-").exists()
 
 
@@ -57,18 +57,24 @@ def test_a_dash_is_not_standard_output(words, capsys):
 @pytest.mark.parametrize("output", ["p.jsonl", "symbolic.jsonl", "hard.jsonl", "folder/p.jsonl"])
 def test_the_output_may_not_be_an_input(command, output, capsys):
     words = [word.format("p.jsonl") for word in command]
-    refused([*words, "-o", output], f"the output {output} is the input p.jsonl, which would be lost", capsys)
+    refused([*words, "-o", output], f"the output {output} would overwrite the input p.jsonl", capsys)
 
 
 def test_standard_input_is_an_input_too(monkeypatch, capsys):
     with Path("p.jsonl").open() as file:
         monkeypatch.setattr("sys.stdin", file)
-        refused(["encode", "-", "-o", "p.jsonl", "-m", UNREAD], "the output p.jsonl is the input /dev/fd/", capsys)
+        refused(
+            ["encode", "-", "-o", "p.jsonl", "-m", UNREAD],
+            "the output p.jsonl would overwrite the input /dev/fd/",
+            capsys,
+        )
 
 
 def test_a_data_set_is_an_input_by_its_name(monkeypatch, capsys):
     monkeypatch.setenv("LIKEWISE_DATA", ".")
-    refused(["mine", UNREAD, "p", "-o", "hard.jsonl"], "the output hard.jsonl is the input p.jsonl", capsys)
+    refused(
+        ["mine", UNREAD, "p", "-o", "hard.jsonl"], "the output hard.jsonl would overwrite the input p.jsonl", capsys
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +89,7 @@ def test_a_model_is_not_saved_over_the_one_it_is_made_of(words, monkeypatch, cap
     Path("model").mkdir()
     Path("model/modules.json").write_text("[]")
     monkeypatch.setattr("likewise.model_files.local_models", lambda: {"carried": Path("model")})
-    refused([*words, "-o", "folder/model"], "the output folder/model is the input model", capsys)
+    refused([*words, "-o", "folder/model"], "the output folder/model would overwrite the input model", capsys)
 
 
 @pytest.mark.parametrize("record", ["hard.jsonl", "out/log.jsonl"])
@@ -91,7 +97,7 @@ def test_training_adds_no_lines_to_its_data(record, capsys):
     Path("out").mkdir()
     os.link("p.jsonl", "out/log.jsonl")
     words = ["train", UNREAD, "--data", "p.jsonl@contrastive", "-o", "out" if record.startswith("out") else "new"]
-    refused([*words, "--record", "hard.jsonl"], f"the output {record} is the input p.jsonl", capsys)
+    refused([*words, "--record", "hard.jsonl"], f"the output {record} would overwrite the input p.jsonl", capsys)
 
 
 @pytest.mark.parametrize(

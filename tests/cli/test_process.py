@@ -55,8 +55,8 @@ def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ("similarity - <&-", 2, "likewise: standard input is closed; expected texts there"),
-        ("model list >&-", 2, "likewise: standard output is closed, and the result goes there"),
+        ("similarity - <&-", 2, "likewise: standard input is closed; expected one text per line"),
+        ("model list >&-", 2, "likewise: standard output is closed, so the result cannot be printed"),
         ("model list >/dev/full", 2, "likewise: standard output cannot be written: No space left on device"),
         ("model list --json >/dev/full", 2, "likewise: standard output cannot be written: No space left on device"),
     ],

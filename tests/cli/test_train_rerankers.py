@@ -40,7 +40,7 @@ def test_a_cross_encoder_is_begun_trained_measured_saved_and_goes_on_from_labels
     card = (place / "nli/README.md").read_text()
     assert "A reranker. Reads two texts together, and returns the probabilities of contradiction" in card
     assert main(command) == 0
-    assert "this same run is already finished" in capsys.readouterr().err
+    assert "this run is already finished" in capsys.readouterr().err
 
     assert main(["train", "nli", "--kind", "cross-encoder", *SCORED, *RUN, "--max-steps", "2", "-o", "out"]) == 0
     assert "pairs.csv spearman × 100:" in capsys.readouterr().out

@@ -98,7 +98,7 @@ def test_what_a_method_does_not_take_is_refused(method):
     ("asked", "message"),
     [
         ({"method": "dbscan"}, "expected one of average, complete"),
-        ({"method": "kmeans"}, "kmeans needs k: how many clusters are wanted"),
+        ({"method": "kmeans"}, "kmeans needs k: specify how many clusters you want"),
         ({"method": "ward", "k": 63}, "k is 63; expected at most the number of vectors, 62"),
         ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
         ({"threshold": 1.5}, "threshold is 1.5; expected a cosine from -1 to 1"),

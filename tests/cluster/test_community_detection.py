@@ -81,7 +81,7 @@ def test_copies_of_other_lengths_are_one_group(seed, dtype):
 def test_rows_that_are_not_finite_are_refused_by_name(bad):
     vectors = np.eye(4)
     vectors[3, 1] = bad
-    with pytest.raises(BadInput, match=r"vectors\[3\] holds a number that is NaN or infinite"):
+    with pytest.raises(BadInput, match=r"vectors\[3\] contains NaN or infinity"):
         communities(vectors)
 
 
@@ -96,7 +96,7 @@ def test_options_out_of_bounds_are_refused(how):
     ("given", "message"),
     [
         ({"vectors": object()}, "vectors is a object"),
-        ({"vectors": np.eye(2)[0]}, "got the shape"),
+        ({"vectors": np.eye(2)[0]}, "got shape"),
         ({"threshold": "0.5"}, "threshold is '0.5'; expected a number"),
         ({"min_size": 1.5}, "min_size is 1.5; expected a whole number"),
     ],

@@ -98,9 +98,9 @@ def test_progress_counts_every_vector():
 
 
 def test_memory_is_refused_before_it_is_taken():
-    with pytest.raises(BadInput, match=r"distances of 1,000,000 vectors take 8000.0 GB, more than the 4.3 GB allowed"):
+    with pytest.raises(BadInput, match=r"distances between 1,000,000 vectors take 8000.0 GB, above the 4.3 GB allowed"):
         linkage(np.zeros((1_000_000, 1), np.float32))
-    with pytest.raises(BadInput, match=r"take 0.0 GB, more than"):
+    with pytest.raises(BadInput, match=r"take 0.0 GB, above"):
         linkage(np.ones((10, 2)), memory=799)
     assert len(linkage(np.ones((10, 2)), memory=800)) == 9
 

@@ -169,7 +169,7 @@ def test_one_process_writes_at_a_time_and_a_refused_one_changes_nothing(static, 
     encoded([source], tmp_path / "out", static, settings())
     lock = WriterLock(tmp_path / "out")
     before = content(tmp_path / "out")
-    with pytest.raises(BadInput, match=r"out is being written by the process \d+"):
+    with pytest.raises(BadInput, match=r"out is being written by process \d+"):
         encoded([source], tmp_path / "out", static, settings(), restart=True)
     assert content(tmp_path / "out") == before
     lock.remove()

@@ -50,5 +50,5 @@ def test_what_is_not_complete_or_was_changed_is_not_loaded(static, tmp_path):
     manifest.write_text(manifest.read_text().replace('"complete": true', '"complete": false'))
     with pytest.raises(BadInput, match="is not complete"):
         ShardRecords(out)
-    with pytest.raises(BadInput, match="is not an output of `likewise encode`"):
+    with pytest.raises(BadInput, match="was not written by `likewise encode`"):
         ShardRecords(tmp_path)

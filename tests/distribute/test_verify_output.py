@@ -60,7 +60,7 @@ def test_rows_columns_and_vectors_are_found_changed_where_the_checksum_was_chang
     report = verify_output(output, static, sample=10, show_progress_bar=False)
     assert "has 3 rows, expected 4" in report.damaged[0]
     assert "has columns or an origin that differ" in report.damaged[1]
-    assert "the vector of" in report.damaged[2] and "differs by" in report.damaged[2]
+    assert "the vector of" in report.damaged[2] and "is off by" in report.damaged[2]
 
 
 @pytest.mark.parametrize(("part", "damaged"), [(0.9, []), (1.2, [1])])
@@ -115,7 +115,7 @@ def test_what_is_missing_or_strange_is_a_problem(static, output):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "is not an output of `likewise encode`: it has no manifest.json"),
+        (None, "was not written by `likewise encode`: it has no manifest.json"),
         ("{", "cannot be read"),
         ('{"format": 2}', "is not a manifest of format 1"),
         ('{"format": 1}', "is damaged"),

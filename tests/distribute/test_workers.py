@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -178,3 +179,18 @@ def test_stopped_by_a_signal_the_command_leaves_what_the_same_command_completes(
     finished = len(list((out / "shards").iterdir()))
     assert 0 < finished < 30
     assert all(not problem for problem in OutputFolder.open(out).check_files(OutputFolder.open(out).records).values())
+
+
+def test_a_worker_that_does_not_end_is_killed(monkeypatch):
+    monkeypatch.setattr(workers_module, "PATIENCE", 0.2)
+    worker = object.__new__(workers_module._Worker)
+    worker.process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], stdin=subprocess.PIPE)
+    worker._reader = threading.Thread(target=worker.process.poll)
+    worker._reader.start()
+    ender = threading.Thread(target=worker.stop, daemon=True)
+    ender.start()
+    ender.join(20)
+    try:
+        assert worker.process.poll() == -signal.SIGKILL
+    finally:
+        worker.process.kill()

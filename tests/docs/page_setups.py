@@ -6,7 +6,8 @@ TEXTS = 'texts = ["A cat sleeps.", "A kitten naps.", "Shares fell.", "Stocks los
 LABELS = 'labels = ["cats", "cats", "money", "money"] * 5\n'
 
 SETUPS = {
-    "README.md": TEXTS
+    "docs/overview.md": TEXTS
+    + "from likewise import Embedder\nembedder = Embedder.load()"
     + """
 import csv
 from pathlib import Path

@@ -20,8 +20,8 @@ def commands() -> list[tuple[str, str]]:
     return lines
 
 
-def test_the_readme_shows_commands():
-    assert len([page for page, _ in commands() if page == "README.md"]) >= 10
+def test_the_overview_shows_commands():
+    assert len([page for page, _ in commands() if page == "docs/overview.md"]) >= 10
 
 
 @pytest.mark.parametrize(("page", "line"), commands())

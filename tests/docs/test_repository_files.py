@@ -9,7 +9,7 @@ from docs.site.repository_files import linked_files, outside_files, resolved, sh
     ("path", "place"),
     [
         ("docs/search.md", "search.md"),
-        ("docs/figures/peers.png", "figures/peers.png"),
+        ("docs/figures/peers.svg", "figures/peers.svg"),
         ("README.md", "index.md"),
         ("recipes/README.md", "recipes/README.md"),
         ("ARCHITECTURE.md", "ARCHITECTURE.md"),

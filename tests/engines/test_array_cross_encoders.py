@@ -240,16 +240,16 @@ def test_an_engine_is_chosen_by_name_or_by_class(fresh, engine, light):
     with pytest.raises(BadInput, match=f"PolyEncoder does not load with the engine '{engine}'; Reranker.load does"):
         PolyEncoder.load(fresh, engine=engine)
     for option, value in {"precision": "fp16", "device": "cuda"}.items():
-        with pytest.raises(BadInput, match=f"{option} is .*which is installed here"):
+        with pytest.raises(BadInput, match=f"{option} is .*which is installed"):
             light.load(fresh, **{option: value})
 
 
 @pytest.mark.filterwarnings("ignore:sentence-transformers cannot read")
 def test_what_only_torch_computes_is_refused_with_that_hint(folders, fresh, tiny, tmp_path, light):
     PolyEncoder.start(tiny, 2).save(tmp_path / "poly")
-    with pytest.raises(BadModel, match="holds a PolyEncoder, which only torch computes.*which is installed here"):
+    with pytest.raises(BadModel, match="holds a PolyEncoder, which only torch computes.*which is installed"):
         light.load(tmp_path / "poly")
-    with pytest.raises(BadModel, match="holds a 'bilstm' encoder, and rerankers are built on bert"):
+    with pytest.raises(BadModel, match="holds a 'bilstm' encoder; a reranker needs one of bert"):
         amend(fresh / "config.json", model_type="bilstm")
         light.load(fresh)
     with pytest.raises(BadModel, match=r"made of Transformer, Pooling, Normalize.*Reranker.start\(folder\)"):
@@ -259,7 +259,7 @@ def test_what_only_torch_computes_is_refused_with_that_hint(folders, fresh, tiny
 def test_training_is_torchs(fresh, light):
     ours = light.load(fresh)
     assert not hasattr(ours, "train")
-    with pytest.raises(BadInput, match=f"loaded with engine='torch'; this is a {light.__name__}"):
+    with pytest.raises(BadInput, match=f"loaded with engine='torch'; found a {light.__name__}"):
         Reranker.start(ours)
     assert repr(ours) == f"{light.__name__}(fresh: LABEL_0)"
 
@@ -336,10 +336,10 @@ def test_weights_that_changed_on_disk_are_not_saved_nor_fingerprinted(fresh, tmp
 
 BROKEN = {
     "no weights": (lambda f: (f / WEIGHTS).unlink(), "no model.safetensors"),
-    "cut short": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "cut short"),
-    "a pickle": (lambda f: (f / WEIGHTS).rename(f / "pytorch_model.bin"), "only safetensors are read"),
-    "no head": (lambda f: reweigh(f, lambda n, t: None if n == "classifier.weight" else t), "holds no reranker"),
-    "half a head": (lambda f: reweigh(f, lambda n, t: None if "pooler.dense.bias" in n else t), "holds no reranker"),
+    "cut short": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "truncated"),
+    "a pickle": (lambda f: (f / WEIGHTS).rename(f / "pytorch_model.bin"), "only safetensors is supported"),
+    "no head": (lambda f: reweigh(f, lambda n, t: None if n == "classifier.weight" else t), "is not a reranker"),
+    "half a head": (lambda f: reweigh(f, lambda n, t: None if "pooler.dense.bias" in n else t), "is not a reranker"),
     "another task": (lambda f: amend(f / "config.json", architectures=["BertForMaskedLM"]), "BertForMaskedLM"),
     "no names": (lambda f: amend(f / "config.json", architectures=[3]), "expected a list of names"),
     "no encoder": (lambda f: reweigh(f, lambda n, t: None if "LayerNorm" in n else t), "lacks the tensor"),
@@ -348,7 +348,7 @@ BROKEN = {
     "no labels": (lambda f: amend(f / "config.json", id2label={}), "id2label"),
     "not finite": (lambda f: reweigh(f, lambda n, t: t * torch.nan if n == "classifier.bias" else t), "not finite"),
     "no pair": (lambda f: amend(f / "tokenizer.json", post_processor=None), "adds no token between two texts"),
-    "no room": (lambda f: write(f / "tokenizer_config.json", {"model_max_length": 4}), "leave no tokens for two texts"),
+    "no room": (lambda f: write(f / "tokenizer_config.json", {"model_max_length": 4}), "leaves no room for two texts"),
     "inputs": (lambda f: write(f / "tokenizer_config.json", {"model_input_names": 3}), "expected a list of names"),
     "an activation": (
         lambda f: amend(f / "config.json", sentence_transformers={"activation_fn": "mine.Sigmoid"}),

@@ -45,3 +45,13 @@ def test_the_quota_of_either_version_of_control_groups_is_read(tmp_path):
 )
 def test_threads_are_those_of_the_environment_or_all_cpus(environment, threads):
     assert thread_count(environment) == threads
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")
+def test_the_affinity_of_the_process_bounds_the_cpus(tmp_path):
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert allowed_cpus(tmp_path) == 1
+    finally:
+        os.sched_setaffinity(0, before)

@@ -38,7 +38,7 @@ def test_what_is_saved_anew_says_it_too(own, tmp_path):
     embedder = Embedder.load(folder)
     embedder.save(tmp_path / "again")
     assert provenance(Embedder.load(tmp_path / "again")) == Provenance(("stsb",))
-    (folder / "likewise.json").write_text("no JSON")  # nothing is lost for it
+    (folder / "likewise.json").write_text("not valid JSON")  # nothing is lost for it
     embedder.save(tmp_path / "once more")
     assert provenance(Embedder.load(tmp_path / "once more")) == UNKNOWN_PROVENANCE
 
@@ -50,7 +50,7 @@ def test_what_is_no_embedder_says_nothing():
 def test_tasks_are_touched_by_their_own_data_and_by_data_that_shares_sentences():
     tasks = (task("stsb", "stsb/test"), task("sts12", "sts12/test"), task("trec", "trec/train", "trec/test"))
     assert leak_note("m", Provenance(("stsb",)), tasks) == (
-        "m has seen sentences of the published data of these tasks in training: stsb (stsb); sts12 (stsb)"
+        "m saw sentences from the published data of these tasks in training: stsb (stsb); sts12 (stsb)"
     )
     assert leak_note("m", Provenance(("wiki",)), tasks) == leak_note("m", UNKNOWN_PROVENANCE, tasks) == ""
 
@@ -58,7 +58,7 @@ def test_tasks_are_touched_by_their_own_data_and_by_data_that_shares_sentences()
 def test_data_read_less_the_tests_texts_touch_only_what_is_made_of_them():
     tasks = (task("stsb", "stsb/test"), task("mrpc", "mrpc/train", "mrpc/test"))
     assert leak_note("m", Provenance((), ("mrpc",)), tasks) == (
-        "m, or its teacher, has seen sentences of the published data of these tasks in training: mrpc (mrpc)"
+        "m, or its teacher, saw sentences from the published data of these tasks in training: mrpc (mrpc)"
     )
     both = leak_note("m", Provenance(("mrpc",), ("mrpc",)), tasks)
     assert both.endswith("stsb (mrpc); mrpc (mrpc)")

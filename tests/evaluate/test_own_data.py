@@ -113,7 +113,7 @@ def test_texts_are_lower_cased_where_asked():
     [
         ({"a": WORDS}, None, r"own data has the columns a; expected sentence1, sentence2, score; or .*--columns"),
         ({"q": WORDS, "a": WORDS}, None, "columns: --columns anchor=q,positive=a$"),
-        ({"sentence1": WORDS, "sentence2": WORDS[:3], "score": SCORES}, None, "of one length; found lengths 3, 6"),
+        ({"sentence1": WORDS, "sentence2": WORDS[:3], "score": SCORES}, None, "of equal length; found lengths 3, 6"),
         ({"sentence1": [], "sentence2": [], "score": []}, None, "no rows"),
         ({**PAIRS, "sentence2": [*WORDS[:5], " "], "score": SCORES}, None, "row 5: sentence2 is ' '; expected a text"),
         (
@@ -122,7 +122,7 @@ def test_texts_are_lower_cased_where_asked():
             "own data: --columns has score=rating, but there is no column",
         ),
         ({**PAIRS, "score": SCORES}, ["score"], "expected NAME=COLUMN"),
-        ("notes.txt", None, "notes.txt has lines and no columns"),
+        ("notes.txt", None, "notes.txt has lines but no columns"),
         ("absent.csv", None, "absent.csv is not there"),
     ],
 )

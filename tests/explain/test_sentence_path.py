@@ -48,7 +48,7 @@ def test_shares_and_novelty_are_shares_and_everything_is_plain_json(embedder):
 
 
 def test_a_model_without_two_blocks_is_refused():
-    with pytest.raises(BadInput, match="expected 2 or more to compare layers"):
+    with pytest.raises(BadInput, match="expected at least 2 to compare layers"):
         sentence_path(Embedder.load("likewise-static"), "a cat")
 
 

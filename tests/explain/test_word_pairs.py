@@ -13,7 +13,7 @@ from likewise import Embedder
 from likewise.engine_registry import ENGINES
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
-from likewise.explain import explain_pair
+from likewise.explain import explain_pair, plots, word_pairs
 from likewise.heads import Dense, Norm, Normalize, Truncate
 from likewise.pooling import Fusion, Reduce, Stack
 from tests.native_library import NATIVE
@@ -194,3 +194,16 @@ def test_parts_that_do_not_add_up_are_reported(tiny, monkeypatch):
     monkeypatch.setattr(type(tiny), "pair_scores", lambda *_, **__: np.array([0.123]))
     with pytest.raises(BadModel, match=r"add up to .*own cosine is 0\.123"):
         explain_pair(tiny, A, B)
+
+
+def test_weights_that_are_all_zero_share_equally():
+    parts = word_pairs._parts(np.zeros((1, 4, 2), np.float32), [0], np.zeros(4, np.float32))
+    np.testing.assert_array_equal(parts.shares, [0.25] * 4)
+
+
+def test_the_plot_names_the_words_on_both_sides(tiny):
+    explanation = explain_pair(tiny, "a cat", "the dog naps")
+    axes = plots.explanation_figure(explanation).axes[0]
+    first, second = ([plots._label(word) for word in words] for words in explanation.words)
+    assert [label.get_text() for label in axes.get_yticklabels()] == first
+    assert [label.get_text() for label in axes.get_xticklabels()] == second

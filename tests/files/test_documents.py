@@ -118,12 +118,12 @@ def test_the_encoding_that_a_page_declares_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.md", b"one\n\xff", "line 2 is not UTF-8"),
+        ("a.md", b"one\n\xff", "line 2 is not valid UTF-8"),
         ("a.html", b"<meta charset=klingon>", "encoding 'klingon', which is unknown"),
         ("a.jsonl", b'{"text": 3}', "line 1: expected a text, found '3'"),
         ("a.csv", b"x,y\n1,2\n", "which column holds the texts"),
-        ("a.md", b"\xff\xfe", "line 1 is not UTF-8"),
-        ("a.html", b"<meta charset=undefined>", "encoding 'undefined', but is not written in it"),
+        ("a.md", b"\xff\xfe", "line 1 is not valid UTF-8"),
+        ("a.html", b"<meta charset=undefined>", "encoding 'undefined', but does not use it"),
         ("a.jpg", b"", "a.jpg ends in '.jpg', not a supported format; .*expected one of .txt"),
     ],
 )
@@ -145,7 +145,7 @@ def test_folders_and_patterns_are_files_in_order_each_once(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("no.md", "is not there"), ("sub/*.md", "no file that can be read: there is none"), ("sub", "skipped 1 .py")],
+    [("no.md", "is not there"), ("sub/*.md", "no readable file: there is none"), ("sub", "skipped 1 .py")],
 )
 def test_what_leads_to_no_file_is_refused(tmp_path, name, message):
     files(tmp_path, sub__d_py="")
@@ -219,18 +219,21 @@ def test_nothing_is_skipped_in_silence(mixed):
     ]
     assert [(file.path.name, file.is_error) for file in skipped if file.is_error] == [("latin.md", True)]
     assert skipped_lines(skipped) == [
-        "skipped 1 hidden: names that begin with a full stop are left out; name the file or folder itself to add it",
-        "skipped 1 link to a folder: links to folders are not followed; name the folder itself to add it",
+        "skipped 1 hidden: names that begin with a dot are skipped; to add one, name the file or folder itself",
+        "skipped 1 link to a folder: links to folders are not followed; to add one, name the folder itself",
         "skipped 2 .jpg, 1 .tex: not a supported format; convert texts to .md, .html, .docx or .pdf",
-        "skipped 2 .md: not a regular file, or a link that leads nowhere",
-        "skipped 2 .csv, 1 .md, 1 .txt: nothing in them to index",
-        f"skipped: {mixed}/latin.md, line 1 is not UTF-8 (byte 4)",
+        "skipped 2 .md: not a regular file, or a broken link",
+        "skipped 2 .csv, 1 .md, 1 .txt: they contain nothing to index",
+        f"skipped: {mixed}/latin.md, line 1 is not valid UTF-8 (byte 4)",
     ]
     assert sum(group["count"] for group in skipped_as_json(skipped)) == len(skipped) == 12
 
 
 def test_without_a_callback_errors_are_raised_and_other_kinds_warned_of(mixed):
-    with warnings.catch_warnings(record=True) as warned, pytest.raises(BadInput, match="latin.md, line 1 is not UTF-8"):
+    with (
+        warnings.catch_warnings(record=True) as warned,
+        pytest.raises(BadInput, match="latin.md, line 1 is not valid UTF-8"),
+    ):
         warnings.simplefilter("always")
         list(read_documents([str(mixed)]))
     jpg = ".jpg is skipped: not a supported format; convert texts to .md, .html, .docx or .pdf"
@@ -278,6 +281,16 @@ def test_a_page_whose_tags_do_not_end_takes_no_longer_than_it_may(tmp_path, monk
     monkeypatch.setattr(html, "SECONDS", 0.3)
     files(tmp_path, a_html=part * 100_000)
     began = time.perf_counter()
-    with pytest.raises(BadInput, match="a.html was not read within 0.3 s; are its tags and comments closed"):
+    with pytest.raises(BadInput, match="a.html was not read within 0.3 s; check that its tags and comments are closed"):
         list(read_documents([str(tmp_path)]))
     assert time.perf_counter() - began < 20
+
+
+@pytest.mark.parametrize("value", [-(1 << 63), (1 << 63) - 1])
+def test_integers_that_sqlite_can_store_stay_integers(value):
+    assert documents._plain(value) == value
+
+
+@pytest.mark.parametrize("value", [-(1 << 63) - 1, 1 << 63])
+def test_larger_integers_are_stored_as_text(value):
+    assert documents._plain(value) == str(value)

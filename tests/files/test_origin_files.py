@@ -48,7 +48,7 @@ def test_what_has_no_origin_is_taken_and_a_file_that_was_replaced_is_not(here):
     assert read_origin(Path("plain.npy")) is None
     check_same_origin([first, Path("plain.npy")])
     first.write_bytes(first.read_bytes() + b"more")
-    with pytest.raises(BadInput, match="something else has overwritten it"):
+    with pytest.raises(BadInput, match="the file was overwritten later"):
         read_origin(first)
 
 

@@ -58,11 +58,11 @@ def test_a_json_line_may_be_a_bare_text(tmp_path):
     ("name", "content", "message"),
     [
         ("t.jsonl", b'{"text": 3}\n', "line 1: expected a text, found '3'"),
-        ("t.jsonl", b'"a"\n{broken\n', "line 2 is no JSON"),
-        ("t.jsonl", b"[1]\n", "line 1 holds a list; expected an object or a text"),
-        ("t.txt", b"fine\n" * 9999 + b"not \xff utf-8\n", r"line 10000 is not UTF-8 \(byte 5 is 0xff\)"),
-        ("t.csv", b"text\n\xff\n", "line 2 is not UTF-8"),
-        ("t.csv", b"n,text\n1,a\n2\n", "line 3: this row has 1 fields, and the first line names 2 columns"),
+        ("t.jsonl", b'"a"\n{broken\n', "line 2 is not valid JSON"),
+        ("t.jsonl", b"[1]\n", "line 1 contains a list; expected an object or a text"),
+        ("t.txt", b"fine\n" * 9999 + b"not \xff utf-8\n", r"line 10000 is not valid UTF-8 \(byte 5 is 0xff\)"),
+        ("t.csv", b"text\n\xff\n", "line 2 is not valid UTF-8"),
+        ("t.csv", b"n,text\n1,a\n2\n", "line 3: this row has 1 fields, but the first line names 2 columns"),
         ("t.csv", b"n,text\n1,a,cut at its comma\n", "line 2: this row has 3 fields"),
         ("t.csv", b"text\na\rb\n", "line 2 cannot be read"),
         ("t.csv", b"", "which column holds the texts"),
@@ -85,7 +85,7 @@ def test_missing_files_folders_and_unknown_kinds_are_refused(tmp_path):
     (tmp_path / "folder.txt").mkdir()
     for name, reported in (
         ("nowhere.txt", "not there"),
-        ("folder.txt", "no file"),
+        ("folder.txt", "is not a file"),
         ("t.docx", "ends in '.docx'; expected one of .txt"),
     ):
         with pytest.raises(BadInput, match=reported):
@@ -153,7 +153,7 @@ def test_of_two_columns_that_may_be_meant_none_is_taken_in_silence(tmp_path):
     assert list(Texts(path, "body")) == ["b"]
 
 
-AFTER = "a quote opens here, and after its end on line"
+AFTER = "a quote opens here, but after it closes on line"
 STRAY = {
     "never closed": ('id,text\n1,one\n2,"unclosed\n3,three\n', "line 3: a quote opens here and is never closed"),
     "in the first line": ('id,"text\n1,one\n', "line 1: a quote opens here and is never closed"),
@@ -210,5 +210,5 @@ def test_of_two_columns_of_one_name_neither_can_be_chosen_and_any_other_can(kind
         path.write_text("\n".join(",\t"[kind == ".tsv"].join(row) for row in ("xxy", "abc")) + "\n")
     assert list(Texts(path, "y")) == ["c"]
     for read in (lambda: list(Texts(path, "x")), lambda: Table.read(path, lambda _: ["y", "x"])):
-        with pytest.raises(BadInput, match="2 columns named 'x', so which one is meant is unknown"):
+        with pytest.raises(BadInput, match="2 columns named 'x', so the name is ambiguous"):
             read()

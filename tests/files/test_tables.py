@@ -49,13 +49,13 @@ def test_a_table_that_fails_leaves_the_file_that_was_there(tmp_path):
 
 @pytest.mark.parametrize("columns", [{}, {"a": ["x"], "b": []}])
 def test_columns_of_unequal_length_are_no_table(columns, tmp_path):
-    with pytest.raises(BadInput, match="columns of one length"):
+    with pytest.raises(BadInput, match="columns of equal length"):
         write_table(tmp_path / "t.csv", columns)
 
 
 def test_a_name_that_cannot_be_written_to_is_refused(tmp_path):
     with pytest.raises(
-        BadInput, match=r"ends in .\.npy.; expected an output that ends in \.parquet, \.csv, \.tsv, \.jsonl"
+        BadInput, match=r"ends in .\.npy.; expected an output file that ends in \.parquet, \.csv, \.tsv, \.jsonl"
     ):
         check_table(tmp_path / "t.npy")
     (tmp_path / "folder.csv").mkdir()

@@ -58,7 +58,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(kind, error, tmp_path):
 
 
 def test_unknown_kinds_folders_and_places_that_cannot_be_written_to_are_refused(tmp_path):
-    with pytest.raises(BadInput, match="expected an output that ends in .npy"):
+    with pytest.raises(BadInput, match="expected an output file that ends in .npy"):
         writer(tmp_path / "out.xyz", 3, {})
     (tmp_path / "out.npy").mkdir()
     with pytest.raises(BadInput, match="is a folder"):
@@ -87,7 +87,7 @@ def test_half_a_surrogate_pair_is_readable_json(tmp_path):
 
 
 def test_half_a_surrogate_pair_is_refused_for_parquet(tmp_path):
-    refused = pytest.raises(BadInput, match=r"'half \\ud83d of it' has half of a surrogate pair")
+    refused = pytest.raises(BadInput, match=r"'half \\ud83d of it' contains half of a surrogate pair")
     with refused, writer(tmp_path / "o.parquet", 3, {}) as write:
         write(HALF, VECTORS[:2])
     assert not list(tmp_path.iterdir())

@@ -165,10 +165,10 @@ def test_a_server_without_collections_says_how_to_make_one(browser):
         tab = Tab(browser, server.url)
         for view in ("search", "map"):
             tab.open(view).wait_for_selector("text=likewise index add")
-        tab.open("layers").wait_for_selector("text=expected 2 or more")
+        tab.open("layers").wait_for_selector("text=expected at least 2")
         assert [problem for problem in tab.problems if "status of 400" not in problem] == []
         server.end()
-        tab.open("compare").wait_for_selector("text=The server does not answer")
+        tab.open("compare").wait_for_selector("text=The server is not responding")
         tab.context.close()
 
 
@@ -177,7 +177,7 @@ def test_a_key_is_asked_for_and_used(browser, tmp_path):
     with running_server("likewise-mini", "--keys", str(tmp_path / "keys.json"), "--log", "off") as server:
         tab = Tab(browser, server.url)
         page = tab.open("compare")
-        for key, next_seen in (("wrong", "text=does not know this key"), (secret, SHOWN["compare"])):
+        for key, next_seen in (("wrong", "text=does not recognize this key"), (secret, SHOWN["compare"])):
             page.get_by_role("textbox", name="API key").fill(key)
             page.get_by_role("button", name="Use this key").click()
             page.wait_for_selector(next_seen)

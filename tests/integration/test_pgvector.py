@@ -80,9 +80,9 @@ def test_a_table_that_is_no_index_is_left_alone(postgres, fresh_name):
     location = postgres.location(fresh_name)
     with psycopg.connect(postgres.url, autocommit=True) as other:
         other.execute(f"CREATE TABLE {fresh_name} (a int)")
-    with pytest.raises(BadInput, match="is there already"):
+    with pytest.raises(BadInput, match="already exists"):
         PgvectorIndex.create(location, 4)
-    with pytest.raises(BadInput, match="found none there"):
+    with pytest.raises(BadInput, match="found no index"):
         PgvectorIndex.open(location)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.serve.running_server import running_server
 
-CONFIG = Path(__file__).parents[2] / "examples" / "serve" / "nginx.conf"
+CONFIG = Path(__file__).parents[2] / "examples" / "deploy" / "nginx.conf"
 BODY = b'{"inputs": "A cat sleeps.", "dimensions": 2}'
 
 

@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     from ray import serve
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-EXAMPLES = Path(__file__).parents[2] / "examples" / "serve"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "deploy"
 TEXTS = ["A cat sleeps.", "Shares fell."]
 
 

@@ -50,7 +50,7 @@ def test_an_arrow_column_shares_the_vectors_memory(embedder):
     np.testing.assert_array_equal(vectors_of_column(chunked), vectors)
     with pytest.raises(BadInput, match="expected lists of equal size without nulls"):
         vectors_of_column(pa.array([[1.0], None]))
-    with pytest.raises(BadInput, match=r"got the shape \(384,\)"):
+    with pytest.raises(BadInput, match=r"got shape \(384,\)"):
         arrow_column(vectors[0])
 
 

@@ -86,7 +86,7 @@ def encoder_rows(texts):
 
 def test_without_a_map_there_is_no_search_before_the_end(old, new):
     migration = Migration(old, new, Encoder())
-    with pytest.raises(BadInput, match="new place is not complete, and no map .* search old place by its own model"):
+    with pytest.raises(BadInput, match="new place is not complete, and no map .* search old place with its own model"):
         migration.search(encoder_rows(["a"]))
 
 
@@ -127,7 +127,7 @@ def test_an_index_that_never_rests_is_reported(old, new):
 
 def test_a_record_without_a_text_is_named(old, new):
     old.upsert(Records(["id5"], encode_old(["x"])))
-    with pytest.raises(BadInput, match="old place holds no text for 'id5'"):
+    with pytest.raises(BadInput, match="old place has no text for 'id5'"):
         Migration(old, new, Encoder()).run(show_progress_bar=False)
 
 

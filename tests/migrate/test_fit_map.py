@@ -84,7 +84,7 @@ def test_what_is_saved_is_loaded_as_itself(tmp_path):
         ({"source": {}}, "KeyError"),
         ({"recall": "no"}, "not a map between"),
         ({"matrix": np.full((2, 2), np.nan, np.float32)}, "NaN or infinite"),
-        ({"matrix": np.ones((2, 3), np.float32)}, "its arrays have the shapes"),
+        ({"matrix": np.ones((2, 3), np.float32)}, "its arrays have shapes"),
     ],
 )
 def test_a_damaged_file_is_refused(change, message, tmp_path):
@@ -116,7 +116,7 @@ def test_what_is_no_map_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        (VECTORS[:100], VECTORS[:100], "expected a table of 500 rows or more"),
+        (VECTORS[:100], VECTORS[:100], "expected a table of at least 500 rows"),
         (VECTORS, VECTORS[:-1], "600 source vectors and 599 target vectors"),
         (VECTORS, np.full((600, 2), np.nan), "target_vectors.*NaN"),
     ],

@@ -113,10 +113,10 @@ def test_what_is_added_meanwhile_is_migrated_too(folder, monkeypatch):
 def test_who_has_it_open_is_waited_for_by_nobody_and_nothing_is_embedded_again(folder):
     with Collection.open(str(folder), read_only=True) as reader:
         assert len(reader) == 7
-        with pytest.raises(BadInput, match="notes is open elsewhere, and cannot be moved"):
+        with pytest.raises(BadInput, match="notes is open in another process and cannot be moved"):
             migrated(folder)
         assert len(reader) == 7
-    with Collection.open(str(folder)), pytest.raises(BadInput, match="is being written by the process"):
+    with Collection.open(str(folder)), pytest.raises(BadInput, match="is being written by process"):
         migrated(folder)
     assert migrated(folder).encoded == 0
     assert_migrated(folder)
@@ -133,7 +133,7 @@ def test_the_old_one_can_be_kept_and_is_not_overwritten(folder):
 
 
 def test_what_cannot_be_migrated_is_refused(folder, tmp_path):
-    with pytest.raises(BadInput, match="holds vectors of old already; there is nothing to migrate"):
+    with pytest.raises(BadInput, match="already contains vectors from old; there is nothing to migrate"):
         migrate_in_place(folder, OLD, 6, encode)
     with pytest.raises(BadInput, match="nowhere is not a collection"):
         migrated(tmp_path / "nowhere")

@@ -301,7 +301,7 @@ GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
     ("changes", "message"),
     [
         ({"anchors": []}, "0 anchors and 2 positives"),
-        ({"anchors": [], "positives": []}, "at least one"),
+        ({"anchors": [], "positives": []}, "expected equal numbers, at least 1"),
         ({"anchors": ["a"]}, "1 anchors and 2 positives"),
         ({"anchors": "ab"}, "anchors is 'ab' .*; expected a list of texts"),
         ({"positives": ["x", None]}, "positives, row 1: None is not a text"),
@@ -327,12 +327,12 @@ GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
         ({"missing": "keep"}, "missing is 'keep'; expected one of drop, fill, error"),
         ({"metric": "edit"}, "metric is 'edit'; expected one of cosine"),
         ({"vectors": (np.ones((1, 3)), np.ones((2, 3)))}, r"anchors \(1, 3\) of 2 texts"),
-        ({"vectors": (np.ones((2, 3)), np.ones((2, 4)))}, "all of the same width"),
+        ({"vectors": (np.ones((2, 3)), np.ones((2, 4)))}, "all of the same dimension"),
         ({"vectors": (np.ones((2, 3)), np.ones((2, 3))), "corpus": ["z"]}, "the corpus None of 1 texts"),
         ({"vectors": (np.ones((2, 3)), np.ones((2, 3)), np.ones((2, 3)))}, r"the corpus \(2, 3\) of None"),
-        ({"vectors": (np.ones(2), np.ones(2))}, "all of the same width"),
-        ({"vectors": (np.array([[1.0], [np.nan]]), np.ones((2, 1)))}, "vector of 'b' contains a number that is NaN"),
-        ({"vectors": (np.ones((2, 1)), np.array([[np.inf], [1.0]]))}, "vector of 'x' contains a number that is NaN"),
+        ({"vectors": (np.ones(2), np.ones(2))}, "all of the same dimension"),
+        ({"vectors": (np.array([[1.0], [np.nan]]), np.ones((2, 1)))}, "vector of 'b' contains NaN or infinity"),
+        ({"vectors": (np.ones((2, 1)), np.array([[np.inf], [1.0]]))}, "vector of 'x' contains NaN or infinity"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

@@ -72,10 +72,10 @@ def test_a_rule_at_its_bounds_is_accepted(rule):
     [
         (lambda: RankBetween(-1, 5), r"expected 0 ≤ low < high"),
         (lambda: RankBetween(0, 0), r"expected 0 ≤ low < high"),
-        (lambda: BelowPositive(ratio=1.001), "expected a ratio above 0, and at most 1"),
-        (lambda: BelowPositive(ratio=0.0), "expected a ratio above 0, and at most 1"),
-        (lambda: BelowPositive(margin=-1e-9), "expected a finite margin of 0 or more"),
-        (lambda: BelowPositive(margin=math.inf), "expected a finite margin of 0 or more"),
+        (lambda: BelowPositive(ratio=1.001), "expected a ratio above 0 and at most 1"),
+        (lambda: BelowPositive(ratio=0.0), "expected a ratio above 0 and at most 1"),
+        (lambda: BelowPositive(margin=-1e-9), "expected a finite margin, 0 or greater"),
+        (lambda: BelowPositive(margin=math.inf), "expected a finite margin, 0 or greater"),
     ],
 )
 def test_a_rule_just_beyond_its_bounds_is_refused(rule, message):

@@ -171,14 +171,14 @@ def test_a_late_part_of_a_reranker_that_is_not_there_is_missed(tiny, tmp_path):
 
 
 POOLINGS = [
-    ({"word_embedding_dimension": 32}, "names no pooling; expected pooling_mode, or one of these"),
-    ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": False}, "names no pooling"),
-    ({"pooling_mode_median_tokens": True}, "has pooling_mode_median_tokens, which is unknown here; known are"),
+    ({"word_embedding_dimension": 32}, "specifies no pooling; expected pooling_mode, or one of these"),
+    ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": False}, "specifies no pooling"),
+    ({"pooling_mode_median_tokens": True}, "has pooling_mode_median_tokens, which is unknown; expected one of"),
     ({"pooling_mode_mean_tokens": True, "pooling_mode_median_tokens": True}, "pooling_mode_median_tokens"),
     ({"pooling_mode_mean_tokens": "yes"}, "pooling_mode_mean_tokens = 'yes'; expected true or false"),
     ({"pooling_mode_mean_tokens": 1}, "pooling_mode_mean_tokens = 1; expected true or false"),
-    ({"pooling_mode": []}, r"pooling_mode = \[\]; expected a name, or several"),
-    ({"pooling_mode": ["mean", "cls"]}, "concatenated here: cls"),
+    ({"pooling_mode": []}, r"pooling_mode = \[\]; expected a name or a list of names"),
+    ({"pooling_mode": ["mean", "cls"]}, "concatenates them: cls"),
     ({"pooling_mode": "mean", "include_prompt": "no"}, "include_prompt = 'no'; expected true or false"),
 ]
 
@@ -215,9 +215,9 @@ def test_a_dense_head_that_would_be_computed_wrongly_is_refused(engine, config, 
 
 
 SPOKEN = [
-    ("config_sentence_transformers.json", {"prompts": []}, "prompts that are not texts"),
-    ("config_sentence_transformers.json", {"prompts": 0}, "prompts that are not texts"),
-    ("config_sentence_transformers.json", {"prompts": {"a": None}}, "prompts that are not texts"),
+    ("config_sentence_transformers.json", {"prompts": []}, "prompts that are not strings"),
+    ("config_sentence_transformers.json", {"prompts": 0}, "prompts that are not strings"),
+    ("config_sentence_transformers.json", {"prompts": {"a": None}}, "prompts that are not strings"),
     (
         "config_sentence_transformers.json",
         {"similarity_fn_name": "magic"},
@@ -319,7 +319,7 @@ def test_an_index_that_names_a_pickle_is_refused(own):
     folder = own()
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     write(folder / "model.safetensors.index.json", {"weight_map": {"a": "pytorch_model.bin"}})
-    with pytest.raises(BadModel, match=r"index.json names the shard 'pytorch_model.bin', and only safetensors"):
+    with pytest.raises(BadModel, match=r"index.json lists the shard 'pytorch_model.bin', but only safetensors"):
         Embedder.load(folder)
 
 

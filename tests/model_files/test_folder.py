@@ -87,7 +87,7 @@ def test_every_older_flag_is_a_pooling(own, flag):
 
 def test_a_plain_folder_is_given_the_mean_and_says_so(own):
     folder = own(plain=True)
-    with pytest.warns(UserWarning, match="plain encoder without a pooling; the mean of its tokens is used"):
+    with pytest.warns(UserWarning, match="plain encoder without a pooling; using mean pooling"):
         embedder = TorchEmbedder.load(folder)
     assert embedder.pooling.spec == "mean"
     assert TorchEmbedder.load(folder, pooling="cls").pooling.spec == "cls", "and is silent where a pooling is named"
@@ -213,8 +213,8 @@ def test_what_vectors_are_compared_with_is_kept(name, own, tmp_path):
     ("spoken", "told"),
     [
         ({"similarity_fn_name": 3}, "similarity_fn_name = 3"),
-        ({"prompts": {"q": "Q: "}, "default_prompt_name": "query"}, "default prompt 'query', and its prompts are q"),
-        ({"default_prompt_name": "query"}, r"default prompt 'query', and its prompts are \(none\)"),
+        ({"prompts": {"q": "Q: "}, "default_prompt_name": "query"}, "default prompt 'query', but its prompts are q"),
+        ({"default_prompt_name": "query"}, r"default prompt 'query', but its prompts are \(none\)"),
     ],
 )
 def test_what_a_folder_says_must_make_sense(spoken, told, own):
@@ -437,7 +437,7 @@ def test_an_unknown_name_lists_what_was_tried(name, monkeypatch, tmp_path):
     told = str(caught.value)
     assert f"there is no model {name!r}" in told
     assert "the folder" in told
-    assert f"{names.MODELS_VARIABLE}: {tmp_path / name} is not there" in told
+    assert f"{names.MODELS_VARIABLE}: {tmp_path / name} was not found" in told
     assert "bundled and packaged models: likewise-mini, likewise-static, all-MiniLM-L6-v2" in told
     assert ("hub" in told) == (name.count("/") < 2 and not name.startswith("."))
     assert isinstance(caught.value, FileNotFoundError)
@@ -542,7 +542,7 @@ def test_carried_weights_must_be_those_that_were_published(monkeypatch, tmp_path
         monkeypatch.setitem(names.PACKAGED_MODELS, "some", carried)
         monkeypatch.setattr(names, "_inside", lambda _: folder)
         if fails:
-            with pytest.raises(BadModel, match="fetch them again"):
+            with pytest.raises(BadModel, match="download them again"):
                 locate("some")
         else:
             assert locate("sentence-transformers/some") == folder
@@ -558,9 +558,9 @@ def test_a_setting_of_the_model_can_be_changed_in_its_json(own):
 def test_a_manifest_that_would_be_read_back_as_another_is_refused():
     one, other = Manifest(Path("a"), max_seq_length=5), Manifest(Path("b"), max_seq_length=6)
     folder_module.check_same(one, Manifest(Path("b"), max_seq_length=5))
-    with pytest.raises(BadModel, match="its max_seq_length is 6, but would be 5 when it is loaded again"):
+    with pytest.raises(BadModel, match="its max_seq_length is 6, but would be 5 once it is loaded again"):
         folder_module.check_same(one, other)
-    with pytest.raises(BadModel, match="the pooling 'mean\\+other' has no flag in a model folder"):
+    with pytest.raises(BadModel, match="the pooling 'mean\\+other' has no flag"):
         folder_module._described("mean+other", 4)
     assert (one.include_prompt, one.lowercase, PairManifest(Path("a")).lowercase) == (True, False, False)
 
@@ -570,12 +570,12 @@ def test_a_manifest_that_would_be_read_back_as_another_is_refused():
     [{}, "x", 3, ["x"], [{"path": ""}], [{"type": "x"}], [{"path": 1, "type": "x"}], [{"path": "", "type": 1}]],
 )
 def test_rows_without_a_path_and_a_type_are_no_modules(modules, tmp_path):
-    with pytest.raises(BadModel, match="is not a list of modules with a path and a type each"):
+    with pytest.raises(BadModel, match="is not a list of modules, each with a path and a type"):
         module_rows(modules, tmp_path)
 
 
 def test_weights_that_are_missing_are_to_be_fetched_again(tmp_path):
-    with pytest.raises(BadModel, match=r"absent is not there; fetch it again"):
+    with pytest.raises(BadModel, match=r"absent is missing; download it again"):
         names.check_weights(tmp_path / "absent", names.PACKAGED_MODELS["likewise-mini"])
 
 
@@ -589,7 +589,10 @@ def test_a_model_is_what_its_folder_says_and_nothing_more(tmp_path):
 @pytest.mark.parametrize(
     ("first", "way_out"),
     [
-        ("StaticEmbedding", "begins with StaticEmbedding; expected Transformer. Static models .* likewise-static"),
+        (
+            "StaticEmbedding",
+            "begins with StaticEmbedding; expected Transformer. sentence-transformers' static models .* static",
+        ),
         ("Router", r"begins with Router; expected Transformer. .* save each .*sub_modules\["),
         ("CLIPModel", "begins with CLIPModel; expected Transformer$"),
     ],
@@ -603,12 +606,12 @@ def test_modules_of_sentence_transformers_that_are_not_read_are_refused_with_the
 
 def test_a_reranker_with_modules_after_its_encoder_is_refused_with_the_way_out_and_is_no_embedder(tmp_path):
     model_folder(tmp_path / "m")
-    with pytest.raises(BadModel, match=r"Reranker.start\(folder\) makes an untrained one of it"):
+    with pytest.raises(BadModel, match=r"Reranker.start\(folder\) turns it into an untrained reranker"):
         read_pair_manifest(tmp_path / "m")
     write(tmp_path / "m/config_sentence_transformers.json", {"model_type": "CrossEncoder"})
     with pytest.raises(
         BadModel, match="Modules after a reranker's encoder are not supported: use one .* sequence classifier, or train"
     ):
         read_pair_manifest(tmp_path / "m")
-    with pytest.raises(BadModel, match="holds a reranker, which gives scores instead of vectors"):
+    with pytest.raises(BadModel, match="contains a reranker, which returns scores, not vectors"):
         read_manifest(tmp_path / "m")

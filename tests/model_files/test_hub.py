@@ -46,7 +46,7 @@ def test_a_hub_out_of_reach_is_asked_once_and_its_cache_is_read_all_the_same(ask
     assert [only for _, only, _ in asked] == [False, True, True]
     assert asked[0][2] == {"revision": "r"}
     assert tried[0] == "the hub's owner/a: LocalEntryNotFoundError: nothing here"
-    assert tried[1].endswith("not in its cache, and out of reach a moment ago, so not asked again")
+    assert tried[1].endswith("not in the cache, and unreachable a moment ago, so not tried again")
 
 
 def test_after_ten_minutes_it_is_asked_again(asked, monkeypatch):
@@ -78,7 +78,7 @@ def test_where_the_name_leads_nowhere_or_one_is_offline_only_the_cache_is_read(w
     tried = []
     assert hub.snapshot("owner/a", tried) is None
     assert asked[0][1] is True
-    assert ("HF_HUB_OFFLINE is set" if why == "offline" else "out of reach") in tried[0]
+    assert ("HF_HUB_OFFLINE is set" if why == "offline" else "unreachable") in tried[0]
 
 
 def test_a_proxy_may_know_names_that_this_machine_does_not(asked, monkeypatch):
@@ -104,15 +104,15 @@ def test_without_its_client_the_hub_is_not_asked(monkeypatch):
     monkeypatch.setattr(hub, "find_spec", lambda name: None)
     tried = []
     assert hub.snapshot("a/b", tried) is None
-    assert len(tried) == 1 and "not asked, since huggingface_hub is missing: pip install" in tried[0]
+    assert len(tried) == 1 and "not tried, because huggingface_hub is missing: pip install" in tried[0]
 
 
 @pytest.mark.parametrize(
     ("offline", "asks", "waits", "message"),
     [
-        ("1", False, False, "not in its cache, and HF_HUB_OFFLINE is set"),
-        ("0", False, False, "not in its cache, and out of reach"),
-        ("0", False, True, "not in its cache, and out of reach a moment ago, so not asked again"),
+        ("1", False, False, "not in the cache, and HF_HUB_OFFLINE is set"),
+        ("0", False, False, "not in the cache, and unreachable"),
+        ("0", False, True, "not in the cache, and unreachable a moment ago, so not tried again"),
         ("0", True, False, "ValueError: one"),
     ],
 )

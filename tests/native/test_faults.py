@@ -1,5 +1,6 @@
 """What is wrong is refused with a message, and nothing crashes; a library of another version is not used."""
 
+import ctypes
 import os
 import resource
 import subprocess
@@ -16,7 +17,7 @@ from likewise.engines.native import library as native
 from likewise.engines.native.library import Execution, Library, Model
 from likewise.engines.stored_weights import StoredTensor
 from likewise.errors import BadInput, BadModel, NativeUnavailable
-from likewise.native.library import ARITHMETIC
+from likewise.native.library import ARITHMETIC, check_code
 from tests.native.conftest import ROOT, compiling
 from tests.native.descriptions import described
 from tests.tiny import config_of, random_encoder
@@ -246,3 +247,12 @@ def test_a_process_ends_while_a_models_threads_wait(library_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, str(library_path)], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (7, "6400.0\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [(1, BadModel), (2, BadModel), (3, BadInput), (4, MemoryError), (5, BadModel)]
+)
+def test_each_code_of_the_library_has_its_exception(code, error):
+    with pytest.raises(error, match="what happened"):
+        check_code(code, ctypes.create_string_buffer(b"what happened"))
+    check_code(0, ctypes.create_string_buffer(b"nothing"))

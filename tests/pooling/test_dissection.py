@@ -423,7 +423,7 @@ def test_an_empty_text_is_its_first_token(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_sentence_of_no_or_one_token_becomes_zeros_and_is_told(dtype: torch.dtype) -> None:
     paths = random_paths(5, 7, 48)
-    with pytest.warns(UserWarning, match="of one token is zero"):
+    with pytest.warns(UserWarning, match="one-token sentence has a zero vector"):
         found = pooled(Dissection(0), paths, 1, 0, 4, dtype=dtype)
     assert found[:2].abs().max() == 0
     assert (found[2] - pooled(Dissection(0), paths[1:], 4, dtype=dtype)[0]).abs().max() < 1e-6
@@ -487,19 +487,19 @@ def test_a_model_of_few_layers_starts_earlier(depth: int, start: int) -> None:
     ("spec", "depth"), [("sbert-wk", 1), ("sbert-wk:start=5", 6), ("sbert-wk:window=7", 6), ("sbert-wk:start=13", 12)]
 )
 def test_too_few_layers_are_refused_before_anything_is_read(spec: str, depth: int) -> None:
-    with pytest.raises(BadModel, match=r"layers or more, and the encoder has \d+"):
+    with pytest.raises(BadModel, match=r"layers or more, but the encoder has \d+"):
         pooling_of(spec, depth)
 
 
 def test_a_folder_may_ask_for_the_last_start_that_its_model_has_layers_for_and_not_for_the_next(tmp_path: Path) -> None:
     """Six blocks are seven layers with the embeddings."""
     assert Dissection.read({"start": 4}, tmp_path, 6).start == 4
-    with pytest.raises(BadModel, match="start=5 needs 8 layers or more, and the encoder has 7"):
+    with pytest.raises(BadModel, match="start=5 needs 8 layers or more, but the encoder has 7"):
         Dissection.read({"start": 5}, tmp_path, 6)
 
 
 def test_too_few_layers_are_refused_when_they_come() -> None:
-    with pytest.raises(BadModel, match="needs 7 layers or more, and the encoder has 5"):
+    with pytest.raises(BadModel, match="needs 7 layers or more, but the encoder has 5"):
         pooled(Dissection(4), random_paths(3, 5, 16), 3)
 
 

@@ -43,7 +43,7 @@ def test_layers_that_cannot_be_are_refused(first, last):
 
 def test_an_encoder_of_too_few_layers_says_so():
     stack = Stack(Reduce.parse("mean"), 1, DEPTH + 1)
-    with pytest.raises(BadModel, match="reads the mean of layers 1 to 4, but the encoder has too few layers"):
+    with pytest.raises(BadModel, match="reads the mean of layers 1 to 4, but the encoder has fewer layers"):
         stack(iter(layers()), packed(LENGTHS, WIDTH))
 
 
@@ -89,7 +89,7 @@ def test_what_is_read_is_what_was_written(folder):
         ({}, 2, "says last = 3; expected a whole number from 0 to 2"),
         ({"first": None}, 3, "says first = None; expected a whole number from 0 to 3"),
         ({"last": "many"}, 3, "says last = 'many'; expected a whole number from 0 to 3"),
-        ({"encoder_width": 4}, 3, r"wants weights of the shapes .*, and has .*"),
+        ({"encoder_width": 4}, 3, r"needs weights of shapes .*, but has .*"),
         ({"first": 4}, 9, "expected 0 ≤ first ≤ last"),
         ({"reduce": "median"}, 3, "median"),
     ],
@@ -110,5 +110,5 @@ def test_a_setting_or_the_weights_that_are_not_there_are_a_bad_model(folder):
 
 
 def test_a_pooling_of_ours_that_is_not_known_is_named_with_those_that_are(tmp_path):
-    with pytest.raises(BadModel, match="holds a pooling 'Median'; known are Dissection, Fusion"):
+    with pytest.raises(BadModel, match="has the unknown pooling 'Median'; expected one of Dissection, Fusion"):
         read_pooling("Median", {}, tmp_path, 3)

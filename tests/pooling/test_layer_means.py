@@ -75,13 +75,13 @@ def test_its_name_and_its_settings_are_read_back_as_itself(numbers, reduce):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("mean:layers=", "'mean:layers=' is unknown; expected a reduction and layers"),
-        ("mean:layers=0+-1", "is unknown; expected a reduction and layers"),
-        ("mean:layers=1,2", "is unknown; expected a reduction and layers"),
-        ("mean:layers=²", "is unknown; expected a reduction and layers"),
+        ("mean:layers=", "'mean:layers=' is unknown; expected a reduction and layer numbers"),
+        ("mean:layers=0+-1", "is unknown; expected a reduction and layer numbers"),
+        ("mean:layers=1,2", "is unknown; expected a reduction and layer numbers"),
+        ("mean:layers=²", "is unknown; expected a reduction and layer numbers"),
         ("mean:layers=1+1", "names a layer twice"),
-        ("mean:layers=4", "reads layer 4; the last of this encoder is 3"),
-        ("median:layers=1", "the pooling 'median' is unknown here"),
+        ("mean:layers=4", "reads layer 4, but the last layer of this encoder is 3"),
+        ("median:layers=1", "the pooling 'median' is unknown"),
     ],
 )
 def test_names_of_layers_that_cannot_be_are_refused(spec, message):

@@ -472,7 +472,7 @@ def test_the_fingerprint_changes_with_anything_that_changes_scores(change, fresh
 @pytest.mark.parametrize("file", ["classifier.weight", "bert.pooler.dense.bias"])
 def test_a_folder_without_a_head_says_how_one_is_started(file, fresh):
     reweigh(fresh, lambda name, tensor: None if name == file else tensor)
-    with pytest.raises(BadModel, match=r"holds no reranker \(.*Reranker.start\(folder\) builds an untrained one"):
+    with pytest.raises(BadModel, match=r"is not a reranker \(.*Reranker.start\(folder\) creates an untrained one"):
         load(fresh)
 
 
@@ -515,7 +515,7 @@ def test_an_empty_folder_and_a_pickle_are_refused(tmp_path, fresh):
     with pytest.raises(BadModel, match="is not a model folder"):
         load(tmp_path / "empty")
     (fresh / "model.safetensors").rename(fresh / "pytorch_model.bin")
-    with pytest.raises(BadModel, match="only safetensors are read"):
+    with pytest.raises(BadModel, match="only safetensors is supported"):
         load(fresh)
 
 
@@ -527,7 +527,7 @@ def test_a_tokenizer_without_a_mark_between_two_texts_is_refused(fresh):
 
 @pytest.mark.parametrize("length", [0, 3, 4, 9999])
 def test_a_length_that_leaves_no_room_or_is_too_long_is_refused(length, fresh):
-    with pytest.raises((BadInput, BadModel), match="leave no|reads 1 to 66 tokens"):
+    with pytest.raises((BadInput, BadModel), match="leaves no|reads 1 to 66 tokens"):
         load(fresh, max_seq_length=length)
 
 

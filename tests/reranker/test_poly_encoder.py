@@ -139,11 +139,21 @@ def test_a_saved_poly_encoder_loads_with_the_same_scores_and_fingerprint(precisi
     assert np.array_equal(again.score(PAIRS, overflow="truncate"), reranker.score(PAIRS, overflow="truncate"))
 
 
+def test_an_encoder_that_cannot_be_saved_is_refused_before_anything_is_written(polys, tmp_path, monkeypatch):
+    def refused(encoder):
+        raise BadModel("no")
+
+    monkeypatch.setattr("likewise.reranker.poly_encoder.check_writable", refused)
+    with pytest.raises(BadModel, match="no"):
+        polys().save(tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
+
+
 def test_a_poly_encoder_is_neither_embedder_nor_cross_encoder(polys, tmp_path):
     polys().save(tmp_path / "saved")
     with pytest.raises(BadModel, match="likewise.reranker.PolyEncoder; expected Transformer, Pooling"):
         TorchEmbedder.load(tmp_path / "saved")
-    with pytest.raises(BadModel, match="holds a PolyEncoder; load it with Reranker.load"):
+    with pytest.raises(BadModel, match="contains a PolyEncoder; load it with Reranker.load"):
         CrossEncoder.load(tmp_path / "saved")
 
 

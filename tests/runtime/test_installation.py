@@ -59,7 +59,7 @@ def test_from_a_checkout_its_own_path_is_named():
 
 
 def test_a_hint_for_torch_names_the_smaller_one_for_cpus_as_the_readme_does():
-    assert install_hint("torch").startswith(install_command("torch") + " (for CPUs alone, ")
+    assert install_hint("torch").startswith(install_command("torch") + " (for the smaller CPU-only build, ")
     assert TORCH_FOR_CPUS in install_hint("torch") and f"{TORCH_FOR_CPUS} && " in (ROOT / "README.md").read_text()
     assert install_hint("map") == install_command("map")
 

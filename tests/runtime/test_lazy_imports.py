@@ -16,7 +16,7 @@ def test_what_is_listed_is_what_arrives(package):
     assert sorted({*module.__all__, *dir(module)} - {"__version__"}) == sorted(module.__all__)
     for name in module.__all__:
         assert getattr(module, name) is not None
-    with pytest.raises(AttributeError, match=f"{package} has no 'nothing'; it has "):
+    with pytest.raises(AttributeError, match=f"{package} has no 'nothing'; available names: "):
         _ = module.nothing
 
 

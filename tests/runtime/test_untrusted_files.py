@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from likewise.errors import BadModel
-from likewise.runtime.untrusted_files import read_json, read_object, read_text, regular_file_exists, require_object
+from likewise.runtime.untrusted_files import (
+    _short,
+    read_json,
+    read_object,
+    read_text,
+    regular_file_exists,
+    require_object,
+)
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes with names")
 
@@ -30,13 +37,13 @@ STRANGE = {
     "a folder": (Path.mkdir, "is a folder"),
     "a device": (lambda path: path.symlink_to("/dev/zero"), "is a device"),
     "a loop of links": (_loop, "cannot be opened"),
-    "a link to nothing": (lambda path: path.symlink_to("nowhere"), "a link that leads nowhere"),
+    "a link to nothing": (lambda path: path.symlink_to("nowhere"), "a broken link"),
     "a terabyte": (_huge, "expected at most 16,777,216"),
     "Latin-1": (_half, "is not UTF-8 text"),
-    "half an object": (lambda path: path.write_text('{"a"'), "is no JSON"),
+    "half an object": (lambda path: path.write_text('{"a"'), "is not valid JSON"),
     "a number": (lambda path: path.write_text("3"), "expected an object"),
-    "depths": (lambda path: path.write_text("[" * 100_000), "is no JSON"),
-    "a number of 10,000 digits": (lambda path: path.write_text("9" * 10_000), "is no JSON"),
+    "depths": (lambda path: path.write_text("[" * 100_000), "is not valid JSON"),
+    "a number of 10,000 digits": (lambda path: path.write_text("9" * 10_000), "is not valid JSON"),
 }
 
 
@@ -75,3 +82,15 @@ def test_what_is_not_there_is_the_default_or_an_error_with_the_reason(tmp_path):
     assert not regular_file_exists(tmp_path / "a.json")
     with pytest.raises(BadModel, match="a.json is missing, and it is needed"):
         require_object(tmp_path / "a.json", "it is needed")
+
+
+def test_a_file_of_exactly_the_most_bytes_is_read(tmp_path):
+    (tmp_path / "three").write_text("abc")
+    assert read_text(tmp_path / "three", 3) == "abc"
+    with pytest.raises(BadModel, match="3 bytes; expected at most 2"):
+        read_text(tmp_path / "three", 2)
+
+
+@pytest.mark.parametrize(("length", "shown"), [(400, "a" * 400), (401, "a" * 200 + "…" + "a" * 100)])
+def test_long_paths_are_shortened_in_messages(length, shown):
+    assert _short(Path("a" * length)) == shown

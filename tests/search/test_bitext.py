@@ -57,5 +57,5 @@ def test_empty_tables_have_no_pairs_and_widths_must_agree(unchecked):
     assert mine_bitext(rows[:0], rows) == mine_bitext(rows, rows[:0]) == []
     with pytest.raises(BadInput, match="expected two tables of equal dimension"):
         mine_bitext(rows, np.ones((2, 4), np.float32))
-    with pytest.raises(BadInput, match=r"second\[1\] holds a number that is NaN"):
+    with pytest.raises(BadInput, match=r"second\[1\] contains NaN"):
         mine_bitext(rows, np.array([[1, 0, 0], [np.nan, 0, 0]], np.float32))

@@ -62,7 +62,7 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
         ({"k": "3"}, "k is '3'"),
         ({"metric": "hamming"}, "metric is 'hamming'; expected one of cosine"),
         ({"metric": ["dot"]}, "metric is"),
-        ({"queries": [[1.0, 2.0], [1.0]]}, "queries is a list that is not a table of numbers"),
+        ({"queries": [[1.0, 2.0], [1.0]]}, "queries is a list that cannot be read as a table of numbers"),
         ({"corpus": object()}, "corpus is a object"),
         ({"corpus": {"a": [1, 2]}}, "corpus is a dict"),
         ({"corpus": np.array([["a", "b"]])}, "corpus holds <U1; expected a table of real numbers"),
@@ -134,7 +134,7 @@ def test_shapes_that_do_not_fit_are_named(queries, corpus, message, unchecked):
 @pytest.mark.parametrize("quantize", [quantize_int8, quantize_bits])
 def test_quantized_vectors_are_searched_by_another_function(quantize, unchecked):
     rows = np.eye(3, dtype=np.float32)
-    with pytest.raises(BadInput, match="search takes arrays: use search_quantized"):
+    with pytest.raises(BadInput, match="search needs an array: use search_quantized"):
         search(rows, quantize(rows))
 
 
@@ -143,9 +143,9 @@ def test_quantized_vectors_are_searched_by_another_function(quantize, unchecked)
 def test_rows_that_are_not_finite_are_refused_by_name(metric, bad):
     spoilt = np.eye(2, dtype=np.float32)
     spoilt[1, 0] = bad
-    with pytest.raises(BadInput, match=r"queries\[1\] holds a number that is NaN or infinite"):
+    with pytest.raises(BadInput, match=r"queries\[1\] contains NaN or infinity"):
         search(spoilt, np.eye(2, dtype=np.float32), k=1, metric=metric)
-    with pytest.raises(BadInput, match=r"corpus\[1\] holds a number that is NaN or infinite"):
+    with pytest.raises(BadInput, match=r"corpus\[1\] contains NaN or infinity"):
         search(np.eye(2, dtype=np.float32), spoilt, k=1, metric=metric)
 
 
@@ -162,7 +162,7 @@ def test_copies_have_cosine_one_and_come_in_the_order_of_the_corpus(size):
 @pytest.mark.filterwarnings("ignore")
 def test_numbers_whose_products_have_no_value_are_refused():
     huge = np.array([[3e38, -3e38]], np.float32)
-    with pytest.raises(BadInput, match="the numbers are too large: the dot of a query and a row is NaN"):
+    with pytest.raises(BadInput, match="the numbers are too large: the dot similarity of a query and a row is NaN"):
         search(huge, huge[:, ::-1] * np.array([[1, -1]], np.float32) * -1, k=1, metric="dot")
 
 
@@ -217,7 +217,7 @@ def test_cosines_are_those_of_normalised_rows(kind):
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("mask", [np.ones(2, bool), np.ones(3), "all", [[True] * 3]])
 def test_a_mask_is_one_boolean_a_row(mask):
-    with pytest.raises(BadInput, match="expected 3 booleans, one a row"):
+    with pytest.raises(BadInput, match="expected 3 booleans, one per row"):
         search(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32), mask=mask)
 
 

@@ -46,7 +46,7 @@ def test_keys_have_names_of_their_own_and_can_be_removed(keys):
     with pytest.raises(BadInput, match="already"):
         add_key(keys, "alice")
     remove_key(keys, "alice")
-    with pytest.raises(BadInput, match="there are bob"):
+    with pytest.raises(BadInput, match="existing keys: bob"):
         remove_key(keys, "alice")
     ring = KeyRing(keys)
     assert (ring.of(secret), ring.of(other).name) == (None, "bob")
@@ -66,7 +66,7 @@ def test_keys_that_are_changed_at_once_are_all_changed(tmp_path, monkeypatch):
 def test_keys_that_another_process_keeps_locked_are_not_changed(tmp_path, monkeypatch):
     monkeypatch.setattr(api_keys, "PATIENCE", 0.05)
     lock = WriterLock(tmp_path)
-    with pytest.raises(BadInput, match="one writes at a time"):
+    with pytest.raises(BadInput, match="only one can write at a time"):
         add_key(tmp_path / "keys.json", "alice")
     lock.release()
     add_key(tmp_path / "keys.json", "alice")

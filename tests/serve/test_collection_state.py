@@ -200,7 +200,7 @@ def test_a_collection_of_a_model_that_was_replaced_is_refused_until_its_model_is
         assert "likewise index migrate" in refused.json()["error"]["message"]
         assert str(tmp_path) not in refused.text
     (described,) = client.get("/v1/collections").json()["data"]
-    assert "another model now" in described["error"]
+    assert "an earlier version of" in described["error"]
     replace()
     client.portal.call(client.app.state.server._reload)
     assert client.post("/v1/search", json={"query": NOTES[0]}).json()["passages"][0]["text"] == NOTES[0]

@@ -95,7 +95,7 @@ def test_nothing_found_needs_no_reranker(client):
 def test_errors_name_a_collection_and_not_where_it_lies(client, collection_parent):
     response = client.post("/v1/search", json={"query": "a", "filter": "year = 1"})
     assert response.status_code == 400
-    assert "no record of notes has the column 'year'" in response.json()["error"]["message"]
+    assert "no record in notes has the column 'year'" in response.json()["error"]["message"]
     assert str(collection_parent) not in response.text
 
 

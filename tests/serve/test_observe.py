@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 pytest.importorskip("starlette")
 
 from likewise.serve.batching import Job
-from likewise.serve.observe import DURATIONS, Histogram, LiveLoad, Metrics, RequestLog
+from likewise.serve.observe import DURATIONS, KEPT, Histogram, LiveLoad, Metrics, RequestLog
 
 
 @given(values=st.lists(st.floats(0, 50), max_size=60))
@@ -80,6 +80,24 @@ def test_live_load_is_of_the_last_half_minute(monkeypatch):
     assert (found["seconds"], found["uptime"]) == (30, 105)
     assert found["requests_per_second"] == found["refused_per_second"] == found["batches"]["per_second"] == 2 / 30
     assert (found["inputs_per_second"], found["tokens_per_second"], found["batches"]["busy"]) == (12 / 30, 2, 0.2)
+
+
+def test_on_a_busy_server_the_window_is_that_of_the_kept_events(monkeypatch):
+    clock = [1000.0]
+    for name in ("time", "monotonic"):
+        monkeypatch.setattr(f"likewise.serve.observe.time.{name}", lambda: clock[0])
+    load = LiveLoad()
+    for number in range(3 * KEPT):  # 1,000 a second: the last ones are those of one second
+        clock[0] = 1000 + number / 1000
+        load.observe_request(0.001 if number < 2 * KEPT else 0.002, 200, 1)
+        if number % 2:
+            load.observe_batch(4, 8, 0.001)
+    found = load.as_json()
+    assert found["seconds"] == round(KEPT / 1000, 1)
+    assert found["requests_per_second"] == pytest.approx(1000, rel=0.01)
+    assert found["batches"]["per_second"] == pytest.approx(500, rel=0.01)
+    assert found["tokens_per_second"] == pytest.approx(4000, rel=0.01)
+    assert found["latency_ms"] == {"p50": 2, "p90": 2, "p99": 2}
 
 
 def test_nothing_asked_has_no_latency():

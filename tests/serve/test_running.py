@@ -81,7 +81,7 @@ def test_sighup_loads_the_model_again_without_a_failed_request():
         asking.join(10)
         _, log = server.end()
     assert {*statuses} == {200}
-    assert "was loaded again" in log
+    assert "was reloaded" in log
 
 
 def test_a_killed_worker_is_replaced_and_the_other_answers():
@@ -239,7 +239,7 @@ def test_sigterm_ends_the_process_in_time_whatever_its_threads_do(kind):
         finally:
             process.kill()
     assert process.returncode == 1
-    assert ("not all work ended within 1 seconds" if kind == "sleeps" else "Timeout") in log
+    assert ("some work did not finish within 1 seconds" if kind == "sleeps" else "Timeout") in log
 
 
 def test_what_is_not_done_in_the_drain_time_is_answered_that_the_server_stops():

@@ -67,7 +67,7 @@ def test_workers_are_given_up_after_five_that_failed_within_three_seconds_one_af
     assert run_workers(1, lambda: None, lambda: ended.append(True), 1.0) == 1
     assert (len(pids), lives, ended) == (15, [], [True])
     said = capsys.readouterr().err
-    assert said.count("another one starts") == 14 and "worker 5 has ended (exit code 0)" in said
+    assert said.count("starting another one") == 14 and "worker 5 has died (exit code 0)" in said
 
 
 def test_workers_that_do_not_end_after_sigterm_are_killed_soon_after_the_time_for_requests(system):

@@ -176,7 +176,7 @@ def test_vocab_json_with_merges_is_read_as_byte_pairs(tmp_path):
         ({"tokenizer.json": "{"}, "cannot be read"),
         ({"tokenizer.json": "[]"}, "cannot be read"),
         ({"vocab.txt": "a\nb"}, "lacks"),
-        ({"vocab.txt": "[CLS]\n[SEP]\n[UNK]\na", "tokenizer_config.json": "[1"}, "cannot be read|no JSON"),
+        ({"vocab.txt": "[CLS]\n[SEP]\n[UNK]\na", "tokenizer_config.json": "[1"}, "cannot be read|not valid JSON"),
         ({"vocab.txt": "[CLS]\n[SEP]\n[UNK]\na", "tokenizer_config.json": "[1]"}, "cannot be read|object"),
         ({"vocab.json": "{", "merges.txt": ""}, "cannot be read"),
         ({"vocab.json": '{"a": 0}', "merges.txt": "#version: 0.2\n"}, "lacks <s>"),

@@ -38,8 +38,8 @@ def test_a_number_that_cannot_be_is_a_bad_model(key, value, tmp_path):
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ("{", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
+        ("{", "is not valid JSON"),
+        ("[" * 100_000, "is not valid JSON"),
         ("[]", "holds a list; expected an object"),
         ("{}", "expected an object with id, least, most, buckets, first"),
         ('{"id": 1, "ids": 2}', "expected an object with id, least, most, buckets, first"),

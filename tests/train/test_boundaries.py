@@ -149,7 +149,7 @@ PAIRS = {"sentence1": ["a", "b"], "sentence2": ["c", "d"]}
 def test_two_scores_that_differ_are_enough_to_evaluate_on():
     assert gold_scores({**PAIRS, "score": [1, "2.5"]}, "x").tolist() == [1.0, 2.5]
     for scores in ([1, 1], [1, math.inf], [math.nan, 1], [1]):
-        with pytest.raises(BadInput, match=f"x has {len(scores)} pairs; expected two or more"):
+        with pytest.raises(BadInput, match=f"x has {len(scores)} pairs; expected at least two"):
             SpearmanEvaluator({**PAIRS, "score": scores}, "x")
 
 
@@ -202,7 +202,7 @@ def test_the_fewest_examples_that_can_be_split_are_twenty():
 def test_a_run_is_called_worse_only_where_its_best_score_is_below_that_before(best, before, worse, capsys):
     run_folder._warn_if_worse(TrainResult(initial_scores={"a": before, "b": 9.0}, best_score=best))
     shown = capsys.readouterr().err
-    assert ("its best score was 0.5000, and 0.7500 before" in shown) is worse and bool(shown) is worse
+    assert ("its best score was 0.5000, compared with 0.7500 before" in shown) is worse and bool(shown) is worse
     run_folder._warn_if_worse(TrainResult(best_score=0.5))
     assert not capsys.readouterr().err
 
@@ -229,7 +229,7 @@ def test_only_halves_of_surrogate_pairs_cannot_be_stored(text, stored, tmp_path)
     if stored:
         teaching._check_storable(tmp_path / "x.PARQUET", texts)
     else:
-        with pytest.raises(BadInput, match="row 1: a has half of a surrogate pair"):
+        with pytest.raises(BadInput, match="row 1: a contains half of a surrogate pair"):
             teaching._check_storable(tmp_path / "x.parquet", texts)
 
 
@@ -322,7 +322,7 @@ def test_a_checkpoint_of_other_trained_tensors_is_of_another_run(others, tmp_pat
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("older", "told"), [((), "there is no older one"), ((7, 12_345_678), "the one of step 12345678 is kept")]
+    ("older", "told"), [((), "there is no older one"), ((7, 12_345_678), "the one from step 12345678 is kept")]
 )
 def test_a_checkpoint_that_cannot_be_written_tells_which_one_is_kept(older, told, tmp_path, monkeypatch):
     def full(*given):
@@ -331,7 +331,7 @@ def test_a_checkpoint_that_cannot_be_written_tells_which_one_is_kept(older, told
     for step in older:
         (tmp_path / f"step-{step:08d}").mkdir()
     monkeypatch.setattr(checkpoint, "save_file", full)
-    with pytest.raises(BadInput, match=f"of step 3 cannot be written to .*: no space; {told}. Free disk space"):
+    with pytest.raises(BadInput, match=f"for step 3 cannot be written to .*: no space; {told}. Free disk space"):
         checkpoint.save_checkpoint(tmp_path, {"model": {"w": torch.ones(1)}}, _optimizer(None)[0], {"step": 3})
     assert len(list(tmp_path.glob("step-*"))) == len(older)
 
@@ -365,7 +365,7 @@ def test_of_a_gradient_that_is_not_finite_the_last_batch_is_kept_where_there_is_
     }
     data = [source(objective, columns=columns)]
     folder = tmp_path / "run" if kept else None
-    told = r"the norm of the gradient of step 1 is nan" + (r"; its last batch is in .*\. Try" if kept else r"\. Try")
+    told = r"the norm of the gradient at step 1 is nan" + (r"; its last batch is in .*\. Try" if kept else r"\. Try")
     with pytest.raises(Diverged, match=told):
         run_trainer(load(own()), data, settings, checkpoint_folder=folder)
     if kept:

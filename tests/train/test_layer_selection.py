@@ -127,7 +127,7 @@ def test_the_same_texts_and_seed_give_the_same_selection_and_a_few_texts_are_eno
 
 
 def test_too_few_texts_are_refused_whatever_repeats_and_short_ones_there_are(tiny):
-    with pytest.raises(BadInput, match="49 distinct texts have 4 tokens or more; expected 50 or more"):
+    with pytest.raises(BadInput, match="49 distinct texts have 4 tokens or more; expected at least 50"):
         select_layers(tiny, [*sentences(MIN_TEXTS - 1) * 2, *["a cat"] * 90])
     with pytest.raises(BadInput, match="most is 0"):
         select_layers(tiny, sentences(MIN_TEXTS), most=0)

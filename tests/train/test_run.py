@@ -74,7 +74,7 @@ def test_training_from_python_equals_the_command(place, capsys):
     assert _record(ours) == _record(theirs)
     assert result.steps == 4 and result.initial_scores == {"dev.csv spearman": pytest.approx(-0.5)}
     assert main([*command, *flags]) == 0 and main([*command[:-1], "python", *flags]) == 0  # finished: the same run
-    assert "this same run is already finished in python" in capsys.readouterr().err
+    assert "this run is already finished in python" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("place")
@@ -88,7 +88,9 @@ def test_the_weights_are_hashed_once_to_know_a_run(monkeypatch):
 
 def test_a_folder_that_another_run_is_trained_into_is_refused(place):
     data, lock = load_data("pairs.csv", "cosent", COLUMNS), WriterLock(place)
-    with pytest.raises(BadInput, match="one writes at a time; wait until it has ended, or train into another folder"):
+    with pytest.raises(
+        BadInput, match="only one can write at a time; wait until it ends, or train into another folder"
+    ):
         train("tiny", data, _settings(), output=str(place))
     lock.release()
     train("tiny", data, _settings(), output=str(place))
@@ -125,7 +127,9 @@ def test_a_run_that_makes_a_model_worse_is_reported(place, capsys):
     scores = iter([0.9, 0.2, 0.2, 0.2])  # before training, after the epoch, at the end, of the saved model
     data = load_data("pairs.csv", "cosent", COLUMNS)
     train("tiny", data, _settings(), output="out", evaluator=lambda model: {"mine": next(scores)})
-    assert "did not improve the model: its best score was 0.2000, and 0.9000 before" in capsys.readouterr().err
+    assert (
+        "did not improve the model: its best score was 0.2000, compared with 0.9000 before" in capsys.readouterr().err
+    )
     assert "| mine | 20.00 | — | — | 90.00 |" in (place / "out/README.md").read_text()
 
 

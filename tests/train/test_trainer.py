@@ -291,7 +291,7 @@ def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_f
             resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
 
     try:
-        with pytest.raises(BadInput, match="step 4 cannot be written .*the one of step 2 is kept"):
+        with pytest.raises(BadInput, match="step 4 cannot be written .*the one from step 2 is kept"):
             run_trainer(load(folder), _course(), run, checkpoint_folder=place, callbacks=[fill_up])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

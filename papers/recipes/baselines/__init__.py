@@ -1,1 +1,1 @@
-"""Training of the models that the papers compare with."""
+"""Recipes that train the models that the papers compare with."""

@@ -1,8 +1,8 @@
-"""InferSent: a bidirectional LSTM over word vectors, whose maximum is trained on inference (Conneau et al. 2017).
+"""InferSent: a max-pooled bidirectional LSTM over word vectors, trained on NLI (Conneau et al. 2017).
 
-2,048 units a direction, batch 64, (u, v, |u − v|, u ∗ v), the words' vectors as they were. Theirs had a hidden layer
-of 512 above these and plain gradient descent from a rate of 0.1; here are one linear layer and Adam, and the epochs
-are ours.
+As in the paper, it has 2,048 units per direction, batches of 64, (u, v, |u − v|, u ∗ v) and frozen word vectors. The
+authors added a hidden layer of 512 and used plain gradient descent with a learning rate of 0.1; this recipe has one
+linear layer and Adam, and its own number of epochs.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ PARTS = ("u", "v", "|u-v|", "u*v")
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train, evaluate, record."""
+    """Train, evaluate and record the model."""
     parser = flags(__doc__, backbone="avg-glove", epochs=4, batch_size=64, learning_rate=1e-3)
-    parser.add_argument("--width", type=int, default=2048, metavar="N", help="units a direction (%(default)s)")
+    parser.add_argument("--width", type=int, default=2048, metavar="N", help="units per direction (%(default)s)")
     args = parser.parse_args(argv)
     embedder = placed(infersent(args.backbone, width=args.width, seed=args.seed), args)
     embedder.encoder.words.requires_grad_(False)

@@ -1,7 +1,7 @@
-"""A transformer with random weights, in the manner of the Universal Sentence Encoder's larger model (Cer et al. 2018).
+"""A transformer trained from scratch, similar to the Universal Sentence Encoder's larger model (Cer et al. 2018).
 
-Its sizes and data were not published; here are those of `--depth`, `--width`, `--heads` and `--inner`, and the
-backbone lends its tokenizer alone. It learns from inference, by ranking in the batch or by softmax.
+That model's sizes and data were not published; here the sizes are set by `--depth`, `--width`, `--heads` and `--inner`,
+and only the backbone's tokenizer is used. The model is trained on NLI, by in-batch ranking or by softmax.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from ..sbert_nli import OBJECTIVES, nli
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train, evaluate, record."""
+    """Train, evaluate and record the model."""
     parser = flags(__doc__, backbone=RECOMMENDED_MODEL, epochs=2, batch_size=64, learning_rate=3e-4)
     parser.add_argument("--objective", choices=OBJECTIVES, default="contrastive")
     sizes = {"depth": 2, "width": 256, "heads": 4, "inner": 1024}

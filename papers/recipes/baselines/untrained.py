@@ -1,6 +1,6 @@
-"""A backbone as it is, by its mean, CLS or maximum, or its architecture with random weights: what training begins from.
+"""An untrained baseline: a backbone with mean, CLS or max pooling, or its architecture with random weights.
 
-Table 1's averaged BERT and BERT CLS (Reimers and Gurevych 2019), and the control that a raw encoder has to beat.
+It gives Table 1's averaged BERT and BERT CLS (Reimers and Gurevych 2019), and the control that a raw encoder must beat.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Evaluate, record."""
     parser = flags(__doc__)
     parser.add_argument("--pooling", choices=POOLINGS, default="mean")
-    parser.add_argument("--random", action="store_true", help="replace the weights by random ones, drawn from the seed")
+    parser.add_argument(
+        "--random", action="store_true", help="replace the weights with random ones, drawn from the seed"
+    )
     args = parser.parse_args(argv)
     embedder = backbone(args, args.pooling)
     if args.random:

@@ -1,1 +1,1 @@
-"""Training of small models from the vectors of larger ones."""
+"""Recipes that distil small models from the vectors of larger ones."""

@@ -1,9 +1,9 @@
-"""Bundle a finished run with the package: weights in eight bits, with a model card, in the package's folder of models.
+"""Bundle a finished run with the package: int8 weights and a model card, in the package's folder of models.
 
     python -m papers.recipes.distillation.mini -o out/likewise-mini
     python -m papers.recipes.distillation.bundle out/likewise-mini
 
-The card's scores are those of the weights that ship. What is printed at the end belongs into model_files/names.py.
+The card's scores are those of the bundled weights. Copy the line printed at the end into model_files/names.py.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from .unlabelled import VOCABULARY, single_words, touched
 
 MODELS = Path(__file__).parents[3] / "src" / "likewise" / "bundled"
 LARGEST = 12_000_000
-"""Bytes of weights."""
+"""The maximum size of the weights, in bytes."""
 LICENCES = {
     VOCABULARY: "Apache-2.0 (the teacher's)",
     CHANGED: "those of the texts that were changed",
@@ -44,22 +44,26 @@ LICENCES = {
 
 
 def main(argv: Sequence[str] | None = None) -> Path:
-    """Copies, measures, writes the card, and prints the weights' digest."""
+    """Copy the run, measure it, write the card, and print the weights' digest."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="the folder of a finished run")
-    parser.add_argument("--into", type=Path, default=MODELS, metavar="FOLDER", help="of models (the package's)")
-    message = "what its backbone had learned before, in words for the card, where the run's own list does not tell"
+    parser.add_argument(
+        "--into", type=Path, default=MODELS, metavar="FOLDER", help="folder of models (default: the package's)"
+    )
+    message = "a sentence for the card on the backbone's earlier training, if the run's own record does not list it"
     parser.add_argument("--before", default="", metavar="TEXT", help=message)
-    parser.add_argument("--tasks", default=",".join((*STS_NAMES, *SENTEVAL, "scifact")), help="what the card tells of")
+    parser.add_argument(
+        "--tasks", default=",".join((*STS_NAMES, *SENTEVAL, "scifact")), help="tasks whose scores the card lists"
+    )
     args = parser.parse_args(argv)
     run = args.run.resolve()
     record = read_object(run / RECORD)
     if not record:
-        raise BadInput(f"{run} holds no {RECORD}, so it is no finished run")
+        raise BadInput(f"{run} has no {RECORD}, so it is not a finished run")
     name = run.name
     place: Path = args.into.resolve() / name
     if place in (run, *run.parents) or place.name != name:
-        raise BadInput(f"{place} holds the run itself; expected another folder for the model")
+        raise BadInput(f"{place} contains the run itself; expected another folder for the model")
     args.into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=args.into) as aside:
         bundled = write_bundle(Path(aside) / name, run, record, args)
@@ -73,29 +77,29 @@ def main(argv: Sequence[str] | None = None) -> Path:
 
 
 def write_bundle(place: Path, run: Path, record: Mapping[str, Any], args: argparse.Namespace) -> Path:
-    """The model of a run in eight bits with its card, in a new folder."""
+    """Write a run's model in int8, with its card, to a new folder."""
     TorchEmbedder.load(run, device="cpu").save(place, weights="int8")
     size = sum(path.stat().st_size for path in place.rglob("*.safetensors"))
     if size > LARGEST:
-        raise BadInput(f"{run} in eight bits has {size:,} bytes of weights; expected {LARGEST:,} at most")
+        raise BadInput(f"{run} has {size:,} bytes of int8 weights; expected at most {LARGEST:,}")
     model = TorchEmbedder.load(place, device="cpu")
     changed = {"fingerprint": model.fingerprint, "only_likewise": model.only_here(weights="int8")}
     described = {**record, "data": licensed(record["data"]), "model": {**record["model"], **changed}}
     if record["backbone"]["name"] == place.name:
-        described["backbone"] = {**record["backbone"], "name": f"former weights of {place.name}"}
+        described["backbone"] = {**record["backbone"], "name": f"earlier weights of {place.name}"}
     described["scores"] = measured(place.name, model, args.tasks)
     (place / "README.md").write_text(shipped(described, model, place.name, args, size), "utf-8")
     return place
 
 
 def licensed(data: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The data of a record, with the licences of texts that are in no file."""
+    """A record's data, with licences added for texts that do not come from a file."""
     result = [{**one, "licence": LICENCES.get(one["name"], one.get("licence"))} for one in data]
     return [{**one, "of": licensed(one["of"])} if "of" in one else one for one in result]
 
 
 def measured(name: str, model: TorchEmbedder, tasks: str) -> dict[str, Any]:
-    """The scores of what ships: first what chose the best step, then the means, then each task."""
+    """The bundled model's scores: first the one that chose the best step, then the means, then each task."""
     line = StatusLine()
     result = evaluate({name: model}, f"stsb-dev,{tasks}", cache=Cache.of_user(), callback=line)
     line.close("measured")
@@ -113,7 +117,7 @@ def measured(name: str, model: TorchEmbedder, tasks: str) -> dict[str, Any]:
 
 
 def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, args: argparse.Namespace, size: int) -> str:
-    """The run's card, and what is to be said of a model that comes with the package."""
+    """The run's card, with a section for models that are bundled with the package."""
     card = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
     card = card.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
     head, limits = card.split("## Limits\n", 1)
@@ -122,22 +126,23 @@ def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, args: ar
     before = f"## Before this training\n\n{args.before}\n\n" if args.before else ""
     return f"""{head}{before}## Bundled with the package
 
-Weights of {size / 1e6:.1f} MB in eight bits (a step for each row of a matrix), turned into fp32 when they are read. The
-scores are of these weights. English, lower-cased. The vectors are compared by cosine or dot product.
+The weights take {size / 1e6:.1f} MB in int8 (with one scale per matrix row) and are converted to fp32 when loaded. The
+scores are those of these weights. The model is for English and lower-cases its input. Compare its vectors by cosine or
+dot product.
 
-Taught by {RECOMMENDED_MODEL}, under Apache-2.0 as this model is. It was trained on
-texts under other terms, listed above with the data, without their labels: who may not use a model trained on such texts
-may not use this one.
-Texts of the tests were left out, compared by letters and digits, with two exceptions. Single words of the vocabulary
-were not compared, and are the texts of some: {single_words_note(model, sources)}.
-And some tasks are made of texts that were read (of MRPC, those of its training split): {read_too}.
+Its teacher is {RECOMMENDED_MODEL}; both are under Apache-2.0. It was trained on texts
+under other terms, which are listed above with the data, but not on their labels. If you may not use a model trained on
+such texts, you may not use this one.
+Test texts, compared by letters and digits, were left out, with two exceptions. Single words of the vocabulary were not
+compared, and some tests consist of such words: {single_words_note(model, sources)}.
+Some tasks also use texts that the model was trained on (for MRPC, those of its training split): {read_too}.
 
 ## Limits
 {limits}"""
 
 
 def single_words_note(model: TorchEmbedder, sources: Sequence[str]) -> str:
-    """Which tests have single words of the vocabulary as texts, and how many."""
+    """The tests that have single words of the vocabulary as texts, and how many."""
     result = single_words(model, sources).items()
     return ", ".join(f"{shared:,} of the {whole:,} of {file}" for file, (shared, whole) in result) or "none"
 

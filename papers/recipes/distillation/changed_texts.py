@@ -1,8 +1,8 @@
-"""Texts made by changing others a little, so that a student learns how its teacher rates small differences.
+"""Makes texts by slightly changing others, so that a student learns how its teacher rates small differences.
 
-Similarity is often asked of texts that are nearly alike, and texts as found rarely are: a teacher can say how far apart
-two texts are that share all words but one, have them in another order, or ask for something else in the same words.
-These texts have no labels, and need not be good English.
+Similarity is often needed between nearly identical texts, which are rare in corpora. A teacher can rate two texts that
+differ in one word, have the same words in another order, or ask for something else in the same words. These texts need
+no labels and need not be good English.
 """
 
 import re
@@ -18,14 +18,14 @@ from likewise.errors import BadInput
 from .unlabelled import is_question, letters, tested
 
 LONGEST = 40
-"""Words of a text that is changed: in longer ones a word more or less makes no difference."""
+"""Maximum number of words in a text to change; in longer texts, one word makes no difference."""
 MADE_UP, ASKED = 0.3, 0.2
-"""Shares: of questions made from a pattern, and of changed questions; the others are changed texts of any kind."""
+"""Shares of questions made from a pattern and of changed questions; the rest are changed texts of any kind."""
 NEAR = 8
-"""Words nearest to a word, of which one takes its place."""
+"""Number of nearest words from which a word's replacement is drawn."""
 AT_ONCE = 2000
 IN_VAIN = 1000
-"""Texts in a row that were made before, after which no more are tried."""
+"""Give up after this many consecutive texts that were already known."""
 FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -50,22 +50,22 @@ PATTERNS = tuple(
     what is a good X for Y|is it possible to X without Y|what is your favorite X|how do i get rid of X
     do i need X to Y|what should i know about X""".replace("\n    ", "|").split("|")
 )
-"""Questions about X, and Y, which are words or phrases."""
+"""Questions about X, and possibly Y, which are words or phrases."""
 CHANGED = "changed"
-"""Stands for texts that are made of the others, among the names of data."""
+"""The name, among those of data sets, of the texts made by changing others."""
 EDGES = re.compile(r"^\W+|\W+$")
 Words = list[str]
 
 
 def changed_texts(texts: Sequence[str], near: Mapping[str, Words], count: int) -> list[str]:
-    """`count` distinct new texts, the same at each call: changed texts, and questions made from patterns.
+    """Make `count` distinct new texts, the same ones at each call: changed texts, and questions made from patterns.
 
-    Those equal to one of `texts` or to a text of a test, by letters and digits, are left out.
+    Texts that have the letters and digits of one of `texts` or of a test text are left out.
 
     Args:
-        texts: what is changed.
-        near: of each word those that may take its place (`near_words`).
-        count: how many.
+        texts: the texts to change.
+        near: for each word, the words that may replace it (`near_words`).
+        count: the number of texts to make.
     """
     seen = tested() | {letters(text) for text in texts}
     result: list[str] = []
@@ -79,11 +79,11 @@ def changed_texts(texts: Sequence[str], near: Mapping[str, Words], count: int) -
             return result
         if in_vain == IN_VAIN:
             break
-    raise BadInput(f"only {len(result):,} of {count:,} texts could be made of {len(texts):,} by a change")
+    raise BadInput(f"only {len(result):,} of {count:,} texts could be made by changing {len(texts):,} texts")
 
 
 def near_words(vocabulary: Sequence[str], vectors: Float[np.ndarray, "V D"]) -> dict[str, Words]:
-    """Of each word the NEAR others whose unit vectors have the largest cosine with its own, the nearest first."""
+    """For each word, the NEAR other words with the largest cosine between unit vectors, nearest first."""
     table = torch.from_numpy(vectors)
     result: dict[str, Words] = {}
     for begin in range(0, len(vocabulary), AT_ONCE):
@@ -95,9 +95,9 @@ def near_words(vocabulary: Sequence[str], vectors: Float[np.ndarray, "V D"]) -> 
 
 
 class Changer:
-    """Makes texts without end.
+    """Makes an endless stream of texts.
 
-    Each of CHANGES takes the words of a text and gives those of another, or none where it does not apply.
+    Each function in CHANGES turns the words of a text into those of another, or returns None if it does not apply.
     """
 
     def __init__(self, texts: Sequence[str], near: Mapping[str, Words], chance: Random) -> None:
@@ -107,7 +107,7 @@ class Changer:
         self.vocabulary = sorted(near)
 
     def texts(self) -> Iterator[str]:
-        """A change of a text; or two texts, where the first is made up as well."""
+        """Yield changed texts; a text that was made up first is yielded as well, before its changed form."""
         while True:
             kind = self.chance.random()
             made_up = kind < MADE_UP
@@ -121,7 +121,7 @@ class Changer:
                 yield " ".join(changed)
 
     def question(self) -> str:
-        """A question after one of the patterns; Y is often near X."""
+        """A question made from one of the patterns; Y is often near X."""
         x, y = self.phrase(), self.phrase()
         if x in self.near and self.chance.random() < 0.7:
             y = self.chance.choice(self.near[x])
@@ -129,7 +129,7 @@ class Changer:
         return " ".join({"X": x, "Y": y}.get(word, word) for word in pattern.split()) + "?"
 
     def phrase(self) -> str:
-        """A word of the vocabulary, or one to three words of a text."""
+        """A word of the vocabulary, or one to three consecutive words of a text."""
         words = self.chance.choice(self.plain).split()
         content = content_words(words)
         if not content or self.chance.random() < 0.45:
@@ -138,7 +138,7 @@ class Changer:
         return " ".join(bare(word) for word in words[at : at + self.chance.choice((1, 2, 2, 3))]).strip()
 
     def replace_words(self, words: Words) -> Words | None:
-        """One or two words become words near them."""
+        """Replace one or two words with words near them."""
         known = [i for i in content_words(words) if bare(words[i]) in self.near]
         if not known:
             return None
@@ -149,14 +149,14 @@ class Changer:
         return word.lower().replace(bare(word), self.chance.choice(self.near[bare(word)] or [bare(word)]))
 
     def drop_words(self, words: Words) -> Words | None:
-        """One or two words less."""
+        """Drop one or two words."""
         if len(words) < 4:
             return None
         less = {*self.chance.sample(range(len(words)), self.chance.choice((1, 1, 2)))}
         return [word for i, word in enumerate(words) if i not in less]
 
     def swap_words(self, words: Words) -> Words | None:
-        """Two words change places."""
+        """Swap two words."""
         content = content_words(words)
         if len(content) < 2:
             return None
@@ -166,7 +166,7 @@ class Changer:
         return result
 
     def negate(self, words: Words) -> Words | None:
-        """`not` after the first auxiliary, or `no` for an article; or a `not` less."""
+        """Insert `not` after an auxiliary, replace an article with `no`, or remove a `not`."""
         for i, word in enumerate(words):
             if bare(word) == "not":
                 return words[:i] + words[i + 1 :]
@@ -177,19 +177,19 @@ class Changer:
         return None
 
     def graft(self, words: Words) -> Words | None:
-        """The second half becomes that of another text."""
+        """Replace the second half with that of another text."""
         other = self.chance.choice(self.plain).split()
         return None if min(len(words), len(other)) < 4 else words[: len(words) // 2] + other[len(other) // 2 :]
 
     def shorten(self, words: Words) -> Words | None:
-        """The beginning alone, or the end."""
+        """Keep only the beginning or the end."""
         if len(words) < 6:
             return None
         at = self.chance.randint(2, len(words) - 2)
         return words[:at] if self.chance.random() < 0.6 else words[-at:]
 
     def ask_otherwise(self, words: Words) -> Words | None:
-        """What stands before the first content word becomes that of another question."""
+        """Replace everything before the first content word with the beginning of another question."""
         other = self.chance.choice(self.questions).split()
         here, there = content_words(words), content_words(other)
         return other[: there[0]] + words[here[0] :] if here and there else None
@@ -204,10 +204,10 @@ QUESTION_CHANGES: tuple[Change, ...] = (*CHANGES, Changer.ask_otherwise, Changer
 
 
 def content_words(words: Sequence[str]) -> list[int]:
-    """Places of words of three letters or more that are no function words."""
+    """Positions of words of three or more letters that are not function words."""
     return [i for i, word in enumerate(words) if len(bare(word)) > 2 and bare(word) not in FUNCTION_WORDS]
 
 
 def bare(word: str) -> str:
-    """In lower case, without punctuation around it."""
+    """The word in lower case, without surrounding punctuation."""
     return EDGES.sub("", word).lower()

@@ -1,8 +1,8 @@
-"""Distillation: a student is to have a teacher's vectors, from sentences alone (Reimers and Gurevych 2020).
+"""Distillation: a student learns a teacher's vectors from unlabelled sentences (Reimers and Gurevych 2020).
 
-The student is the backbone, or those of its blocks that `--keep` names. If it is narrower than the teacher, the
-teacher's vectors are brought to its width by principal components (without centring, so that what is kept best are dot
-products) and turned towards the backbone's own vectors.
+The student is the backbone, or only the blocks that `--keep` lists. If it is narrower than the teacher, the teacher's
+vectors are projected to its width by uncentred principal components, which best preserve dot products, and rotated
+towards the backbone's own vectors.
 """
 
 import re
@@ -35,18 +35,18 @@ from .teacher import fitted, known_vectors, load_teacher, teacher_vectors, white
 from .unlabelled import SOURCES, unlabelled, words
 
 EPSILON = 1e-11
-"""Adam's. Gradients of a mean over 384 squared differences of unit vectors are about 1e-7 a weight, and less where a
-word is rare: BERT's 1e-6 would all but stop Adam from making steps of equal size."""
+"""Adam's epsilon. Gradients of a mean over 384 squared differences of unit vectors are about 1e-7 per weight, and less
+for rare words: with BERT's 1e-6, Adam could no longer equalize the sizes of its steps."""
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Encode with the teacher, train, evaluate, record."""
+    """Encode the texts with the teacher; train, evaluate and record the student."""
     args = with_blocks(distillation_flags(flags(__doc__, batch_size=128, learning_rate=3e-4))).parse_args(argv)
     teacher, whole = load_teacher(args), backbone(args, "mean")
     base = whole.fingerprint
     read_as_much(whole, teacher)
     student = with_unit_length(kept(whole, args.keep))
-    without_dropout(student)  # there is no label to learn by heart
+    without_dropout(student)  # there are no labels to memorize
     sources = list(taught(teacher, args, student.dimension, whole))
     shape = {} if args.keep is None else {"blocks": args.keep}
     return student_of("distil", args, teacher, base, **shape).train(student, sources, distillation_settings(args))
@@ -58,7 +58,7 @@ def distillation_settings(args: Namespace, **more: Any) -> TrainSettings:
 
 
 def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape: Any) -> Recipe:
-    """The recipe of a student of this shape; it is known by what it was made of, the backbone's fingerprint `base`."""
+    """The recipe for a student of this shape, which is identified by its backbone's fingerprint, `base`."""
     shape |= {"whitened": args.whiten} if args.whiten else {}
     shape |= {f"{name} times": times for name, times in args.repeat.items()}
     shape |= {"changed": args.changed} if args.changed else {}
@@ -71,30 +71,30 @@ def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape
 
 
 def with_blocks(parser: ArgumentParser, usual: str = "all") -> ArgumentParser:
-    """Which blocks a student keeps."""
-    message = f"blocks of the backbone that stay, from 0 ({usual})"
+    """Add the flag for the blocks that a student keeps."""
+    message = f"the backbone's blocks to keep, counted from 0 ({usual})"
     parser.add_argument("--keep", type=_numbers, metavar="N,…", help=message)
     return parser
 
 
 def distillation_flags(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
-    """The flags of recipes that distil."""
+    """Add the flags that distillation recipes share."""
     add = with_teacher(parser, whiten).add_argument
-    message = f"whose texts are read ({', '.join(SOURCES)}, without the spaces)"
+    message = f"data sets whose texts are read ({', '.join(SOURCES)}, without the spaces)"
     add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help=message)
-    message = "how many times a pass reads the texts of a data set (flickr30k_captions/train=4)"
+    message = "number of times that each pass reads the texts of a data set (flickr30k_captions/train=4)"
     add("--repeat", type=_times, default={}, metavar="DATA=TIMES,…", help=message)
-    message = "also read N texts made by changing a few words of the others (%(default)s)"
+    message = "also read N texts made by changing a few words in others (%(default)s)"
     add("--changed", type=count_from(0), default=0, metavar="N", help=message)
-    message = "read N texts with their neighbours instead of all texts: vectors, and which are nearer (%(default)s)"
+    message = "instead of all texts, learn the vectors and ranking of N texts and their neighbours (%(default)s)"
     add("--near-texts", type=count_from(0), default=0, metavar="N", help=message)
     return parser
 
 
 def read_as_much(student: TorchEmbedder, teacher: Embedder) -> None:
-    """Let the student read as many tokens as its teacher, or as it can; not the paper's 128.
+    """Let the student read as many tokens as its teacher, or as many as it can, not the paper's 128.
 
-    A table of words, which has no positions, reads what its folder says.
+    A table of word vectors, which has no positions, keeps the limit in its folder.
     """
     own = student.manifest.max_seq_length if student.encoder.longest == UNBOUNDED else None
     longest = own or min(teacher.tokenizer.max_seq_length, student.encoder.longest)
@@ -102,7 +102,7 @@ def read_as_much(student: TorchEmbedder, teacher: Embedder) -> None:
 
 
 def kept(whole: TorchEmbedder, blocks: Sequence[int] | None) -> TorchEmbedder:
-    """The model with these blocks of its encoder alone."""
+    """The model with only these blocks of its encoder."""
     if blocks is None:
         return whole
     encoder = prune_layers(whole.encoder, blocks)
@@ -110,7 +110,7 @@ def kept(whole: TorchEmbedder, blocks: Sequence[int] | None) -> TorchEmbedder:
 
 
 def with_unit_length(student: TorchEmbedder) -> TorchEmbedder:
-    """The student with vectors of length 1, as the teacher's are: what is learned is their direction."""
+    """The student with vectors of length 1, like the teacher's, so that it learns only their directions."""
     heads = student.heads
     assert isinstance(heads, nn.Sequential)
     if not any(isinstance(head, Normalize) for head in heads):
@@ -119,9 +119,9 @@ def with_unit_length(student: TorchEmbedder) -> TorchEmbedder:
 
 
 def taught(teacher: Embedder, args: Namespace, width: int, whole: TorchEmbedder) -> Iterator[DataSource]:
-    """The texts with the teacher's vectors, a source a data set; encoded once, and kept for other students.
+    """One source per data set: its texts with the teacher's vectors, encoded once and kept for other students.
 
-    Vectors wider than the student's `width` become their first principal axes, turned towards those of `whole`.
+    Vectors wider than the student's `width` are projected on their first principal axes and rotated towards `whole`'s.
     """
     check_repeated(args)
     if width > teacher.dimension:
@@ -140,9 +140,11 @@ def taught(teacher: Embedder, args: Namespace, width: int, whole: TorchEmbedder)
 
 
 def texts_and_vectors(teacher: Embedder, args: Namespace) -> tuple[dict[str, list[str]], np.ndarray]:
-    """The texts by their data set, changed ones last, and the teacher's vectors of all, in this order; (T, D)."""
+    """The texts by data set, changed texts last, and the teacher's vectors for all of them in this order, (T, D)."""
     found = unlabelled(args.sentences, teacher)
-    if args.rows is not None and not known_vectors(args.teacher, teacher, found).exists():  # a few need not wait
+    if (
+        args.rows is not None and not known_vectors(args.teacher, teacher, found).exists()
+    ):  # for few rows, not all texts need encoding
         total = sum(map(len, found.values()))
         found = {name: _some(texts, args.rows, total) for name, texts in found.items()}
     made = changed(found, teacher, args.changed) if args.changed else {}
@@ -151,7 +153,7 @@ def texts_and_vectors(teacher: Embedder, args: Namespace) -> tuple[dict[str, lis
 
 
 def sources_of(found: Mapping[str, list[str]], vectors: np.ndarray, args: Namespace) -> Iterator[DataSource]:
-    """A source a data set: its texts with their vectors, as often and as many as the flags say."""
+    """One source per data set: its texts with their vectors, repeated and sampled as the flags say."""
     objective, rows, begin = Distillation(), {}, 0
     for name, of in found.items():
         one = TrainingRows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
@@ -165,17 +167,17 @@ def sources_of(found: Mapping[str, list[str]], vectors: np.ndarray, args: Namesp
 
 
 def changed(texts: Mapping[str, Sequence[str]], teacher: Embedder, count: int) -> dict[str, list[str]]:
-    """So many texts that are made of these; words near each other are so by the teacher's vectors."""
+    """Make `count` texts by changing these; the teacher's vectors decide which words are near each other."""
     known = words(teacher)
     near = near_words(known, np.asarray(teacher.encode(known, show_progress_bar=False)))
     return {CHANGED: changed_texts([text for one in texts.values() for text in one], near, count)}
 
 
 def check_repeated(args: Namespace) -> None:
-    """Only what is read can be read again."""
+    """Reject data sets in --repeat that are not read at all."""
     known = [*args.sentences, *([CHANGED] if args.changed else [])]
     if unknown := [name for name in args.repeat if name not in known]:
-        raise BadInput(f"--repeat names {unknown[0]!r}, which is not read; expected {', '.join(known)}")
+        raise BadInput(f"--repeat names {unknown[0]!r}, which is not read; expected one of {', '.join(known)}")
 
 
 def _share(rows: int, of: int, total: int) -> int:
@@ -194,7 +196,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 def _times(text: str) -> dict[str, int]:
     parts = [part.partition("=") for part in text.split(",")]
     if wrong := [name for name, _, times in parts if not re.fullmatch(r"[1-9]\d*", times)]:
-        raise ArgumentTypeError(f"{wrong[0]} has no whole number above 0: expected DATA=TIMES,…")
+        raise ArgumentTypeError(f"{wrong[0]} needs a whole number above 0; expected DATA=TIMES,…")
     return {name: int(times) for name, _, times in parts}
 
 

@@ -1,7 +1,7 @@
-"""likewise-mini: a model of our own, small enough to be bundled, distilled from texts alone.
+"""likewise-mini: our own model, small enough to be bundled, distilled from unlabelled texts.
 
-The student is the backbone with few of its blocks, of their inner layers those units that weigh most, and word vectors
-in their first principal axes. It learns to have the teacher's vectors; bundle.py stores it in eight bits.
+The student has a few of the backbone's blocks, their most important feed-forward units, and word vectors projected on
+their first principal axes. It learns the teacher's vectors; bundle.py stores it in int8.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,16 +36,20 @@ from .teacher import load_teacher, principal_axes
 
 MORE_WORDS = 3500
 CONFIG_KEY = "intermediate_size"
-PLACE = 5  # a usual position: words are narrowed as they are there
+PLACE = 5  # a typical position; words are narrowed as they appear there
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Encode with the teacher, train, evaluate, record."""
+    """Encode the texts with the teacher; train, evaluate and record the student."""
     parser = flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=128, learning_rate=2e-3, epochs=1.7)
     parser = with_blocks(distillation_flags(parser), "0,5")
     parser.set_defaults(keep=(0, 5), adam_bias_correction=True)
-    parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a word's vector (%(default)s)")
-    parser.add_argument("--inner", type=int, default=512, metavar="N", help="units of an inner layer (%(default)s)")
+    parser.add_argument(
+        "--words", type=int, default=288, metavar="N", help="dimensions of the word vectors (%(default)s)"
+    )
+    parser.add_argument(
+        "--inner", type=int, default=512, metavar="N", help="units in each feed-forward layer (%(default)s)"
+    )
     args = with_more_words(parser, MORE_WORDS).parse_args(argv)
     teacher, whole = load_teacher(args), backbone(args, "mean")
     base = whole.fingerprint
@@ -60,15 +64,15 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
 
 @torch.no_grad()
 def narrowed(whole: TorchEmbedder, width: int, inner: int, more: Sequence[str] = ()) -> TorchEmbedder:
-    """The model with `inner` units in each block's inner layer and word vectors of this width; without dropout.
+    """The model with `inner` units in each block's feed-forward layer, word vectors of this width, and no dropout.
 
-    Its vocabulary has `more` words, which begin as the mean of their pieces.
+    Its vocabulary also contains the words in `more`, which start as the mean of their pieces.
     """
     encoder = prune_inner_units(whole.encoder, inner)
     if not isinstance(encoder, Bert) or encoder.config.get("model_type") != "bert":
-        raise BadInput(f"a {encoder.config.get('model_type')!r} encoder is not narrowed here; expected a 'bert'")
+        raise BadInput(f"a {encoder.config.get('model_type')!r} encoder cannot be narrowed here; expected 'bert'")
     if not 0 < width < encoder.width:
-        raise BadInput(f"words of {width} numbers; expected 1 to {encoder.width - 1}")
+        raise BadInput(f"word vectors with {width} dimensions were requested; expected 1 to {encoder.width - 1}")
     tokenizer, replaced = add_words(whole.tokenizer, more)
     embeddings = narrower(encoder.embeddings, width, replaced)
     config = {
@@ -89,10 +93,10 @@ def narrowed(whole: TorchEmbedder, width: int, inner: int, more: Sequence[str] =
 
 
 def narrower(whole: Embeddings, width: int, replaced: Mapping[int, Sequence[int]]) -> dict[str, Tensor]:
-    """Weights of embeddings `width` wide that, widened, are about what the whole ones give; with rows for new tokens.
+    """Weights of embeddings of this width that, widened, approximate the whole ones; with rows for new tokens.
 
-    What a block is given of each word is brought to its first principal axes; the layer that widens it again is the
-    least-squares fit to what the narrow normalisation leaves of that.
+    The first block's input for each word is projected on its first principal axes; the layer that widens it again is
+    a least-squares fit to the result of layer norm on the narrow vectors.
     """
     words, positions = (table.weight.double().cpu() for table in (whole.words, whole.positions))
     words = with_rows(words, replaced)
@@ -129,9 +133,9 @@ def prune_inner_units(encoder: Encoder, inner: int) -> Encoder:
     """
     kind = encoder.config.get("model_type", "")
     if not isinstance(encoder, Bert) or CONFIG_KEY not in encoder.config:
-        raise BadInput(f"a {kind!r} encoder has no inner units that can be pruned here; expected a 'bert' or 'electra'")
+        raise BadInput(f"a {kind!r} encoder has no inner units that can be pruned here; expected 'bert' or 'electra'")
     if isinstance(inner, bool) or not isinstance(inner, int) or not 1 <= inner <= encoder.shape.inner:
-        raise BadInput(f"{inner!r} inner units; this encoder has {encoder.shape.inner}, so expected 1 to that")
+        raise BadInput(f"{inner!r} inner units were requested; expected 1 to {encoder.shape.inner}, as in this encoder")
     config = {**encoder.config, CONFIG_KEY: inner}
     state = encoder.state_dict()
     for i in range(len(encoder.blocks)):
@@ -153,7 +157,7 @@ def _block(state: dict[str, Tensor], at: str, inner: int) -> dict[str, Tensor]:
 
 
 def least_squares(a: Float[Tensor, "N I"], b: Float[Tensor, "N O"]) -> Float[Tensor, "I O"]:
-    """The x of least ‖a x − b‖, with a ridge: columns that were normalised add up to 0, one hangs on the others."""
+    """The x that minimizes ‖a x − b‖, with a ridge, because normalised columns add up to 0 and so are dependent."""
     squares = a.T @ a
     ridge = 1e-6 * squares.diagonal().mean() * torch.eye(len(squares), dtype=a.dtype)
     x: Tensor = torch.linalg.solve(squares + ridge, a.T @ b)

@@ -1,9 +1,9 @@
-"""Texts together with their neighbours: a student learns their vectors, and which neighbours are nearer.
+"""Trains on texts with their neighbours: a student learns their vectors, and which neighbours are nearer.
 
-A student of vectors alone does well on texts that are far apart, as most are. A row here is a text, its neighbours by
-the teacher from the nearest to the 64th, and one text at random. The student learns the vectors of all nine (mean
-squared error), and by CoSENT (Su 2022) the order of the cosines of a text with its eight neighbours. It is a second
-stage: a student that knows little does not profit from neighbours.
+A student that learns only vectors does well on texts that are far apart, as most texts are. A row here is a text, seven
+of its neighbours according to the teacher, from the nearest to the 64th, and one random text. The student learns the
+vectors of all nine (mean squared error) and, by CoSENT (Su 2022), the order of the text's cosines with the other eight.
+This is a second stage: a student that knows little does not profit from neighbours.
 """
 
 from collections.abc import Sequence
@@ -23,31 +23,31 @@ from likewise.train.objectives.objective import Loss, Matrix, Objective, Vectors
 from .teacher import principal
 
 NEAR_TEXTS = "near texts"
-"""Stands for them among the names of data; `of` in the data's record names those that they are from."""
+"""The name of this data; `of` in the data's record lists the data sets that its texts come from."""
 RANKS = (1, 2, 4, 8, 16, 32, 64)
-"""Which of a text's neighbours stand beside it: 1 is the nearest."""
+"""The ranks of the neighbours that join a text in its row; 1 is the nearest."""
 OTHERS = len(RANKS) + 1
-"""Texts beside each: the last is one at random."""
+"""Number of texts that join each text in its row; the last one is random."""
 AMONG = 2**18
-"""Texts among which neighbours are sought, of those that are read more often more; all, if there are fewer."""
+"""Number of texts searched for neighbours (all, if there are fewer), drawn in proportion to how often each is read."""
 AXES = 192
-"""Principal axes by which they are sought."""
+"""Number of principal axes used in the search for neighbours."""
 CANDIDATES = 2**12
-"""Parts of those texts, of each of which the nearest text alone is a candidate: the sort is the smaller for it."""
+"""The searched texts are divided into this many parts; only the nearest text of each is sorted, to save time."""
 AT_ONCE = 256
 WEIGHT = 3e-4
-"""Of CoSENT beside the mean squared error, which is small: more of it loses questions, less captions."""
+"""CoSENT's weight relative to the (small) mean squared error: a higher one hurts questions, a lower one captions."""
 SCALE = 20.0
-"""Cosines are multiplied by it, as CoSENT's authors do."""
+"""CoSENT's factor for cosines, as in its authors' code."""
 
 
 class NearTexts(Objective):
-    """The teacher's vectors of a text and its neighbours, and the order of their cosines.
+    """Learns the teacher's vectors for a text and its neighbours, and the order of their cosines.
 
     Args:
-        weight: of the order beside the mean squared error.
-        vectors: what the student's vectors are to be, of all texts; (T, E).
-        teacher: those whose cosines are to be ordered, of unit length; (T, D). They may be wider than the student's.
+        weight: the weight of the order relative to the mean squared error.
+        vectors: the target vectors of all texts, (T, E).
+        teacher: unit vectors whose cosines give the order, (T, D); they may be wider than the student's.
     """
 
     def __init__(self, weight: float, vectors: Float[np.ndarray, "T E"], teacher: Float[np.ndarray, "T D"]) -> None:
@@ -56,7 +56,7 @@ class NearTexts(Objective):
         self._vectors, self._teacher = torch.from_numpy(vectors), torch.from_numpy(teacher)
 
     def forward(self, sentence: Vectors, *near: Vectors, places: Matrix) -> Loss:
-        """`places` are the rows' texts by their numbers, the first one's first."""
+        """`places` holds each row's text numbers, starting with that of `sentence`."""
         at = places.long().cpu()
         student = torch.stack([sentence, *near], 1)
         expected, teacher = (of[at].to(student) for of in (self._vectors, self._teacher))
@@ -71,7 +71,7 @@ def near_source(
     teacher: Float[np.ndarray, "T D"],
     names: Sequence[str],
 ) -> DataSource:
-    """The rows as training data, from data of these names."""
+    """The rows as training data whose texts come from the data sets with these names."""
     objective = NearTexts(WEIGHT, vectors, teacher)
     columns: dict[str, Column] = {
         "sentence" if i == 0 else f"near{i}": [texts[j] for j in rows[:, i]] for i in range(rows.shape[1])
@@ -86,14 +86,15 @@ def near_texts(
     often: Float[np.ndarray, " T"] | None = None,
     found: int | None = None,
 ) -> Int[np.ndarray, "N 9"]:
-    """`count` texts, or all, and their neighbours by unit vectors; `often` says how often a text is read (once).
+    """Up to `count` texts with their neighbours by unit vectors; `often` says how often each is read (default: once).
 
-    Neighbours are among the first `found` texts (all). The texts after those were made by changing others: the nearest
-    to such a text is often its original with the same words in another order, and to a table of words both are equal.
+    Neighbours come from the first `found` texts (default: all). Later texts were made by changing others: the nearest
+    neighbour of such a text is often its original, with the same words in another order, and a table of word vectors
+    cannot tell the two apart.
     """
     found = len(vectors) if found is None else found
     if found < RANKS[-1] + 2:
-        raise BadInput(f"--near-texts needs {RANKS[-1] + 2} texts or more, and there are {found}")
+        raise BadInput(f"--near-texts needs at least {RANKS[-1] + 2} texts; found {found}")
     chance = np.random.default_rng(0)
     weights = None if often is None else often / often.sum()
     first = chance.choice(len(vectors), min(len(vectors), count), replace=False, p=weights)
@@ -105,7 +106,7 @@ def near_texts(
 def _neighbours(
     vectors: Float[np.ndarray, "T D"], first: Int[np.ndarray, " N"], among: Int[np.ndarray, " M"]
 ) -> Int[np.ndarray, "R N"]:
-    """Of each text its neighbours of these ranks, itself left out; of each part of the texts the nearest alone."""
+    """For each text, its neighbours at these ranks, without itself; each part of the texts offers only its nearest."""
     size = max(1, len(among) // CANDIDATES)
     among = among[: len(among) // size * size]
     narrow = torch.from_numpy(principal(vectors, min(AXES, vectors.shape[1])))

@@ -1,7 +1,7 @@
-"""SimCSE without labels: a sentence finds itself, read twice with other words dropped (Gao, Yao and Chen 2021).
+"""Unsupervised SimCSE: a sentence identifies itself, encoded twice with different dropout (Gao, Yao and Chen 2021).
 
-Batch 64, rate 3e-5, one epoch, temperature 0.05, pooling CLS, as theirs; they had a million sentences of Wikipedia and
-a dense layer above CLS while training, which is not made here.
+As in the paper: batch size 64, learning rate 3e-5, one epoch, temperature 0.05, CLS pooling. Unlike here, the authors
+had a million sentences from Wikipedia and a dense layer on top of CLS during training.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from ..recipe import Recipe, backbone, sentences, start
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train, evaluate, record."""
+    """Train, evaluate and record the model."""
     parser = flags(__doc__, batch_size=64, learning_rate=3e-5)
     parser.add_argument("--pooling", default="cls", help="(%(default)s)")
     parser.add_argument("--sentences", metavar="DATA", default="wiki_sections/sentences", help="(%(default)s)")
     args = parser.parse_args(argv)
     objective = SimCSE(temperature=0.05)
     source = DataSource(TrainingRows.of(sentences(args.sentences, args).texts, objective), objective, args.sentences)
-    settings = paper_settings(args, eval_steps=125)  # as theirs, on STS-B's development split
+    settings = paper_settings(args, eval_steps=125)  # as in the paper, on STS-B's development split
     return Recipe("simcse", args).train(backbone(args, args.pooling), [source], settings)
 
 

@@ -1,7 +1,7 @@
-"""likewise-static: a table of word pieces whose weighted mean is to be a teacher's vector; nothing looks around.
+"""likewise-static: a table of word pieces whose weighted mean approximates a teacher's vector, without attention.
 
-It begins with the teacher's vector of each piece alone, in its first principal axes (as Model2Vec does, Tulkens and van
-Dongen 2024), then learns from sentences; bundle.py stores it in eight bits. A piece's weight is the
+It starts from the teacher's vector for each piece alone, projected on the first principal axes (as in Model2Vec,
+Tulkens and van Dongen 2024), and then learns from sentences; bundle.py stores it in int8. A piece's weight is the
 length of its row.
 """
 
@@ -31,18 +31,20 @@ from .teacher import load_teacher, principal_axes
 MORE_WORDS = 10_000
 WHITEN = 0.2
 LONGEST = 4096
-"""Tokens read of a text, for want of a reason to read fewer."""
+"""Maximum number of tokens read per text; there is no reason to read fewer."""
 RARE = 1e-3
-"""a in a / (a + 1 / rank): pieces begin weighed by how rare they are, and ids of WordPiece follow frequency roughly."""
+"""a in a / (a + 1 / rank), the initial weight of a piece by its rarity; WordPiece ids roughly follow frequency."""
 AT_ONCE = 4096
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Encode with the teacher, train, evaluate, record."""
+    """Encode the texts with the teacher; train, evaluate and record the student."""
     parser = flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=512, learning_rate=1e-3, epochs=1)
     parser = distillation_flags(parser, whiten=WHITEN)
     parser.set_defaults(adam_bias_correction=True)
-    parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a piece's vector (%(default)s)")
+    parser.add_argument(
+        "--words", type=int, default=288, metavar="N", help="dimensions of the word-piece vectors (%(default)s)"
+    )
     args = with_more_words(parser, MORE_WORDS).parse_args(argv)
     teacher, whole = load_teacher(args), backbone(args)
     sources = list(taught(teacher, args, whole.dimension, whole))
@@ -56,11 +58,11 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
 
 @torch.no_grad()
 def word_piece_table(model: TorchEmbedder, width: int, more: Sequence[str] = ()) -> TorchEmbedder:
-    """A table for the model's tokenizer, and `more` words: its vector of each alone, in `width` principal axes."""
+    """A table for the model's tokenizer and `more` words: the model's vector for each, on `width` principal axes."""
     tokenizer, replaced = add_words(model.tokenizer, more)
     vectors = alone(model, replaced)
     if not 0 < width <= vectors.shape[1]:
-        raise BadInput(f"--words is {width}; expected 1 to {vectors.shape[1]}, the numbers of {model.dimension}")
+        raise BadInput(f"--words is {width}; expected 1 to {vectors.shape[1]}, the model's dimension")
     axes = principal_axes(vectors)[:, :width]
     rank = torch.arange(1, len(vectors) + 1)
     rank[list(replaced)] = len(vectors)
@@ -77,7 +79,7 @@ def word_piece_table(model: TorchEmbedder, width: int, more: Sequence[str] = ())
 
 
 def alone(model: TorchEmbedder, replaced: Mapping[int, list[int]]) -> Float[Tensor, "V E"]:
-    """The model's vector of each id, or of the pieces that a new one replaces, alone between the special ones."""
+    """The model's vector for each token id (or the pieces that a new token replaces), between special tokens only."""
     count = max(model.tokenizer.vocabulary, *(i + 1 for i in replaced), 0)
     ids = [model.tokenizer.with_special_tokens(replaced.get(i, [i])) for i in range(count)]
     parts = [ids[i : i + AT_ONCE] for i in range(0, len(ids), AT_ONCE)]

@@ -1,4 +1,4 @@
-"""Texts without labels to distil from: what several data sets hold, less every text of the tests."""
+"""Unlabelled texts for distillation: the texts of several data sets, except every text that occurs in a test."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -10,7 +10,7 @@ from likewise.evaluate.tasks.registry import TASKS
 from likewise.text.normalization import normalized
 
 VOCABULARY = "vocabulary"
-"""The teacher's own words, each alone, so that those no sentence holds are learned as well."""
+"""The single words of the teacher's vocabulary, so that words that occur in no sentence are learned as well."""
 SOURCES = (
     "nli/train",
     "flickr30k_captions/train",
@@ -20,18 +20,18 @@ SOURCES = (
     "diverse_text/part-2",
     VOCABULARY,
 )
-"""None of them is read by a test, except MRPC's training split by the task that trains a classifier on it."""
+"""No test reads any of these, except the MRPC task, which trains a classifier on MRPC's training split."""
 ALIKE = {"wiki_sections/sentences": "wiki_sections/triplets"}
-"""Data of a test that are made of a source's texts."""
+"""Test data derived from a source's texts."""
 
 letters = partial(normalized, punctuation=False)
 
 
 def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]]:
-    """The distinct texts of each source, in their order, less those that a test has, by letters and digits alone.
+    """The distinct texts of each source, in order, except test texts; only letters and digits are compared.
 
-    A test made of a source itself (`touched`) is none for what is learned here. Single words of the vocabulary are
-    not compared: some tests hold single words as well (MPQA, SST-2).
+    A test derived from a source (`touched`) does not count as a test here. Single words of the vocabulary are not
+    compared, since some tests also contain single words (MPQA, SST-2).
     """
     seen = tested(sources)
     result: dict[str, list[str]] = {}
@@ -49,12 +49,12 @@ def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]
 
 
 def tested(sources: Sequence[str] = ()) -> set[str]:
-    """The texts of every test at hand that is not made of the sources, by their letters and digits."""
+    """The texts of every local test that is not derived from the sources, reduced to letters and digits."""
     return {letters(text) for file in _others(sources) for text in texts_of(file)}
 
 
 def single_words(model: Embedder, sources: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """How many of its distinct texts a test has that are words of the vocabulary; of those that have any."""
+    """For each test that contains words of the vocabulary as texts: how many, and its number of distinct texts."""
     known = {letters(word) for word in words(model)}
     forms = {file: {letters(text) for text in texts_of(file)} for file in _others(sources)}
     return {file: (len(texts & known), len(texts)) for file, texts in forms.items() if texts & known}
@@ -67,7 +67,7 @@ def _others(sources: Sequence[str]) -> list[str]:
 
 
 def touched(sources: Sequence[str]) -> list[str]:
-    """The tasks that read a source, or what is derived from it."""
+    """The tasks that read a source, or data derived from one."""
     ours = _with_derived(sources)
     return [name for name, task in TASKS.items() if ours & {*task.data}]
 
@@ -77,17 +77,17 @@ def _with_derived(sources: Sequence[str]) -> set[str]:
 
 
 def texts_of(name: str) -> Iterator[str]:
-    """Every text of a data set, column after column; nothing of a file of numbers alone."""
+    """Every text of a data set, column after column; nothing if it has only numbers."""
     columns = load_dataset(name).columns
     for column in TEXT_COLUMNS:
         yield from columns.get(column, ())
 
 
 def is_question(text: str) -> bool:
-    """It ends in a question mark."""
+    """Whether the text ends in a question mark."""
     return text.rstrip().endswith("?")
 
 
 def words(teacher: Embedder) -> list[str]:
-    """The whole words of two letters or more in a vocabulary of word pieces."""
+    """The whole words of two or more letters in a word-piece vocabulary."""
     return sorted(word for word in teacher.tokenizer.backend.get_vocab() if len(word) > 1 and word.isalpha())

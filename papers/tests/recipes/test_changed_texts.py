@@ -133,7 +133,7 @@ def test_a_test_has_none_of_what_is_made(monkeypatch):
 def test_too_much_is_told(monkeypatch):
     monkeypatch.setattr(module, "tested", set)
     monkeypatch.setattr(Changer, "texts", lambda self: cycle(["a dog", "A dog!"]))
-    with pytest.raises(BadInput, match="only 1 of 5 texts could be made of 5 by a change"):
+    with pytest.raises(BadInput, match="only 1 of 5 texts could be made by changing 5 texts"):
         changed_texts(TEXTS, NEAR, 5)
 
 

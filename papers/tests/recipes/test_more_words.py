@@ -79,7 +79,7 @@ def test_a_new_row_is_the_mean_of_those_of_its_pieces():
 
 def test_a_tokenizer_of_other_units_is_refused(old):
     backend = tokenizers.Tokenizer(tokenizers.models.Unigram([("a", 0.0), ("<unk>", -1.0)], 1, False))
-    with pytest.raises(BadInput, match="words are added to a WordPiece vocabulary; this one is Unigram"):
+    with pytest.raises(BadInput, match="words can only be added to a WordPiece vocabulary; this one is Unigram"):
         add_words(replace(old, backend=backend), NEW)
 
 

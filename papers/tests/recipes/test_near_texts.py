@@ -62,7 +62,7 @@ def test_rows_are_texts_by_their_numbers(vectors):
 
 
 def test_too_few_texts_have_no_such_neighbours(vectors):
-    with pytest.raises(BadInput, match="--near-texts needs 66 texts or more, and there are 60"):
+    with pytest.raises(BadInput, match="--near-texts needs at least 66 texts; found 60"):
         near_texts(vectors[:60], 100)
 
 

@@ -104,7 +104,7 @@ def test_what_cannot_be_computed_is_named_once_and_does_not_stop_the_rest(tmp_pa
 
 
 def test_two_processes_do_not_write_one_ledger(tmp_path):
-    with Ledger(tmp_path).writing(), pytest.raises(BadInput, match="give another --output"):
+    with Ledger(tmp_path).writing(), pytest.raises(BadInput, match="choose another --output"):
         run_tables([fake_table()], EFFORT, tmp_path)
 
 
@@ -128,4 +128,4 @@ def test_a_row_that_no_local_model_can_measure_is_missing_and_says_how_to_name_o
     monkeypatch.setattr(table.system("own").method, "experiments", lambda *_: [])
     run = run_tables([table], EFFORT, tmp_path)
     assert [(system, where) for system, where, _ in run.missing["fake"]] == [("own", "–")]
-    assert "--model NAME measures with one" in run.missing["fake"][0][2]
+    assert "choose one with --model NAME" in run.missing["fake"][0][2]

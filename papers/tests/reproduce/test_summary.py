@@ -31,7 +31,9 @@ def test_every_figure_has_a_verdict(results):
     assert plain["verdicts"] == {"a": "within noise", "b": "worse"} and plain["printed"] == {"a": 50.5, "b": 20.0}
     assert trained["figures"]["a"]["value"] == 61 and trained["seeds"] == 2  # 60 and 62
     assert trained["figures"]["a"]["low"] == pytest.approx(61 - 12.706, abs=0.01)
-    assert trained["verdicts"] == {"a": "better"} and own["verdicts"] == {"b": "not comparable: the paper prints none"}
+    assert trained["verdicts"] == {"a": "better"} and own["verdicts"] == {
+        "b": "not comparable: the paper prints no figure"
+    }
 
 
 def test_the_page_has_every_row_verdict_and_figure_of_the_paper(results):
@@ -59,7 +61,7 @@ def test_recorded_runs_are_rows_over_their_seeds(results):
 
 
 def test_a_verdict_that_all_columns_share_stands_alone():
-    row = {"beside": "x", "verdicts": {"a": "better", "b": "better", "c": "not comparable: the paper prints none"}}
+    row = {"beside": "x", "verdicts": {"a": "better", "b": "better", "c": "not comparable: the paper prints no figure"}}
     assert row_verdict(row, {"a": "A", "b": "B", "c": "C"}) == "better"
     assert figure_text(None) == "–" and figure_text({"value": 1234.5, "low": None}) == "1,234.50"
 
@@ -73,7 +75,9 @@ def test_a_recorded_run_has_the_name_of_the_row_that_it_is_where_there_is_one(re
     rows = results([RUN], recorded=lambda run: "plain")["rows"]
     assert rows[-1]["system"] == "plain (recorded)"
     settings = "1,000 rows, 1 epoch, 62 steps, batch 16, rate 2e-05, fp32"
-    assert rows[-1]["settings"] == settings and rows[-1]["verdicts"] == {"a": "not comparable: the paper prints none"}
+    assert rows[-1]["settings"] == settings and rows[-1]["verdicts"] == {
+        "a": "not comparable: the paper prints no figure"
+    }
 
 
 def test_a_table_in_markdown_escapes_what_a_page_would_read_as_a_mark_and_aligns_words_left():

@@ -21,7 +21,7 @@ def test_the_papers_figure_is_within_our_interval_or_ours_is_better_or_worse(val
     ("ours", "printed", "reasons", "why"),
     [
         (Measured(50, 49, 51), 50.0, ["tiny in place of bert", "less data"], "tiny in place of bert; less data"),
-        (Measured(50, 49, 51), None, [], "the paper prints none"),
+        (Measured(50, 49, 51), None, [], "the paper prints no figure"),
         (Measured(50), 50.0, [], "one run, without an interval"),
     ],
 )

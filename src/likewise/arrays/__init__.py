@@ -1,1 +1,1 @@
-"""Arrays and arithmetic: packed sentences, similarities, correlations, k-means. No files and no weights."""
+"""Arrays and arithmetic: packed sentences, similarities, correlations, k-means. No file access and no weights."""

@@ -1,4 +1,4 @@
-"""ACTIVATIONS: a row for each, with its NumPy function and its names in model folders, for every engine."""
+"""ACTIVATIONS: one row per activation, with its NumPy function and its names in model folders; every engine uses it."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ Array = np.ndarray
 
 
 def erf(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The error function to 1.5e-7 (Abramowitz and Stegun 1964, 7.1.26)."""
+    """The error function, accurate to 1.5e-7 (Abramowitz and Stegun 1964, 7.1.26)."""
     t = 1 / (1 + np.float32(0.3275911) * np.abs(x))
     series = np.float32(1.061405429)
     for term in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
@@ -29,13 +29,13 @@ def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def sigmoid(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """1 / (1 + exp(−x)), without overflow, and accurate for small results, since rankings depend on them."""
+    """1 / (1 + exp(−x)), without overflow, and accurate for small results, because rankings depend on them."""
     small = np.exp(-np.abs(x))
     return np.asarray(np.where(x < 0, small, np.float32(1)) / (1 + small))
 
 
 def softmax(x: Float[Array, "N C"]) -> Float[Array, "N C"]:
-    """Softmax: each row as probabilities."""
+    """Softmax over each row."""
     powers = np.exp(x - x.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
@@ -50,12 +50,12 @@ def _same(x: Array) -> Array:
 
 
 class Activation(NamedTuple):
-    """One activation: its NumPy function, and its names elsewhere."""
+    """An activation: its NumPy function, and its names elsewhere."""
 
     compute: Callable[[Array], Array]
     configs: tuple[str, ...] = ()  # its names in the config.json of encoders
-    head: str = ""  # torch's class, which heads and rerankers name; empty: not available to them
-    number: int | None = None  # in `lw_activation` of native/likewise_native.h; None: the identity
+    head: str = ""  # torch's class name, as used by heads and rerankers; empty if they cannot use this activation
+    number: int | None = None  # its value in `lw_activation` of native/likewise_native.h; None: the identity
 
 
 ACTIVATIONS = {
@@ -70,6 +70,6 @@ ACTIVATIONS = {
     "sigmoid": Activation(sigmoid, head="Sigmoid", number=7),
 }
 ENCODER_ACTIVATIONS = {name: ours for ours, row in ACTIVATIONS.items() for name in row.configs}
-"""From the names in config.json to the rows."""
+"""Maps names in config.json to rows."""
 HEAD_ACTIVATIONS = {row.head: row.compute for row in ACTIVATIONS.values() if row.head}
-"""NumPy functions by the names of torch's classes."""
+"""NumPy functions by torch class name."""

@@ -1,4 +1,4 @@
-"""Correlations between the scores of a model and of people: Pearson's and Spearman's."""
+"""Pearson and Spearman correlations between model scores and human scores."""
 
 import numpy as np
 from jaxtyping import Float
@@ -9,16 +9,16 @@ Numbers = Float[np.ndarray, " N"]
 
 
 def pearson(x: Numbers, y: Numbers) -> float:
-    """Pearson's correlation, −1 … 1; NaN if a side is constant, since it is then undefined."""
+    """Pearson's correlation, −1 … 1; NaN if either side is constant, since it is then undefined."""
     x, y = (centred(side) for side in checked(x, y))
     spread = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / spread if spread else float("nan")
 
 
 def centred(x: Numbers) -> Numbers:
-    """Scale by a power of two to below 1 and shift to mean 0, so that no square overflows or vanishes.
+    """Scale below 1 by a power of two and shift to mean 0, so that squares neither overflow nor underflow.
 
-    Equal numbers become exactly 0, although their rounded mean may differ from them.
+    Equal numbers become exactly 0, even if rounding makes their mean differ from them.
     """
     if (x == x[0]).all():
         return np.zeros_like(x)
@@ -27,13 +27,13 @@ def centred(x: Numbers) -> Numbers:
 
 
 def spearman(x: Numbers, y: Numbers) -> float:
-    """Spearman's rank correlation, −1 … 1; tied numbers get their average rank; NaN if a side is constant."""
+    """Spearman's rank correlation, −1 … 1; ties get their average rank; NaN if either side is constant."""
     x, y = checked(x, y)
     return pearson(ranks(x), ranks(y))
 
 
 def ranks(x: Numbers) -> Numbers:
-    """Ranks from 1; equal numbers get the average of their ranks."""
+    """Ranks starting from 1; ties get their average rank."""
     order, first, group = ties(x)
     ends = np.append(first[1:], len(x))
     out = np.empty(len(x))
@@ -42,7 +42,7 @@ def ranks(x: Numbers) -> Numbers:
 
 
 def ties(x: Numbers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The order that sorts x; the start of each run of equal numbers in that order; and the run of each position."""
+    """The order that sorts x, the start of each run of equal numbers in that order, and the run of each position."""
     order = np.argsort(x, kind="stable")
     ascending = x[order]
     new = np.append(True, ascending[1:] != ascending[:-1])
@@ -50,13 +50,13 @@ def ties(x: Numbers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def checked(*sides: Numbers) -> tuple[Numbers, ...]:
-    """The sides in fp64, checked to have the same length, at least two numbers, all finite."""
+    """The sides in fp64, checked to be finite and of the same length, with at least two numbers each."""
     found = tuple(np.asarray(side, dtype=np.float64) for side in sides)
     shapes = {side.shape for side in found}
     if len(shapes) > 1 or found[0].ndim != 1 or len(found[0]) < 2:
-        raise BadInput(f"a correlation needs two rows of equal length, with two numbers or more; found shapes {shapes}")
+        raise BadInput(f"a correlation needs two equally long sequences of at least two numbers; found shapes {shapes}")
     for side in found:
         bad = np.flatnonzero(~np.isfinite(side))
         if len(bad):
-            raise BadInput(f"a correlation needs finite numbers; number {int(bad[0])} of a row is {side[bad[0]]}")
+            raise BadInput(f"a correlation needs finite numbers; found, at position {int(bad[0])}, {side[bad[0]]}")
     return found

@@ -1,8 +1,8 @@
-"""SBERT-WK without torch: the settings that every engine shares, and its arithmetic in NumPy.
+"""SBERT-WK without torch: the settings that all engines share, and the arithmetic in NumPy.
 
-The formulas are the same as in `likewise.pooling.dissection`, whose torch code also has gradients. Layers are in fp32;
-everything computed from their cosines is in fp64. A word's measures and a sentence's sum do not depend on the rest of
-the batch, down to the last bit.
+The formulas are the same as in `likewise.pooling.dissection`, whose torch code also supports gradients. Layers are in
+fp32; everything computed from their cosines is in fp64. The scores of a word and the weighted sum of a sentence do not
+depend on the rest of the batch, down to the last bit.
 """
 
 from collections.abc import Mapping
@@ -23,24 +23,24 @@ Alignment = Literal["code", "paper"]
 
 NAME = "sbert-wk"
 START = 4
-LEAST_AGREEMENT = 0.05  # minimum mean cosine of a layer with its neighbours; below it, alignments would explode
-NO_VARIANCE = 1e-12  # on average over a sentence: all its words are as important
-NOISE = 16 * float(np.finfo(np.float32).eps)  # how far cosines of vectors in fp32 may be off
-CHUNK = 1 << 18  # bytes of vectors processed at once: with their copy they should fit in the cache
+LEAST_AGREEMENT = 0.05  # minimum mean cosine between a layer and its neighbours; below it, alignments would explode
+NO_VARIANCE = 1e-12  # mean over a sentence; below it, all words of the sentence are equally important
+NOISE = 16 * float(np.finfo(np.float32).eps)  # rounding error expected in cosines of fp32 vectors
+CHUNK = 1 << 18  # bytes of vectors processed at once, chosen so that they and their copy fit in the cache
 
 
 @dataclass(frozen=True)
 class DissectionSettings:
-    """The settings of SBERT-WK as a pooling, by name `"sbert-wk:start=4,window=2"`.
+    """The settings of SBERT-WK as a pooling, written as `"sbert-wk:start=4,window=2"`.
 
     Args:
-        start: the first layer that is read; 0 is the embeddings.
-        window: how many layers on either side are a layer's neighbours.
-        boundary: `"reference"` as the authors' code has it: a layer with fewer than `window` layers before it
-            has no neighbour on that side. `"symmetric"`: it has as many as there are.
-        alignment: `"code"`: ρ / (2 (m + 1) c̄), as the authors' code has it; `"paper"`: 1 / c̄.
-        robust: keep c̄ at 0.05 or more, and use equal shares if the formulas give 0 / 0. False follows the
-            reference exactly, infinities included.
+        start: the first layer to read; layer 0 is the embeddings.
+        window: how many layers on each side count as a layer's neighbours.
+        boundary: `"reference"` follows the authors' code: a layer with fewer than `window` layers before it has no
+            neighbours on that side. `"symmetric"` uses as many as exist.
+        alignment: `"code"` is ρ / (2 (m + 1) c̄), as in the authors' code; `"paper"` is 1 / c̄.
+        robust: keep c̄ at 0.05 or above, and use equal shares if the formulas give 0 / 0. False follows the reference
+            exactly, infinities included.
     """
 
     start: int = START
@@ -53,18 +53,18 @@ class DissectionSettings:
         for name, lowest in (("start", 0), ("window", 1)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
-                raise BadModel(f"{NAME} with {name}={value!r}; expected a whole number from {lowest} up")
+                raise BadModel(f"{NAME} with {name}={value!r}; expected a whole number of at least {lowest}")
         for name, known in (("boundary", get_args(Boundary)), ("alignment", get_args(Alignment))):
             if getattr(self, name) not in known:
-                raise BadModel(f"{NAME} with {name}={getattr(self, name)!r}; there are {', '.join(known)}")
+                raise BadModel(f"{NAME} with {name}={getattr(self, name)!r}; expected one of {', '.join(known)}")
         if not isinstance(self.robust, bool):
             raise BadModel(f"{NAME} with robust={self.robust!r}; expected true or false")
 
     @classmethod
     def parse(cls: type[Settings], spec: str, depth: int) -> Settings:
-        """The pooling of this name, for an encoder of `depth` blocks (which yields one layer more).
+        """Parse the name of a pooling for an encoder with `depth` blocks, and so `depth` + 1 layers.
 
-        If the name gives no start, it is 4, or less if too few layers would be left for the window.
+        If the name gives no start, it is 4, or less if that would leave too few layers for the window.
         """
         name, _, text = spec.partition(":")
         parts = [part.partition("=") for part in text.split(",") if part]
@@ -72,7 +72,7 @@ class DissectionSettings:
         known = [field.name for field in fields(cls)]
         if name != NAME or len(options) < len(parts) or not set(options) <= set(known):
             raise BadModel(
-                f"the pooling {spec!r} is unknown; expected {NAME}:key=value,… with the keys {', '.join(known)}"
+                f"the pooling {spec!r} is unknown; expected {NAME}:key=value,… with keys from {', '.join(known)}"
             )
         built = cls(**options)
         if "start" not in options:
@@ -82,7 +82,7 @@ class DissectionSettings:
 
     @classmethod
     def read(cls: type[Settings], config: Mapping[str, Any], folder: Path, depth: int) -> Settings:
-        """The dissection described by a folder, for a model with `depth` blocks."""
+        """Read the SBERT-WK settings in a model folder, for a model with `depth` blocks."""
         settings = {field.name: config[field.name] for field in fields(cls) if field.name in config}
         try:
             built = cls(**settings)
@@ -93,12 +93,12 @@ class DissectionSettings:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The settings that `read` needs."""
+        """The settings in the form that `read` expects."""
         return asdict(self)
 
     @property
     def spec(self) -> str:
-        """The name that `parse` reads. It always includes the start."""
+        """The name, in the form that `parse` accepts; it always includes the start."""
         settings = {
             f.name: getattr(self, f.name)
             for f in fields(self)
@@ -107,19 +107,19 @@ class DissectionSettings:
         return f"{NAME}:{','.join(f'{name}={str(value).lower()}' for name, value in settings.items())}"
 
     def width(self, encoder_width: int) -> int:
-        """Dimensions of a pooled vector."""
+        """The dimension of the pooled vectors."""
         return encoder_width
 
     def check(self, layers: int) -> None:
-        """Reject an encoder with too few layers."""
+        """Raise an error if the encoder has too few layers."""
         if layers - self.start <= self.window:
             raise BadModel(
-                f"the pooling {self.spec} needs {self.start + self.window + 1} layers or more, and the encoder has "
-                f"{layers} with its embeddings; take an earlier start or a smaller window"
+                f"the pooling {self.spec} needs {self.start + self.window + 1} layers or more, but the encoder has "
+                f"{layers} including the embeddings; use a smaller start or window"
             )
 
     def neighbours(self, layers: int) -> tuple[Int[Array, "S L"], Bool[Array, "S L"]]:
-        """For each layer, in a column, its neighbours' indices and, last, its own; and which of these exist."""
+        """One column per layer: the indices of its neighbours, then its own; and which of these neighbours exist."""
         layer = np.arange(layers)
         offset = np.array([*range(-self.window, 0), *range(1, self.window + 1), 0])[:, None]
         at = layer + offset
@@ -130,7 +130,7 @@ class DissectionSettings:
 
 
 class WordMeasures(NamedTuple):
-    """Measures of T words over L layers."""
+    """What SBERT-WK computes for each of T words over L layers."""
 
     novelty: Float[Array, "L T"]
     alignment: Float[Array, "L T"]
@@ -141,7 +141,7 @@ class WordMeasures(NamedTuple):
 def dissected_sums(
     settings: DissectionSettings, layers: Float[Array, "L T D"], lengths: Int[Array, " N"]
 ) -> Float[Array, "N D"]:
-    """SBERT-WK's vector of each sentence, from the layers it reads."""
+    """The SBERT-WK vector of each sentence, computed from the layers that SBERT-WK reads."""
     with np.errstate(invalid="ignore"):
         return weighted_sums(layers, dissection_weights(settings, layers, lengths), lengths)
 
@@ -149,21 +149,21 @@ def dissected_sums(
 def dissection_weights(
     settings: DissectionSettings, layers: Float[Array, "L T D"], lengths: Int[Array, " N"]
 ) -> Float[Array, "L T"]:
-    """The weight of each word at each layer in its sentence's vector, which is the weighted sum."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # if not robust: infinities, as in the reference
+    """The weight of each word at each layer; a sentence's vector is the sum with these weights."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # if not robust, infinities are expected, as in the reference
         measured = measure_words(settings, layer_cosines(layers))
         shares = importance_shares(measured.importance, lengths, settings.robust)
         return np.asarray(np.where(shares != 0, measured.weights * shares, 0))
 
 
 def layer_cosines(layers: Float[Array, "L T D"]) -> Float[Array, "L L T"]:
-    """The cosine of each word's vectors at any two layers; 0 for a zero vector."""
+    """The cosine between a word's vectors at each pair of layers; 0 for a zero vector."""
     count, words, width = layers.shape
     products = np.empty((words, count, count), np.float32)
     step = max(1, CHUNK // (count * width * layers.itemsize))
     for begin in range(0, words, step):
         paths = layers[:, begin : begin + step].transpose(1, 0, 2)
-        # with a copy, since NumPy multiplies a matrix by itself more slowly
+        # copied, since NumPy is slower at multiplying a matrix by itself
         np.matmul(paths, paths.copy().transpose(0, 2, 1), out=products[begin : begin + step])
     cosines = np.ascontiguousarray(products.transpose(1, 2, 0), np.float64)
     squares, lowest = np.diagonal(cosines).T, np.finfo(np.float32).tiny
@@ -174,7 +174,7 @@ def layer_cosines(layers: Float[Array, "L T D"]) -> Float[Array, "L L T"]:
 
 
 def measure_words(settings: DissectionSettings, cosines: Float[Array, "L L T"]) -> WordMeasures:
-    """Novelty, alignment, weights and importance of words, from the cosines between their layers."""
+    """The novelty, alignment, weights and importance of words, from the cosines between their layers."""
     at, present = settings.neighbours(len(cosines))
     systems = cosines[at[:, None], at[None]]
     systems *= (present[:, None] & present[None])[..., None]
@@ -191,7 +191,7 @@ def measure_words(settings: DissectionSettings, cosines: Float[Array, "L L T"]) 
 
 
 def neighbour_cosines(settings: DissectionSettings, cosines: Float[Array, "L L T"]) -> Float[Array, "L T"]:
-    """The mean cosine of each layer with its neighbours: c̄, whose inverse scales the alignments."""
+    """The mean cosine between each layer and its neighbours: c̄, whose inverse scales the alignments."""
     at, present = (rows[:-1] for rows in settings.neighbours(len(cosines)))
     near = cosines[at, np.arange(len(cosines))] * present[..., None]
     return np.asarray(near.sum(0) / present.sum(0)[:, None])
@@ -200,11 +200,9 @@ def neighbour_cosines(settings: DissectionSettings, cosines: Float[Array, "L L T
 def importance_shares(
     importance: Float[Array, " T"], lengths: Int[Array, " N"], robust: bool = True
 ) -> Float[Array, " T"]:
-    """Each token's share of the importance of its sentence: they add up to 1, and the last token's is 0."""
+    """Each token's share of its sentence's importance: shares add up to 1, and the last token's share is 0."""
     if lengths.min(initial=2) < 2:
-        warn(
-            f"{NAME} leaves out a sentence's last token, so the vector of a sentence of one token is zero", stacklevel=3
-        )
+        warn(f"{NAME} leaves out a sentence's last token, so a one-token sentence has a zero vector", stacklevel=3)
     ends = np.cumsum(lengths)
     real = np.ones(len(importance), bool)
     real[ends[lengths > 0] - 1] = False
@@ -219,7 +217,7 @@ def importance_shares(
 def weighted_sums(
     layers: Float[Array, "L T D"], weights: Float[Array, "L T"], lengths: Int[Array, " N"]
 ) -> Float[Array, "N D"]:
-    """The sum over a sentence's words and their layers, by weight."""
+    """The weighted sum over the words of a sentence and their layers."""
     sums = np.zeros((len(lengths), layers.shape[2]), np.float32)
     shares = weights.astype(np.float32)[..., None]
     ends = np.cumsum(lengths).tolist()
@@ -230,10 +228,10 @@ def weighted_sums(
 
 
 def _orthogonal_residual(systems: Float[Array, "S S L T"]) -> Float[Array, "L T"]:
-    """The square of the last unknown after the others are eliminated: 1 − ρ².
+    """The square of the last unknown once the others are eliminated: 1 − ρ².
 
-    Gauss and Cholesky without pivoting. A pivot within the noise means that this vector adds nothing to the earlier
-    ones; it is skipped, which gives the same result as a pseudo-inverse.
+    Gaussian elimination (Cholesky) without pivoting. A pivot at the level of rounding error means that this vector adds
+    nothing to the earlier ones; skipping it gives the same result as a pseudo-inverse.
     """
     while len(systems) > 1:
         pivot, row = systems[0, 0], systems[0, 1:]

@@ -1,4 +1,4 @@
-"""Spherical k-means: rows grouped by direction; a centre is the normalised sum of its rows (Dhillon and Modha 2001)."""
+"""Spherical k-means: groups rows by direction; a centre is the normalized sum of its rows (Dhillon and Modha 2001)."""
 
 from typing import NamedTuple
 
@@ -8,24 +8,24 @@ from jaxtyping import Float, Int, Shaped
 from ..errors import BadInput
 from .similarity import unit
 
-BLOCK = 4096  # rows compared with all centres at once
+BLOCK = 4096  # rows compared with all centres at a time
 STEPS = 100
 
 
 class Grouping(NamedTuple):
-    """The group of each row, and the sum of squared distances between rows and their centres, all of unit length."""
+    """The group of each row, and the sum of squared distances between rows and centres, all of unit length."""
 
     groups: Int[np.ndarray, " N"]
     inertia: float
 
 
 def kmeans(vectors: Shaped[np.ndarray, "N D"], k: int, *, seed: int, restarts: int = 4) -> Grouping:
-    """The best of `restarts` runs, each from centres drawn by k-means++ (Arthur and Vassilvitskii 2007).
+    """The best of `restarts` runs, each starting from centres drawn by k-means++ (Arthur and Vassilvitskii 2007).
 
-    A run ends when no row changes its group, or after STEPS steps. A zero row is equally near to every centre.
+    A run ends when no row changes groups, or after STEPS steps. A zero row is equally near to every centre.
     """
     if k < 1 or k > len(vectors) or restarts < 1:
-        raise BadInput(f"expected 1 to {len(vectors):,} groups and one run at least; got k={k}, restarts={restarts}")
+        raise BadInput(f"expected 1 to {len(vectors):,} groups and at least one run; got k={k}, restarts={restarts}")
     x = unit(vectors)
     random = np.random.default_rng(seed)
     return min((_run(x, _seeds(x, k, random)) for _ in range(restarts)), key=lambda found: found.inertia)
@@ -42,7 +42,7 @@ def _run(x: Float[np.ndarray, "N D"], centres: Float[np.ndarray, "k D"]) -> Grou
 
 
 def _seeds(x: Float[np.ndarray, "N D"], k: int, random: np.random.Generator) -> Float[np.ndarray, "k D"]:
-    """Draw k rows: the first uniformly, each further one by its squared distance from the nearest row drawn so far."""
+    """Draw k rows: the first uniformly, the rest by their squared distance to the nearest row drawn so far."""
     chosen = [int(random.integers(len(x)))]
     far = np.full(len(x), np.inf)
     while len(chosen) < k:
@@ -66,7 +66,7 @@ def _nearest(
 
 
 def _filled(sums: np.ndarray, groups: np.ndarray, near: np.ndarray, x: np.ndarray) -> Float[np.ndarray, "k D"]:
-    """The sums, with those of empty groups replaced by the rows that are farthest from their centres."""
+    """The sums, with each empty group's sum replaced by one of the rows farthest from their centres."""
     empty = np.flatnonzero(np.bincount(groups, minlength=len(sums)) == 0)
     sums[empty] = x[np.argsort(near, kind="stable")[: len(empty)]]
     return sums

@@ -1,7 +1,7 @@
-"""A mean of some layers as a pooling, without torch: its settings, which every engine shares, and its name.
+"""The mean of several layers as a pooling, without torch: its name, and the settings that all engines share.
 
-A token's vector is the mean of its vectors at these layers; then the tokens are reduced, for example to their mean.
-Averages of the first and the last layer, or of the last two, are old baselines (Li et al. 2020, Su et al. 2021);
+A token's vector is the mean of its vectors at these layers; the tokens are then reduced, for example to their mean.
+Averages of the first and last layers, or of the last two, are well-known baselines (Li et al. 2020, Su et al. 2021);
 Hosseini et al. (2023, "BERT Has More to Offer") show that the best layers depend on the model and the data.
 """
 
@@ -16,16 +16,16 @@ from .reductions import reduction_names
 Settings = TypeVar("Settings", bound="LayerMeanSettings")
 
 KEY = ":layers="
-EXPECTED = f"expected a reduction and layers from 0, the embeddings, up, such as mean{KEY}0+6"
+EXPECTED = f"expected a reduction and layer numbers (0 is the embeddings), such as mean{KEY}0+6"
 
 
 @dataclass(frozen=True)
 class LayerMeanSettings:
-    """The settings of a mean of layers, by name `"mean:layers=0+6"`.
+    """The settings of a layer mean, written as `"mean:layers=0+6"`.
 
     Args:
-        reduce: how the tokens are pooled: names of `REDUCTIONS`.
-        layers: which layers are averaged, ascending; 0 is the embeddings.
+        reduce: names from `REDUCTIONS`, which say how tokens are pooled.
+        layers: the layers to average, in ascending order; layer 0 is the embeddings.
     """
 
     reduce: tuple[str, ...]
@@ -33,11 +33,11 @@ class LayerMeanSettings:
 
     def __post_init__(self) -> None:
         if not self.layers or self.layers[0] < 0 or list(self.layers) != sorted({*self.layers}):
-            raise BadModel(f"a mean of the layers {self.layers!r:.200}; expected layers from 0, ascending, each once")
+            raise BadModel(f"a mean of layers {self.layers!r:.200}; expected distinct numbers ≥ 0 in ascending order")
 
     @classmethod
     def parse(cls: type[Settings], spec: str, depth: int) -> Settings:
-        """The pooling of this name, for an encoder of `depth` blocks (which yields one layer more)."""
+        """Parse the name of a pooling for an encoder with `depth` blocks, and so `depth` + 1 layers."""
         names, key, numbers = spec.partition(KEY)
         parts = numbers.split("+")
         if not key or not all(part.isascii() and part.isdecimal() for part in parts):
@@ -51,14 +51,14 @@ class LayerMeanSettings:
 
     @classmethod
     def read(cls: type[Settings], config: Mapping[str, Any], folder: Path, depth: int) -> Settings:
-        """The mean of layers described by a folder, for a model with `depth` blocks."""
+        """Read the settings of a layer mean in a model folder, for a model with `depth` blocks."""
         reduce, layers = config.get("reduce"), config.get("layers")
         if (
             not isinstance(reduce, str)
             or not isinstance(layers, list)
             or any(type(layer) is not int for layer in layers)
         ):
-            raise BadModel(f"{folder} describes a mean of the layers {layers!r:.200} by {reduce!r:.200}; {EXPECTED}")
+            raise BadModel(f"{folder} describes a {reduce!r:.200} over layers {layers!r:.200}; {EXPECTED}")
         try:
             built = cls(reduction_names(reduce), tuple(layers))
             built.check(depth)
@@ -68,26 +68,26 @@ class LayerMeanSettings:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The settings that `read` needs."""
+        """The settings in the form that `read` expects."""
         return {"reduce": "+".join(self.reduce), "layers": list(self.layers)}
 
     @property
     def spec(self) -> str:
-        """The name that `parse` reads."""
+        """The name, in the form that `parse` accepts."""
         return f"{'+'.join(self.reduce)}{KEY}{'+'.join(map(str, self.layers))}"
 
     def width(self, encoder_width: int) -> int:
-        """Dimensions of a pooled vector."""
+        """The dimension of the pooled vectors."""
         return len(self.reduce) * encoder_width
 
     def check(self, depth: int) -> None:
-        """Reject an encoder with too few layers."""
+        """Raise an error if the encoder has too few layers."""
         if self.layers[-1] > depth:
             raise BadModel(
-                f"the pooling {self.spec} reads layer {self.layers[-1]}; the last of this encoder is {depth}"
+                f"the pooling {self.spec} reads layer {self.layers[-1]}, but the last layer of this encoder is {depth}"
             )
 
 
 def is_layer_mean(spec: str) -> bool:
-    """Whether a pooling's name is that of a mean of layers."""
+    """Whether a pooling's name describes a mean of layers."""
     return KEY in spec

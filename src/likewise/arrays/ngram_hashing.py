@@ -1,7 +1,7 @@
-"""The character n-grams of a word and the buckets that they hash to, as in fastText.
+"""The character n-grams of a word and the buckets they hash to, as in fastText.
 
-Bojanowski et al. 2017, Enriching Word Vectors with Subword Information. The hash, quirk included, is fastText's, so
-that n-grams map to the same buckets as in its files.
+Bojanowski et al. 2017, Enriching Word Vectors with Subword Information. The hash is fastText's, quirk included, so
+n-grams map to the same buckets as in fastText's files.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _OFFSET, _PRIME, _MASK = 2_166_136_261, 16_777_619, 0xFFFFFFFF
 
 
 def fnv1a(data: bytes, start: int = _OFFSET) -> int:
-    """32-bit FNV-1a; as in fastText, a byte of 128 or more is treated as negative and sign-extended to 32 bits."""
+    """32-bit FNV-1a; as in fastText, bytes of 128 or more are treated as negative and sign-extended to 32 bits."""
     found = start
     for byte in data:
         found = ((found ^ (byte if byte < 128 else byte | 0xFFFFFF00)) * _PRIME) & _MASK
@@ -18,7 +18,7 @@ def fnv1a(data: bytes, start: int = _OFFSET) -> int:
 
 
 def subword_buckets(word: str, least: int, most: int, buckets: int) -> list[int]:
-    """The bucket of each n-gram of `least` to `most` letters of `<word>`; a bracket alone is not an n-gram."""
+    """The bucket of each n-gram of `least` to `most` letters in `<word>`; a lone bracket is not an n-gram."""
     return [found % buckets for found in _hashes(word, least, most)] if buckets else []
 
 

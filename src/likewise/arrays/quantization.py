@@ -1,7 +1,8 @@
-"""Vectors in int8 or one bit per dimension, for scans that read a quarter or a thirty-second of float32's bytes.
+"""Vectors quantized to int8 or to one bit per dimension: a scan reads a quarter or a thirty-second of float32's bytes.
 
-Only directions are kept, for cosines: rows are scaled to length 1 first. int8 divides each row's largest magnitude into
-127 steps; one bit keeps the sign, and the share of equal signs grows with the cosine (Charikar 2002, section 3).
+Only directions are kept, since they suffice for cosines: rows are first scaled to length 1. int8 divides each row's
+largest magnitude into 127 steps; one bit keeps the sign, and the fraction of matching signs grows with the cosine
+(Charikar 2002, section 3).
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ Rows = slice | Int[np.ndarray, " n"]
 
 @dataclass(frozen=True)
 class Int8Vectors:
-    """Rows of length 1, each approximately its codes times its scale."""
+    """Rows of length 1; each is approximately its codes times its scale."""
 
     codes: Int8[np.ndarray, "N D"]
     scales: Float[np.ndarray, " N"]
@@ -35,13 +36,13 @@ class Int8Vectors:
         return Int8Vectors(self.codes[rows], self.scales[rows])
 
     def encode(self, queries: Shaped[np.ndarray, "Q D"]) -> "Int8Vectors":
-        """Quantize other vectors in the same way."""
+        """Quantize other vectors the same way."""
         return quantize_int8(queries)
 
 
 @dataclass(frozen=True)
 class BitVectors:
-    """Signs of rows, eight a byte, the first in the lowest bit."""
+    """The signs of rows, packed eight to a byte, with the first in the lowest bit."""
 
     codes: UInt8[np.ndarray, "N B"]
     dimension: int
@@ -53,12 +54,12 @@ class BitVectors:
         return BitVectors(self.codes[rows], self.dimension)
 
     def encode(self, queries: Shaped[np.ndarray, "Q D"]) -> "BitVectors":
-        """Quantize other vectors in the same way."""
+        """Quantize other vectors the same way."""
         return quantize_bits(queries)
 
 
 def quantize_int8(vectors: Shaped[np.ndarray, "N D"]) -> Int8Vectors:
-    """The directions of these vectors in int8, a block of rows at a time, with a scale for each."""
+    """Quantize the directions of these vectors to int8, a block of rows at a time, with one scale per row."""
     vectors = _table(vectors)
     codes, scales = np.empty(vectors.shape, np.int8), np.empty(len(vectors), np.float32)
     for start in range(0, len(vectors), BLOCK):
@@ -71,7 +72,7 @@ def quantize_int8(vectors: Shaped[np.ndarray, "N D"]) -> Int8Vectors:
 
 
 def quantize_bits(vectors: Shaped[np.ndarray, "N D"]) -> BitVectors:
-    """The signs of these vectors, a block of rows at a time."""
+    """Keep only the signs of these vectors, a block of rows at a time."""
     vectors = _table(vectors)
     codes = np.empty((len(vectors), (vectors.shape[1] + 7) // 8), np.uint8)
     for start in range(0, len(vectors), BLOCK):
@@ -80,13 +81,13 @@ def quantize_bits(vectors: Shaped[np.ndarray, "N D"]) -> BitVectors:
 
 
 def int8_products(a: Int8Vectors, b: Int8Vectors) -> Float[np.ndarray, "M N"]:
-    """Approximate cosines of every row of a with every row of b: exact sums of codes, times both scales."""
-    sums = a.codes.astype(np.float64) @ b.codes.astype(np.float64).T  # whole numbers, which float64 holds exactly
+    """Approximate cosines between all rows of a and all rows of b: exact integer dot products, times both scales."""
+    sums = a.codes.astype(np.float64) @ b.codes.astype(np.float64).T  # whole numbers, which float64 represents exactly
     return np.asarray(sums.astype(np.float32) * b.scales * a.scales[:, None])
 
 
 def sign_agreement(a: BitVectors, b: BitVectors) -> Float[np.ndarray, "M N"]:
-    """For every row of a and every row of b, the share of equal signs minus the share of different ones, -1 to 1."""
+    """For every row of a and every row of b, the fraction of equal signs minus that of unequal signs, -1 to 1."""
     products = _signs(a) @ _signs(b).T
     return np.asarray(products / np.float32(a.dimension))
 
@@ -98,6 +99,6 @@ def _signs(x: BitVectors) -> Float[np.ndarray, "N D"]:
 def _table(vectors: Shaped[np.ndarray, "N D"]) -> Shaped[np.ndarray, "N D"]:
     vectors = number_table(vectors, "vectors")
     if vectors.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, D), one row per text; got the shape {vectors.shape}")
+        raise BadInput(f"expected a table of vectors (N, D), one row per text; got shape {vectors.shape}")
     check_finite_rows(vectors, "vectors")
     return vectors

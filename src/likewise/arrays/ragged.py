@@ -1,4 +1,4 @@
-"""Ragged: concatenated sentences and their lengths, the only layout of batches here; there is no padding."""
+"""Ragged: concatenated sentences and their lengths, the only batch layout in the library; there is no padding."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 class EqualLengthRun(NamedTuple):
-    """Neighbouring sentences of equal length: rows `start : start + sentences * length` of the values."""
+    """Adjacent sentences of equal length: rows `start : start + sentences * length` of the values."""
 
     start: int
     sentences: int
@@ -23,18 +23,18 @@ class EqualLengthRun(NamedTuple):
         return slice(self.start, self.start + self.sentences * self.length)
 
     def parts(self, size: int) -> Iterator["EqualLengthRun"]:
-        """The same rows in parts of `size` sentences; the last part has the remainder."""
+        """The same rows in parts of `size` sentences; the last part may be smaller."""
         for first in range(0, self.sentences, size):
             yield EqualLengthRun(self.start + first * self.length, min(size, self.sentences - first), self.length)
 
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """N sentences of T tokens in all: `values` (T, …) and the N `lengths`, in the same order.
+    """N sentences with T tokens in total: `values` (T, …) and the N `lengths`, in the same order.
 
-    `segments`, for two texts that are encoded as one, is 0 for tokens of the first and 1 for the second; None:
-    all 0. `first_positions` are the positions of the sentences' first tokens if tokens before them were removed; None:
-    all 0.
+    `segments` is for two texts encoded as one: 0 for tokens of the first, 1 for tokens of the second; None means all 0.
+    `first_positions` gives the position of each sentence's first token if earlier tokens were removed; None means all
+    0.
     """
 
     values: Shaped[Tensor, "T ..."]
@@ -57,7 +57,7 @@ class Ragged:
         device: torch.device | str = "cpu",
         segments: Sequence[Sequence[int]] | None = None,
     ) -> "Ragged":
-        """Concatenate lists of token ids, and the lists of their segments if given."""
+        """Concatenate lists of token ids and, if given, the lists of their segments."""
 
         def flat(lists: Sequence[Sequence[int]]) -> Tensor:
             return torch.tensor([i for row in lists for i in row], dtype=torch.int64, device=device)
@@ -68,7 +68,7 @@ class Ragged:
         return len(self.lengths)
 
     def like(self, values: Shaped[Tensor, "T ..."]) -> "Ragged":
-        """The same sentences with other values, for example with vectors in place of ids."""
+        """The same sentences with different values, for example vectors instead of ids."""
         return Ragged(values, self.lengths)
 
     def split(self) -> tuple[Shaped[Tensor, "t ..."], ...]:
@@ -77,7 +77,7 @@ class Ragged:
 
     @cached_property
     def runs(self) -> tuple[EqualLengthRun, ...]:
-        """Runs of neighbouring sentences of equal length: each can be viewed as one (sentences, length, …) block."""
+        """Runs of adjacent sentences of equal length; each run can be viewed as one (sentences, length, …) block."""
         runs, start = [], 0
         for length, group in groupby(self.lengths):
             run = EqualLengthRun(start, len(list(group)), length)
@@ -86,9 +86,9 @@ class Ragged:
         return tuple(runs)
 
     def rounded(self) -> "Ragged":
-        """The same sentences, followed by sentences of a single token 0 that round up the number of tokens.
+        """The same sentences, followed by one-token sentences (token 0) that round up the total number of tokens.
 
-        At most an eighth is added, and never more than 31 tokens: up to 2,048 tokens, there are 104 different numbers.
+        At most an eighth is added, and never more than 31 tokens: up to 2,048 tokens, only 104 different totals occur.
         """
         count = len(self.values)
         added = -count % min(32, 1 << max(0, count.bit_length() - 4))
@@ -104,22 +104,22 @@ class Ragged:
 
     @cached_property
     def offsets(self) -> Int[Tensor, " bounds"]:
-        """The row at which each sentence begins, and T at the end; int32, as attention kernels require."""
+        """The row at which each sentence begins, with T at the end; int32, as attention kernels require."""
         return torch.tensor([0, *accumulate(self.lengths)], dtype=torch.int32, device=self.values.device)
 
     @cached_property
     def counts(self) -> Int[Tensor, " N"]:
-        """The lengths as a tensor on the values' device."""
+        """The lengths as a tensor on the same device as the values."""
         return torch.tensor(self.lengths, dtype=torch.int64, device=self.values.device)
 
     @cached_property
     def sentence(self) -> Int[Tensor, " T"]:
-        """Which sentence each token belongs to."""
+        """The index of the sentence that each token belongs to."""
         return torch.repeat_interleave(self.counts, output_size=len(self.values))
 
     @cached_property
     def position(self) -> Int[Tensor, " T"]:
-        """The position of each token in its sentence, from 0."""
+        """The position of each token within its sentence, counted from 0."""
         starts = self.counts.cumsum(0) - self.counts
         if self.first_positions is not None:
             starts = starts - torch.tensor(self.first_positions, device=starts.device)
@@ -133,9 +133,9 @@ class Ragged:
         return at + 1 == self.offsets[1:][self.sentence]
 
     def without_first(self, skip: Sequence[int]) -> tuple["Ragged", Int[Tensor, " kept"]]:
-        """The sentences without their first `skip` tokens, and the rows that remain.
+        """The sentences without their first `skip` tokens, and the indices of the remaining rows.
 
-        At least the last token of each sentence remains, and tokens keep their positions.
+        Each sentence keeps at least its last token, and the tokens keep their positions.
         """
         removed = tuple(min(s, max(n - 1, 0)) for s, n in zip(skip, self.lengths, strict=True))
         first = tuple(a + b for a, b in zip(self.first_positions or (0,) * len(self), removed, strict=True))
@@ -146,4 +146,4 @@ class Ragged:
 
 
 Layers: TypeAlias = Iterator[Tensor]
-"""Hidden states of one pack, (T, D) each: the embeddings first, then those of each block, computed lazily."""
+"""Hidden states for one pack, each (T, D): the embeddings first, then the output of each block, computed lazily."""

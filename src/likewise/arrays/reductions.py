@@ -1,7 +1,8 @@
-"""REDUCTIONS: ways to pool the token vectors of a sentence; a row holds the NumPy function and names in model folders.
+"""REDUCTIONS: ways to pool the token vectors of a sentence; each row holds a NumPy function and its model folder names.
 
-The functions here are the reference and are used by the NumPy engine; torch's are in `likewise.pooling.reductions`,
-under the same names without `numpy_`. Sentences are packed: `lengths` holds the number of rows of `x` in each sentence.
+The functions in this file are the reference and are used by the NumPy engine; the torch versions are in
+`likewise.pooling.reductions`, under the same names without `numpy_`. Sentences are packed: `lengths` holds the number
+of rows of `x` in each sentence.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,13 +17,13 @@ Array = np.ndarray
 
 
 class Reduction(NamedTuple):
-    """One way to pool: its function of `(x, lengths, position)`, to (N, D), and its names elsewhere."""
+    """One way to pool: a function from `(x, lengths, position)` to (N, D), and its names elsewhere."""
 
     compute: Callable[[Array, Array, Array], Array]
-    flag: str  # the key that is true in a folder's 1_Pooling/config.json, in the older format, which we write
+    flag: str  # the key set to true in 1_Pooling/config.json in the older format, which we write
     newer: str | None = None
-    """Its name in sentence-transformers' newer format; None if sentence-transformers does not have it."""
-    bit: int = 0  # in `lw_reduction` of native/likewise_native.h; 0: the compiled library leaves it to NumPy
+    """Its name in sentence-transformers' newer format; None if sentence-transformers lacks this reduction."""
+    bit: int = 0  # its bit in `lw_reduction` of native/likewise_native.h; 0: not compiled, left to NumPy
 
 
 def numpy_cls(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
@@ -31,12 +32,12 @@ def numpy_cls(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[
 
 
 def numpy_maximum(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
-    """The largest value of each dimension over the tokens (MAX)."""
+    """The maximum of each dimension over the tokens (MAX)."""
     return np.asarray(np.maximum.reduceat(x, _starts(lengths), axis=0))
 
 
 def numpy_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
-    """The mean over all tokens, special ones included (Reimers and Gurevych 2019, MEAN)."""
+    """The mean over all tokens, including special ones (Reimers and Gurevych 2019, MEAN)."""
     return np.asarray(_total(x, lengths) / lengths[:, None].astype(np.float32))
 
 
@@ -46,7 +47,7 @@ def numpy_mean_sqrt_len(x: Float[Array, "T D"], lengths: Array, position: Array)
 
 
 def numpy_weighted_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:
-    """The mean with weights 1, 2, 3 …: later tokens count more (Muennighoff 2022)."""
+    """The mean with weights 1, 2, 3 …, so that later tokens count more (Muennighoff 2022)."""
     weights = position[:, None] + np.float32(1)
     return np.asarray(_total(x * weights, lengths) / _total(weights, lengths))
 
@@ -59,9 +60,9 @@ def numpy_last_token(x: Float[Array, "T D"], lengths: Array, position: Array) ->
 def reduce_sentences(
     x: Float[Array, "T D"], lengths: Array, names: Sequence[str], skips: Sequence[int] | None = None
 ) -> Float[Array, "N W"]:
-    """These reductions of packed sentences, side by side.
+    """These reductions of packed sentences, concatenated.
 
-    The first `skips` rows of each sentence are left out, except its last one; the others keep their positions.
+    The first `skips` rows of each sentence are skipped, except its last row; the other rows keep their positions.
     """
     position = np.arange(len(x)) - np.repeat(_starts(lengths), lengths)
     if skips is not None:
@@ -71,7 +72,7 @@ def reduce_sentences(
 
 
 def without_first(lengths: Array, skips: Sequence[int]) -> tuple[Array, Array]:
-    """The rows after the first `skips` of each sentence, always with its last one; and how many remain of each."""
+    """The rows after the first `skips` of each sentence, always including its last, and how many remain in each."""
     left_out = np.minimum(np.asarray(skips), np.maximum(lengths - 1, 0))
     position = np.arange(lengths.sum()) - np.repeat(_starts(lengths), lengths)
     return np.flatnonzero(position >= np.repeat(left_out, lengths)), lengths - left_out
@@ -96,9 +97,9 @@ REDUCTIONS = {
 
 
 POOLING_FLAGS = {reduction.flag: name for name, reduction in REDUCTIONS.items()}
-"""From keys of 1_Pooling/config.json to reductions."""
+"""Maps keys of 1_Pooling/config.json to reductions."""
 NEWER_NAMES = {row.newer: name for name, row in REDUCTIONS.items() if row.newer not in (None, name)}
-"""From sentence-transformers' newer names to ours, if they differ."""
+"""Maps sentence-transformers' newer names to ours where they differ."""
 
 
 def reduction_names(spec: str) -> tuple[str, ...]:
@@ -106,7 +107,7 @@ def reduction_names(spec: str) -> tuple[str, ...]:
     names = spec.split("+")
     if len({*names}) != len(names) or not {*names} <= {*REDUCTIONS}:
         raise BadModel(
-            f"the pooling {spec!r} is unknown here; expected one of {', '.join(REDUCTIONS)}, a sum such as cls+mean, "
-            "or a mean of layers such as mean:layers=0+6"
+            f"the pooling {spec!r} is unknown; expected one of {', '.join(REDUCTIONS)}, several joined by +, "
+            "or a layer mean such as mean:layers=0+6"
         )
     return tuple(name for name in REDUCTIONS if name in names)

@@ -1,8 +1,8 @@
-"""Similarities of vectors: cosine, dot product, and two distances negated, so that greater means more similar.
+"""Similarities of vectors: cosine, dot product, and two negated distances, so that greater always means more similar.
 
-`SIMILARITIES` compares every row with every row, `PAIRWISE` row i with row i. Integers and half precision are
+`SIMILARITIES` compares every row with every row; `PAIRWISE` compares row i with row i. Integers and half precision are
 converted to float32 first; float32 and float64 are kept. A cosine is always within −1 … 1, and exactly 1 for two rows
-of the same direction, whatever their lengths.
+with the same direction, whatever their lengths.
 """
 
 from collections.abc import Callable
@@ -13,35 +13,35 @@ from jaxtyping import Float, Int, Shaped
 from ..errors import BadInput
 
 _BLOCK = 1 << 22  # floats in the temporary array of one step of `manhattan`
-_DOUBT = 64.0  # in rounding errors of squared lengths: smaller squared distances are recomputed from differences
+_DOUBT = 64.0  # in rounding errors of squared lengths; squared distances below it are recomputed from differences
 _ROWS = 8192  # rows checked at a time
 
 
 def unit(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-    """Normalise rows to length 1, even if their squares overflow or underflow the data type; a zero row stays zero."""
+    """Normalize rows to length 1, even if their squares overflow or underflow the data type; a zero row stays zero."""
     x = _floats(x)
     with np.errstate(over="ignore"):
         norms = np.linalg.norm(x, axis=1, keepdims=True)
     lost = np.flatnonzero(~((norms > _smallest(x.dtype)) & (norms < np.inf)))
     if len(lost):
         largest = np.abs(x[lost]).max(axis=1, keepdims=True, initial=0)
-        scaled = np.ldexp(x[lost], -np.frexp(largest)[1])  # by powers of two, without rounding: now ½ to 1
+        scaled = np.ldexp(x[lost], -np.frexp(largest)[1])  # to between ½ and 1, without rounding
         x, norms = x.copy(), norms.copy()
         x[lost], norms[lost] = scaled, np.linalg.norm(scaled, axis=1, keepdims=True)
     return np.asarray(x / np.where(norms == 0, 1, norms))
 
 
 def cosine(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
-    """Cosine of the angle between rows, −1 … 1; 0 for a zero row; exactly 1 between rows of the same direction."""
+    """Cosine of the angle between rows, −1 … 1; 0 for a zero row; exactly 1 for rows with the same direction."""
     a, b = _tables(a, b)
     return unit_cosine(unit(a), unit(b))
 
 
 def unit_cosine(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
-    """The cosine of rows that already have length 1 (`unit`), or are zero.
+    """The cosine of rows that are zero or already have length 1 (see `unit`).
 
-    By rounding, the product of equal rows may be 0.9999999 or 1.0000008. Near 1, where such errors hide the angle, the
-    cosine is computed as 1 − |a − b|²/2 instead, which is accurate there.
+    Because of rounding, the product of equal rows may be 0.9999999 or 1.0000008. Near 1, where such errors hide the
+    angle, the cosine is computed as 1 − |a − b|²/2 instead, which is accurate there.
     """
     scores = np.asarray(a @ b.T)
     rows, columns = np.nonzero(scores > _near(scores.dtype, a.shape[1]))
@@ -51,34 +51,34 @@ def unit_cosine(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Flo
 
 
 def check_finite_rows(vectors: Shaped[np.ndarray, "N D"], what: str) -> None:
-    """Raise BadInput if a number is NaN or infinite; the error names the first such row."""
+    """Raise BadInput if any number is NaN or infinite; the error names the first row that has one."""
     for start in range(0, len(vectors), _ROWS):
         bad = np.flatnonzero(~np.isfinite(vectors[start : start + _ROWS]).all(axis=1))
         if len(bad):
-            raise BadInput(f"{what}[{start + int(bad[0])}] holds a number that is NaN or infinite; expected finite")
+            raise BadInput(f"{what}[{start + int(bad[0])}] contains NaN or infinity; expected finite numbers")
 
 
 def dot(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
-    """Inner products of rows."""
+    """Dot products of rows."""
     a, b = _tables(a, b)
     return np.asarray(a @ b.T)
 
 
 def euclidean(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
-    """Minus the Euclidean distance between rows; exactly 0 between equal ones."""
+    """Minus the Euclidean distance between rows; exactly 0 between equal rows."""
     a, b = _tables(a, b)
     lengths = (a * a).sum(1)[:, None] + (b * b).sum(1)[None, :]
     squares = np.asarray(lengths - 2 * (a @ b.T))
     rows, columns = np.nonzero(squares < _DOUBT * np.finfo(squares.dtype).eps * lengths)
     step = max(1, _BLOCK // max(1, a.shape[1]))
-    for i in range(0, len(rows), step):  # where |a|² − 2ab + |b|² is inaccurate by cancellation
+    for i in range(0, len(rows), step):  # here |a|² − 2ab + |b|² loses accuracy to cancellation
         near = np.s_[i : i + step]
         squares[rows[near], columns[near]] = ((a[rows[near]] - b[columns[near]]) ** 2).sum(1)
     return np.asarray(-np.sqrt(np.maximum(squares, 0)))
 
 
 def manhattan(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
-    """Minus the Manhattan distance between rows, in blocks of bounded memory."""
+    """Minus the Manhattan distance between rows, computed in blocks of bounded memory."""
     a, b = _tables(a, b)
     step = max(1, _BLOCK // max(1, b.size))
     blocks = [np.abs(a[i : i + step, None] - b[None]).sum(2) for i in range(0, len(a), step)]
@@ -95,7 +95,7 @@ def _near(dtype: np.dtype, width: int) -> float:
 
 
 def _squares(a: np.ndarray, b: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Float[np.ndarray, " P"]:
-    """|a − b|² of these rows of a and b, a block at a time; identical rows, which may be many, are skipped."""
+    """|a − b|² for these rows of a and b, a block at a time; identical rows, which may be many, are skipped."""
     found = np.zeros(len(rows), a.dtype)
     labels: dict[bytes, int] = {}
     of_a, of_b = _labels(a, rows, labels), _labels(b, columns, labels)
@@ -117,15 +117,15 @@ def _labels(x: np.ndarray, rows: np.ndarray, labels: dict[bytes, int]) -> Int[np
 
 
 def number_table(x: object, what: str) -> Shaped[np.ndarray, "..."]:
-    """The numbers of an array, a data frame, a tensor or nested lists as an array; an array is not copied."""
+    """Convert an array, a data frame, a tensor or nested lists of numbers to an array; an array is not copied."""
     try:
         table = np.asarray(x)
         table = table.astype(np.float32) if table.dtype.kind == "O" else table
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:  # RuntimeError: a tensor that requires grad
-        raise BadInput(f"{what} is a {type(x).__name__} that is not a table of numbers: {error}") from None
+        raise BadInput(f"{what} is a {type(x).__name__} that cannot be read as a table of numbers: {error}") from None
     if table.dtype.kind not in "biuf" or (isinstance(x, np.ma.MaskedArray) and x.mask.any()):
         found = "masked numbers" if isinstance(x, np.ma.MaskedArray) else table.dtype
-        raise BadInput(f"{what} holds {found}; expected a table of real numbers, one row per text")
+        raise BadInput(f"{what} contains {found}; expected a table of real numbers, one row per text")
     return table
 
 
@@ -134,7 +134,7 @@ def _tables(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> tuple
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise BadInput(
             f"expected two tables of vectors with the same dimension, one row per text; found {a.shape} and {b.shape}. "
-            "A single vector v becomes a table by v[None]"
+            "To turn a single vector v into a table, use v[None]"
         )
     return a, b
 
@@ -166,7 +166,7 @@ def _rowwise(compare: Callable[..., Float[np.ndarray, " N"]]) -> Callable[..., F
         a, b = _floats(a), _floats(b)
         if a.shape != b.shape or a.ndim != 2:
             raise BadInput(
-                f"expected two tables of the same shape, to compare row with row; found {a.shape} and {b.shape}"
+                f"expected two tables of the same shape, to compare row by row; found {a.shape} and {b.shape}"
             )
         return compare(a, b)
 

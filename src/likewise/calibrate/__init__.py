@@ -1,4 +1,4 @@
-"""Is a cosine high? Convert one model's cosines on one kind of text to p-values, cut-offs and scores.
+"""Is this cosine high? Convert a model's cosines on one kind of text to p-values, cut-offs and scores.
 
 >>> from likewise.calibrate import calibrate, cut_off
 >>> calibration = calibrate(embedder, "likewise-mini", texts)                             # doctest: +SKIP

@@ -22,42 +22,42 @@ from .labelled_pairs import IsotonicFit, LabelledFit
 from .null_distribution import NullDistribution, chance_cosines
 
 MOST_TEXTS = 20_000
-"""Most texts to encode: more would add little information."""
-PAIRS = 1_000_000  # chance pairs to compare
+"""Maximum texts to encode: more would add little information."""
+PAIRS = 1_000_000  # random pairs to compare
 FORMAT = "likewise-calibration-1"
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How often chance pairs reach a cosine and, given labelled pairs, how often a pair with it is positive."""
+    """How often random pairs reach a cosine and, given labelled pairs, how often a pair with it is positive."""
 
     model: ModelIdentity
     chance: NullDistribution
     texts: int
-    """How many distinct texts the chance pairs were drawn from."""
+    """The number of distinct texts from which random pairs were drawn."""
     queries: int | None = None
-    """How many distinct queries, if chance pairs consist of a query and a text."""
+    """The number of distinct queries, if random pairs consist of a query and a text."""
     labelled: LabelledFit | None = None
 
     def p_values(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         return self.chance.p_values(cosines)
 
     def scores(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """The share of positive pairs at these cosines, 0 to 1."""
+        """The fraction of pairs at these cosines that are positive, 0 to 1."""
         if self.labelled is None:
             raise BadInput(
-                "this calibration has no labelled pairs, so there are no scores; to add some: likewise calibrate "
+                "this calibration has no labelled pairs, so it has no scores; to add them: likewise calibrate "
                 "FILE --pairs labelled.csv"
             )
         return self.labelled.score(cosines)
 
     def check_model(self, model: ModelIdentity) -> None:
-        """Raise if cosines are from another model."""
+        """Raise an error if cosines come from a different model."""
         if model.fingerprint != self.model.fingerprint:
             raise BadInput(
                 f"the calibration is for {self.model.name} (fingerprint {self.model.fingerprint[:12]}); the cosines "
-                f"are from {model.name} ({model.fingerprint[:12]}). Cosines of two models are not comparable, and "
-                "different engines or precisions count as different models: calibrate this one (likewise calibrate)"
+                f"are from {model.name} ({model.fingerprint[:12]}). Cosines from two models are not comparable, and "
+                "different engines or precisions count as different models: calibrate this model (likewise calibrate)"
             )
 
     def save(self, path: Path) -> None:
@@ -82,21 +82,21 @@ class Calibration:
 
     @classmethod
     def load(cls, path: Path) -> "Calibration":
-        """The calibration that `save` wrote.
+        """Load a calibration written by `save`.
 
         Raises:
             BadInput: there is no such file, or it is not a calibration.
             BadModel: the file is not a JSON object.
         """
         if not path.is_file():
-            raise BadInput(f"there is no calibration {path}; to make one: likewise calibrate FILE -o {path}")
+            raise BadInput(f"there is no calibration {path}; to create it:  likewise calibrate FILE -o {path}")
         return cls.from_json(read_object(path), str(path))
 
     @classmethod
     def from_json(cls, found: dict[str, Any], source: str) -> "Calibration":
         """Restore a calibration from `as_json`; errors name the source."""
         if found.get("format") != FORMAT:
-            raise BadInput(f"{source} has the format {found.get('format')!r}; expected {FORMAT!r} (likewise calibrate)")
+            raise BadInput(f"{source} has format {found.get('format')!r}; expected {FORMAT!r} (likewise calibrate)")
         try:
             null, labelled = found["chance"], found["labelled"]
             cosines, shares = (np.array(null[name], np.float64) for name in ("cosines", "shares"))
@@ -106,7 +106,7 @@ class Calibration:
             fit = None if labelled is None else _labelled_from_json(labelled)
             result = cls(model, chance, int(found["texts"]), None if queries is None else int(queries), fit)
         except (KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{source} is a damaged calibration: {error!r}; make it again: likewise calibrate") from None
+            raise BadInput(f"{source} is a damaged calibration: {error!r}; recreate it: likewise calibrate") from None
         _check_curve(chance, source)
         return result
 
@@ -127,16 +127,16 @@ def calibrate(
     overflow: Overflow = "warn",
     show_progress_bar: Progress = None,
 ) -> Calibration:
-    """Encode a sample of texts and count the cosines of chance pairs; blank and repeated texts are skipped.
+    """Encode a sample of texts and count the cosines of random pairs; blank and repeated texts are skipped.
 
     Args:
-        embedder: the model whose cosines are calibrated; messages call it `name`.
-        texts: unlabelled texts of the kind to be compared, ideally thousands.
-        queries: for search, texts like the expected queries; chance pairs then consist of a query and a text.
-        draw: how many chance pairs to compare, and the seed for the sample and the pairs.
+        embedder: the model whose cosines are calibrated; messages refer to it as `name`.
+        texts: unlabelled texts of the kind that will be compared, ideally thousands.
+        queries: for search, texts like the queries you expect; random pairs then consist of a query and a text.
+        draw: the number of random pairs to compare, and the seed for choosing the sample and the pairs.
 
     Raises:
-        BadInput: there are fewer than 100 distinct texts, or the model gives them all the same vector.
+        BadInput: there are fewer than 100 distinct texts, or the model gives all texts the same vector.
     """
     pairs, seed = whole_number("pairs", draw.pairs, 1000), draw.seed
     sample = _sample(texts, seed)
@@ -182,10 +182,10 @@ def _labelled_from_json(found: dict[str, Any]) -> LabelledFit:
 
 
 def _check_curve(chance: NullDistribution, source: str) -> None:
-    """Raise if no texts can have these quantiles."""
+    """Raise an error if these quantiles could not come from any texts."""
     cosines, shares = chance.cosines, chance.shares
     sound = cosines.ndim == 1 and cosines.shape == shares.shape and len(cosines) > 1
     sound = sound and bool((np.diff(cosines) > 0).all() and (np.diff(shares) < 0).all())
     sound = sound and bool(((shares > 0) & (shares <= 1)).all()) and chance.scale > 0 and chance.shape >= 0
     if not sound:
-        raise BadInput(f"{source} is a damaged calibration: its quantiles and tail are impossible; make it again")
+        raise BadInput(f"{source} is a damaged calibration: its quantiles and tail are impossible; create it again")

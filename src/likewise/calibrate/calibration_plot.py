@@ -1,4 +1,4 @@
-"""A calibration as a plot: how often chance pairs reach a cosine, the fitted tail, and scores [extra: map]."""
+"""A calibration as a plot: how often random pairs reach a cosine, the fitted tail, and scores [extra: map]."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def draw_calibration(calibration: Calibration, path: Path) -> None:
 
 
 def calibration_figure(calibration: Calibration) -> Figure:
-    """Plot the p-value of every cosine and, if there are labelled pairs, the score."""
+    """Plot the p-value for every cosine and, if there are labelled pairs, the score."""
     labelled = calibration.labelled
     figure = Figure(figsize=(7.2 if labelled else 4.2, 3.2))
     _plot_chance(figure.add_subplot(1, 2 if labelled else 1, 1), calibration)
@@ -37,7 +37,7 @@ def _plot_chance(axes: Axes, calibration: Calibration) -> None:
     beyond = np.linspace(chance.tail_from, max(end, chance.tail_from), 100)
     axes.semilogy(chance.cosines, chance.shares, color=BLUE, label=f"counted, {chance.pairs:,} pairs")
     axes.semilogy(beyond, chance.p_values(beyond), color=ORANGE, linestyle="--", label="fitted tail")
-    axes.set(xlabel="cosine", ylabel="share of chance pairs that reach it (p)", ylim=(LEAST_P, 1.5))
+    axes.set(xlabel="cosine", ylabel="fraction of random pairs that reach it (p)", ylim=(LEAST_P, 1.5))
     axes.legend()
 
 
@@ -45,5 +45,5 @@ def _plot_scores(axes: Axes, labelled: LabelledFit) -> None:
     axes.plot(labelled.score.x, labelled.score.y, color=GREEN)
     axes.axvspan(labelled.threshold.low, labelled.threshold.high, color="0.9", linewidth=0)
     axes.axvline(labelled.threshold.value, color="0.4", linewidth=0.8)
-    axes.set(xlabel="cosine", ylabel="share of positive pairs", ylim=(0, 1))
+    axes.set(xlabel="cosine", ylabel="fraction of positive pairs", ylim=(0, 1))
     axes.set_title(f"threshold {labelled.threshold.value:.3f} ({labelled.criterion})", loc="left")

@@ -1,4 +1,4 @@
-"""Choose a cosine cut-off that keeps the share of chance pairs among the found ones below a false discovery rate."""
+"""Choose a cosine cut-off that keeps the fraction of random pairs among those found below a false discovery rate."""
 
 from dataclasses import dataclass
 
@@ -12,37 +12,37 @@ from .calibration import Calibration
 
 @dataclass(frozen=True)
 class CutOff:
-    """Pairs with this cosine or more are discoveries: more similar than chance, at this false discovery rate."""
+    """Pairs at or above this cosine are discoveries: more similar than by chance, at this false discovery rate."""
 
     cosine: float
-    """Infinite if there is no discovery."""
+    """Infinite if there are no discoveries."""
     discoveries: int
     comparisons: int
     fdr: float
     p: float
-    """The p-value at the cut-off; 0 if there is no discovery."""
+    """The p-value at the cut-off; 0 if there are no discoveries."""
     extrapolated: bool
-    """Whether that p-value comes from the fitted tail, being smaller than any counted one."""
+    """Whether that p-value comes from the fitted tail because it is smaller than any counted one."""
 
 
 def cut_off(calibration: Calibration, cosines: Float[np.ndarray, " n"], *, comparisons: int, fdr: float) -> CutOff:
-    """The least cosine at which, in expectation, at most a share `fdr` of the found pairs are chance pairs.
+    """The lowest cosine at which, in expectation, at most a fraction `fdr` of the pairs found are random pairs.
 
-    Benjamini and Hochberg 1995; p-values of pairs that share texts are dependent; the bound holds if this dependence is
-    positive (Benjamini and Yekutieli 2001), as it is if some texts are more similar than others to all texts.
+    Benjamini and Hochberg 1995. The p-values of pairs that share texts are dependent; the bound holds if the dependence
+    is positive (Benjamini and Yekutieli 2001), as it is if some texts are more similar than others to all texts.
 
     Args:
-        cosines: those of potential discoveries: of all pairs, or of all above a cosine (`least_cosine`).
-        comparisons: how many pairs were compared, at any cosine; N(N − 1)/2 for all pairs of N texts.
+        cosines: the cosines of potential discoveries: of all pairs, or of all pairs above a cosine (`least_cosine`).
+        comparisons: the number of pairs compared, whatever their cosine; N(N − 1)/2 for all pairs of N texts.
         fdr: the false discovery rate, above 0 and below 1.
 
     Raises:
-        BadInput: a number is out of bounds, or there are more cosines than comparisons.
+        BadInput: a number is out of range, or there are more cosines than comparisons.
     """
     fdr, comparisons = _rate(fdr), whole_number("comparisons", comparisons, 0)
     descending = -np.sort(-np.asarray(cosines, np.float64))
     if len(descending) > comparisons:
-        raise BadInput(f"there are {len(descending):,} cosines and {comparisons:,} comparisons; expected no fewer")
+        raise BadInput(f"there are {len(descending):,} cosines and {comparisons:,} comparisons; expected no more")
     p = calibration.chance.p_values(descending)
     found = rejections(p, comparisons, fdr)
     if not found:
@@ -53,14 +53,14 @@ def cut_off(calibration: Calibration, cosines: Float[np.ndarray, " n"], *, compa
 
 
 def least_cosine(calibration: Calibration, *, comparisons: int, fdr: float, most: int) -> float:
-    """A lower bound on any cut-off with at most `most` discoveries; less similar pairs can be ignored."""
+    """A lower bound on any cut-off with at most `most` discoveries; pairs below it can be ignored."""
     fdr, most = _rate(fdr), whole_number("most", most)
     comparisons = whole_number("comparisons", comparisons)
     return calibration.chance.cosine_at(fdr * min(1.0, most / comparisons))
 
 
 def rejections(p: Float[np.ndarray, " n"], comparisons: int, fdr: float) -> int:
-    """How many null hypotheses are rejected, given the smallest p-values in ascending order: Benjamini and Hochberg."""
+    """How many null hypotheses are rejected by Benjamini and Hochberg, given the smallest p-values, ascending."""
     if not len(p):
         return 0
     passed = np.flatnonzero(p <= fdr * np.arange(1, len(p) + 1) / comparisons)

@@ -1,6 +1,6 @@
-"""Estimate from labelled pairs the share of positive pairs at a cosine, and the best threshold with its interval.
+"""Estimate from labelled pairs the fraction of positive pairs at a cosine, and the best threshold with its interval.
 
-The share is an isotonic regression: the best nondecreasing fit, by pooling adjacent violators (Ayer et al. 1955).
+The fraction is an isotonic regression: the best nondecreasing fit, by pooling adjacent violators (Ayer et al. 1955).
 """
 
 from collections.abc import Callable
@@ -18,12 +18,12 @@ from ..runtime.arguments import known_name
 RESAMPLES = 1000
 Criterion = Callable[[Numbers, Shaped[np.ndarray, " N"]], ThresholdDecision]
 CRITERIA: dict[str, Criterion] = {"f1": best_f1, "accuracy": best_accuracy}
-"""The criteria that a threshold can maximize, by name."""
+"""The criteria that a threshold can maximize."""
 
 
 @dataclass(frozen=True, eq=False)
 class IsotonicFit:
-    """A nondecreasing curve: straight between its knots, constant before the first and after the last."""
+    """A nondecreasing curve: linear between its knots, constant before the first and after the last."""
 
     x: Float[np.ndarray, " K"]
     y: Float[np.ndarray, " K"]
@@ -34,16 +34,16 @@ class IsotonicFit:
 
 @dataclass(frozen=True, eq=False)
 class LabelledFit:
-    """What N labelled pairs say about cosines; valid if positives are as frequent as among these pairs."""
+    """What N labelled pairs say about cosines; valid as long as positives are as frequent as among these pairs."""
 
     score: IsotonicFit
-    """Maps a cosine to the share of positive pairs, 0 to 1."""
+    """Maps a cosine to the fraction of positive pairs, 0 to 1."""
     threshold: Interval
-    """The best cosine above which to call a pair positive, with a 95 % bootstrap interval over pairs."""
+    """The best cosine threshold for calling a pair positive, with a 95 % bootstrap interval over pairs."""
     criterion: str
-    """What it maximizes: `"f1"` or `"accuracy"`."""
+    """What the threshold maximizes: `"f1"` or `"accuracy"`."""
     value: float
-    """F1 or accuracy at the threshold, on the pairs it was chosen on."""
+    """F1 or accuracy at the threshold, on the same pairs that it was chosen on."""
     pairs: int
     positives: int
 
@@ -55,10 +55,10 @@ def fit_labelled_pairs(
     criterion: str = "f1",
     bootstrap: BootstrapSettings | None = None,
 ) -> LabelledFit:
-    """Fit the score, and choose the threshold.
+    """Fit the score and choose the threshold.
 
     Raises:
-        BadInput: labels are not both 0 and 1, or not as many as cosines.
+        BadInput: the labels do not include both 0 and 1, or there are not as many labels as cosines.
     """
     best = CRITERIA[known_name("criterion", criterion, CRITERIA)]
     bootstrap = bootstrap or BootstrapSettings(resamples=RESAMPLES)
@@ -77,21 +77,21 @@ def fit_labelled_pairs(
 
 
 def isotonic_fit(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> IsotonicFit:
-    """The nondecreasing curve with the least sum of squared errors at these points."""
+    """The nondecreasing curve with the smallest sum of squared errors at these points."""
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if x.ndim != 1 or x.shape != y.shape or not len(x) or not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise BadInput(f"expected as many finite x as y, one or more; got shapes {x.shape} and {y.shape}")
+        raise BadInput(f"expected equal numbers of finite x and y, at least one; got shapes {x.shape} and {y.shape}")
     distinct, place, counts = np.unique(x, return_inverse=True, return_counts=True)
     level, size = _pooled(np.bincount(place, weights=y) / counts, counts)
     last = np.cumsum(size) - 1
     first = last - size + 1
     ends = np.stack([first, last], 1).ravel()
-    knots = np.concatenate([[True], ends[1:] != ends[:-1]])  # a block of one point has one knot
+    knots = np.concatenate([[True], ends[1:] != ends[:-1]])  # a block with one point has one knot
     return IsotonicFit(distinct[ends][knots], np.repeat(level, 2)[knots])
 
 
 def _pooled(means: Float[np.ndarray, " n"], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merge neighbouring blocks until their means ascend; returns each block's mean and size."""
+    """Merge neighbouring blocks until their means ascend; return the mean and size of each block."""
     blocks: list[tuple[float, float, int]] = []  # mean, weight, points
     for mean, weight in zip(means.tolist(), weights.tolist(), strict=True):
         block = (mean, float(weight), 1)

@@ -1,4 +1,4 @@
-"""Cosines under the null hypothesis that a pair is a chance pair: drawn, counted, and converted to p-values."""
+"""Cosines under the null hypothesis that a pair is random: drawn, counted, and converted to p-values."""
 
 import math
 from dataclasses import dataclass
@@ -10,54 +10,54 @@ from ..arrays.similarity import unit
 from ..errors import BadInput
 
 TAIL_SHARE = 0.02
-"""The share of the most similar chance pairs that the tail is fitted to. Chosen on development data of two models;
-.005, chosen on one, had let the other exceed its rate on test data (docs/logbook.md)."""
-LEAST_TAIL = 200  # pairs; with fewer, a fitted tail is guesswork
-COUNTED = 100  # pairs above the last counted quantile, enough to know its share to 10 %; the tail is used beyond it
-STEPS = 1000  # quantiles to keep
+"""The fraction of the most similar random pairs to which the tail is fitted. Chosen on development data for two models;
+.005, chosen on one model, had let the other exceed its rate on test data (docs/logbook.md)."""
+LEAST_TAIL = 200  # pairs; with fewer, fitting a tail is guesswork
+COUNTED = 100  # pairs above the last counted quantile, enough to know its p-value to 10 %; beyond it, the tail is used
+STEPS = 1000  # number of quantiles to keep
 LEAST_PAIRS = 1000
 BLOCK = 1 << 14  # pairs compared at a time: 50 MB of 384-dimensional rows
 LEAST_TEXTS = 100
-"""With fewer, chance pairs share texts so often that they say little about other texts."""
+"""With fewer texts, random pairs share texts so often that they say little about other texts."""
 
 Rows = Int[np.ndarray, " P"]
 
 
 @dataclass(frozen=True, eq=False)
 class NullDistribution:
-    """How often chance pairs reach a cosine: counted quantiles and, beyond the last one, a fitted tail.
+    """How often random pairs reach a cosine: counted quantiles and, beyond the last one, a fitted tail.
 
-    The tail is a generalized Pareto distribution (Pickands 1975), never lighter than exponential: a lighter one would
-    end at some cosine and call everything above it impossible. Related texts that happen to be among the chance pairs
+    The tail is a generalized Pareto distribution (Pickands 1975), never lighter than exponential: a lighter tail would
+    end at some cosine and call everything above it impossible. Related texts that happen to be drawn as random pairs
     make the tail heavier and p-values larger.
     """
 
     cosines: Float[np.ndarray, " K"]
-    """Ascending; the fitted tail begins at the last one."""
+    """Quantiles in ascending order; the fitted tail begins at the last one."""
     shares: Float[np.ndarray, " K"]
-    """The share of chance pairs that reach each of these cosines; (1 + count) / (1 + pairs), so never 0."""
+    """The fraction of random pairs that reach each of these cosines; (1 + count) / (1 + pairs), so never 0."""
     pairs: int
-    """How many chance pairs were compared."""
+    """The number of random pairs compared."""
     scale: float
-    """The scale of the tail, in cosines."""
+    """The scale of the tail, in units of cosine."""
     shape: float
-    """The shape of the tail; 0 is exponential, larger is heavier."""
+    """The shape of the tail; 0 means exponential, larger means heavier."""
 
     @classmethod
     def of(cls, cosines: Float[np.ndarray, " P"]) -> "NullDistribution":
-        """Count the quantiles of these cosines of chance pairs, and fit their tail."""
+        """Count the quantiles of these cosines of random pairs, and fit their tail."""
         ordered = np.sort(np.asarray(cosines, np.float64))
         if len(ordered) < LEAST_PAIRS or not np.isfinite(ordered).all():
-            raise BadInput(f"expected {LEAST_PAIRS:,} or more finite cosines of chance pairs; got {len(ordered):,}")
+            raise BadInput(f"expected {LEAST_PAIRS:,} or more finite cosines of random pairs; got {len(ordered):,}")
         if ordered[0] == ordered[-1]:
             raise BadInput(
-                f"every chance pair has the cosine {ordered[0]:.4f}: the model gives every text the same direction"
+                f"every random pair has the cosine {ordered[0]:.4f}: the model gives every text the same direction"
             )
         edge = ordered[-min(len(ordered) // 4, max(LEAST_TAIL, round(TAIL_SHARE * len(ordered))))]
         scale, shape = fit_pareto_tail(ordered[ordered >= edge] - edge)
         kept = np.unique(ordered[_steps(len(ordered))])
         reached = len(ordered) - np.searchsorted(ordered, kept, side="left")
-        scale += shape * (kept[-1] - edge)  # the tail beyond a later point has the same shape and this scale
+        scale += shape * (kept[-1] - edge)  # beyond a later point, the tail has the same shape and this scale
         return cls(kept, (1 + reached) / (1 + len(ordered)), len(ordered), float(scale), shape)
 
     @property
@@ -67,11 +67,11 @@ class NullDistribution:
 
     @property
     def least_counted(self) -> float:
-        """The p-value at that cosine; all smaller ones are extrapolated."""
+        """The p-value at that cosine; all smaller p-values are extrapolated."""
         return float(self.shares[-1])
 
     def p_values(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """The probability that a chance pair has this cosine or a greater one."""
+        """The probability that a random pair is at least this similar."""
         found = np.asarray(cosines, np.float64)
         if np.isnan(found).any():
             raise BadInput("a cosine is NaN, which has no p-value")
@@ -90,27 +90,27 @@ class NullDistribution:
         return self.tail_from + self.scale * beyond
 
     def _survival(self, beyond: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """The share of the tail that lies at least this far beyond its beginning."""
+        """The fraction of the tail that lies at least this far beyond its beginning."""
         scaled = beyond / self.scale
         return np.asarray(np.exp(-scaled if self.shape == 0 else -np.log1p(self.shape * scaled) / self.shape))
 
 
 def fit_pareto_tail(beyond: Float[np.ndarray, " n"]) -> tuple[float, float]:
-    """Scale and shape of a generalized Pareto distribution, by L-moments (Hosking and Wallis 1987); the shape is ≥ 0.
+    """The scale and shape of a generalized Pareto distribution, by L-moments (Hosking and Wallis 1987); shape is ≥ 0.
 
-    `beyond`: distances from the beginning of the tail, in ascending order.
+    `beyond`: distances from the start of the tail, in ascending order.
     """
     mean = float(beyond.mean())
     weights = (2 * np.arange(len(beyond)) - len(beyond) + 1) / (len(beyond) * max(1, len(beyond) - 1))
-    half_difference = float((weights * beyond).sum())  # the second L-moment: half the mean difference of two draws
+    half_difference = float((weights * beyond).sum())  # the second L-moment: half the mean difference between two draws
     if mean <= 0 or half_difference <= 0:
-        raise BadInput("the most similar chance pairs all have the same cosine, so no tail can be fitted to them")
+        raise BadInput("the most similar random pairs all have the same cosine, so no tail can be fitted")
     shape = 2 - mean / half_difference
     return (mean, 0.0) if shape <= 0 else (mean * (1 - shape), shape)
 
 
 def _steps(count: int) -> np.ndarray:
-    """Positions of evenly spaced quantiles, denser towards the greatest, leaving enough pairs above the last."""
+    """Positions of evenly spaced quantiles, denser towards the largest, leaving enough pairs above the last."""
     edge = count - COUNTED
     even = np.linspace(0, edge, STEPS)
     close = count - np.geomspace(COUNTED, count, STEPS)
@@ -120,14 +120,14 @@ def _steps(count: int) -> np.ndarray:
 def chance_cosines(
     vectors: Float[np.ndarray, "N E"], count: int, seed: int = 0, *, queries: Float[np.ndarray, "Q E"] | None = None
 ) -> Float[np.ndarray, " P"]:
-    """The cosines of `count` chance pairs of these distinct texts, or of queries and texts.
+    """The cosines of `count` random pairs drawn from these distinct texts, or from queries and texts.
 
-    Pairs are drawn with replacement. If there are no more than `count` pairs, each is taken once.
+    Pairs are drawn with replacement. If there are at most `count` pairs, each is used once.
     """
     if len(vectors) < LEAST_TEXTS:
         raise BadInput(
-            f"there are {len(vectors):,} distinct texts; expected {LEAST_TEXTS} or more to draw chance pairs from, "
-            "best some thousands"
+            f"there are {len(vectors):,} distinct texts; expected at least {LEAST_TEXTS} to draw random pairs from, "
+            "ideally thousands"
         )
     firsts = unit(vectors if queries is None else queries)
     seconds = firsts if queries is None else unit(vectors)

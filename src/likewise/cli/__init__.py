@@ -1,4 +1,4 @@
-"""The command line: one file per verb, grouped by what the verbs work on."""
+"""The command line: one file per verb, grouped by what the verb operates on."""
 
 from .main import main
 

@@ -1,4 +1,4 @@
-"""The options that interpret cosines, --calibration and --fdr, for commands that compare texts."""
+"""The options --calibration and --fdr, which interpret cosines, for commands that compare texts."""
 
 import argparse
 from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..runtime.progress import Progress
     from ..search.pairs import PairColumns
 
-MOST = 1_000_000  # discoveries
+MOST = 1_000_000  # maximum discoveries
 
 
 def add_calibration(add: Callable[..., None], what: str) -> None:
@@ -23,28 +23,28 @@ def add_calibration(add: Callable[..., None], what: str) -> None:
     add("--calibration FILE", "calibration of this model, written by likewise calibrate", type=Path)
     add(
         "--fdr RATE",
-        f"only {what} more similar than chance; at most this share of them is expected to be chance, such as 0.05 "
+        f"only {what} more similar than chance; at most this fraction of them is expected to be chance, such as 0.05 "
         "(needs --calibration)",
     )
 
 
 def check_calibration(args: argparse.Namespace) -> None:
-    """Reject contradictory options before a model is loaded."""
+    """Reject contradictory options before loading a model."""
     if args.fdr is None:
         return
     if args.calibration is None:
         raise BadInput(
-            "--fdr needs to know how similar chance pairs are: add --calibration FILE, written by: likewise "
+            "--fdr needs to know how similar random pairs are: add --calibration FILE, written by: likewise "
             "calibrate TEXTS -o FILE"
         )
     if getattr(args, "above", None) is not None:
-        raise BadInput("--fdr and --above both choose the least cosine; expected one of them")
+        raise BadInput("--fdr and --above both set the minimum cosine; expected only one of them")
     if not 0 < args.fdr < 1:
         raise BadInput(f"--fdr is {args.fdr}; expected a rate above 0 and below 1, such as 0.05")
 
 
 def load_calibration(args: argparse.Namespace) -> "Calibration | None":
-    """The calibration given in the options, if any."""
+    """The calibration given by the options, if any."""
     if args.calibration is None:
         return None
     from ..calibrate import Calibration
@@ -53,7 +53,7 @@ def load_calibration(args: argparse.Namespace) -> "Calibration | None":
 
 
 def load_with_calibration(args: argparse.Namespace) -> "tuple[Embedder, Calibration | None]":
-    """The embedder described by the options, and its calibration if one is given."""
+    """The embedder given by the options, and its calibration if one is given."""
     calibration = load_calibration(args)
     embedder = load_from_options(args)
     check_same_model(calibration, embedder, args.model)
@@ -61,7 +61,7 @@ def load_with_calibration(args: argparse.Namespace) -> "tuple[Embedder, Calibrat
 
 
 def check_same_model(calibration: "Calibration | None", embedder: "Embedder", name: str) -> None:
-    """Reject a calibration of another model."""
+    """Reject a calibration made for a different model."""
     if calibration is not None:
         from ..calibrate.calibration import identity_of
 
@@ -81,7 +81,7 @@ def cut_off_in_words(cut: "CutOff", what: str = "pair") -> str:
     """The cut-off and what it means; `what` is a singular noun for a result."""
     if not cut.discoveries:
         return f"no {what} is more similar than chance at a false discovery rate of {cut.fdr:g}"
-    source = "by the fitted tail of chance pairs" if cut.extrapolated else "counted among chance pairs"
+    source = "from the fitted tail of random pairs" if cut.extrapolated else "counted among random pairs"
     found = counted(cut.discoveries, f"{what} is", f"{what}s are")
     return (
         f"{found} more similar than chance at a false discovery rate of "
@@ -92,7 +92,7 @@ def cut_off_in_words(cut: "CutOff", what: str = "pair") -> str:
 def significant_pairs(
     vectors: Any, calibration: "Calibration", fdr: float, show_progress_bar: "Progress" = None
 ) -> "tuple[PairColumns, CutOff]":
-    """The pairs that are more similar than chance at a false discovery rate, best first; at most a million."""
+    """The pairs more similar than chance at a false discovery rate, best first; at most a million."""
     from ..calibrate import cut_off, least_cosine
     from ..search import pairs_above
     from ..search.pairs import best_first
@@ -106,7 +106,7 @@ def significant_pairs(
 
 
 def calibrated_columns(pairs: "PairColumns", calibration: "Calibration | None") -> dict[str, list[float]]:
-    """The columns a calibration adds: p-values and, if it has labelled pairs, probabilities."""
+    """The columns added by a calibration: p-values and, if it has labelled pairs, probabilities."""
     if calibration is None:
         return {}
     cosines = pairs.scores.astype("float64")

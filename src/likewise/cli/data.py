@@ -1,5 +1,5 @@
-"""Lists all data sets and the files you have of each, describes one data set in full, or (--leaks) reports which test
-texts also occur in training data.
+"""Lists all data sets and which of their files you have, describes one data set in full, or (--leaks) reports which
+test texts also occur in training data.
 """
 
 import argparse
@@ -25,7 +25,7 @@ EPILOG = """examples:
 data sets:
   Data sets are read from the folder LIKEWISE_DATA, as stsb/test.parquet, .csv,
   .tsv or .jsonl; some are downloaded from the Hugging Face hub on first use
-  (extra: hub). Give your own file by its path; it needs the column text, or
+  (extra: hub). Give your own file by its path; it needs a text column, or
   sentence1 and sentence2, or anchor, positive and negative.
 
 leaks:
@@ -41,13 +41,13 @@ STATES = {
     "unreadable": "red",
     "missing": "dim",
 }
-FIRST_ROWS = 3  # rows printed per file
-MAX_MISSING = 3  # missing files of a data set to list one by one
+FIRST_ROWS = 3  # rows printed for each file
+MAX_MISSING = 3  # maximum missing files of a data set that are listed individually
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
-    add("NAME", "a data set or one of its files, to describe in full", nargs="?")
+    add("NAME", "data set or file to describe in full", nargs="?")
     add("--leaks TRAIN", "training data: names of data sets, or files", nargs="+")
     add("--against TEST", "test data: names of data sets, or files (default: every test file you have)", nargs="+")
     add("--json", "print JSON; for leaks, this includes some of the shared texts")
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     if args.leaks is None and args.against:
         raise BadInput("--against needs --leaks TRAIN")
     if args.leaks is not None and args.name:
-        raise BadInput(f"{args.name} and --leaks were both given; expected one of them")
+        raise BadInput(f"{args.name} and --leaks were both given; expected only one of them")
     if args.leaks is not None:
         from .leak_report import print_leak_report
 
@@ -88,11 +88,11 @@ def _all(as_json: bool) -> None:
         aligned(f"{check.name}: {'; '.join(check.notes)}")
     folder = data_folder()
     print(f"\nLIKEWISE_DATA is {folder}" if folder else "\nLIKEWISE_DATA, the folder of data sets, is not set")
-    print("To describe one and see how to get it: likewise data NAME")
+    print("To see details of a data set and how to get it: likewise data NAME")
 
 
 def _rows(name: str, files: Sequence["DatasetCheck"]) -> Iterator[tuple[str, ...]]:
-    """One row per file, or a single row if many files are all missing."""
+    """One row per file, or a single row if there are many files and all of them are missing."""
     if len(files) > MAX_MISSING and all(check.state == "missing" for check in files):
         yield f"{name}, {counted(len(files), 'file')}", "", "", f"[{STATES['missing']}]missing[/]"
         return
@@ -154,7 +154,7 @@ def _print_file(check: "DatasetCheck", dataset: "Dataset") -> None:
 
 
 def _first_rows(check: "DatasetCheck") -> dict[str, Any]:
-    """The first rows by column, and the error if the file cannot be read."""
+    """The first rows, by column, and the error if the file cannot be read."""
     from ..data.datasets import load_dataset
 
     if check.path is None or check.state == "unreadable":

@@ -26,7 +26,7 @@ EPILOG = """examples:
   likewise doctor
   likewise doctor --json > doctor.json
 
-Include the output when you report a problem. The exit code is 1 if the default model cannot encode a text."""
+Please include the output when you report a problem. The exit code is 1 if the default model cannot encode a text."""
 
 LABEL = 10  # columns
 CORE = ("numpy", "tokenizers", "safetensors", "jaxtyping", "rich")
@@ -70,7 +70,7 @@ def diagnose() -> dict[str, Any]:
 
 
 def extras() -> dict[str, dict[str, Any]]:
-    """Each extra: its packages and versions (None: not installed), and the command that installs it."""
+    """Each extra with its packages, their versions (None: not installed), and the command that installs it."""
     return {name: _extra(name, requirements) for name, requirements in EXTRAS.items()}
 
 
@@ -125,7 +125,7 @@ def _bits() -> dict[str, Any]:
 
 
 def _torch() -> dict[str, Any]:
-    """Import torch, because only an import reveals a broken installation."""
+    """Import torch, because nothing less reveals a broken installation."""
     if find_spec("torch") is None:
         return {"usable": False, "problem": f"not installed; to install it: {install_hint('torch')}"}
     try:
@@ -133,8 +133,8 @@ def _torch() -> dict[str, Any]:
 
         gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
         threads = torch.get_num_threads()
-    except Exception as error:  # a broken build may raise anything
-        return {"usable": False, "problem": f"installed, but it cannot be used: {_first_line(error)[:160]}"}
+    except Exception as error:  # a broken build can raise anything
+        return {"usable": False, "problem": f"installed, but unusable: {_first_line(error)[:160]}"}
     cuda = [f"cuda:{i} {name}" for i, name in enumerate(gpus)]
     return {"usable": True, "version": torch.__version__, "devices": ["cpu", *cuda], "threads": threads}
 
@@ -144,7 +144,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _models() -> dict[str, Any]:
-    """Models by name (bundled, found on this machine, or to download), and the models folder if one is set."""
+    """Models by name (bundled, found on this machine, or downloadable), and the models folder if one is set."""
     from ..model_files.names import MODELS_VARIABLE, PACKAGED_MODELS, local_models
 
     found = local_models()
@@ -160,7 +160,7 @@ def _models() -> dict[str, Any]:
 
 
 def _data() -> dict[str, Any]:
-    """The known data sets that have files here, the number of known ones, and the data folder."""
+    """The known data sets with local files, how many are known in all, and the data folder."""
     from ..data.catalogue import DATASETS
     from ..data.datasets import DATA_FOLDER_VARIABLE, data_folder, local_files
 
@@ -183,7 +183,7 @@ def _first_text() -> dict[str, Any]:
     start = time.perf_counter()
     try:
         vector = Embedder.load(DEFAULT_MODEL).encode(["Does it work?"], show_progress_bar=False)
-    except Exception as error:  # anything may be broken
+    except Exception as error:  # anything may be broken here
         problem = f"{type(error).__name__}: {_first_line(error)[:200]}"
         return {"works": False, "model": DEFAULT_MODEL, "problem": problem}
     seconds = round(time.perf_counter() - start, 2)
@@ -191,7 +191,7 @@ def _first_text() -> dict[str, Any]:
 
 
 def show_diagnosis(report: Mapping[str, Any]) -> None:
-    """The report as text: one or more lines per label."""
+    """Print the report as text, with one or more lines per label."""
     from .terminal_tables import fill
 
     for label, describe in LINES.items():
@@ -244,7 +244,7 @@ def _model_lines(report: Mapping[str, Any]) -> Iterator[str]:
     folder = f" (LIKEWISE_MODELS is {models['folder']})" if models["folder"] else ""
     yield f"local: {_names(models['local'])}{folder}"
     if models["not_installed"]:
-        yield f"not installed: {_names(models['not_installed'])}; how to get them: likewise model list"
+        yield f"not installed: {_names(models['not_installed'])}; to see how to get them: likewise model list"
     if models["problem"]:
         yield f"PROBLEM: {models['problem']}"
 
@@ -252,7 +252,7 @@ def _model_lines(report: Mapping[str, Any]) -> Iterator[str]:
 def _data_lines(report: Mapping[str, Any]) -> Iterator[str]:
     data = report["data"]
     folder = f"LIKEWISE_DATA is {data['folder']}" if data["folder"] else "LIKEWISE_DATA is not set"
-    yield f"{len(data['here'])} of {data['known']} known data sets are here; {folder}"
+    yield f"{len(data['here'])} of {data['known']} known data sets are available here; {folder}"
     if data["problem"]:
         yield f"PROBLEM: {data['problem']}"
 
@@ -261,8 +261,8 @@ def _extra_lines(report: Mapping[str, Any]) -> Iterator[str]:
     extras = report["extras"]
     yield f"installed: {_names([name for name, extra in extras.items() if extra['installed']])}"
     if missing := [name for name, extra in extras.items() if not extra["installed"]]:
-        example = f"{missing[0]} by {extras[missing[0]]['install']}"
-        yield f"not installed: {', '.join(missing)}; {example}; likewise for the others (--json has every command)"
+        example = f"for {missing[0]}: {extras[missing[0]]['install']}"
+        yield f"not installed: {', '.join(missing)}; {example} (--json lists every command)"
 
 
 def _first_text_lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -302,4 +302,4 @@ LINES: dict[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {
     "bits": _bits_lines,
     "works": _first_text_lines,
 }
-"""Labels, and the functions that describe their parts of the report."""
+"""Labels, with the functions that describe the corresponding parts of the report."""

@@ -1,5 +1,5 @@
-"""Evaluates models on tasks or on your own data, and prints a table of scores with 95 % confidence intervals and
-a star for each model that is significantly better than the next best one.
+"""Evaluates models on tasks or on your own data, and prints a table of scores with 95 % confidence intervals and a star
+for each model that is significantly better than the next best.
 """
 
 import argparse
@@ -47,16 +47,17 @@ models:
 your own data (--data):
   sentence1, sentence2, score      correlation of cosine with the scores
   sentence1, sentence2, label      1 or 0: average precision, best F1 and accuracy
-  anchor, positive, negative       accuracy of triplets
+  anchor, positive, negative       accuracy on triplets
   anchor, positive                 MRR@10 of finding the positive among all positives
 
 cache:
   Data sets are read from the folder LIKEWISE_DATA. Vectors and results are stored
   in LIKEWISE_CACHE (default: the system's cache folder; at most 4 GB), so an
-  interrupted run resumes. Results are computed again if the model, a setting, the
-  data set or the version of this program changed, and always for your own data.
+  interrupted run can be resumed. Results are recomputed if the model, a setting,
+  the data set or the version of this program has changed, and always for your own
+  data.
 
-The exit code is 1 if a result could not be computed. A run that is stopped early (Ctrl-C, SIGTERM) prints the results
+The exit code is 1 if a result could not be computed. If you stop a run early (Ctrl-C, SIGTERM), it prints the results
 so far and exits with code 130 or 143."""
 
 PLOT = "evaluate.reports.plot"
@@ -65,22 +66,22 @@ PLOT = "evaluate.reports.plot"
 def add(parser: argparse.ArgumentParser) -> None:
     options(parser)("MODEL", f"models to evaluate (default: {DEFAULT_MODEL})", dest="models", nargs="*")
     add = options(parser, "what to evaluate on")
-    names = "tasks and suites, separated by commas: sts, supervised, probing, all, or any name that --list prints "
+    names = "tasks and suites, separated by commas: sts, supervised, probing, all, or any name shown by --list "
     add("--tasks NAMES", f"{names}(default: sts, or none with --data)")
-    data = "a .csv, .tsv, .jsonl or .parquet file with your own data; can be given several times"
+    data = "a .csv, .tsv, .jsonl or .parquet file with your own data; may be given several times"
     add("--data FILE", data, action="append")
-    columns = "names of the columns in --data, such as sentence1=question,sentence2=answer; score=rating/5 scales"
+    columns = "which columns of --data to use, such as sentence1=question,sentence2=answer; score=rating/5 scales"
     add("--columns NAME=COLUMN,…", columns)
-    add("--list", "list all tasks by suite, and the data that is missing")
+    add("--list", "list all tasks by suite, and any missing data")
     add = options(parser, "how to evaluate")
-    slow = "train classifiers one by one with SentEval's own optimiser (slow; default: in batches)"
+    slow = "train classifiers one by one with SentEval's own optimizer (slow; default: in batches)"
     add("--faithful", slow)
     add("--seed N", "random seed for folds and classifiers (default: 1111)")
-    add("--fresh", "compute everything again and replace it in the cache")
+    add("--fresh", "recompute everything and replace it in the cache")
     add("--no-cache", "neither read nor write the cache")
     add = options(parser, "output")
     add("--compare", "compare the first model with each of the others, task by task, with significance tests")
-    add("--plot FILE", "draw the scores into a .png, .pdf or .svg file", type=Path)
+    add("--plot FILE", "plot the scores in a .png, .pdf or .svg file", type=Path)
     form = options(parser.add_mutually_exclusive_group())
     form("--json", "print all results as JSON")
     form("--csv", "print every score as CSV")
@@ -137,10 +138,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show_finished(so_far: "Results | None", args: argparse.Namespace) -> None:
-    """Print the results of an interrupted run so far, and whether they are stored."""
+    """Print the results of an interrupted run so far, and whether they have been stored."""
     if so_far is not None and len(so_far.failed) < len(so_far.cells):
         print_results(so_far, args)
-    stored = "nothing was stored" if args.no_cache else "finished work is stored; run the same command again to resume"
+    stored = "nothing was stored" if args.no_cache else "finished work is stored; to resume, repeat the same command"
     note(f"likewise: interrupted; {stored}")
 
 
@@ -165,7 +166,7 @@ def print_results(results: "Results", args: argparse.Namespace) -> None:
 
 
 def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str, Any]:
-    """For two models their `comparison` by task; for more, `comparisons` of the first with each other model by name."""
+    """For two models, their `comparison` by task; for more, `comparisons` of the first model, by the other's name."""
     values = {other: {name: one.as_dict() for name, one in by_task.items()} for other, by_task in comparisons.items()}
     if len(values) > 1:
         return {"comparisons": values}
@@ -173,12 +174,12 @@ def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str
 
 
 def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
-    """The tasks, after checking everything that could otherwise fail after an hour of computing."""
+    """The tasks, after checking everything that could otherwise fail after an hour of computation."""
     from ..evaluate.own_data import data_task
     from ..evaluate.tasks.registry import select_tasks
 
     if args.columns and not args.data:
-        raise BadInput("--columns renames columns of --data FILE, which was not given")
+        raise BadInput("--columns requires --data FILE, which was not given")
     names = args.tasks if args.tasks is not None or args.data else "sts"
     columns = args.columns.split(",") if args.columns else []
     tasks = [

@@ -1,4 +1,4 @@
-"""The report of `likewise data --leaks`: which texts and pairs of test files occur in training files."""
+"""The report of `likewise data --leaks`: which texts and pairs in test files also occur in training files."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..data.leaks import Leak
 
 LEGEND = (
-    "Texts: distinct texts of the test file that occur in training. Pairs: pairs of the test file that also occur in "
-    "training. Both texts: pairs of the test file whose texts both occur in training, together or apart."
+    "Texts: distinct texts in the test file that occur in training. Pairs: pairs in the test file that also occur in "
+    "training. Both texts: pairs in the test file whose texts both occur in training, together or separately."
 )
 
 
@@ -29,7 +29,7 @@ def print_leak_report(args: argparse.Namespace) -> None:
     tests = _files(args.against) if args.against else _tests()
     test = {name: _columns(name) for name in tests if name not in train}
     if not test:
-        raise BadInput("there is no test data to compare with; give some with --against")
+        raise BadInput("there is no test data to compare with; specify some with --against")
     leaks = find_leaks(train, test)
     if args.json:
         print_json([{**asdict(leak), "share": leak.share} for leak in leaks])
@@ -38,7 +38,7 @@ def print_leak_report(args: argparse.Namespace) -> None:
 
 
 def _files(names: Sequence[str]) -> Iterator[str]:
-    """Names and paths; a data set's name stands for its local files that contain texts."""
+    """Names and paths; the name of a data set stands for its local files that contain texts."""
     from ..data.catalogue import DATASETS
     from ..data.catalogue.entry import TEXT_COLUMNS
     from ..data.datasets import check_dataset

@@ -1,4 +1,4 @@
-"""The machine: its CPU and instruction sets, and the CPUs and memory that this process may use."""
+"""The machine: its CPU and instruction sets, and how many CPUs and how much memory this process may use."""
 
 import os
 import platform
@@ -32,7 +32,7 @@ INSTRUCTION_SETS = {
 """Instruction sets that matter for matrix products, each with the kernel flags that together indicate it."""
 APPLE = {"hw.optional.neon": "asimd", "hw.optional.arm.FEAT_DotProd": "asimddp", "hw.optional.arm.FEAT_BF16": "bf16"}
 APPLE |= {"hw.optional.arm.FEAT_I8MM": "i8mm", "hw.optional.avx2_0": "avx2", "hw.optional.fma": "fma"}
-"""The same flags as macOS names them."""
+"""The same flags under the names that macOS uses."""
 
 
 def cpu(cpuinfo: Path = CPUINFO) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def cpu(cpuinfo: Path = CPUINFO) -> dict[str, Any]:
 
 
 def threads(environment: Mapping[str, str] = os.environ, cgroup: Path = CGROUP) -> dict[str, Any]:
-    """The number of CPUs, the limits set by affinity and the container's quota, and variables that limit threads."""
+    """The number of CPUs, limits set by affinity and the container's quota, and variables that limit threads."""
     return {
         "used": allowed_cpus(cgroup),
         "cpus": os.cpu_count(),
@@ -57,7 +57,7 @@ def threads(environment: Mapping[str, str] = os.environ, cgroup: Path = CGROUP) 
 
 
 def memory(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> dict[str, Any]:
-    """Gigabytes in total, gigabytes available, and the container's limit; None if the system does not report one."""
+    """Total and available gigabytes, and the container's limit; None for whatever the system does not report."""
     kilobytes = _fields(_text(meminfo))
     total, free = (_number(kilobytes.get(name, "")) for name in ("MemTotal", "MemAvailable"))
     limit, used = (_number(_text(cgroup / name)) for name in ("memory.max", "memory.current"))

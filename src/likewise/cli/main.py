@@ -1,4 +1,4 @@
-"""`likewise VERB …`: finds the verb, runs it, and turns errors into one line."""
+"""`likewise VERB …`: finds the verb, runs it, and reports errors in one line."""
 
 import argparse
 import os
@@ -19,21 +19,21 @@ GROUPS = {
     "text": {
         "encode": Entry("encode.encode_command", "encode texts into a file of vectors, or into shards (resumable)"),
         "verify": Entry("encode.verify", "check a folder of vectors: files, checksums, and a sample of vectors"),
-        "similarity": Entry("texts.similarity", "show how similar texts are, as a matrix or pair by pair"),
+        "similarity": Entry("texts.similarity", "show how similar texts are to each other"),
         "pairs": Entry("texts.pairs", "find the most similar pairs of texts in a file"),
-        "duplicates": Entry("texts.duplicates", "find equal and nearly equal texts; write a file without copies"),
+        "duplicates": Entry("texts.duplicates", "find identical and nearly identical texts, and remove copies"),
         "cluster": Entry("texts.cluster", "group similar texts, name the groups, and draw a map of them"),
         "explain": Entry("texts.explain", "show which words make two texts similar"),
-        "calibrate": Entry("texts.calibrate", "measure how similar texts are by chance: p-values and thresholds"),
+        "calibrate": Entry("texts.calibrate", "measure how similar texts are by chance, for p-values and thresholds"),
     },
     "search": {
         "index": Entry("index", "keep an index of texts on disk: add files, delete, verify, copy, export"),
-        "search": Entry("index.search", "search an index by meaning or words, with filters and a reranker"),
-        "rerank": Entry("texts.rerank", "rank the documents of a file for a query, with a reranker"),
+        "search": Entry("index.search", "search an index by meaning and by words, with filters and reranking"),
+        "rerank": Entry("texts.rerank", "rank the documents in a file for a query, using a reranker"),
     },
     "models": {"model": Entry("models", "list, show, download, quantize or dissect models; choose or fuse layers")},
     "training": {
-        "data": Entry("data", "list data sets, describe one, and find test data in training data"),
+        "data": Entry("data", "list or describe data sets, and find test data in training data"),
         "mine": Entry("mine", "find hard negatives for pairs"),
         "train": Entry("train.command", "train a model on pairs, triplets or scores"),
         "evaluate": Entry("evaluate", "evaluate models on tasks or your own data, with intervals and tests"),
@@ -47,11 +47,11 @@ GROUPS = {
 VERBS = {name: entry for entries in GROUPS.values() for name, entry in entries.items()}
 
 TRACEBACK = "LIKEWISE_TRACEBACK"
-"""Environment variable; if it is set to anything, errors show their traceback."""
+"""Environment variable; if it is set to any value, errors show their traceback."""
 COMPLETION = "_ARGCOMPLETE"
-"""Environment variable that a shell sets to ask argcomplete for completions."""
-USER_ERROR, UNEXPECTED_ERROR = 2, 70  # exit codes; 70 is EX_SOFTWARE of sysexits.h
-MESSAGE_LENGTH = 300  # characters shown of an unexpected error's message
+"""Environment variable that a shell sets to request completions from argcomplete."""
+USER_ERROR, UNEXPECTED_ERROR = 2, 70  # exit codes; 70 is EX_SOFTWARE in sysexits.h
+MESSAGE_LENGTH = 300  # maximum characters shown from an unexpected error's message
 
 EPILOG = """examples:
   likewise similarity "A cat sleeps." "A kitten naps." "Shares fell."
@@ -64,17 +64,17 @@ EPILOG = """examples:
 
 Each verb has its own help, with examples: likewise encode --help, or likewise help encode
 
-The default model is likewise-mini: it is bundled, runs without torch and needs no download. If quality matters more:
+The default model, likewise-mini, is bundled, runs without torch and needs no download. If quality matters more:
 likewise model download all-MiniLM-L6-v2, then -m all-MiniLM-L6-v2.
 
 Tab completion in bash and zsh: pip install argcomplete, then add this line to the shell's startup file:
   eval "$(register-python-argcomplete likewise)"
 
-Errors are one line each; set LIKEWISE_TRACEBACK=1 to see tracebacks. Versions, engines and models: likewise doctor."""
+Each error takes one line; set LIKEWISE_TRACEBACK=1 to see tracebacks. Versions, engines and models: likewise doctor."""
 
 
 def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.ArgumentParser:
-    """The parser of these verbs, with or without their options."""
+    """The parser for these verbs, with or without their options."""
     top = Parser(
         prog="likewise",
         description="Sentence embeddings: encode texts, compare them, find pairs, duplicates and clusters, evaluate "
@@ -95,10 +95,10 @@ def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.Ar
 
 
 class _VersionAction(argparse.Action):
-    """Prints version and commit; runs git only when asked, and only if needed."""
+    """Prints the version and commit; runs git only when requested, and only if needed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Print and exit."""
+        """Print the version and exit."""
         from ..source_commit import commit_phrase, source_commit
 
         print(f"likewise {__version__} ({commit_phrase(source_commit())})")
@@ -125,7 +125,7 @@ def exit_code(command: Callable[[], int]) -> int:
             return code
         except (SystemExit, GeneratorExit):
             raise
-        except BaseException as error:  # command-line users see a traceback only on request
+        except BaseException as error:  # command-line users see a traceback only if they ask for one
             if os.environ.get(TRACEBACK):
                 traceback.print_exc()
             return _report_error(error, stop)
@@ -153,7 +153,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _complete() -> None:
-    """Print completions of the words typed so far, and exit; requires argcomplete."""
+    """Print completions for the words typed so far, and exit; requires argcomplete."""
     try:
         import argcomplete
     except ImportError:
@@ -173,7 +173,7 @@ def _report_error(error: BaseException, stop: Stop) -> int:
         print(f"likewise: {error}", file=sys.stderr)
         return USER_ERROR
     if isinstance(error, MemoryError):
-        print(f"likewise: out of memory ({error or 'no details are known'})", file=sys.stderr)
+        print(f"likewise: out of memory ({error or 'no details available'})", file=sys.stderr)
         return USER_ERROR
     print(f"likewise: {_unexpected(error)}", file=sys.stderr)
     return UNEXPECTED_ERROR

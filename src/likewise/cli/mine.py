@@ -1,4 +1,4 @@
-"""Finds hard negatives: for each anchor, texts that are similar according to a model but not known positives."""
+"""Finds hard negatives: for each anchor, texts that a model considers similar but that are not known positives."""
 
 import argparse
 import math
@@ -26,57 +26,55 @@ EPILOG = """examples:
     -o mined.jsonl
   likewise mine MODEL pairs.csv --corpus passages.txt --missing fill
 
-Rules apply in this order, each to the candidates that the earlier ones kept: known positives are excluded (including
+Rules apply in this order, each to the candidates that the earlier rules kept: known positives are excluded (including
 indirect ones: a–b and b–c make c a positive of a), then --rank, --score, --ratio, --margin, --reranker. The default is
 --ratio 0.95. Without -o, nothing is written; the report shows what would be."""
 
 EXAMPLE_ROWS = 5
-LARGE_GROUP = 0.1  # of all texts: a group this large suggests that some pairs connect dissimilar texts
+LARGE_GROUP = 0.1  # as a fraction of all texts: a larger group suggests that some pairs connect dissimilar texts
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", MODEL)
     add("DATA", ".parquet, .csv, .tsv or .jsonl file, or the name of a data set")
-    add("-o --output FILE", ".parquet, .csv, .tsv or .jsonl to write", type=Path)
+    add("-o --output FILE", ".parquet, .csv, .tsv or .jsonl file to write", type=Path)
     _add_texts(options(parser, "texts"))
     _add_rules(options(parser, "rules for keeping candidates"))
     _add_choice(options(parser, "choosing among the kept candidates"))
-    add("--triplets", "write one row per negative instead of one column")
+    add("--triplets", "write one row, instead of one column, per negative")
     add("--json", "print the report as JSON")
     add("-q --quiet", "print no progress and no report")
     add_running(options(parser, "how the model runs"))
 
 
 def _add_texts(add: Callable[..., None]) -> None:
-    columns = (
-        "which columns hold the anchor and the positive: anchor=question,positive=answer (default: columns with these "
-    )
+    columns = "columns with the anchor and the positive: anchor=question,positive=answer (default: columns with these "
     add("--columns NAME=COLUMN,…", columns + "names, or the first two columns of texts)")
     add("--where CONDITION", "use only rows that satisfy this condition: label==1")
-    add("--corpus FILE", "where negatives come from: a file or data set (default: the positives)")
-    add("--column NAME", "the corpus column that holds the texts")
-    add("--prompt TEXT", "prepended to every anchor (default: none)")
-    add("--prompt-name NAME", "the model's prompt for anchors, by name (default: the model's default)")
-    add("--corpus-prompt-name NAME", "the model's prompt for all other texts, by name")
+    add("--corpus FILE", "source of negatives: a file or data set (default: the positives)")
+    add("--column NAME", "column of the corpus with the texts")
+    add("--prompt TEXT", "text to prepend to every anchor (default: none)")
+    add("--prompt-name NAME", "name of the model's prompt for anchors (default: the model's default)")
+    add("--corpus-prompt-name NAME", "name of the model's prompt for all other texts")
 
 
 def _add_rules(add: Callable[..., None]) -> None:
-    add("--direct", "exclude only the positives of the anchor's own pairs, not indirect ones")
-    add("--rank LOW HIGH", "skip the LOW nearest, and everything after the first HIGH", type=int)
-    add("--score LOW HIGH", "similarity to the anchor between LOW and HIGH", type=float)
-    add("--ratio X", "similarity below X times the positive's (default: 0.95)")
-    add("--margin X", "similarity below the positive's minus X")
-    add("--reranker MODEL", "a reranker that scores the remaining candidates")
-    add("--reranker-below X", "the reranker's score is at most X")
-    add("--label NAME", "the reranker label whose probability is the score, if there are several")
+    add("--direct", "exclude only positives paired with the anchor, not indirect ones")
+    add("--rank LOW HIGH", "skip the LOW nearest candidates, and all after the first HIGH", type=int)
+    add("--score LOW HIGH", "require a similarity to the anchor between LOW and HIGH", type=float)
+    add("--ratio X", "require a similarity below X times the positive's (default: 0.95)")
+    add("--margin X", "require a similarity below the positive's minus X")
+    add("--reranker MODEL", "reranker that scores the remaining candidates")
+    add("--reranker-below X", "require a reranker score of at most X")
+    add("--label NAME", "label whose probability is the reranker's score, if it has several")
 
 
 def _add_choice(add: Callable[..., None]) -> None:
     add("-k N", "negatives per row", 1)
     strategies = ("top", "random", "spread")
-    add("--strategy", "the nearest, any of the 100 nearest, or evenly from near to far", "top", choices=strategies)
-    missing = "rows with fewer than N negatives: drop them, fill them up with weaker negatives, or stop"
+    add("--strategy", "take the nearest, any of the 100 nearest, or evenly from near to far", "top", choices=strategies)
+    missing = "what to do with rows that have fewer than N negatives: drop them, fill them up with weaker ones, or stop"
     add("--missing", missing, "drop", choices=("drop", "fill", "error"))
     add("--metric METRIC", "cosine, dot, euclidean or manhattan", "cosine")
     add("--seed N", "seed for the random strategy", 0)
@@ -142,7 +140,7 @@ def _reranker_rules(args: argparse.Namespace) -> "list[Rule]":
     from ..mine import RerankerScoreBelow, ScoreBetween
 
     if (args.reranker is None) != (args.reranker_below is None):
-        raise BadInput("expected --reranker MODEL with --reranker-below X; found one without the other")
+        raise BadInput("--reranker MODEL and --reranker-below X must be used together; found only one")
     if args.reranker is None:
         if args.label is not None:
             raise BadInput("--label requires --reranker and --reranker-below")
@@ -166,7 +164,7 @@ def _corpus(name: str, column: str | None) -> Sequence[str]:
 
 
 def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> None:
-    """Print the candidates removed by each rule, the fate of the rows, the negatives' similarities, and examples."""
+    """Print how many candidates each rule removed, what happened to each row, the similarities, and examples."""
     from .terminal_tables import aligned
 
     report = result.report
@@ -180,7 +178,7 @@ def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> Non
     if report.largest_group > max(100, LARGE_GROUP * (report.anchors + report.candidates)):
         aligned(
             f"The largest group of connected texts has {report.largest_group:,} texts, none of which can be a negative "
-            "of another; if some pairs connect dissimilar texts, use --direct."
+            "for another; if some pairs connect dissimilar texts, use --direct."
         )
     print()
     _print_scores(result)
@@ -188,7 +186,7 @@ def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> Non
     _print_rows(result)
     k, rows = report.k, counted(len(result), "row")
     written = counted(len(result) * k, "triplet") if args.triplets else f"{rows}, {counted(k, 'negative')} each"
-    print(f"\n{args.output}: {written}" if args.output else "\nNothing was written; -o FILE writes it.")
+    print(f"\n{args.output}: {written}" if args.output else "\nNothing was written; use -o FILE to write the rows.")
 
 
 def _print_rules(report: "MiningReport") -> None:

@@ -1,4 +1,4 @@
-"""Options shared by commands that use a model: the model, how it runs, and the number of threads."""
+"""Options shared by all commands that use a model: the model, how it runs, and the number of threads."""
 
 import argparse
 import os
@@ -21,7 +21,7 @@ MODEL = "a folder, a name listed by `likewise model list`, or a name on the Hugg
 
 
 def add_model(parser: argparse.ArgumentParser, unnamed: str = "") -> None:
-    """Add --model and the options for running it; `unnamed` describes the default if it is not the default model."""
+    """Add --model and the options for running it; `unnamed` describes the default unless that is the default model."""
     add = options(parser, "model")
     text = f"model: {MODEL} (default: {unnamed or DEFAULT_MODEL})"
     add("-m --model MODEL", text, None if unnamed else DEFAULT_MODEL)
@@ -38,12 +38,12 @@ def add_loading(add: Callable[..., None]) -> None:
 
 def add_engine(add: Callable[..., None]) -> None:
     """Add --engine."""
-    text = "engine that runs the model (default: the first of these that is installed and supports it)"
+    text = "engine that runs the model (default: the first of these that is installed and supports the model)"
     add("--engine", text, choices=tuple(ENGINES))
 
 
 def output_folder(name: str) -> Path:
-    """The folder given to an option; an empty name (say, an unset variable) would mean the working directory."""
+    """The folder given to an option; an empty name (say, from an unset variable) would mean the working directory."""
     if not name.strip():
         raise argparse.ArgumentTypeError("it is empty; expected the name of a folder ('.' is the working directory)")
     return Path(name)
@@ -69,7 +69,7 @@ OVERFLOW = {
     "truncate": "truncate them silently",
     "mean": "average overlapping windows",
 }
-"""Ways to handle texts longer than the model's maximum input."""
+"""What can be done with texts longer than the model's maximum input."""
 
 
 def add_overflow(add: Callable[..., None], choices: Sequence[str] = tuple(OVERFLOW), what: str = "texts") -> None:
@@ -79,7 +79,7 @@ def add_overflow(add: Callable[..., None], choices: Sequence[str] = tuple(OVERFL
 
 
 def load_from_options(args: argparse.Namespace) -> "Embedder":
-    """The embedder described by the options."""
+    """Load the embedder given by the options."""
     prepare_runtime(args)
     from ..model_names import load_named_embedder
 
@@ -94,18 +94,18 @@ def loading_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Environment variables that torch, NumPy's libraries and the native engine read."""
-_before: dict[str, Any] = {}  # the process's settings, to be restored after a command
+"""Environment variables read by torch, NumPy's libraries and the native engine."""
+_before: dict[str, Any] = {}  # the settings of this process, restored after the command
 
 
 def set_threads(args: argparse.Namespace) -> None:
-    """Set the number of threads for every library; most read it from the environment when they are imported."""
-    if not hasattr(args, "threads") or isinstance(args.threads, str):  # `train` reads its own flags later
+    """Set the number of threads for every library; most libraries read it from the environment when imported."""
+    if not hasattr(args, "threads") or isinstance(args.threads, str):  # `train` parses its own flags later
         return
     threads = _threads(args.threads)
     _before.setdefault("environment", {name: os.environ.get(name) for name in THREADS})
     os.environ |= dict.fromkeys(THREADS, str(threads))
-    if sys.modules.get("torch") is not None:  # in a program that calls `main`
+    if sys.modules.get("torch") is not None:  # if another program calls `main`
         import torch
 
         _before.setdefault("torch", torch.get_num_threads())
@@ -113,7 +113,7 @@ def set_threads(args: argparse.Namespace) -> None:
 
 
 def restore_threads() -> None:
-    """Restore the threads and their variables after the command, for programs that call `main`."""
+    """Restore the thread settings after the command, for programs that call `main`."""
     for name, value in _before.pop("environment", {}).items():
         os.environ.pop(name, None)
         if value is not None:
@@ -125,12 +125,12 @@ def restore_threads() -> None:
 
 
 def prepare_runtime(args: argparse.Namespace) -> None:
-    """Check the device before a model is read."""
+    """Check the device before reading a model."""
     if args.device not in (None, "cpu") and has_torch() and getattr(args, "engine", None) in (None, "torch"):
         _check_device(args.device)
 
 
-MAX_THREADS = 1 << 12  # more than any machine has cores
+MAX_THREADS = 1 << 12  # more than the number of cores in any machine
 
 
 def _threads(given: int | None) -> int:
@@ -142,7 +142,7 @@ def _threads(given: int | None) -> int:
 
 
 def _check_device(name: str | None) -> None:
-    """Copy a number there and back, to report an unknown, absent or unusable device before a model is read."""
+    """Copy a number there and back, so that an unusable device is reported before a model is read."""
     import torch
 
     try:

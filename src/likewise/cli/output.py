@@ -9,7 +9,7 @@ from typing import Any
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
-    """Print a value as JSON; characters that the output's encoding lacks are escaped."""
+    """Print a value as JSON; characters that the output encoding lacks are escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
@@ -21,7 +21,7 @@ def print_json(value: Any, indent: int | None = 2) -> None:
 def print_result(
     args: Namespace, value: Any, text: str, show: Callable[[str], None] = print, *, indent: int | None = 2
 ) -> None:
-    """Print a result as JSON with --json (on one line if indent is None); else show it in words, unless --quiet."""
+    """Print a result as JSON with --json (on one line if indent is None), otherwise in words, unless --quiet."""
     if args.json:
         print_json(value, indent=indent)
     elif not getattr(args, "quiet", False):
@@ -29,12 +29,12 @@ def print_result(
 
 
 def note(text: str) -> None:
-    """Print a line on standard error, to keep it separate from the result."""
+    """Print a line on standard error, so that it stays separate from the result."""
     print(text, file=sys.stderr)
 
 
 def plot_module(name: str, what: str = "drawing plots") -> Any:
-    """Import a plotting module of likewise; without matplotlib, raise an error that says how to install it."""
+    """Import a plotting module of likewise; if matplotlib is missing, the error says how to install it."""
     from ..runtime.installation import missing_extra
 
     try:

@@ -1,4 +1,4 @@
-"""The argument parser of every verb: help that fills the terminal, and errors that suggest the nearest flag."""
+"""The argument parser for every verb: help that fills the terminal, and errors that suggest the nearest flag."""
 
 import argparse
 import shutil
@@ -9,33 +9,33 @@ from importlib import import_module
 from itertools import takewhile
 from typing import Any, NamedTuple, NoReturn
 
-NARROWEST, WIDEST = 40, 110  # limits on the width of help, in columns
-NAME_COLUMNS = 18  # for the names of verbs and actions in lists
-NEAR = 0.6  # least difflib ratio for suggesting a word
+NARROWEST, WIDEST = 40, 110  # minimum and maximum width of help, in columns
+NAME_COLUMNS = 18  # for the names of verbs and actions in listings
+NEAR = 0.6  # minimum difflib ratio for suggesting a word
 
 
 class Entry(NamedTuple):
     """A verb of the command line, or one of a verb's actions."""
 
     module: str
-    """Relative to the package of its table."""
+    """The module, relative to the package that its table belongs to."""
     help: str
     """Its line in the help, which can be shown without importing the module."""
 
 
 def _width() -> int:
-    """The width of help; some programs report a terminal of width 0, which gets the minimum."""
+    """The width of help; some programs report a terminal width of 0, for which this returns the minimum."""
     return max(NARROWEST, min(shutil.get_terminal_size().columns, WIDEST) - 2)
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """Fills prose to the terminal's width; indented lines, such as examples, stay as they are."""
+    """Fills prose to the terminal's width; indented lines, such as examples, are kept as they are."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28, width=_width())
 
     def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
-        """Only the required arguments; the options are listed below."""
+        """Show only the required arguments; the options are listed below."""
         if usage is None:
             needed = [_in_usage(action) for action in actions if action.required or not action.option_strings]
             optional = ["[options]"] if len(needed) < len(list(actions)) else []
@@ -47,7 +47,7 @@ class HelpFormatter(argparse.HelpFormatter):
 
 
 def _in_usage(action: argparse.Action) -> str:
-    """FILE, [TEXT ...] or -o FILE."""
+    """Formats an argument as FILE, [TEXT ...] or -o FILE."""
     name = str(action.metavar or action.dest)
     if action.option_strings:
         return f"{action.option_strings[0]} {name}"
@@ -55,7 +55,7 @@ def _in_usage(action: argparse.Action) -> str:
 
 
 def _filled(text: str, width: int) -> Iterator[str]:
-    """Prose paragraphs filled to the width, and all other lines unchanged; a colon ends a paragraph."""
+    """Prose paragraphs filled to the width, and all other lines unchanged; a final colon ends a paragraph."""
     paragraph: list[str] = []
     for line in [*text.splitlines(), ""]:
         prose = bool(line[:1].strip())
@@ -75,7 +75,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         """Like argparse's, but reports unknown flags and arguments here, where the verb's usage is known."""
-        if args is not None:  # first, since a missing argument would hide the misspelt flag
+        if args is not None:  # checked first, since a missing argument would hide the misspelt flag
             self._check_flags(args if self._subparsers is None else takewhile(_is_flag, args))
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -88,8 +88,8 @@ class Parser(argparse.ArgumentParser):
             self._refuse(unknown)
 
     def _knows(self, flag: str) -> bool:
-        """Whether it is a flag of this verb, written in full: an abbreviation may be meant for another flag."""
-        with_value = () if flag.startswith("--") else (flag[:2],)  # -k5 is -k 5
+        """Whether this is a flag of the verb, written in full: an abbreviation may be meant for another flag."""
+        with_value = () if flag.startswith("--") else (flag[:2],)  # -k5 means -k 5
         return not {flag, *with_value}.isdisjoint(self._option_string_actions)
 
     def _refuse(self, unknown: Sequence[str]) -> NoReturn:
@@ -109,14 +109,14 @@ class Parser(argparse.ArgumentParser):
         return f"unknown flag {flag}" + (f"; did you mean {nearest}?" if nearest else "")
 
     def _positional_model(self) -> str:
-        """The model's name in the usage, if it is a positional argument."""
+        """The name of the model argument in the usage, if it is positional."""
         positionals = self._get_positional_actions()
         names = [str(action.metavar or action.dest) for action in positionals]
         return next((name for name in names if "model" in name.lower()), "")
 
 
 def _flags(args: Iterable[str]) -> Iterator[str]:
-    """The words that argparse reads as flags, which excludes "-", negative numbers and texts with spaces."""
+    """The words that argparse treats as flags, excluding "-", negative numbers and texts with spaces."""
     for word in args:
         if word == "--":
             return
@@ -134,14 +134,14 @@ def nearest_word(word: str, known: Iterable[str]) -> str | None:
 
 
 def listing(entries: Mapping[str, Entry]) -> str:
-    """The entries of a table and their help, in two columns."""
+    """The entries of a table with their help, in two columns."""
     rows = [textwrap.wrap(entry.help, _width() - NAME_COLUMNS) for entry in entries.values()]
     columns = {name: f"\n{'':{NAME_COLUMNS}}".join(row) for name, row in zip(entries, rows, strict=True)}
     return "\n".join(f"  {name:{NAME_COLUMNS - 2}}{text}" for name, text in columns.items())
 
 
 def add_command(subparsers: "argparse._SubParsersAction[Any]", name: str, module: str, package: str) -> None:
-    """Add a verb or an action, whose module has a docstring (the description), EPILOG, `add`, and `run` to run it."""
+    """Add a verb or an action; its module has a docstring (the description), EPILOG, `add`, and `run`."""
     command = import_module(f".{module}", package)
     parser = subparsers.add_parser(name, description=command.__doc__, epilog=command.EPILOG)
     parser.set_defaults(run=getattr(command, "run", None))
@@ -149,7 +149,7 @@ def add_command(subparsers: "argparse._SubParsersAction[Any]", name: str, module
 
 
 def add_actions(parser: argparse.ArgumentParser, actions: Mapping[str, Entry], package: str) -> None:
-    """Add the actions of a verb, each with its own options: `likewise VERB ACTION …`."""
+    """Add a verb's actions, each with its own options: `likewise VERB ACTION …`."""
     parser.add_argument_group("actions", listing(actions))
     subparsers = parser.add_subparsers(metavar="ACTION", required=True, help=argparse.SUPPRESS)
     for name, action in actions.items():
@@ -157,14 +157,14 @@ def add_actions(parser: argparse.ArgumentParser, actions: Mapping[str, Entry], p
 
 
 TYPES = dict.fromkeys(("N", "TOKENS", "PORT"), int) | dict.fromkeys(("X", "RATE", "GB", "MB", "MS", "S"), float)
-"""The type of a value by its placeholder; any other value is text."""
+"""The type of a value, by its placeholder; any other value is text."""
 
 
 def options(parser: argparse._ActionsContainer, group: str = "") -> Callable[..., None]:
-    """A function that adds options to a parser or to a new group: `add("-o --output FILE", "file to write")`.
+    """Return a function that adds options to a parser or to a new group: `add("-o --output FILE", "file to write")`.
 
-    Without a placeholder and `choices`, an option is a switch; without a dash, it is a positional argument.
-    The default is appended to the help.
+    An option without a placeholder and without `choices` is a switch; one without a dash is a positional argument. The
+    default is appended to the help.
     """
     target = parser.add_argument_group(group) if group else parser
 

@@ -1,4 +1,4 @@
-"""Sets up a command's process, with writable streams and signals that let it clean up; restores all at the end."""
+"""Sets up a command's process: writable streams, signals that allow it to clean up; restores everything at the end."""
 
 import codecs
 import io
@@ -18,16 +18,16 @@ from ..errors import BadInput
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 UNTOUCHED = (signal.SIG_DFL, signal.default_int_handler)
-"""Handlers to replace; ignored signals (nohup) and signals with other handlers are left alone."""
+"""Handlers that are replaced; ignored signals (nohup) and signals with other handlers are left alone."""
 
 RESEND_DELAY = 0.02  # seconds
 READABLE = "likewise.readable"
-"""Name of the codec error handler that replaces characters that a stream's encoding lacks."""
+"""The name of the codec error handler that replaces characters missing from a stream's encoding."""
 PLAIN = str.maketrans("×·–—…−“”‘’ρ", "x--" + "-.-" + "\"\"''r")
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP, raised so that half-written files are removed on the way out."""
+    """SIGTERM or SIGHUP, raised as an exception so that half-written files are removed on the way out."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Stop:
 
 @contextmanager
 def prepared() -> Iterator[Stop]:
-    """Prepare streams, warnings and signals for a command; yields the signals received."""
+    """Prepare streams, warnings and signals for a command, and yield the signals received."""
     with ExitStack() as stack:
         stack.enter_context(_streams())
         stack.enter_context(_warnings())
@@ -75,7 +75,7 @@ def _signals() -> Iterator[Stop]:
 
 @contextmanager
 def _raised_again(stop: Stop) -> Iterator[None]:
-    """Resend a signal a little later if it arrived where Python cannot raise (a destructor, an import lock)."""
+    """Send a signal again a little later if it arrived where Python cannot raise (a destructor, an import lock)."""
     before, ended = sys.unraisablehook, threading.Event()
 
     def send(number: int) -> None:
@@ -127,7 +127,7 @@ def _streams() -> Iterator[None]:
 
 
 def _occupy_descriptors() -> None:
-    """Open closed descriptors on the null device; otherwise messages would end up in the next file opened."""
+    """Open the null device in place of closed descriptors, so that messages do not end up in the next file opened."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -136,7 +136,7 @@ def _occupy_descriptors() -> None:
 
 
 def _readable(stream: Any) -> Callable[[], None]:
-    """Let a stream replace characters that its encoding lacks; returns a function that restores it."""
+    """Make a stream replace characters that its encoding lacks, and return a function that restores it."""
     errors = getattr(stream, "errors", None)
     if errors not in ("strict", "backslashreplace") or not hasattr(stream, "reconfigure"):
         return lambda: None
@@ -144,14 +144,14 @@ def _readable(stream: Any) -> Callable[[], None]:
     stream.reconfigure(errors=READABLE)
 
     def restore() -> None:
-        with suppress(OSError, ValueError):  # it is full, or closed
+        with suppress(OSError, ValueError):  # the stream is full or closed
             stream.reconfigure(errors=errors)
 
     return restore
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Replace our own symbols by plain ones, and any other character by a JSON escape."""
+    """Replace our own symbols with plain ones, and any other character with a JSON escape."""
     assert isinstance(error, UnicodeEncodeError)
     found = error.object[error.start : error.end].translate(PLAIN)
     return "".join(unit if unit.isascii() else json.dumps(unit)[1:-1] for unit in found), error.end
@@ -170,12 +170,12 @@ class _Closed(io.TextIOBase):
 
     def write(self, text: str) -> int:
         if text:
-            raise BadInput("standard output is closed, and the result goes there")
+            raise BadInput("standard output is closed, so the result cannot be printed")
         return 0
 
 
 class _Named:
-    """Standard output whose errors say so; a broken pipe stays a BrokenPipeError."""
+    """Standard output whose errors name it; a broken pipe remains a BrokenPipeError."""
 
     def __init__(self, stream: Any) -> None:  # any kind of TextIO
         self._stream = stream

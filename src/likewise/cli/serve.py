@@ -29,7 +29,7 @@ EPILOG = f"""examples:
   curl localhost:8080/v1/embeddings -d '{{"input": "A cat sleeps."}}'
 
 The first model is loaded at once, the others on first use. NAME=MODEL serves a model under another name, such as the
-one that a program requests. docs/serve.md lists the routes with an example command for each.
+name that a program requests. docs/serve.md lists the routes, with an example command for each.
 
 {KEYS_USAGE}
 
@@ -40,22 +40,22 @@ PACKAGES = ("starlette", "uvicorn", "orjson", "httptools", "msgspec")
 def add(parser: argparse.ArgumentParser) -> None:
     models = f"models, each MODEL or NAME=MODEL (default: {DEFAULT_MODEL})"
     options(parser)("MODEL", models, dest="models", nargs="*")
-    add = options(parser, "what is served")
-    add("--reranker MODEL", "reranker; can be given several times", action="append", default=[])
-    add("--collections FOLDER", "folder with collections (likewise index add) to search", type=Path)
+    add = options(parser, "what to serve")
+    add("--reranker MODEL", "reranker to serve; may be given several times", action="append", default=[])
+    add("--collections FOLDER", "folder of collections (likewise index add) to search", type=Path)
     add("--engine", "engine that runs the models (default: native, else numpy)", choices=("native", "numpy", "torch"))
     add("--precision", "number format of the models (default: fp32)", choices=("fp32", "bf16", "int8"))
     add_threads(add)
-    add("--workers N", "processes that share the port", 1)
-    add("--model-memory GB", "GB of weights kept loaded (default: no limit)")
+    add("--workers N", "number of processes that share the port", 1)
+    add("--model-memory GB", "maximum GB of weights to keep loaded (default: no limit)")
     add = options(parser, "access")
-    add("--host HOST", "address to listen on; the default accepts only this machine", "127.0.0.1")
-    add("--port PORT", "port to listen on; 0: any free port", 8080)
+    add("--host HOST", "address to listen on; the default accepts only local connections", "127.0.0.1")
+    add("--port PORT", "port to listen on; 0 means any free port", 8080)
     add("--keys FILE", "require an API key (default file: below)", nargs="?", type=Path, const=Path())
     add("--rate X", "with keys add: requests per minute (default: no limit)")
     add("--without-keys", "allow unauthenticated remote clients")
-    add("--allow-host NAME", "accepted name in the Host header", action="append", default=[])
-    add("--allow-origin URL", "origin of web pages that may send requests; *: any", action="append", default=[])
+    add("--allow-host NAME", "name to accept in the Host header", action="append", default=[])
+    add("--allow-origin URL", "origin of web pages that may send requests; * means any", action="append", default=[])
     add = options(parser, "limits and logs")
     add("--max-requests N", "maximum number of queued requests", 512)
     add("--max-texts N", "maximum number of texts in one request", 10_000)
@@ -98,7 +98,7 @@ def _import_server() -> tuple[Any, Any]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Reject invalid options before any port is bound."""
+    """Reject invalid options before binding a port."""
     for name in ("workers", "max_requests", "max_texts", "max_body", "deadline"):
         if getattr(args, name) <= 0:
             raise BadInput(f"--{name.replace('_', '-')} is {getattr(args, name)}; expected a number above 0")
@@ -139,7 +139,7 @@ def _run_keys(words: Sequence[str], given: Path | None, rate: float | None) -> i
     match [*words]:
         case ["add", name]:
             if rate is not None and not rate > 0:
-                raise BadInput(f"--rate is {rate}; expected a number of requests per minute above 0")
+                raise BadInput(f"--rate is {rate}; expected more than 0 requests per minute")
             print(add_key(file, name, rate))
         case ["list"]:
             for key in read_keys(file):
@@ -147,5 +147,5 @@ def _run_keys(words: Sequence[str], given: Path | None, rate: float | None) -> i
         case ["remove", name]:
             remove_key(file, name)
         case _:
-            raise BadInput(f"got: serve keys {' '.join(words)}; expected one of these\n{KEYS_USAGE}")
+            raise BadInput(f"got: serve keys {' '.join(words)}; expected one of these:\n{KEYS_USAGE}")
     return 0

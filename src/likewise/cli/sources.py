@@ -1,4 +1,4 @@
-"""The files a command reads, so that it does not overwrite them."""
+"""The files that a command reads, so that it does not overwrite them."""
 
 import sys
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ from ..runtime.home_folder import expanded
 
 
 def input_files(*names: str | None) -> list[Path]:
-    """The files behind names: paths, data sets, or - (a file redirected to standard input)."""
+    """The files that names stand for: paths, data sets, or - (a file redirected to standard input)."""
     return [path for name in names if name for path in _behind(name)]
 
 
 def check_new_file(path: Path | None, endings: Iterable[str], inputs: Iterable[Path] = ()) -> None:
-    """Before the work starts, reject an output file that is unwritable, of an unknown kind, or one of the inputs."""
+    """Before work starts, reject an output file that is unwritable, has an unknown suffix, or is one of the inputs."""
     from ..runtime.atomic_files import check_ending, check_not_input, check_writable_file
 
     if path is not None:
@@ -24,7 +24,7 @@ def check_new_file(path: Path | None, endings: Iterable[str], inputs: Iterable[P
 
 
 def check_new_folder(folder: Path | None, model: str) -> None:
-    """Before the work starts, reject an output folder that is unwritable or the model's own."""
+    """Before work starts, reject an output folder that is unwritable or belongs to the model."""
     from ..runtime.atomic_files import check_not_input, check_writable_folder
 
     if folder is not None:
@@ -33,7 +33,7 @@ def check_new_folder(folder: Path | None, model: str) -> None:
 
 
 def model_folders(name: str) -> list[Path]:
-    """The folder behind a model's name, if it is a path or a local model."""
+    """The folder that a model's name stands for, if it is a path or a local model."""
     from ..model_files import local_models
 
     path = expanded(name)
@@ -53,15 +53,15 @@ def _behind(name: str) -> list[Path]:
 
 
 def _standard_input() -> list[Path]:
-    """The file that standard input was redirected from, if any and if the system can name it (Linux, macOS)."""
-    with suppress(AttributeError, OSError, ValueError):  # closed, or not a system file
+    """The file that standard input was redirected from, if there is one and the system can name it (Linux, macOS)."""
+    with suppress(AttributeError, OSError, ValueError):  # the stream is closed, or not a system file
         path = Path(f"/dev/fd/{sys.stdin.fileno()}")
         return [path] if path.is_file() else []
     return []
 
 
 def column_names(name: str) -> list[str]:
-    """The columns of a file of rows, or of a data set."""
+    """The columns of a table or a data set."""
     from ..data.datasets import load_dataset
     from ..files import READABLE, Table
 
@@ -71,7 +71,7 @@ def column_names(name: str) -> list[str]:
 
 
 def objectives_hint(data: str, kind: str | None) -> str:
-    """The objectives of this kind of model that fit a file's or data set's columns; if none, how to rename them."""
+    """The objectives for this kind of model that fit the columns of a file or data set, or else how to rename them."""
     from ..data.column_names import renaming_example
     from ..train.objectives.registry import OBJECTIVES, RERANKER_OBJECTIVES, fitting_hint, fitting_objectives
 

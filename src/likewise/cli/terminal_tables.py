@@ -1,4 +1,4 @@
-"""Tables and lines that fit the terminal; full, plain lines if the output goes elsewhere."""
+"""Tables and lines that fit the terminal, or complete plain lines if the output goes elsewhere."""
 
 import sys
 import textwrap
@@ -13,14 +13,14 @@ from rich.text import Text
 
 __all__ = ["aligned", "cut_to_width", "escape", "excerpt", "fill", "fit_line", "one_line", "printable", "table"]
 
-WIDE = 200  # columns if there is no terminal
+WIDE = 200  # columns to assume if there is no terminal
 GAP = 2  # between columns
 NARROW = 16  # columns up to this width are never cut
 LEAST = 8  # minimum width of a text
 
 
 def table(*heads: str, head: bool = True) -> Table:
-    """A table without rules; a header that begins with > right-aligns its column, for numbers."""
+    """A table without rules; a header that begins with > right-aligns its column, as for numbers."""
     result = Table(box=None, pad_edge=False, show_header=head, header_style="dim", padding=(0, GAP, 0, 0))
     for name in heads:
         number = name.startswith(">")
@@ -29,7 +29,7 @@ def table(*heads: str, head: bool = True) -> Table:
 
 
 def excerpt(columns: Mapping[str, Sequence[Any]], wide: int, indent: int) -> Table:
-    """Rows of one line each; wide columns are cut to share the space left by the narrow ones."""
+    """Rows of one line each; wide columns are cut to share the space that the narrow ones leave."""
     shown = {name: [one_line(value) for value in values] for name, values in columns.items()}
     longest = {name: max(map(cell_len, (name, *values))) for name, values in shown.items()}
     texts = [name for name in shown if longest[name] > NARROW]
@@ -43,7 +43,7 @@ def excerpt(columns: Mapping[str, Sequence[Any]], wide: int, indent: int) -> Tab
 
 
 def printable(content: Table, wide: int = WIDE, indent: int = 0) -> None:
-    """Print the table without trailing blanks."""
+    """Print the table without trailing spaces."""
     console = Console(highlight=False, width=width(wide) - indent)
     with console.capture() as captured:
         console.print(content)
@@ -58,7 +58,7 @@ def aligned(text: str, wide: int = WIDE) -> None:
 
 
 def fill(text: str, indent: int) -> None:
-    """Print a line; on a terminal, it wraps with this indent."""
+    """Print a line; on a terminal, continuation lines are indented by this much."""
     folded = textwrap.wrap(
         text, width(), subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
     )
@@ -66,17 +66,17 @@ def fill(text: str, indent: int) -> None:
 
 
 def cut_to_width(text: str, wide: int = WIDE, indent: int = 0) -> str:
-    """As much of a text as fits on one line after this many columns."""
+    """The beginning of a text that fits on one line after `indent` columns."""
     return shorten(one_line(text), width(wide) - indent)
 
 
 def fit_line(text: str, indent: int = 0) -> str:
-    """A text on one line, cut to fit the terminal after this many columns, or in full if there is no terminal."""
+    """A text on one line, cut to fit the terminal after `indent` columns, or complete if there is no terminal."""
     return shorten(one_line(text), width() - indent) if sys.stdout.isatty() else one_line(text)
 
 
 def shorten(text: str, columns: int) -> str:
-    """As much of a text as fits into this many columns."""
+    """The beginning of a text that fits in this many columns."""
     line = Text(text)
     line.truncate(max(1, columns), overflow="ellipsis")
     return line.plain
@@ -88,5 +88,5 @@ def width(wide: int = WIDE) -> int:
 
 
 def one_line(value: Any) -> str:
-    """Any value on one line."""
+    """Any value as a single line."""
     return " ".join(str(value).encode("utf-8", "replace").decode().split())

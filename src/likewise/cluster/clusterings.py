@@ -18,35 +18,35 @@ from .hierarchical import LINKAGES, MEMORY, by_size, check_memory, cut_at_cosine
 from .maps.layout import tsne_layout
 
 DEFAULT_METHOD = "average"
-"""The default in the command line, in Python and for collection maps, with the method's own threshold."""
+"""The default method on the command line, in Python and for collection maps, with its own default threshold."""
 Labels = Int[np.ndarray, " N"]
-"""The cluster of each row, from 0, the largest first; −1 for rows without a cluster."""
+"""The cluster of each row, numbered from 0, largest first; −1 for rows without a cluster."""
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """The options of clustering; each method uses those that its row in CLUSTERINGS names."""
+    """The options for clustering; each method uses the options named in its row of CLUSTERINGS."""
 
     k: int | None = None
     threshold: float | None = None
     min_size: int = 1
     seed: int = 0
     memory: int = MEMORY
-    """Most bytes that the distances of average, complete and ward may take."""
+    """Maximum bytes for the distances in average, complete and ward."""
     show_progress_bar: Progress = None
 
 
 @dataclass(frozen=True)
 class ClusteringMethod:
     find: Callable[[Float[np.ndarray, "N D"], ClusterOptions], Labels]
-    """Assigns a label to each unit-length row; any numbers, negative for no cluster."""
+    """Assigns a label to each unit-length row; labels may be any integers, and negative ones mean no cluster."""
     summary: str
     by: tuple[str, ...]
-    """Which of k and threshold determine the number of clusters; at most one may be given."""
+    """Which of k and threshold can determine the number of clusters; at most one may be given."""
     threshold: float | None = None
-    """The default cosine if neither is given; None if one is required."""
+    """The default cosine threshold if neither k nor threshold is given; None if one of them is required."""
     min_size: int = 1
-    """The minimum cluster size if neither it nor k is given."""
+    """The default minimum cluster size if neither min_size nor k is given."""
 
 
 def cluster_vectors(
@@ -59,18 +59,18 @@ def cluster_vectors(
     seed: int = 0,
     show_progress_bar: Progress = None,
 ) -> Labels:
-    """The cluster of each row by a method of CLUSTERINGS, the largest 0; −1 for rows without a cluster.
+    """The cluster of each row, by a method in CLUSTERINGS, 0 being the largest; −1 for rows without a cluster.
 
     Args:
         method: average, complete, ward, kmeans, communities or hdbscan.
         k: the number of clusters (average, complete, ward, kmeans).
-        threshold: the least cosine within a cluster: between merging clusters the mean over all pairs (average) or the
-            minimum (complete), or to the centre (communities).
-        min_size: clusters with fewer rows are dissolved (default: the method's; 1 if k is given).
-        seed: for the initial centres of kmeans, and for the reduction before hdbscan.
+        threshold: the minimum cosine within a cluster: for average and complete, the mean or the minimum cosine between
+            two clusters that merge; for communities, the cosine to the centre.
+        min_size: clusters with fewer rows are dissolved (default: depends on the method; 1 if k is given).
+        seed: for the initial centres of kmeans, and for the dimensionality reduction before hdbscan.
 
     Raises:
-        BadInput: an option is out of bounds or unknown to this method; vectors are not a table of finite numbers.
+        BadInput: an option is out of range or not used by this method; vectors are not a table of finite numbers.
         MissingExtra: hdbscan needs scikit-learn.
     """
     options = replace(checked_options(method, k, threshold, min_size), seed=seed, show_progress_bar=show_progress_bar)
@@ -78,7 +78,7 @@ def cluster_vectors(
 
 
 def cluster_with_options(vectors: Float[np.ndarray, "N D"], method: str, options: ClusterOptions) -> Labels:
-    """Like `cluster_vectors`, with options from `checked_options` and an optional memory limit."""
+    """Like `cluster_vectors`, but with options from `checked_options` and an optional memory limit."""
     rows = unit(checked_vectors(vectors))
     if not len(rows):
         return np.empty(0, np.int64)
@@ -87,7 +87,7 @@ def cluster_with_options(vectors: Float[np.ndarray, "N D"], method: str, options
 
 
 def checked_options(method: str, k: int | None, threshold: float | None, min_size: int | None) -> ClusterOptions:
-    """Check the options before any work, and fill in the method's defaults."""
+    """Check the options before any computation, and fill in the method's defaults."""
     row = CLUSTERINGS[known_name("method", method, CLUSTERINGS)]
     given = {name: value for name, value in (("k", k), ("threshold", threshold)) if value is not None}
     wrong = [name for name in given if name not in row.by]
@@ -95,7 +95,7 @@ def checked_options(method: str, k: int | None, threshold: float | None, min_siz
         accepted = " or ".join(row.by) or "neither k nor threshold"
         raise BadInput(f"{method} takes {accepted}; got {' and '.join(given)}")
     if row.by and not given and row.threshold is None:
-        raise BadInput(f"{method} needs {' or '.join(row.by)}: how many clusters are wanted?")
+        raise BadInput(f"{method} needs {' or '.join(row.by)}: specify how many clusters you want")
     if threshold is not None and not -1 <= real_number("threshold", threshold) <= 1:
         raise BadInput(f"threshold is {threshold}; expected a cosine from -1 to 1")
     return ClusterOptions(
@@ -106,7 +106,7 @@ def checked_options(method: str, k: int | None, threshold: float | None, min_siz
 
 
 def check_count(method: str, count: int, options: ClusterOptions) -> None:
-    """Check, before computing vectors, that k clusters are possible and that the distances fit into memory."""
+    """Check before computing vectors that k clusters are possible and that the distances fit in memory."""
     if options.k is not None and options.k > count:
         raise BadInput(f"k is {options.k}; expected at most the number of vectors, {count:,}")
     if method in LINKAGES:
@@ -114,12 +114,12 @@ def check_count(method: str, count: int, options: ClusterOptions) -> None:
 
 
 def _least(row: ClusteringMethod, k: int | None) -> int:
-    """The default minimum cluster size; with k it is 1, so that the result has k clusters."""
+    """The default minimum cluster size; if k is given, it is 1, so that the result has k clusters."""
     return row.min_size if k is None else 1
 
 
 def members(labels: Labels) -> list[Int[np.ndarray, " n"]]:
-    """The rows of each cluster, ordered by cluster number; rows without a cluster are left out."""
+    """The rows of each cluster, in order of cluster number; rows without a cluster are left out."""
     order = np.argsort(labels, kind="stable")
     order = order[np.searchsorted(labels[order], 0) :]
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(order) else []
@@ -130,7 +130,7 @@ def _hierarchical(method: str) -> Callable[[Float[np.ndarray, "N D"], ClusterOpt
         tree = linkage(vectors, method, memory=options.memory, show_progress_bar=options.show_progress_bar)
         if options.k is not None:
             return cut_into(tree, options.k)
-        assert options.threshold is not None  # ensured by checked_options
+        assert options.threshold is not None  # guaranteed by checked_options
         return cut_at_cosine(tree, options.threshold)
 
     return find
@@ -150,17 +150,17 @@ def _communities(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> 
 
 
 def hdbscan_clusters(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> Labels:
-    """Dense regions (Campello, Moulavi and Sander 2013) of the vectors in two dimensions.
+    """Find dense regions (Campello, Moulavi and Sander 2013) after projecting the vectors to two dimensions.
 
-    In hundreds of dimensions all distances are nearly equal and nearly every row is noise, so vectors are first reduced
-    by t-SNE; principal components keep too little (benchmarks/clustering.py compares both).
+    In hundreds of dimensions, all distances are nearly equal and almost every row is noise, so vectors are first
+    projected with t-SNE; principal components keep too little (benchmarks/clustering.py compares the two).
     """
     try:
         from sklearn.cluster import HDBSCAN
     except ImportError:
         raise missing_extra("scikit-learn", "map", "clustering by hdbscan") from None
     least = max(2, options.min_size)
-    if len(vectors) < 2 * least:  # HDBSCAN never returns a single cluster, so it needs rows for two
+    if len(vectors) < 2 * least:  # HDBSCAN never returns a single cluster, so it needs enough rows for two
         return np.full(len(vectors), -1)
     reduced = tsne_layout(vectors, options.seed)
     return np.asarray(HDBSCAN(min_cluster_size=least, copy=True).fit_predict(reduced), int)
@@ -173,8 +173,8 @@ CLUSTERINGS: dict[str, ClusteringMethod] = {
     "complete": ClusteringMethod(
         _hierarchical("complete"), "merge the two clusters with the highest minimum cosine", ("k", "threshold"), 0.3, 3
     ),
-    "ward": ClusteringMethod(_hierarchical("ward"), "merge where squared distances to centres grow least", ("k",)),
-    "kmeans": ClusteringMethod(_kmeans, "spherical k-means: k centres, each text with the nearest", ("k",)),
+    "ward": ClusteringMethod(_hierarchical("ward"), "merge so that squared distances to centres grow least", ("k",)),
+    "kmeans": ClusteringMethod(_kmeans, "spherical k-means: k centres, each text assigned to the nearest", ("k",)),
     "communities": ClusteringMethod(
         _communities, "texts near a centre, densest groups first; many texts stay unassigned", ("threshold",), 0.6, 5
     ),

@@ -1,4 +1,4 @@
-"""Community detection: find dense groups around centres without choosing their number."""
+"""Community detection: find dense groups around centres, without specifying how many."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,11 +11,11 @@ from ..search.pairs import best_first, checked_vectors, pairs_above
 def communities(
     vectors: Float[np.ndarray, "N D"], *, threshold: float = 0.75, min_size: int = 5
 ) -> list[Int[np.ndarray, " n"]]:
-    """Groups of rows within `threshold` cosine of a centre, largest first, each with its centre first.
+    """Groups of rows whose cosine to a centre reaches `threshold`, largest first, each group starting with its centre.
 
     Rows with the most neighbours become centres first; each row joins the first group that reaches it, and groups that
-    end up smaller than `min_size` are dropped. Rows without a group are not in the result.
-    `threshold=1` finds the groups of exact copies.
+    end up with fewer than `min_size` rows are dropped. Rows without a group are omitted from the result. `threshold=1`
+    finds the groups of exact copies.
     """
     threshold, min_size = real_number("threshold", threshold), whole_number("min_size", min_size)
     if not -1 <= threshold <= 1:
@@ -36,9 +36,9 @@ def communities(
 
 
 def _neighbours(vectors: Float[np.ndarray, "N D"], threshold: float) -> list[Int[np.ndarray, " n"]]:
-    """For each row, the rows within the threshold (itself included), nearest first; ties: the earlier row."""
+    """For each row, the rows within the threshold (including itself), nearest first; ties go to the earlier row."""
     pairs = best_first(pairs_above(vectors, threshold))
-    own = np.flatnonzero(vectors.any(axis=1) | (threshold <= 0))  # a row of zeros has a cosine of 0 with itself
+    own = np.flatnonzero(vectors.any(axis=1) | (threshold <= 0))  # the cosine of a row of zeros with itself is 0
     rows, others = (np.concatenate(columns) for columns in ((pairs.i, pairs.j, own), (pairs.j, pairs.i, own)))
     scores = np.concatenate([pairs.scores, pairs.scores, np.where(vectors[own].any(axis=1), 1, 0)])
     order = np.lexsort((others, -scores, rows))

@@ -1,7 +1,8 @@
-"""Hierarchical clustering, exact, by the nearest-neighbour chain (Murtagh 1983; Müllner 2011, Fig. 3).
+"""Exact hierarchical clustering by nearest-neighbour chains (Murtagh 1983; Müllner 2011, Fig. 3).
 
-A chain goes from a cluster to its nearest neighbour, and on to that one's, until two clusters are mutual nearest
-neighbours and merge. Each of the N − 1 merges reads a few rows of distances: O(N²) time, in the distances' memory.
+A chain leads from a cluster to its nearest neighbour, then to that cluster's nearest neighbour, and so on, until two
+clusters are each other's nearest neighbours and merge. Each of the N − 1 merges reads a few rows of distances: O(N²)
+time, with no memory beyond the distances.
 """
 
 from collections.abc import Callable
@@ -18,14 +19,14 @@ from ..runtime.progress import Progress, show_progress
 from ..search.pairs import checked_vectors
 
 MEMORY = 1 << 32
-"""Default limit on the bytes of distances, enough for 23,170 vectors."""
-BLOCK = 256  # rows and columns of a tile, which fits into the cache while it is transposed
+"""Default memory limit for the distances, in bytes; enough for 23,170 vectors."""
+BLOCK = 256  # rows and columns of a tile, which fits in the cache while it is transposed
 
 
 def cosine_distances(
     vectors: Float[np.ndarray, "N D"], *, memory: int = MEMORY, show_progress_bar: Progress = None
 ) -> Float[np.ndarray, "N N"]:
-    """1 − cosine of all pairs, exactly symmetric, 0 for copies; 8 N² bytes, 800 MB for 10,000 vectors."""
+    """1 − cosine for all pairs, exactly symmetric, 0 for copies; takes 8 N² bytes, 800 MB for 10,000 vectors."""
     table = checked_vectors(vectors)
     check_memory(len(table), memory)
     rows = unit(table.astype(np.float64))
@@ -46,27 +47,27 @@ def cosine_distances(
 def euclidean_distances(
     vectors: Float[np.ndarray, "N D"], *, memory: int = MEMORY, show_progress_bar: Progress = None
 ) -> Float[np.ndarray, "N N"]:
-    """Euclidean distances of all pairs of rows scaled to unit length: the square root of 2 (1 − cosine)."""
+    """Euclidean distances between all pairs of rows scaled to unit length: the square root of 2 (1 − cosine)."""
     distances = cosine_distances(vectors, memory=memory, show_progress_bar=show_progress_bar)
     distances *= 2
     return np.asarray(np.sqrt(distances, out=distances))
 
 
 def check_memory(count: int, memory: int) -> None:
-    """Raise if the distances of this many vectors take more than `memory` bytes."""
+    """Raise an error if the distances between this many vectors take more than `memory` bytes."""
     needed = 8 * count * count
     if needed > memory:
         raise BadInput(
-            f"distances of {count:,} vectors take {needed / 1e9:.1f} GB, more than the {memory / 1e9:.1f} GB allowed: "
-            "allow more (memory=, from Python), or cluster by kmeans or communities, which keep no matrix"
+            f"distances between {count:,} vectors take {needed / 1e9:.1f} GB, above the {memory / 1e9:.1f} GB allowed: "
+            "allow more (memory=, from Python), or use kmeans or communities, which store no matrix"
         )
 
 
-ROUNDING = 1e-12  # of cosines: copies whose float32 vectors differ in length still merge at a cosine of 1
+ROUNDING = 1e-12  # in cosines, so that copies whose float32 vectors differ in length still merge at a cosine of 1
 
 
 def cut_into(tree: Float[np.ndarray, "M 4"], k: int) -> Int[np.ndarray, " N"]:
-    """The cluster of each row after undoing the last merges until there are k clusters."""
+    """The cluster of each row after undoing the last merges until k clusters remain."""
     count = len(tree) + 1
     if whole_number("k", k) > count:
         raise BadInput(f"k is {k}; expected at most the number of vectors, {count:,}")
@@ -74,17 +75,17 @@ def cut_into(tree: Float[np.ndarray, "M 4"], k: int) -> Int[np.ndarray, " N"]:
 
 
 def cut_at_height(tree: Float[np.ndarray, "M 4"], height: float) -> Int[np.ndarray, " N"]:
-    """The cluster of each row after only the merges at this distance or less."""
+    """The cluster of each row if only the merges at this distance or less are made."""
     return _after(tree, int(np.searchsorted(tree[:, 2], real_number("height", height), side="right")))
 
 
 def cut_at_cosine(tree: Float[np.ndarray, "M 4"], cosine: float) -> Int[np.ndarray, " N"]:
-    """The same for a tree of cosine distances: only the merges at this cosine or more, up to ROUNDING."""
+    """The same for a tree of cosine distances: only the merges at this cosine or above are made, up to ROUNDING."""
     return cut_at_height(tree, 1 - real_number("cosine", cosine) + ROUNDING)
 
 
 def _after(tree: Float[np.ndarray, "M 4"], merges: int) -> Int[np.ndarray, " N"]:
-    """The cluster of each row after the first merges."""
+    """The cluster of each row after the first `merges` merges."""
     count, clusters = len(tree) + 1, DisjointSets[int]()
     for i, (a, b) in enumerate(tree[:merges, :2].astype(int).tolist()):
         clusters.join(count + i, a)
@@ -93,9 +94,9 @@ def _after(tree: Float[np.ndarray, "M 4"], merges: int) -> Int[np.ndarray, " N"]
 
 
 def by_size(labels: Int[np.ndarray, " N"], *, least: int = 1) -> Int[np.ndarray, " N"]:
-    """Renumber clusters by size, the largest 0; ties by their first row.
+    """Renumber clusters by size, 0 being the largest; ties are ordered by their first row.
 
-    Rows with negative labels, or in clusters with fewer than `least` rows, get −1.
+    Rows with negative labels, or in clusters of fewer than `least` rows, get −1.
     """
     _, first, cluster, sizes = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     taken = (labels[first] >= 0) & (sizes >= least)
@@ -105,12 +106,12 @@ def by_size(labels: Int[np.ndarray, " N"], *, least: int = 1) -> Int[np.ndarray,
     return np.asarray(np.where(taken, number, -1)[cluster])
 
 
-DENSE = 0.7  # below this share of rows in use, the others are removed
+DENSE = 0.7  # when a smaller fraction of rows is in use, the unused ones are removed
 Row = Float[np.ndarray, " n"]
 
 
 class Merge(NamedTuple):
-    """Two clusters that merge: their distances to all others, their mutual distance, and all sizes."""
+    """Two clusters that merge: their distances to all other clusters, their distance to each other, and all sizes."""
 
     a: Row
     b: Row
@@ -121,17 +122,17 @@ class Merge(NamedTuple):
 
 
 def average_update(merge: Merge) -> Row:
-    """The mean distance of all pairs between two clusters (UPGMA)."""
+    """The mean distance over all pairs between two clusters (UPGMA)."""
     return np.asarray((merge.size_a * merge.a + merge.size_b * merge.b) / (merge.size_a + merge.size_b))
 
 
 def complete_update(merge: Merge) -> Row:
-    """The greatest distance of any pair between two clusters."""
+    """The largest distance between any pair from two clusters."""
     return np.asarray(np.maximum(merge.a, merge.b))
 
 
 def ward_update(merge: Merge) -> Row:
-    """The growth of squared distances to centres, as a length (Ward 1963; Lance and Williams 1967)."""
+    """The increase in squared distances to centres, as a length (Ward 1963; Lance and Williams 1967)."""
     share = 1 / (merge.size_a + merge.size_b + merge.sizes)
     near = (merge.sizes + merge.size_a) * share * merge.a * merge.a
     far = (merge.sizes + merge.size_b) * share * merge.b * merge.b
@@ -148,7 +149,7 @@ LINKAGES = {
     "complete": LinkageMethod(cosine_distances, complete_update),
     "ward": LinkageMethod(euclidean_distances, ward_update),
 }
-"""Average and complete linkage of cosine distances; Ward's of Euclidean distances between rows of length 1."""
+"""Average and complete linkage use cosine distances; Ward's uses Euclidean distances between unit-length rows."""
 
 
 def linkage(
@@ -160,14 +161,14 @@ def linkage(
 ) -> Float[np.ndarray, "M 4"]:
     """The tree of all merges, in the format of `scipy.cluster.hierarchy.linkage`.
 
-    Row i merges two clusters into cluster N + i: their numbers (below N: a row of `vectors`), their distance, and the
-    size of the new cluster. Rows are in order of distance.
+    Row i merges two clusters into cluster N + i: it holds their numbers (below N: a row of `vectors`), their distance,
+    and the size of the new cluster. Rows are sorted by distance.
 
     Args:
-        memory: bytes that the distances may take; N vectors need 8 N².
+        memory: maximum bytes for the distances; N vectors need 8 N².
 
     Raises:
-        BadInput: the vectors are not a table of finite numbers, or need more memory.
+        BadInput: the vectors are not a table of finite numbers, or need more memory than allowed.
     """
     row = LINKAGES[known_name("method", method, LINKAGES)]
     distances = row.distances(vectors, memory=memory, show_progress_bar=show_progress_bar)
@@ -177,7 +178,7 @@ def linkage(
 def linkage_in_place(
     distances: Float[np.ndarray, "N N"], method: str, *, show_progress_bar: Progress = None
 ) -> Float[np.ndarray, "M 4"]:
-    """The same for a symmetric matrix of distances, which is overwritten; its diagonal is not read."""
+    """The same for a symmetric distance matrix, which is overwritten; its diagonal is not read."""
     update = LINKAGES[known_name("method", method, LINKAGES)].update
     if distances.ndim != 2 or len(set(distances.shape)) != 1 or distances.dtype != np.float64:
         raise BadInput(f"expected a square matrix of float64; got {distances.dtype} of shape {distances.shape}")
@@ -192,19 +193,19 @@ def linkage_in_place(
 
 
 class _Chain:
-    """The remaining clusters, their distances, and the chain of nearest neighbours so far."""
+    """The remaining clusters, their distances, and the current chain of nearest neighbours."""
 
     def __init__(self, distances: Float[np.ndarray, "N N"], update: Callable[[Merge], Row]) -> None:
         self.distances, self.update = distances, update
         np.fill_diagonal(distances, np.inf)
-        self.names = np.arange(len(distances))  # a cluster is named by one of its vectors
+        self.names = np.arange(len(distances))  # a cluster is named after one of its vectors
         self.sizes = np.ones(len(distances))
-        self.gone = np.zeros(len(distances))  # infinite for rows merged into another, to be added to distances
+        self.gone = np.zeros(len(distances))  # added to distances: infinite for rows that were merged into another
         self.left = len(distances)
         self.chain: list[int] = []
 
     def merge(self) -> tuple[int, int, float, float]:
-        """Merge the two closest clusters: their names, their distance, and the size of the result."""
+        """Merge the two closest clusters; return their names, their distance, and the size of the result."""
         a, b, height = self._nearest_to_each_other()
         sizes, distances = self.sizes, self.distances
         new = self.update(Merge(distances[a], distances[b], height, sizes[a], sizes[b], sizes))
@@ -218,7 +219,7 @@ class _Chain:
         return *names, height, size
 
     def _nearest_to_each_other(self) -> tuple[int, int, float]:
-        """Follow the chain to its end; on ties it goes back rather than on, so that it terminates."""
+        """Follow the chain to its end; on ties, it goes back rather than on, which ensures that it ends."""
         chain = self.chain
         if not chain:
             chain.append(int(np.argmax(self.sizes > 0)))
@@ -231,7 +232,7 @@ class _Chain:
             chain.append(nearest)
 
     def _compact(self, kept: Int[np.ndarray, " n"]) -> None:
-        """Remove merged rows and columns in place: rows only move up and to the left."""
+        """Remove merged rows and columns in place; rows only ever move up and to the left."""
         compact = self.distances.reshape(-1)[: len(kept) ** 2].reshape(len(kept), len(kept))
         for place, row in enumerate(kept):
             compact[place] = self.distances[row, kept]
@@ -241,7 +242,7 @@ class _Chain:
 
 
 def _numbered(merges: Float[np.ndarray, "M 4"]) -> Float[np.ndarray, "M 4"]:
-    """Sort the merges and replace cluster names by numbers, the smaller number first."""
+    """Sort the merges and replace cluster names with numbers, the smaller number first."""
     count, clusters = len(merges) + 1, DisjointSets[int]()
     for i, (a, b) in enumerate(merges[:, :2].astype(int).tolist()):
         first, second = sorted((clusters.representative(a), clusters.representative(b)))

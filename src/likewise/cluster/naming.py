@@ -15,12 +15,12 @@ from ..errors import BadInput
 from .clusterings import members
 
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
-"""Words start with a letter, so numbers and symbols are excluded. Languages without spaces are not segmented."""
+"""Words start with a letter, which excludes numbers and symbols. Languages without spaces are not segmented."""
 OVER_REPRESENTED = 2.0
-"""How much more frequent a word must be in a cluster than elsewhere to name it: this keeps "the" out of names."""
+"""How much more frequent a word must be in a cluster than elsewhere to name it, which keeps "the" out of names."""
 COMMON_SHARE, SPREAD, LEAST_SPREAD = 0.05, 0.8, 3
-"""A word counts as a stop word if it is in at least this share of the texts and in at least three clusters, and in at
-least SPREAD times as many clusters as it would be by chance."""
+"""A word counts as a stop word if it occurs in at least this fraction of the texts and in at least three clusters, and
+in at least SPREAD times as many clusters as expected by chance."""
 FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -37,9 +37,9 @@ FUNCTION_WORDS = frozenset(
         wouldn yes yet you your yours yourself yourselves""",
     )
 )
-"""English words that never name a cluster, needed if there are few texts. Other languages rely on the texts alone."""
+"""English words that never name a cluster; needed if there are few texts. Other languages rely on the texts alone."""
 SAME_BEGINNING = 0.6
-"""Of two words that share this much of the shorter one's beginning, at least four letters, only one is used."""
+"""If two words share this much of the shorter one's beginning, and at least four letters, only one of them is used."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class ClusterSummary:
     size: int
     words: tuple[str, ...]
     central: tuple[int, ...]
-    """The rows nearest to the cluster's mean direction, nearest first."""
+    """The rows closest to the cluster's mean direction, closest first."""
     cosine: float
-    """The mean cosine of its rows with that direction; 1 if all are copies."""
+    """The mean cosine between its rows and that direction; 1 if all rows are copies."""
 
     @property
     def name(self) -> str:
-        """The words in one line, or the cluster's number if it has no characteristic words."""
+        """The words on one line, or the cluster's number if it has no characteristic words."""
         return ", ".join(self.words) or f"cluster {self.number + 1}"
 
 
@@ -68,7 +68,7 @@ def describe_clusters(
     words: int = 3,
     central: int = 3,
 ) -> list[ClusterSummary]:
-    """The words and the most central texts of each cluster, ordered by cluster number."""
+    """The words and the most central texts of each cluster, in order of cluster number."""
     if not len(texts) == len(vectors) == len(labels):
         raise BadInput(f"got {len(texts):,} texts, {len(vectors):,} vectors, {len(labels):,} labels; expected one each")
     summaries = []
@@ -82,12 +82,13 @@ def describe_clusters(
 
 
 def c_tf_idf_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: int = 3) -> list[tuple[str, ...]]:
-    """The `count` words of each cluster with the greatest class-based tf-idf (Grootendorst 2022, equation 2).
+    """The `count` words with the highest class-based tf-idf in each cluster (Grootendorst 2022, equation 2).
 
-    The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)): its frequency in c and in all clusters, and A,
-    the mean number of words per cluster; unclustered texts count as one more. Each text counts a word once.
-    Words must be far more frequent in c than elsewhere (OVER_REPRESENTED). Stop words are not used:
-    FUNCTION_WORDS, and words of many texts in most clusters (COMMON_SHARE, SPREAD). Ties: alphabetical order.
+    The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)), where tf(t, c) is its frequency in c, f(t) its
+    frequency in all clusters, and A the mean number of words per cluster; unclustered texts count as one more cluster.
+    Each text counts a word once. Words must be far more frequent in c than elsewhere (OVER_REPRESENTED). Stop words are
+    excluded: FUNCTION_WORDS, and words of many texts in most clusters (COMMON_SHARE, SPREAD). Ties are in alphabetical
+    order.
     """
     clusters = members(labels)
     bags = [Counter(word for row in rows.tolist() for word in _words(texts[row])) for rows in clusters]
@@ -100,7 +101,7 @@ def c_tf_idf_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: i
 
 
 def _stop_words(bags: Sequence[Counter[str]], total: Counter[str], sizes: Sequence[int], texts: int) -> set[str]:
-    """Frequent words that are in nearly as many clusters as they would be if spread by chance."""
+    """Frequent words that occur in nearly as many clusters as they would if spread at random."""
     stop = set()
     for word, frequency in total.items():
         if frequency >= COMMON_SHARE * texts:
@@ -123,7 +124,7 @@ def _best(bag: Counter[str], total: Counter[str], mean: float, count: int, stop:
 
 
 def _distinct(words: Iterable[str], count: int) -> list[str]:
-    """The first `count` words; of several forms of a word (header, headers), only the first."""
+    """The first `count` words; if a word occurs in several forms (header, headers), only the first form."""
     chosen: list[str] = []
     for word in words:
         if len(chosen) == count:
@@ -134,13 +135,13 @@ def _distinct(words: Iterable[str], count: int) -> list[str]:
 
 
 def _alike(a: str, b: str) -> bool:
-    """Whether two words may be forms of one: the shorter, or most of it, begins the other (parse, parsing)."""
+    """Whether two words may be forms of one word: the shorter, or most of it, begins the other (parse, parsing)."""
     begin = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
     return begin == min(len(a), len(b)) or begin >= max(4, SAME_BEGINNING * min(len(a), len(b)))
 
 
 def _words(text: str) -> set[str]:
-    """The distinct words of a text in lower case, of three letters or more, without function words (it's, don't)."""
+    """The distinct words of a text, lower-cased, with at least three letters, minus function words (it's, don't)."""
     return {word for word in WORD.findall(text.lower()) if len(word) > 2 and not _is_function_word(word)}
 
 

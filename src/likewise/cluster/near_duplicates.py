@@ -1,4 +1,4 @@
-"""Near duplicates: find rows that repeat an earlier one, without comparing every pair twice."""
+"""Near duplicates: find rows that repeat an earlier row, without comparing any pair twice."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,11 +13,11 @@ BLOCK = 2048  # rows compared at a time
 def near_duplicates(
     vectors: Float[np.ndarray, "N D"], *, threshold: float = 0.95, show_progress_bar: Progress = None
 ) -> Int[np.ndarray, " N"]:
-    """For each row, the row that represents it; rows that represent themselves are those to keep.
+    """For each row, the row that represents it; the rows that represent themselves are the ones to keep.
 
-    In the given order, a row joins the nearest earlier representative if their cosine is at least `threshold`, and
-    otherwise becomes a representative. So every row is within the threshold of its representative (no chains of
-    neighbours), and no two representatives are within it. `threshold=1` finds exact copies.
+    In the given order, a row joins the nearest earlier representative if their cosine is at least `threshold`;
+    otherwise, it becomes a representative itself. So every row is within the threshold of its representative (there are
+    no chains of neighbours), and no two representatives are within it of each other. `threshold=1` finds exact copies.
     """
     if not -1 <= threshold <= 1:
         raise BadInput(f"expected a threshold from -1 to 1; got {threshold}")
@@ -35,7 +35,7 @@ def near_duplicates(
 def _represent(
     vectors: Float[np.ndarray, "N D"], representative: Int[np.ndarray, " N"], start: int, stop: int, threshold: float
 ) -> None:
-    """Set the representatives of rows start to stop; those of all earlier rows must be set."""
+    """Set the representatives of rows `start` to `stop`; those of all earlier rows must already be set."""
     nearest, scores = _nearest_representative(vectors, representative, start, stop)
     within = np.tril(unit_cosine(vectors[start:stop], vectors[start:stop]), -1)
     for row in range(stop - start):
@@ -50,7 +50,7 @@ def _represent(
 def _nearest_representative(
     vectors: Float[np.ndarray, "N D"], representative: Int[np.ndarray, " N"], start: int, stop: int
 ) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """For rows start to stop: the nearest representative before start, and its cosine; -2 if there is none."""
+    """For rows `start` to `stop`: the nearest representative before `start`, and its cosine; -2 if there is none."""
     nearest = np.zeros(stop - start, np.int64)
     scores = np.full(stop - start, -2, vectors.dtype)
     kept = np.flatnonzero(representative[:start] == np.arange(start))
@@ -67,6 +67,6 @@ def _nearest_representative(
 def _kept_neighbours(
     scores: Float[np.ndarray, " n"], representative: Int[np.ndarray, " n"], row: int, threshold: float
 ) -> Int[np.ndarray, " m"]:
-    """Earlier rows of the block within the threshold that represent themselves."""
+    """Earlier rows in the block that are within the threshold and represent themselves."""
     near = np.flatnonzero(scores[:row] >= threshold)
     return np.asarray(near[representative[near] == near])

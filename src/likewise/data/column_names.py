@@ -1,4 +1,4 @@
-"""Renames and scales columns, turns label texts into numbers, and selects rows, in the same way for every verb.
+"""Renames and scales columns, turns text labels into numbers, and selects rows, in the same way for every command.
 
 >>> ColumnNames.parse(["anchor=question", "score=similarity/5"]).names
 {'anchor': 'question', 'score': 'similarity/5'}
@@ -17,7 +17,7 @@ ColumnValues = Mapping[str, Sequence[Any]]
 
 PAIR = ("anchor", "positive")
 NLI_LABELS = ("contradiction", "entailment", "neutral")
-"""Label texts in the order used by Sentence-BERT's authors: contradiction 0, entailment 1, neutral 2."""
+"""Text labels in the order used by Sentence-BERT's authors: contradiction 0, entailment 1, neutral 2."""
 _SCALED = re.compile(r"(.+?)\s*([/*])\s*(-?\d+(?:\.\d+)?(?:e-?\d+)?)")
 _CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(==|!=|<=|>=|<|>)\s*(.+?)\s*")
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -34,13 +34,13 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 class ColumnNames:
     """Maps a file's columns to the expected names."""
 
-    names: Mapping[str, str] = field(default_factory=dict)  # name to file column; "score": "similarity/5" scales
-    labels: Sequence[str] = NLI_LABELS  # label texts; a label's number is its position
+    names: Mapping[str, str] = field(default_factory=dict)  # name to file column; "similarity/5" also scales
+    labels: Sequence[str] = NLI_LABELS  # text labels; a label's number is its position
     where: str | None = None  # "label==1" selects rows
 
     @classmethod
     def parse(cls, pairs: Sequence[str], labels: Sequence[str] = (), where: str | None = None) -> "ColumnNames":
-        """From `NAME=COLUMN` pairs, as in flags and TOML files."""
+        """Build from `NAME=COLUMN` pairs, as in flags and TOML files."""
         split = [pair.partition("=") for pair in pairs]
         if not all(name.strip() and column.strip() for name, _, column in split):
             raise BadInput(f"--columns is {', '.join(pairs)}; expected NAME=COLUMN, such as anchor=question")
@@ -48,7 +48,7 @@ class ColumnNames:
         return cls(names, labels or NLI_LABELS, where)
 
     def rename(self, columns: ColumnValues) -> dict[str, list[Any]]:
-        """The selected rows under the new names; renamed columns lose their old names."""
+        """Select the rows and rename their columns; a renamed column is no longer found by its old name."""
         selected = select_rows(columns, self.where) if self.where else columns
         renamed = {name: list(values) for name, values in selected.items()}
         for name, column in self.names.items():
@@ -67,7 +67,7 @@ class ColumnNames:
 
 
 def renaming_example(columns: Iterable[str]) -> str:
-    """A --columns value that renames these columns: an example for two columns, otherwise for scored pairs."""
+    """An example value of --columns that renames these columns: for two columns, otherwise for scored pairs."""
     names = list(columns)
     if len(names) != len(PAIR):
         return "--columns sentence1=NAME,sentence2=NAME,score=NAME"
@@ -75,7 +75,7 @@ def renaming_example(columns: Iterable[str]) -> str:
 
 
 def numbers_of(name: str, values: Sequence[Any], labels: Sequence[str] = ()) -> list[Any]:
-    """Numbers as they are, texts that spell numbers, or label texts by their positions in `labels`."""
+    """Convert to floats: numbers, texts that spell numbers, or text labels by their positions in `labels`."""
     if not any(isinstance(value, str) for value in values):
         return list(values)
     number = {label.strip().lower(): float(i) for i, label in enumerate(labels)}
@@ -133,7 +133,7 @@ def _floats(name: str, values: Sequence[Any], alternatives: str = "") -> list[fl
 
 
 def _parsed_condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
-    """The column of a condition, and a function that tests a value."""
+    """The column that a condition tests, and the function that tests a value."""
     match = _CONDITION.fullmatch(condition)
     if match is None:
         raise BadInput(f"the condition is {condition!r}; expected COLUMN==VALUE, or != < <= > >=")

@@ -15,13 +15,13 @@ from .catalogue import DatasetFile
 from .catalogue.entry import TEXT_COLUMNS
 
 DatasetColumns = Mapping[str, Sequence[Any]]
-"""The columns of a data set, by name, all of one length."""
+"""The columns of a data set by name, all of the same length."""
 
 
 def read_columns(path: Path, name: str, file: DatasetFile, filename_column: str | None = None) -> tuple[Table, int]:
-    """The file as a table under the catalogue's names, and how many rows without a score were dropped.
+    """The file as a table under the catalogue's names, and the number of rows dropped for lack of a score.
 
-    `filename_column` names a column to fill with the file's name (without ending) if the file does not have it.
+    `filename_column` names a column to fill with the file's name (without its suffix) if the file does not have it.
     """
     with _decompressed(path) as plain:
         table = _renamed(plain, path, name, file, filename_column)
@@ -46,7 +46,7 @@ def _renamed(plain: Path, path: Path, name: str, file: DatasetFile, filename_col
                 catalogue_names[file_name] = column
             elif column != filename_column:
                 raise BadInput(
-                    f"{path} is read as {name}: expected the columns {', '.join(file.columns)}; it has "
+                    f"{path} was read as {name}; expected the columns {', '.join(file.columns)}; it has "
                     f"{', '.join(available) or 'none'}"
                 )
         return available
@@ -80,7 +80,7 @@ def _check_texts(table: Table, column: str, name: str) -> None:
 
 
 def _as_integers(labels: list[Any]) -> list[Any]:
-    """Labels as integers if the file (a text format) spells all of them as whole numbers."""
+    """Labels as integers if the file is in a text format and all its labels are whole numbers."""
     integers = all(isinstance(label, str) and label.isdecimal() for label in labels)
     return [int(label) for label in labels] if integers else labels
 

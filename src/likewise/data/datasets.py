@@ -3,8 +3,8 @@
     columns = read_dataset("stsb/test")   # {"sentence1": [...], "sentence2": [...], "score": [5.0, 4.75, ...], ...}
     check_dataset("stsb/test").state      # "complete"
 
-A file is stored there as NAME.parquet, .csv, .tsv or .jsonl. Your own copies work too; differences from the
-published data are only reported.
+A file is stored there as NAME.parquet, .csv, .tsv or .jsonl. Your own copies work too; any differences from the
+published data are reported.
 """
 
 import hashlib
@@ -38,8 +38,8 @@ DatasetState = Literal[Completeness, "changed", "unchecked", "unreadable", "miss
 class DatasetCheck:
     """The local copy of a file, compared with the published one.
 
-    `state` is complete, partial or look-alike if the file is the one in the catalogue; changed if its bytes or rows
-    differ; unchecked if the catalogue has nothing to compare it with; unreadable, or missing.
+    `state` is "complete", "partial" or "look-alike" if the file is the one in the catalogue; "changed" if its bytes or
+    rows differ; "unchecked" if the catalogue has nothing to compare it with; else "unreadable" or "missing".
     """
 
     name: str
@@ -52,7 +52,7 @@ class DatasetCheck:
 
 @dataclass(frozen=True)
 class LoadedDataset:
-    """The columns of a file in order, and notes to report with its scores."""
+    """A file's columns in order, and notes to report with scores on it."""
 
     columns: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...]
@@ -67,7 +67,7 @@ def read_dataset(name: str) -> DatasetColumns:
 
 
 def load_dataset(name: str) -> LoadedDataset:
-    """Like `read_dataset`, with notes. An unchanged file is read once, so treat the columns as read-only."""
+    """Like `read_dataset`, with notes. The columns of an unchanged file are cached, so treat them as read-only."""
     tried: list[str] = []
     paths, remote = _local(name, tried), False
     if not paths:
@@ -97,7 +97,7 @@ def dataset_names() -> Iterator[str]:
 
 
 def dataset_entry(name: str) -> tuple[Dataset | None, DatasetFile]:
-    """The catalogue's entry for a name; your own files have none."""
+    """The catalogue's entry for a name, or None for your own files."""
     dataset = DATASETS.get(name.split("/")[0])
     file = dataset.files.get(name.partition("/")[2]) if dataset else None
     return dataset, file or DatasetFile(())
@@ -128,7 +128,7 @@ def data_folder() -> Path | None:
 def _local(name: str, tried: list[str]) -> tuple[Path, ...]:
     root = data_folder()
     if root is None:
-        tried.append(f"{DATA_FOLDER_VARIABLE} is not set; set it to the folder of data sets")
+        tried.append(f"{DATA_FOLDER_VARIABLE} is not set; set it to the folder that holds your data sets")
         return ()
     if not name or Path(name).is_absolute() or ".." in Path(name).parts:
         tried.append(f"{DATA_FOLDER_VARIABLE}: {name!r} is not the name of a file under {root}")
@@ -143,7 +143,7 @@ def _local(name: str, tried: list[str]) -> tuple[Path, ...]:
 
 
 def _remote(name: str, tried: list[str]) -> tuple[Path, ...]:
-    """The files downloaded from the hub, in the order of their patterns, or none, with the reason in `tried`."""
+    """The files downloaded from the hub, in the order of their patterns; if there are none, `tried` gets the reason."""
     hub = dataset_entry(name)[1].hub
     if hub is None:
         return ()

@@ -1,7 +1,7 @@
 """Leaks from test data into training data: texts and pairs that occur in both, and how to remove them.
 
 Texts are compared after `normalized`: NFKC, case folding, collapsed white space. Pairs are unordered, and each distinct
-pair counts once. Counted this way, STS-B train shares 996, 596, 1,822, 1,102 and 197 pairs with STS12–16; `sts.py`
+pair is counted once. Counted this way, STS-B train shares 996, 596, 1,822, 1,102 and 197 pairs with STS12–16; `sts.py`
 reports 1,002, 597, 1,861, 1,102 and 197, because it counts rows of the test set, in which a pair that occurs twice, in
 either order, is scored twice. Ignoring punctuation and spaces also finds tokenised copies: Flickr30k's training
 captions contain 1,210 texts of STS15, or 1,168 if punctuation counts.
@@ -33,14 +33,14 @@ PAIRED_COLUMNS = (
 
 @dataclass(frozen=True)
 class Leak:
-    """The overlap of one training file with one test file. Each text and pair counts once."""
+    """The overlap of one training file with one test file. Each text and each pair is counted once."""
 
     train: str
     test: str
     texts: int  # test texts that occur in the training file
     of_texts: int
     pairs: int  # test pairs that are also pairs in the training file
-    known: int  # test pairs whose texts both occur in the training file, together or apart
+    known: int  # test pairs whose two texts both occur in the training file, not necessarily together
     of_pairs: int
     examples: tuple[tuple[str, ...], ...]  # shared pairs, or shared texts if no pair is shared
 
@@ -85,7 +85,7 @@ def without_leaks(
     by: Literal["texts", "pairs"] = "texts",
     punctuation: bool = True,
 ) -> dict[str, list[object]]:
-    """The rows that contain no text (or, by pairs, no pair) from any of `against`.
+    """The rows that contain no text (or, if pairs are compared, no pair) from any of `against`.
 
     The remaining rows have no leak of that kind and keep their order.
     """
@@ -106,7 +106,7 @@ def without_leaks(
 
 
 def text_columns(columns: DatasetColumns) -> list[str]:
-    """The text columns."""
+    """The columns that hold texts."""
     names = [name for name in TEXT_COLUMNS if name in columns]
     if not names:
         raise BadInput(f"expected one of the columns {', '.join(TEXT_COLUMNS)}; found {', '.join(columns) or 'none'}")

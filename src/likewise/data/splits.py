@@ -1,4 +1,4 @@
-"""Folds over pairs of sentences, for training and evaluation, and the sentences that leak between them.
+"""Cross-validation folds over pairs of sentences, and the sentences that leak between training and test data.
 
     for train, test in rounds(folds(pairs, k=10, seed=1111)):
         ...
@@ -31,7 +31,7 @@ def folds(pairs: SentencePairs, k: int = 10, seed: int = 1111, group_aware: bool
     """
     if not 2 <= k <= len(pairs):
         raise BadInput(
-            f"{k} folds of {len(pairs):,} pairs: expected at least two folds, and at least one pair per fold"
+            f"{len(pairs):,} pairs cannot be split into {k} folds; expected at least two folds and one pair per fold"
         )
     random = np.random.default_rng(seed)
     if not group_aware:
@@ -52,7 +52,7 @@ def topic_folds(topics: Sequence[str]) -> Int[np.ndarray, " N"]:
 
 
 def train_test_splits(fold: Int[np.ndarray, " N"]) -> Iterator[TrainTestSplit]:
-    """For every non-empty fold, the rows of all other folds (train) and its own (test)."""
+    """For every non-empty fold, the rows of all other folds (train) and the fold's own rows (test)."""
     for held_out in np.unique(fold):
         yield np.flatnonzero(fold != held_out), np.flatnonzero(fold == held_out)
 

@@ -1,1 +1,1 @@
-"""Encode more texts than fit into memory, into shards on disk that survive a crash."""
+"""Encode more texts than fit in memory, into shards on disk that survive a crash."""

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from ..embedder import Embedder
 
 EncodeShards = Callable[[EncodeJob, Sequence[int], Advance], Iterator[ShardRecord]]
-"""Encodes these shards of a job, in any order, and yields each one's record when it is finished."""
+"""Encodes these shards of a job, in any order, and yields the record of each one when it is finished."""
 ADVICE = "give the output another name"
 
 
 @dataclass(frozen=True)
 class EncodeReport:
-    """What a call of `encode_to_folder` did: total rows and shards, and how many shards it encoded."""
+    """What a call of `encode_to_folder` did: total rows and shards, and the number of shards it encoded."""
 
     rows: int
     shards: int
     made: int
     left_out: int
     damaged: tuple[str, ...]
-    """What was wrong with finished shards' files, which were encoded again."""
+    """What was wrong with the files of finished shards, which were then encoded again."""
     notes: tuple[str, ...]
     """Warnings from the model, such as truncated texts, without repeats."""
 
@@ -49,12 +49,12 @@ def encode_to_folder(
     restart: bool = False,
     show_progress_bar: Progress = None,
 ) -> EncodeReport:
-    """Encode all texts of these files into a folder, keeping finished shards of an earlier run.
+    """Encode all texts in these files into a folder, keeping the finished shards of an earlier run.
 
     Args:
-        paths: the input files, in the order of the output.
+        paths: the input files, in output order.
         folder: a new or empty folder, or one from an earlier run with the same arguments.
-        restart: whether to remove an earlier output from the folder first.
+        restart: whether to start by removing an earlier output from the folder.
     """
     with _locked(folder):
         if restart:
@@ -94,7 +94,7 @@ def _completed(
 
 
 def in_this_process(embedder: "Embedder", cache: Path | None = None) -> EncodeShards:
-    """Encode shards one by one with this model, using vectors from a cache in this folder."""
+    """Encode shards one by one with this model, reusing vectors from a cache in the `cache` folder, if given."""
 
     def encode_shards(job: EncodeJob, numbers: Sequence[int], advance: Advance) -> Iterator[ShardRecord]:
         for number in numbers:
@@ -106,7 +106,7 @@ def in_this_process(embedder: "Embedder", cache: Path | None = None) -> EncodeSh
 def planned(
     paths: Sequence[Path], settings: EncodeSettings, folder: Path, show_progress_bar: Progress = None
 ) -> EncodePlan:
-    """Plan the shards of these sources; chosen ids are checked using temporary files in the folder."""
+    """Plan the shards for these sources; ids from a column are checked with temporary files in the folder."""
     with show_progress(show_progress_bar, None) as advance, temporary_folder(folder / "ids") as place:
         ids = None if settings.columns.id is None else DistinctIds(place)
         return make_plan(paths, settings, ids, advance)
@@ -136,7 +136,7 @@ def _check_empty(folder: Path) -> None:
 
 
 def _check_same(job: EncodeJob, paths: Sequence[Path], origin: VectorOrigin, settings: EncodeSettings) -> None:
-    """Raise if the model, options or sources differ from those of the earlier run."""
+    """Raise an error if the model, options or sources differ from those of the earlier run."""
     differences = job.origin.differences(origin) + job.settings.differences(settings)
     if differences:
         models = f"{job.origin.model} and {origin.model}: " if job.origin.fingerprint != origin.fingerprint else ""
@@ -145,7 +145,7 @@ def _check_same(job: EncodeJob, paths: Sequence[Path], origin: VectorOrigin, set
     if then != now:
         pairs = (("new", sorted({*now} - {*then})), ("gone", sorted({*then} - {*now})))
         named = [f"{len(paths)} {word} ({paths[0]})" for word, paths in pairs if paths]
-        raise _other(job.folder, f"the sources differ: {', '.join(named) or 'in another order'}")
+        raise _other(job.folder, f"the sources differ: {', '.join(named) or 'in a different order'}")
     for source in job.plan.sources:
         source.check_unchanged()
 

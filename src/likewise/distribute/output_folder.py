@@ -1,4 +1,4 @@
-"""OutputFolder: the folder that `likewise encode` writes: a manifest, shards, and a journal while writing.
+"""OutputFolder: the folder that `likewise encode` writes: a manifest, shards, and, during a run, a journal.
 
     manifest.json      the input, options and list of shards; once complete, each shard's size and BLAKE2b
     journal.jsonl      one line per finished shard, in order of completion; removed when the output is complete
@@ -31,7 +31,7 @@ SHARD_NAME = re.compile(r"\d{6,}\.parquet")
 
 
 class OutputFolder:
-    """A job's files, and the records of its finished shards."""
+    """A job's files and the records of its finished shards."""
 
     def __init__(self, job: EncodeJob, records: Iterable[ShardRecord] = (), *, is_complete: bool = False) -> None:
         self.job, self.is_complete = job, is_complete
@@ -73,7 +73,7 @@ class OutputFolder:
             sync(file.fileno())
 
     def finish(self) -> None:
-        """Write the complete manifest, and remove the journal and leftovers of killed processes."""
+        """Write the complete manifest, and remove the journal and anything left by killed processes."""
         folder = self.job.folder
         self.is_complete = True
         self._write_manifest()
@@ -85,11 +85,11 @@ class OutputFolder:
                 path.unlink()
 
     def check_files(self, numbers: Iterable[int]) -> dict[int, str]:
-        """What is wrong with these finished shards' files, by number: missing or changed."""
+        """What is wrong with the files of these finished shards (missing or changed), by shard number."""
         return {number: why for number in numbers if (why := self._problem(self.records[number]))}
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Drop the records of shards so that they are encoded again; the output is then incomplete."""
+        """Drop the records of these shards, so that they are encoded again; the output is then incomplete."""
         for number in numbers:
             del self.records[number]
         lines = [json.dumps(record_to_json(record)) + "\n" for record in self.records.values()]
@@ -122,7 +122,7 @@ def read_manifest_file(folder: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise BadInput(f"{folder} is not an output of `likewise encode`: it has no {MANIFEST}") from None
+        raise BadInput(f"{folder} was not written by `likewise encode`: it has no {MANIFEST}") from None
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -131,7 +131,7 @@ def read_manifest_file(folder: Path) -> dict[str, Any]:
 
 
 def remove_output(folder: Path) -> None:
-    """Remove only what `likewise encode` wrote into a folder."""
+    """Remove from a folder only what `likewise encode` wrote."""
     for path in [folder / JOURNAL, folder / MANIFEST]:
         path.unlink(missing_ok=True)
     if (folder / SHARDS_FOLDER).is_dir():
@@ -141,7 +141,7 @@ def remove_output(folder: Path) -> None:
 
 
 def _journal(folder: Path) -> list[ShardRecord]:
-    """The finished shards; a shard whose line is torn or damaged is not included, and is encoded again."""
+    """The finished shards; a shard whose line is truncated or damaged is left out and encoded again."""
     try:
         lines = (folder / JOURNAL).read_text("utf-8", errors="replace").splitlines()
     except FileNotFoundError:

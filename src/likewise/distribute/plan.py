@@ -1,4 +1,4 @@
-"""EncodePlan: which rows of which files make up each shard, and the output's columns, all derived from the input."""
+"""EncodePlan: which rows of which files go into each shard, and the output's columns, all derived from the input."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,14 +13,14 @@ from .sources.output_columns import ColumnKinds, OutputColumn
 from .sources.source_files import ChosenColumns, SourceFile, TextRow, text_rows
 
 SHARD_ROWS = 1 << 14
-"""Rows per shard: 25 MB of 384-dimensional vectors, and seconds to minutes of work."""
+"""Rows per shard: 25 MB of 384-dimensional vectors, or seconds to minutes of work."""
 CHECK_EVERY = 1 << 14
-"""Rows between progress reports and checks that a source is unchanged."""
+"""Rows between progress reports, and between checks that a source is unchanged."""
 
 
 @dataclass(frozen=True)
 class EncodeSettings:
-    """The options that, besides the model and the sources, determine the output."""
+    """The options that determine the output, besides the model and the sources."""
 
     columns: ChosenColumns = field(default_factory=ChosenColumns)
     shard_rows: int = SHARD_ROWS
@@ -28,7 +28,7 @@ class EncodeSettings:
     skips_bad_rows: bool = False
 
     def differences(self, other: "EncodeSettings") -> list[str]:
-        """The differences in words, such as "shard_rows 16384 and 100"."""
+        """A list of differences, such as "shard_rows 16384 and 100"."""
         pairs = [(name, value, vars(other)[name]) for name, value in vars(self).items() if name != "columns"]
         chosen = vars(other.columns)
         pairs += [(f"column {name}", value, chosen[name]) for name, value in vars(self.columns).items()]
@@ -36,7 +36,7 @@ class EncodeSettings:
 
 
 class Piece(NamedTuple):
-    """Rows of one source: from an offset (in bytes, and in lines or rows) to the end of line or row `stop`."""
+    """Rows of one source, from an offset (in bytes, and in lines or rows) to the end of line or row `stop`."""
 
     source: int
     byte: int
@@ -54,7 +54,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class EncodePlan:
-    """Everything that follows from the input: sources, shards, columns, and how many rows were skipped."""
+    """Everything that follows from the input: sources, shards, columns, and the number of skipped rows."""
 
     sources: tuple[SourceFile, ...]
     shards: tuple[Shard, ...]
@@ -96,11 +96,11 @@ def make_plan(
 
 
 def _watched(rows: Iterable[TextRow], source: SourceFile, advance: Advance) -> Iterator[TextRow]:
-    """Yield the rows with progress, checking periodically and at the end that the source is unchanged."""
+    """Yield the rows while reporting progress, checking periodically and at the end that the source is unchanged."""
     count = 0
     for count, row in enumerate(rows, 1):
         yield row
-        if count % CHECK_EVERY == 0:  # not only at the end: a file that grows as fast as it is read never ends
+        if count % CHECK_EVERY == 0:  # a file that grows as fast as it is read has no end
             advance(CHECK_EVERY, 0)
             source.check_unchanged()
     advance(count % CHECK_EVERY, 0)

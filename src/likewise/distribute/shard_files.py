@@ -1,4 +1,4 @@
-"""Shard files: Parquet, with identical bytes for identical rows."""
+"""Shard files: Parquet files whose bytes are identical for identical rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,9 +27,9 @@ VECTOR = OWN_COLUMNS[2]
 
 @contextmanager
 def shard_writer(path: Path, columns: Sequence[OutputColumn], origin: VectorOrigin) -> Iterator[WriteRows]:
-    """Yields `write(rows, vectors)`; each call writes one row group.
+    """Yield `write(rows, vectors)`; each call writes one row group.
 
-    The file appears under its name, complete and synced, when the block ends, or not at all.
+    The file appears under its name, complete and synced, only if the block succeeds.
     """
     schema = shard_schema(columns, origin)
     carried = [column.name for column in columns]
@@ -56,7 +56,7 @@ def shard_writer(path: Path, columns: Sequence[OutputColumn], origin: VectorOrig
 
 
 def shard_schema(columns: Sequence[OutputColumn], origin: VectorOrigin) -> Any:
-    """The columns id, text, vector and the carried ones, with the vectors' origin as metadata."""
+    """The columns id, text, vector and those carried over from the input, with the vectors' origin as metadata."""
     fields = [pa.field("id", pa.string()), pa.field("text", pa.string())]
     fields.append(pa.field(VECTOR, pa.list_(pa.float32(), origin.width)))
     fields += [pa.field(column.name, _type(column)) for column in columns]
@@ -64,7 +64,7 @@ def shard_schema(columns: Sequence[OutputColumn], origin: VectorOrigin) -> Any:
 
 
 def stored_schema(schema: Any) -> Any:
-    """The schema as read back from a file, where parts of nested columns have different names."""
+    """The schema as it is read back from a file, in which parts of nested columns have different names."""
     file = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), file)
     return pq.ParquetFile(pa.BufferReader(file.getvalue())).schema_arrow

@@ -16,13 +16,13 @@ from .sources.output_columns import OWN_COLUMNS
 
 
 class ShardRecords:
-    """Rows with their ids, texts and vectors, and the carried columns as metadata."""
+    """Rows with their ids, texts and vectors; columns carried over from the input become metadata."""
 
     def __init__(self, folder: Path) -> None:
         self._output = OutputFolder.open(folder)
         self.location = str(folder)
         if not self._output.is_complete:
-            raise BadInput(f"{folder} is not complete: run the same `likewise encode` to continue")
+            raise BadInput(f"{folder} is not complete: run the same `likewise encode` command again to continue")
         origin = self._output.job.origin
         prompts = (("document", origin.prompt),) if origin.prompt else ()
         self.dimension, self.model = origin.width, ModelIdentity(origin.model, origin.fingerprint, prompts)
@@ -35,7 +35,7 @@ class ShardRecords:
         for number in sorted(self._output.records):
             problem = self._output.check_files([number]).get(number)
             if problem:
-                raise BadInput(f"{problem}. Run the same `likewise encode` to restore it")
+                raise BadInput(f"{problem}. Run the same `likewise encode` command again to restore it")
             for batch in open_parquet(self._output.job.path(number)).iter_batches(block):
                 yield _records(batch, self.dimension)
 
@@ -54,7 +54,7 @@ def _records(batch: Any, width: int) -> Records:
 
 
 def _value(value: Any) -> Value:
-    """Convert a value for metadata; lists, dates and the like become texts."""
+    """Convert a value for metadata; lists, dates and similar values become texts."""
     if isinstance(value, VALUE_TYPES):
         return value
     return json.dumps(value, default=str)

@@ -1,4 +1,4 @@
-"""encode_shard: the single function that writes an output file, called by one process, workers and clusters alike."""
+"""encode_shard: the one function that writes an output file, whether called by one process, workers or a cluster."""
 
 import hashlib
 import warnings
@@ -28,14 +28,14 @@ DIGEST_BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class EncodeJob:
-    """Everything that determines an output's content, and its folder; can be pickled."""
+    """Everything that determines an output's content, and the output folder; can be pickled."""
 
     folder: Path
     plan: EncodePlan
     origin: VectorOrigin
     settings: EncodeSettings
     cache: Path | None = None
-    """The folder of a `VectorCache`, which does not affect the output."""
+    """The folder of a `VectorCache`, if any; it does not affect the output."""
 
     def path(self, number: int) -> Path:
         return self.folder / SHARDS_FOLDER / f"{number:06}.parquet"
@@ -43,13 +43,13 @@ class EncodeJob:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model's name and the keyword arguments of `Embedder.load`; plain values, so that it can be sent."""
+    """A model's name and the keyword arguments of `Embedder.load`, as plain values that can be sent to workers."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self, origin: VectorOrigin) -> "Embedder":
-        """Load the model and check that the job was started with it."""
+        """Load the model and check that it is the one that the job was started with."""
         from ..model_names import load_named_embedder
 
         embedder = load_named_embedder(self.name, **self.options)
@@ -61,7 +61,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """A finished shard: its number and rows, and the size and BLAKE2b of its file."""
+    """A finished shard: its number and row count, and the size and BLAKE2b hash of its file."""
 
     number: int
     rows: int
@@ -74,8 +74,8 @@ class ShardRecord:
 def encode_shard(job: EncodeJob, number: int, embedder: "Embedder", advance: Advance = lambda *_: None) -> ShardRecord:
     """Encode the rows of a shard and write its file atomically.
 
-    A shard's bytes do not depend on what was encoded before, provided that the engine's vectors do not. Rows are read,
-    encoded and written one window at a time.
+    The bytes of a shard do not depend on what was encoded before, as long as the engine's vectors do not. Rows are
+    read, encoded and written one window at a time.
     """
     from .shard_files import shard_writer  # needs pyarrow
 
@@ -98,7 +98,7 @@ def encode_shard(job: EncodeJob, number: int, embedder: "Embedder", advance: Adv
 def _vectors(
     job: EncodeJob, texts: Iterable[str], embedder: "Embedder", advance: Advance
 ) -> Iterator[Float[np.ndarray, "n E"]]:
-    """The vectors of texts, one window at a time, from the cache if there is one."""
+    """The vectors of texts, one window at a time, using the cache if there is one."""
 
     def encoded(some: Iterable[str]) -> Iterator[Float[np.ndarray, "n E"]]:
         options: dict[str, Any] = {"prompt": job.origin.prompt, "overflow": job.origin.overflow}
@@ -135,7 +135,7 @@ def _ignore(message: str) -> None:
 
 
 class _CountedRows:
-    """The texts of a shard for `encode_stream`, and the rows that await their vectors."""
+    """The texts of a shard for `encode_stream`, and the rows still waiting for their vectors."""
 
     def __init__(self, job: EncodeJob, shard: Shard) -> None:
         self._job, self._shard = job, shard
@@ -156,7 +156,7 @@ class _CountedRows:
         return rows
 
     def check_complete(self) -> None:
-        """Raise if there are more or fewer rows than planned."""
+        """Raise an error if there are more or fewer rows than planned."""
         if self._taken != self._shard.rows:
             raise BadInput(
                 f"expected {self._shard.rows:,} rows, found {self._taken:,}: a source has changed; "
@@ -165,7 +165,7 @@ class _CountedRows:
 
 
 class _Progress:
-    """Passes on each increase in the meter of one call."""
+    """Reports each increase of one call's meter."""
 
     def __init__(self, advance: Advance) -> None:
         self._advance, self._texts, self._tokens = advance, 0.0, 0
@@ -176,7 +176,7 @@ class _Progress:
 
 
 def _described(plan: EncodePlan, shard: Shard) -> str:
-    """Where the rows of a shard come from, for messages."""
+    """Where a shard's rows come from, for use in messages."""
     first, last = shard.pieces[0], shard.pieces[-1]
     until = "" if first.source == last.source else f"{plan.sources[last.source].path}:"
     return f"{plan.sources[first.source].path}:{first.line + 1} to {until}{last.stop}"

@@ -1,8 +1,8 @@
-"""VectorCache: a folder of vectors looked up by text content, so that unchanged texts are not encoded again.
+"""VectorCache: a folder of vectors looked up by their texts, so that unchanged texts are not encoded again.
 
-There is one SQLite file for each way of computing vectors, that is, for each `VectorOrigin` without the model's name.
-Vectors are looked up by a digest of their text. Several processes may read and write at once. Beyond the limit, the
-oldest vectors are removed. The folder is only a cache and may be deleted at any time.
+There is one SQLite file for each way of computing vectors, that is, for each `VectorOrigin` without its model name.
+Vectors are looked up by a digest of their text. Several processes may read and write at once. Beyond the size limit,
+the oldest vectors are removed. The folder is only a cache and may be deleted at any time.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from ..runtime.progress import Advance
 from ..text.inputs import text_chunks
 
 MAX_BYTES = 4 << 30
-"""Default limit for the vectors in one file; SQLite needs about 10 % more."""
+"""Default size limit for the vectors in one file; SQLite needs about 10 % more."""
 WAIT = 60.0  # seconds to wait for another process's transaction
 ASKED_AT_ONCE = 500  # variables per query; older SQLite versions allow 999
 DIGEST_BYTES = 16
@@ -32,7 +32,7 @@ SCHEMA = (
 
 
 class VectorCache:
-    """The vectors of one origin in a folder, at most `limit` bytes."""
+    """The vectors of one origin, stored in a folder, with at most `limit` bytes."""
 
     def __init__(self, folder: Path, origin: VectorOrigin, limit: int = MAX_BYTES) -> None:
         self.path = folder / f"{origin_digest(origin)}.sqlite"
@@ -46,7 +46,7 @@ class VectorCache:
             db.execute(SCHEMA)
 
     def find(self, texts: Sequence[str]) -> dict[str, Float[np.ndarray, " E"]]:
-        """The stored vectors of these texts; damaged ones count as missing."""
+        """The stored vectors of these texts; damaged vectors count as missing."""
         by_digest = {text_digest(text): text for text in texts}
         digests, found = list(by_digest), dict[str, np.ndarray]()
         with self._transaction() as db:
@@ -62,7 +62,7 @@ class VectorCache:
         return found
 
     def add(self, texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
-        """Store the vectors of distinct texts; beyond the limit, the oldest are removed."""
+        """Store the vectors of distinct texts; beyond the size limit, the oldest vectors are removed."""
         most = max(1, self._limit // self._row_bytes)
         digests = [text_digest(text) for text in texts]
         rows = [row.tobytes() for row in np.ascontiguousarray(vectors, "<f4")]
@@ -75,9 +75,9 @@ class VectorCache:
     def stream(
         self, texts: Iterable[str], encode: Callable[[list[str]], np.ndarray], advance: Advance
     ) -> Iterator[Float[np.ndarray, "n E"]]:
-        """Yield the vectors of texts in parts: stored ones, and others computed by `encode`.
+        """Yield the vectors of texts in parts, taking vectors from the cache and computing the others with `encode`.
 
-        `advance` receives the number of texts found in the cache, for progress.
+        To report progress, `advance` receives the number of texts found in the cache.
         """
         for window in text_chunks(texts):
             vectors = self.find(window)
@@ -95,7 +95,7 @@ class VectorCache:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open a new connection, so that any process or thread may use the cache."""
+        """Open a new connection, so that the cache can be used from any process or thread."""
         try:
             with closing(sqlite3.connect(self.path, timeout=WAIT)) as db:
                 db.execute("PRAGMA journal_mode=WAL")
@@ -107,7 +107,7 @@ class VectorCache:
 
 
 def origin_digest(origin: VectorOrigin) -> str:
-    """32 hexadecimal digits, the same for identical models with different names."""
+    """32 hexadecimal digits that are the same for identical models with different names."""
     content = {key: value for key, value in origin.as_json().items() if key != "model"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -117,5 +117,5 @@ def text_digest(text: str) -> bytes:
 
 
 def _checksum(digest: bytes, row: bytes) -> bytes:
-    """Checksum of a text's vector, which detects damaged or misplaced vectors."""
+    """The checksum of a text's vector, which detects damaged or misplaced vectors."""
     return hashlib.blake2b(digest + row, digest_size=CHECKSUM_BYTES).digest()

@@ -1,4 +1,4 @@
-"""verify_output: check that a folder of shards matches its manifest, and its vectors match the model."""
+"""verify_output: check that a folder of shards matches its manifest, and that its vectors match the model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from ..embedder import Embedder
 
 TOLERANCE = {"fp32": 1e-4}
-"""The tolerance for a vector's numbers when recomputed, relative to its length, since processors and batch sizes round
-differently. `ROUGH` is for other precisions."""
+"""How far a vector's numbers may differ when recomputed, relative to its length, since rounding depends on the
+processor and batch size. `ROUGH` is for precisions other than fp32."""
 ROUGH = 2e-2
 
 
 @dataclass
 class OutputReport:
-    """What was checked, and what is wrong with shards, by number, and with the output."""
+    """What was checked, and what is wrong with the shards (by number) and with the output as a whole."""
 
     rows: int
     shards: int
@@ -42,7 +42,7 @@ class OutputReport:
 def verify_output(
     folder: Path, embedder: "Embedder | None" = None, sample: int = 0, seed: int = 0, show_progress_bar: Progress = None
 ) -> OutputReport:
-    """Check every file of an output, and encode `sample` random rows again; `seed` selects them."""
+    """Check every file of an output, and encode `sample` random rows again; `seed` determines which rows."""
     output = OutputFolder.open(folder)
     job = output.job
     report = OutputReport(job.plan.rows, len(job.plan.shards))
@@ -61,7 +61,7 @@ def verify_output(
 
 
 def _strangers(output: OutputFolder) -> list[str]:
-    """Files in the shards folder that are not in the manifest, perhaps left by an earlier run with --restart."""
+    """Files in the shards folder that are not in the manifest; they may be left over from before a --restart."""
     known = {output.job.path(number).name for number in range(len(output.job.plan.shards))}
     found = sorted(path.name for path in (output.job.folder / SHARDS_FOLDER).iterdir())
     return [f"{SHARDS_FOLDER}/{name} is not in the manifest" for name in found if name not in known]
@@ -91,13 +91,13 @@ def _compare(output: OutputFolder, embedder: "Embedder", sample: int, seed: int,
         far = np.flatnonzero(~(differences <= limit))
         if len(far):
             report.damaged[number] = (
-                f"{output.job.path(number)}: the vector of {ids[far[0]]!r} differs by {differences[far[0]]:.2g} of its "
-                f"length from the one that the model computes now; expected at most {limit:g}"
+                f"{output.job.path(number)}: the vector of {ids[far[0]]!r} is off by {differences[far[0]]:.2g} of its "
+                f"length from what the model computes now; expected at most {limit:g}"
             )
 
 
 def _chosen_rows(output: OutputFolder, shards: Sequence[int], sample: int, seed: int) -> list[tuple[int, np.ndarray]]:
-    """Random rows by shard, sampled uniformly from the output."""
+    """Random rows, grouped by shard and sampled uniformly from the output."""
     sizes = np.array([output.job.plan.shards[number].rows for number in shards], np.int64)
     total = int(sizes.sum())
     chosen = np.sort(np.random.default_rng(seed).choice(total, min(sample, total), replace=False))
@@ -113,6 +113,6 @@ def _stored_rows(path: Path, rows: np.ndarray) -> tuple[list[str], list[str], Fl
 
 
 def _relative_differences(stored: Float[np.ndarray, "n E"], again: Float[np.ndarray, "n E"]) -> Float[np.ndarray, " n"]:
-    """Each row's largest difference between numbers, relative to the row's length; infinite for a zero row."""
+    """Each row's largest absolute difference, relative to the length of the row; infinite for a zero row."""
     lengths = np.maximum(np.linalg.norm(again, axis=1), 1e-12)
     return np.asarray(np.nan_to_num(np.abs(stored - again).max(axis=1) / lengths, nan=np.inf))

@@ -1,4 +1,4 @@
-"""Evaluation of models on tasks or your own data, with confidence intervals and significance tests.
+"""Evaluate models on tasks or on your own data, with confidence intervals and significance tests.
 
 >>> from likewise.evaluate import data_task, evaluate
 >>> results = evaluate(["all-MiniLM-L6-v2", my_function], "sts")           # doctest: +SKIP

@@ -1,11 +1,11 @@
-"""A disk cache for evaluation: vectors by text, results by cell. Bounded in size, written atomically, safe to delete.
+"""A disk cache for evaluation: vectors by text, results by cell. It is bounded, written atomically, and safe to delete.
 
     evaluation-cache/vectors/MODEL_NAME/….safetensors     keys (k, 16) and vectors (k, E): some of this model's texts
     evaluation-cache/results/….json                  one model on one task
 
 Every entry is one file, renamed into place when complete, so no entry is ever partial. A file that is damaged or
-deleted by another process counts as missing. Other files in the user's cache folder (converted word vectors,
-entries of versions before this layout, files of other programs) are never touched.
+deleted by another process counts as missing. Other files in the user's cache folder (converted word vectors, entries
+from before this layout, files of other programs) are never touched.
 """
 
 import hashlib
@@ -34,24 +34,24 @@ from ..runtime.temporary_files import remove_abandoned
 from .task import Encode, as_vectors
 
 CACHE_VARIABLE = "LIKEWISE_CACHE"
-SUBFOLDER = "evaluation-cache"  # of the user's cache folder; only this module uses it
+SUBFOLDER = "evaluation-cache"  # within the user's cache folder; only this module uses it
 MAX_BYTES = 4 << 30
-SLICE = 8192  # texts encoded at a time; an interruption loses at most this many, and progress is reported this often
+SLICE = 8192  # texts encoded at a time: the most an interruption can lose, and the interval between progress reports
 MEMORY_BYTES = 1 << 30  # limit for vectors in memory; beyond it, memory is cleared and vectors are read from disk again
 TextsCallback = Callable[[int, int], None]
-KEY_BYTES = 16  # length of a text's digest
+KEY_BYTES = 16  # length of a text digest
 RESULT_NAME = re.compile(r"[0-9a-f]{32}\.json")
 MODEL_NAME = re.compile(r"[0-9a-f]{32}")
 VECTORS_NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
 VECTOR_SOURCE, RESULT_SOURCE = "model_names", "evaluate"
-"""The parts of this package that load models and compute results, which depend on everything these parts import."""
+"""The parts of this package that load models and compute results; results depend on everything these parts import."""
 IMPORT = re.compile(r"^\s*from (\.+)(\w*)[\w.]* import (.*)", re.MULTILINE)
-NAMED_CLASS = re.compile(r'"likewise\.(\w+)[\w.]*:\w+"')  # a class named in a table, to be imported later
+NAMED_CLASS = re.compile(r'"likewise\.(\w+)[\w.]*:\w+"')  # a class named in a table and imported later
 
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder of vectors and results; beyond `limit` bytes the least recently used files are deleted.
+    """A folder of vectors and results; beyond `limit` bytes, the least recently used files are deleted.
 
     With `recompute`, nothing is read from the cache, and new results replace its entries.
     """
@@ -62,18 +62,18 @@ class Cache:
 
     @classmethod
     def of_user(cls, recompute: bool = False) -> "Cache":
-        """The folder LIKEWISE_CACHE, or `likewise` in the system's cache folder."""
+        """The cache in the folder LIKEWISE_CACHE or, if that is not set, in `likewise` in the system's cache folder."""
         path = os.environ.get(CACHE_VARIABLE)
         return cls(expanded(path) if path else _system_folder() / "likewise", recompute=recompute)
 
     def vectors(self, fingerprint: str) -> "CachedVectors":
-        """The vectors of the model with this fingerprint, computed by this version of the code."""
+        """The vectors of the model with this fingerprint, as computed by this version of the code."""
         return CachedVectors.open(
             self.folder / SUBFOLDER / "vectors" / json_digest([fingerprint, source_digest(VECTOR_SOURCE)])
         )
 
     def result(self, key: str) -> Mapping[str, Any] | None:
-        """The result stored under this key, or None if there is none or with `recompute`."""
+        """The result stored under this key; None if there is none, or with `recompute`."""
         if self.recompute:
             return None
         path = self._path(key)
@@ -85,14 +85,14 @@ class Cache:
         return stored if isinstance(stored, dict) else None
 
     def store(self, key: str, result: Mapping[str, Any]) -> None:
-        """Store a result under its key; if the disk cannot be written, nothing is stored."""
+        """Store a result under its key; if the disk is not writable, nothing is stored."""
         with suppress(OSError, BadInput), atomic_file(self._path(key)) as partial:
             partial.write_text(json.dumps(result), "utf-8")
 
     def prune(self) -> None:
-        """Delete the least recently used entries, and no other files, until the rest is within the limit.
+        """Delete the least recently used entries, and no other files, until the rest fits within the limit.
 
-        Entries used by another process in the meantime are kept. Partial files from killed processes are deleted.
+        Entries that another process has used meanwhile are kept. Partial files left by killed processes are deleted.
         """
         entries = sorted((state.st_mtime, state.st_size, path) for path, state in self._entries())
         total = sum(size for _, size, _ in entries)
@@ -103,17 +103,17 @@ class Cache:
                 total -= size
 
     def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """The files written by this cache, by folder and name; abandoned partial files are removed."""
+        """The files written by this cache, found by folder and name; abandoned partial files are removed."""
         for folder, name in self._folders():
             remove_abandoned(folder, name.pattern)
             for path in _listed(folder):
-                with suppress(OSError):  # it no longer exists
+                with suppress(OSError):  # the file no longer exists
                     state = path.lstat()
                     if stat.S_ISREG(state.st_mode) and name.fullmatch(path.name):
                         yield path, state
 
     def _folders(self) -> Iterator[tuple[Path, re.Pattern[str]]]:
-        """The folders of this cache, each with a name pattern for its entries; links are not followed."""
+        """This cache's folders, each with a pattern for the names of its entries; links are not followed."""
         root = self.folder / SUBFOLDER
         yield root / "results", RESULT_NAME
         for folder in _listed(root / "vectors"):
@@ -126,7 +126,7 @@ class Cache:
 
 @dataclass
 class CachedVectors:
-    """The vectors of one model, by the digests of their texts."""
+    """The vectors of one model, looked up by the digests of their texts."""
 
     folder: Path
     locations: dict[bytes, tuple[Path, int]] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class CachedVectors:
         """Open the files of a folder; only text digests are read."""
         vectors = cls(folder)
         for path in sorted(folder.glob("*.safetensors")):
-            with suppress(OSError, SafetensorError), safe_open(path, "numpy") as file:  # damaged or deleted: missing
+            with suppress(OSError, SafetensorError), safe_open(path, "numpy") as file:  # if damaged or deleted, missing
                 vectors._add_locations(path, file.get_tensor("keys").tobytes())
         return vectors
 
@@ -160,7 +160,7 @@ class CachedVectors:
         return found
 
     def add(self, texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
-        """Store more vectors as one file; if the disk cannot be written, nothing is stored."""
+        """Store more vectors in one file; if the disk is not writable, nothing is stored."""
         keys = b"".join(text_key(text) for text in texts)
         path = self.folder / f"{hashlib.sha256(keys).hexdigest()[:24]}.safetensors"
         try:
@@ -176,7 +176,7 @@ class CachedVectors:
 
 
 class CachedEncode:
-    """A model's `encode` with its vectors by text, and the files for reading and storing them.
+    """A model's `encode` with the vectors computed so far, by text, and the files they are read from and stored in.
 
     No text is encoded twice within a run, and vectors on disk are reused between runs.
     """
@@ -189,7 +189,7 @@ class CachedEncode:
         self._bytes = 0
 
     def __call__(self, texts: Sequence[str], callback: TextsCallback) -> np.ndarray:
-        """The vectors of the texts; `callback` gets the number of finished and of all distinct texts."""
+        """The vectors of the texts; `callback` receives the number of finished and of all distinct texts."""
         if self._bytes > MEMORY_BYTES:
             self._vectors, self._bytes = {}, 0
         distinct = dict.fromkeys(texts)
@@ -223,7 +223,7 @@ def json_digest(value: Any) -> str:
 
 
 def columns_digest(columns: Mapping[str, Iterable[Any]]) -> str:
-    """The digest of a data set's values: a different copy of the data gets different results."""
+    """The digest of a data set's values, so that a different copy of the data gets its own results."""
     hasher = hashlib.sha256()
     for name, values in sorted(columns.items()):
         hasher.update(f"{name} {list(values)!r}".encode("utf-8", "surrogatepass"))
@@ -232,9 +232,9 @@ def columns_digest(columns: Mapping[str, Iterable[Any]]) -> str:
 
 @cache
 def source_digest(part: str = RESULT_SOURCE) -> str:
-    """The digest of this package's version, and the source of a part of it with everything that part imports.
+    """The digest of this package's version, and of the source of one of its parts with everything that part imports.
 
-    A result is not reused after a change there, but is after a change elsewhere.
+    If any of that source changes, a stored result is not reused; other changes do not matter.
     """
     root = Path(__file__).parent.parent
     hasher = hashlib.sha256(__version__.encode())
@@ -245,7 +245,7 @@ def source_digest(part: str = RESULT_SOURCE) -> str:
 
 
 def _needed(root: Path, part: str) -> set[str]:
-    """This folder or module and the package's top-level ones that it imports, directly or indirectly."""
+    """This folder or module, and the top-level modules and folders that it imports, directly or indirectly."""
     needed, new = set(), {part}
     while new:
         name = new.pop()
@@ -256,7 +256,7 @@ def _needed(root: Path, part: str) -> set[str]:
 
 
 def _imported(source: str, depth: int) -> set[str]:
-    """The names that a file imports, even inside functions, from the package this many levels (dots) above."""
+    """The names that a file imports, even inside functions, from the package `depth` levels (dots) above it."""
     found = set(NAMED_CLASS.findall(source))
     for dots, module, names in IMPORT.findall(source):
         if len(dots) == depth:
@@ -265,13 +265,13 @@ def _imported(source: str, depth: int) -> set[str]:
 
 
 def _sources(root: Path, name: str) -> list[Path]:
-    """The source files of a folder or module of the package; none if there is neither."""
+    """The source files of a folder or module of the package; empty if it does not exist."""
     module = root / f"{name}.py"
     return [module] if module.exists() else sorted((root / name).rglob("*.py"))
 
 
 def _listed(folder: Path) -> list[Path]:
-    """The paths in a folder; none if it does not exist or is a link."""
+    """The paths in a folder; empty if the folder does not exist or is a link."""
     try:
         return [] if folder.is_symlink() else list(folder.iterdir())
     except OSError:
@@ -279,20 +279,20 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def _removed(path: Path, used: float) -> bool:
-    """Delete a file unless it has been used since; returns whether it is gone."""
+    """Delete a file unless it has been used since; return whether it is gone."""
     try:
         if path.lstat().st_mtime != used:
             return False
         path.unlink()
     except FileNotFoundError:
         return True
-    except OSError:  # open in another process (Windows), or owned by another user
+    except OSError:  # the file is open in another process (Windows), or owned by another user
         return False
     return True
 
 
 def _touch(path: Path) -> None:
-    with suppress(OSError):  # owned by another user, or deleted
+    with suppress(OSError):  # the file is owned by another user, or already deleted
         os.utime(path)
 
 

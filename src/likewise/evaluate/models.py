@@ -1,7 +1,7 @@
-"""Models to evaluate: an embedder, a model's name, a function's name, or anything that encodes texts.
+"""Models to evaluate: an embedder, the name of a model or function, or any object that encodes texts.
 
 A model that learns from the texts it encodes (tf-idf) offers `fitted(texts)`, which returns an encode function; it is
-fitted again for every task, on the texts of the task's first request, and a note in the result says so.
+fitted again for every task, on the texts of the task's first request, and a note in the result reports this.
 """
 
 import inspect
@@ -37,14 +37,14 @@ class OpenedModel:
 
 @dataclass(frozen=True)
 class EvaluatedModel:
-    """A named model, loaded when it is evaluated."""
+    """A named model, which is loaded when it is evaluated."""
 
     name: str
     open: Callable[[], OpenedModel]
 
 
 def models_to_evaluate(models: Any, load: LoadModel | None = None) -> list[EvaluatedModel]:
-    """The models to evaluate: one, several, or a mapping of names to models; a repeated name gets a number."""
+    """The models to evaluate: one model, several, or a mapping of names to models; a repeated name gets a number."""
     if isinstance(models, Mapping):
         pairs = [(str(name), model) for name, model in models.items()]
     else:
@@ -93,7 +93,7 @@ def _opened(model: Any) -> OpenedModel:
 def _takes_progress(function: Callable[..., Any]) -> bool:
     try:
         return "show_progress_bar" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some builtins have no signature
+    except (TypeError, ValueError):  # some built-in functions have no signature
         return False
 
 
@@ -104,7 +104,7 @@ def _is_function(name: str) -> bool:
 
 
 def _imported(name: str) -> Any:
-    """Import the function, or object with `encode`, named "package.module:name": the caller's own code."""
+    """Import a function, or an object with `encode`, by its name "package.module:name": the caller's own code."""
     module, _, path = name.partition(":")
     folder = str(Path.cwd())
     added = folder not in sys.path and "" not in sys.path
@@ -115,7 +115,7 @@ def _imported(name: str) -> Any:
         for part in path.split("."):
             value = getattr(value, part)
         return value() if isinstance(value, type) else value
-    except (Exception, SystemExit) as error:  # user code may raise anything, and some scripts exit
+    except (Exception, SystemExit) as error:  # user code can raise anything, and some scripts exit
         raise BadInput(f"{name} cannot be imported: {_describe_error(error)}") from error
     finally:
         if added:
@@ -123,10 +123,10 @@ def _imported(name: str) -> Any:
 
 
 def _describe_error(error: BaseException) -> str:
-    """The error in the user's code and its location; for a missing module or name, only the message."""
+    """The error in the user's code and where it occurred; for a missing module or name, only the message."""
     if isinstance(error, ImportError | AttributeError):
         return str(error)
-    if isinstance(error, SyntaxError):  # its message has the location
+    if isinstance(error, SyntaxError):  # its message includes the location
         return f"SyntaxError: {error}"
     location = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({location.filename}, line {location.lineno})"

@@ -1,4 +1,4 @@
-"""Evaluation on your own data, pairs (with a score, a label or neither) or triplets; the columns choose the metric."""
+"""Evaluation on your own data: pairs (with a score, a label or neither) or triplets; the columns select the metric."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from .tasks.triplets import SIDES, score_triplets
 
 SUITE = "own data"
 BOOLEANS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
-"""The accepted spellings of labels."""
+"""The accepted ways of writing labels."""
 RunOnColumns = Callable[[Encode, DatasetColumns, EvaluationSettings, str], Result]
 
 
@@ -32,15 +32,15 @@ def data_task(
     *,
     name: str | None = None,
 ) -> Task:
-    """A task on your own data, to pass to `evaluate`.
+    """A task on your own data, for use with `evaluate`.
 
     Args:
         data: a file (.csv, .tsv, .jsonl, .parquet), the name of a data set ("stsb/dev"), or a mapping of columns.
-        columns: your column names: {"sentence1": "question", "score": "rating/5"}, or ["sentence1=question", …].
-        name: the task's name in results (default: the file as given).
+        columns: how your columns map: {"sentence1": "question", "score": "rating/5"}, or ["sentence1=question", …].
+        name: the name of the task in results (default: the file as given).
 
     Raises:
-        BadInput: the file cannot be read, or MEASURES has no entry for its columns.
+        BadInput: the file cannot be read, or no entry in MEASURES matches its columns.
     """
     title = name or ("own data" if isinstance(data, Mapping) else str(data))
     table, places = _table(data)
@@ -66,14 +66,14 @@ def data_task(
 
 
 def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[str]]:
-    """The columns and, for a file, the place of each row ("line 3")."""
+    """The columns and, if the data is a file, the location of each row ("line 3")."""
     if isinstance(data, Mapping):
         return data, ()
     path = expanded(data)
     if path.suffix.lower() not in READABLE and not path.exists():
         return read_dataset(str(data)), ()
     if path.suffix.lower() == ".txt":
-        raise BadInput(f"{path} has lines and no columns; expected a .csv, .tsv, .jsonl or .parquet file")
+        raise BadInput(f"{path} has lines but no columns; expected a .csv, .tsv, .jsonl or .parquet file")
     table = Table.read(path, list)
     return table.columns, table.places
 
@@ -81,7 +81,7 @@ def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[
 def _expected_columns(columns: DatasetColumns, title: str) -> tuple[str, ...]:
     sizes = {len(values) for values in columns.values()}
     if len(sizes) > 1:
-        raise BadInput(f"{title}: expected columns of one length; found lengths {', '.join(map(str, sorted(sizes)))}")
+        raise BadInput(f"{title}: expected columns of equal length; found lengths {', '.join(map(str, sorted(sizes)))}")
     for expected in MEASURES:
         if set(expected) <= set(columns):
             if sizes == {0}:
@@ -99,7 +99,7 @@ def _text_problem(value: Any) -> str:
 
 
 def _score_problem(value: Any) -> str:
-    """Missing scores are allowed: their pairs are left out, and counted in the notes."""
+    """What is wrong with a score. Missing scores are allowed: their pairs are left out and counted in the notes."""
     try:
         float(0 if value is None or value == "" else value)
     except (TypeError, ValueError):
@@ -116,7 +116,7 @@ CHECKS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(TEXT_COLUMNS, _text_problem),
     **{"score": _score_problem, "label": _label_problem},
 }
-"""The problem with a value of a column, if there is one."""
+"""What is wrong with a value in a column, if anything."""
 
 
 def _scored_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
@@ -127,7 +127,7 @@ def _labelled_pairs(encode: Encode, columns: DatasetColumns, settings: Evaluatio
     first, second = (settings.cased(columns[column]) for column in ("sentence1", "sentence2"))
     labels = np.array([_label(value) for value in columns["label"]], bool)
     if labels.all() or not labels.any():
-        raise BadInput(f"{title}: all {len(labels):,} labels are {int(labels[0])}; expected some of 1 and some of 0")
+        raise BadInput(f"{title}: all {len(labels):,} labels are {int(labels[0])}; expected both 0 and 1")
     pairs = LabelledPairs(first, second, labels)
     vectors = TaskVectors.of(encode, first, second)
     protocol = f"average_precision/cosine, {settings.casing}, {threshold_protocol(pairs)}"
@@ -135,7 +135,7 @@ def _labelled_pairs(encode: Encode, columns: DatasetColumns, settings: Evaluatio
 
 
 def _label(value: Any) -> int | None:
-    """A label as 0 or 1, or None if it is neither."""
+    """The label as 0 or 1; None if it is neither."""
     text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().lower()
     return BOOLEANS.get(text)
 
@@ -149,7 +149,7 @@ def _pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings
     collection = RetrievalCollection.of_pairs(anchors, positives, title)
     scores, notes = score_pair_retrieval(encode, collection)
     protocol = (
-        f"mrr@10: for each of {len(collection.queries):,} anchors, the place of its positive among all "
+        f"mrr@10: for each of {len(collection.queries):,} anchors, the rank of its positive among all "
         f"{len(collection.documents):,} by cosine, {settings.casing}"
     )
     return Result(title, tuple(scores), protocol, notes)
@@ -161,4 +161,4 @@ MEASURES: dict[tuple[str, ...], tuple[str, RunOnColumns]] = {
     SIDES: ("accuracy: the anchor is closer to the positive than to the negative", _triplets),
     PAIR: ("MRR@10: the anchor finds its positive among all positives", _pairs),
 }
-"""The columns of each kind of data, in order of preference, with the metric."""
+"""The columns of each kind of data, in order of preference, and the metric for it."""

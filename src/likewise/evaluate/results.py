@@ -1,4 +1,4 @@
-"""The results of an evaluation: a cell for every model and task, as values and as JSON."""
+"""The results of an evaluation: one cell per model and task, as values and as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ from .task import EvaluationSettings, Evidence, Result, Score, Task
 
 @dataclass(frozen=True)
 class Cell:
-    """One model on one task: its result, or why there is none."""
+    """One model on one task: its result, or the reason why there is none."""
 
     model: str
     task: str
     result: Result | None = None
     error: str = ""
-    seconds: float = 0.0  # taken by the run that computed it
-    cached: bool = False  # read from the cache instead of computed
+    seconds: float = 0.0  # in the run that computed the result
+    cached: bool = False  # whether it was read from the cache instead of computed
 
     @property
     def value(self) -> float:
@@ -31,7 +31,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Results:
-    """Every cell by model and task. In each result, the headline keeps its evidence, other scores their interval."""
+    """All cells, by model and task. In each result, the headline keeps its evidence, other scores their interval."""
 
     models: tuple[str, ...]
     tasks: tuple[Task, ...]
@@ -48,7 +48,7 @@ class Results:
         return tuple(cell for cell in self.cells.values() if cell.error)
 
     def average(self, model: str, names: tuple[str, ...]) -> float:
-        """The plain mean of a model's headlines on these tasks; NaN if one is missing or the metrics differ."""
+        """The unweighted mean of a model's headlines on these tasks; NaN if one is missing or the metrics differ."""
         cells = [self.cells.get((model, name)) for name in names]
         results = [cell.result for cell in cells if cell and cell.result]
         metrics = {result.headline.name.split("/")[0] for result in results}
@@ -57,7 +57,7 @@ class Results:
         return float(np.mean([result.headline.value for result in results]))
 
     def average_interval(self, model: str, names: tuple[str, ...]) -> Interval | None:
-        """The average with its interval, or None; tasks that share items also share the draws of these items."""
+        """The average with its interval, or None; tasks that share items also share how these items are resampled."""
         if np.isnan(self.average(model, names)):
             return None
         results = [self.cells[model, name].result for name in names]
@@ -66,7 +66,7 @@ class Results:
         return mean_interval(evidence, bootstrap=bootstrap) if len(evidence) == len(names) else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything except evidence, for JSON; None for a missing number."""
+        """Everything but the evidence, for JSON; missing numbers become None."""
         return {
             "settings": asdict(self.settings),
             "models": list(self.models),
@@ -77,7 +77,7 @@ class Results:
 
 
 def to_json(result: Result) -> dict[str, Any]:
-    """A result as plain values; arrays as lists, which keep every digit."""
+    """A result as plain values; arrays become lists, which keep every digit."""
     plain: dict[str, Any] = json.loads(json.dumps(asdict(result), default=np.ndarray.tolist))
     return plain
 
@@ -99,7 +99,7 @@ def _evidence(stored: Mapping[str, Any] | None) -> Evidence | None:
 
 
 def without_secondary_evidence(result: Result) -> Result:
-    """The result with evidence only for the headline, which is enough to compare two models."""
+    """The result with evidence for the headline only, which is enough to compare two models."""
     first, *others = result.scores
     return replace(result, scores=(first, *(replace(score, evidence=None) for score in others)))
 

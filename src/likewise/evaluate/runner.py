@@ -1,4 +1,4 @@
-"""Evaluate models on tasks: each cell is computed once or read from the cache; one failure does not stop the rest."""
+"""Evaluate models on tasks: each cell is computed once or read from the cache; one failure does not stop the others."""
 
 import functools
 import re
@@ -26,7 +26,7 @@ TRANSDUCTIVE = "transductive: the model was fitted on the texts of the task itse
 NOT_REACHED = "not reached before the end of the run"
 SECONDARY_RESAMPLES = 1_000  # for scores other than the headline
 NUMBERS = re.compile(r"\b\d[\d,]*\b")
-TOLERANCE = 1e-3  # allowed rounding difference between a score and the value from its evidence
+TOLERANCE = 1e-3  # allowed difference between a score and the value recomputed from its evidence
 OVERLAPPING_TASKS: dict[str, tuple[str, ...]] = {
     "flickr30k_captions": ("sts15", "stsb", "sick"),
     "stsb": ("sts12", "sts13", "sts14", "sts15", "sts16", "sick", "mrpc"),
@@ -34,14 +34,15 @@ OVERLAPPING_TASKS: dict[str, tuple[str, ...]] = {
     "sick": ("sts12", "stsb"),
     "nli": ("sts15", "stsb", "sick"),
 }
-"""For a training set, the data sets of tasks that share sentences with it. Distinct test sentences shared, compared
-without case and punctuation: Flickr30k has 1,210 of STS15, 260 of STS-B and 131 of SICK; STS-B between 363 and 3,346 of
-each; MRPC 1,485 of STS12 and 276 of STS-B; SICK 269 of STS12 and 118 of STS-B; NLI 170, 87 and 81."""
+"""For each training set, the data sets whose tasks share sentences with it. Distinct test sentences shared, compared
+without case and punctuation: Flickr30k has 1,210 from STS15, 260 from STS-B and 131 from SICK; STS-B between 363 and
+3,346 from each; MRPC 1,485 from STS12 and 276 from STS-B; SICK 269 from STS12 and 118 from STS-B; NLI 170, 87 and
+81."""
 
 
 @dataclass(frozen=True)
 class EvaluationProgress:
-    """Progress of a run: the current cell, cells done and in total, its texts done and in total, and seconds left."""
+    """The progress of a run: the current cell, cells done and in total, texts done and in total, and seconds left."""
 
     model: str
     task: str
@@ -51,7 +52,7 @@ class EvaluationProgress:
     total_texts: int
     seconds_left: float | None
     so_far: Callable[[], Results] = field(repr=False, compare=False)
-    """The results so far; unfinished cells have the error NOT_REACHED."""
+    """The results so far; the error of unfinished cells is NOT_REACHED."""
 
     def __str__(self) -> str:
         texts = f" · {self.texts:,} of {self.total_texts:,} texts" if self.total_texts else ""
@@ -74,23 +75,24 @@ def evaluate(
 ) -> Results:
     """Evaluate every model on every task.
 
-    A text must always get the same vector, whatever texts are encoded with it, since a text shared by several tasks is
-    encoded once. A model that learns from the texts it encodes offers `fitted` instead (see `evaluate.models`).
+    A text must always get the same vector, whatever other texts are encoded with it, since a text shared by several
+    tasks is encoded only once. A model that learns from the texts it encodes offers `fitted` instead (see
+    `evaluate.models`).
 
     Args:
-        models: one or several of: an embedder, a model's name, "package.module:function" (your own code, which is
-            imported), a function of a list of texts, an object with `encode`; or a mapping of names to these.
-        tasks: names of tasks or suites, separated by commas, or `Task` objects; `data_task("pairs.csv")` evaluates on
-            your own data.
+        models: one or more embedders, model names, "package.module:function" names (your own code, which is imported),
+            functions of a list of texts, or objects with `encode`; or a mapping of names to these.
+        tasks: names of tasks or suites, separated by commas, or `Task` objects; use `data_task("pairs.csv")` for your
+            own data.
         settings: settings for all tasks, including the seed and the number of bootstrap resamples.
         read: reads a data set by name (default: `data.datasets.read_dataset`).
-        cache: stores vectors and results, so that an interrupted run can resume (default: nothing is stored).
+        cache: stores vectors and results, so that an interrupted run can be resumed (default: nothing is stored).
         load: loads a model by name (default: `model_names.load_model`).
         callback: called with the progress of the run.
 
     Raises:
-        BadInput: an unknown task, or no model.
-        LikewiseError: no model could be loaded. Any other failure is recorded in its cell.
+        BadInput: a task is unknown, or no model was given.
+        LikewiseError: none of the models could be loaded. Any other failure is recorded in its cell.
     """
     selected, evaluated = select_tasks(tasks), models_to_evaluate(models, load)
     run = _Run(settings or EvaluationSettings(), functools.cache(read or datasets.read_dataset), cache)
@@ -113,7 +115,7 @@ def evaluate(
             progress.skip(len(selected))
             continue
         for task, cell in _row(entry, model, selected, run, progress):
-            cells[entry.name, task.name] = cell  # one by one, for `so_far`
+            cells[entry.name, task.name] = cell  # one at a time, so that `so_far` is current
         notes += [f"{entry.name}: {note}" for note in model.notes]
         notes += filter(None, [leak_note(entry.name, model.provenance, selected)])
         if cache is not None:
@@ -128,10 +130,10 @@ class _Run:
     settings: EvaluationSettings
     read: ReadDataset  # reads each file once
     cache: Cache | None
-    digests: dict[str, str] = field(default_factory=dict)  # of the files that were read
+    digests: dict[str, str] = field(default_factory=dict)  # digests of the files that were read
 
     def key(self, model: OpenedModel, task: Task) -> str | None:
-        """The cache key of a cell; None if the result could depend on something the key does not cover."""
+        """The cache key of a cell; None if the result may depend on something that the key does not cover."""
         if self.cache is None or model.fingerprint is None or TASKS.get(task.name) is not task:
             return None
         for name in task.data:
@@ -171,7 +173,7 @@ def _cell(
             result = task.run(encode, run.read, run.settings)
             notes += _distinct(str(warning.message) for warning in caught)
         result = without_secondary_evidence(_with_all_intervals(_checked(result, notes), run.settings.resamples))
-    except Exception as error:  # a model may be any code; its failure must not affect other cells
+    except Exception as error:  # a model can run any code; its failure must not affect other cells
         return Cell(name, task.name, error=_reason(error), seconds=time.perf_counter() - start)
     seconds = time.perf_counter() - start
     if run.cache and key:
@@ -180,7 +182,7 @@ def _cell(
 
 
 def _stored_cell(name: str, task: Task, key: str | None, cache: Cache | None) -> Cell | None:
-    """The cell from the cache, or None if it is not stored or its file is damaged."""
+    """The cell from the cache; None if it is not stored or its file is damaged."""
     entry = cache.result(key) if cache and key else None
     if entry is None:
         return None
@@ -192,7 +194,7 @@ def _stored_cell(name: str, task: Task, key: str | None, cache: Cache | None) ->
 
 
 def _distinct(messages: Iterable[str]) -> Iterator[str]:
-    """Each warning once. Texts are encoded in slices, so the same warning can recur with different numbers."""
+    """Report each warning once. Texts are encoded in slices, so a warning can recur with different numbers."""
     similar: dict[str, list[str]] = {}
     for message in messages:
         similar.setdefault(NUMBERS.sub("#", message), []).append(message)
@@ -202,7 +204,7 @@ def _distinct(messages: Iterable[str]) -> Iterator[str]:
 
 
 def _fitted_encode(fit: FitModel) -> Encode:
-    """Fits a model on the texts of a task's first request, and encodes that request and all later ones."""
+    """Fit a model on the texts of a task's first request, and encode that request and all later ones with it."""
     fitted: list[Encode] = []
 
     def encode(texts: Sequence[str]) -> np.ndarray:
@@ -214,7 +216,7 @@ def _fitted_encode(fit: FitModel) -> Encode:
 
 
 def _checked(result: Result, notes: Sequence[str] = ()) -> Result:
-    """The result with more notes, if its headline is a number."""
+    """The result with these notes added; raises if its headline is NaN or infinite."""
     if np.isfinite(result.headline.value):
         return result.with_notes(*notes)
     reason = f": {'; '.join(result.notes)}" if result.notes else ""
@@ -222,7 +224,7 @@ def _checked(result: Result, notes: Sequence[str] = ()) -> Result:
 
 
 def _with_all_intervals(result: Result, resamples: int) -> Result:
-    """The result with intervals: the headline's from all resamples, those for other scores from fewer."""
+    """The result with intervals: the headline's from all resamples, those of other scores from fewer."""
     scores: list[Score] = []
     few = min(SECONDARY_RESAMPLES, resamples)
     for part, count in ((result.scores[:1], resamples), (result.scores[1:], few)):
@@ -236,7 +238,7 @@ def _with_all_intervals(result: Result, resamples: int) -> Result:
 
 
 class _Progress:
-    """Reports progress to the callback, and estimates the time left from the cells computed so far."""
+    """Reports progress to the callback, and estimates the remaining time from the cells computed so far."""
 
     def __init__(self, callback: ProgressCallback | None, total: int, so_far: Callable[[], Results]) -> None:
         self._callback, self._total, self._done, self._so_far = callback, total, 0, so_far
@@ -262,14 +264,14 @@ class _Progress:
         yield report
         self._done += 1
         duration = time.perf_counter() - start
-        if duration > 0.05:  # anything faster came from the cache, and does not help the estimate
+        if duration > 0.05:  # anything faster came from the cache and does not help the estimate
             self._durations.append(duration)
 
 
 def leak_note(model: str, provenance: Provenance, tasks: Sequence[Task]) -> str:
-    """A line about tasks on whose data (or part of it) the model or its teacher was trained; empty if there are none.
+    """A line about tasks whose data the model or its teacher was (partly) trained on; empty if there are none.
 
-    Training data from which test texts were removed only affects tasks built from the same data set.
+    Training data from which test texts were removed affects only tasks built from the same data set.
     """
     affected = []
     for task in tasks:
@@ -281,7 +283,7 @@ def leak_note(model: str, provenance: Provenance, tasks: Sequence[Task]) -> str:
     if not affected:
         return ""
     subject = f"{model}, or its teacher," if provenance.less_tests else model
-    return f"{subject} has seen sentences of the published data of these tasks in training: {'; '.join(affected)}"
+    return f"{subject} saw sentences from the published data of these tasks in training: {'; '.join(affected)}"
 
 
 def _reason(error: Exception) -> str:

@@ -2,7 +2,7 @@
 
     result = TASKS["stsb"].run(embedder.encode, read_dataset, EvaluationSettings())
 
-Each score carries its evidence, item by item, from which intervals are computed and two models are compared.
+Each score carries its evidence, item by item, for computing intervals and comparing models.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,25 +18,25 @@ from ..wording import counted, counted_of
 from .statistics.significance import RESAMPLES, Interval
 
 Encode = Callable[[Sequence[str]], np.ndarray]
-"""Turns N texts into vectors (N, E), in the given order."""
+"""Converts N texts to vectors (N, E), in the given order."""
 ReadDataset = Callable[[str], DatasetColumns]
-"""Returns the columns of a data set's file by name ("stsb/test")."""
+"""Returns the columns of a data set file, given its name ("stsb/test")."""
 Statistic = Literal["mean", "pearson", "spearman", "average_precision"]
 Mode = Literal["fast", "faithful"]
 
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """Settings shared by all tasks of an evaluation."""
+    """Settings shared by all tasks in an evaluation."""
 
-    mode: Mode = "fast"  # training of classifiers: all folds in batches, or SentEval's optimiser step by step
+    mode: Mode = "fast"  # how classifiers are trained: all folds in batches, or with SentEval's optimizer step by step
     seed: int = 1111  # for folds and classifiers; SentEval's default
-    hidden: int = 0  # units in the classifiers' hidden layer: 0 in the literature, 50 in SBERT-WK
+    hidden: int = 0  # hidden units in classifiers: 0 in the literature, 50 in SBERT-WK
     lowercase: bool = False  # SentEval lower-cases STS texts; mteb and SBERT do not
-    resamples: int = RESAMPLES  # bootstrap resamples of the headline's interval; other scores use at most 1,000
+    resamples: int = RESAMPLES  # bootstrap resamples for the headline's interval; other scores use at most 1,000
 
     def cased(self, texts: Iterable[str]) -> list[str]:
-        """The texts to encode, lower-cased if requested."""
+        """The texts to encode, lower-cased if `lowercase` is set."""
         return [text.lower() if self.lowercase else text for text in texts]
 
     @property
@@ -46,11 +46,11 @@ class EvaluationSettings:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The numbers behind a score: one value of the model per item, and the gold value if there is one.
+    """The numbers behind a score: the model's value for each item, and the gold value if there is one.
 
-    The score is `statistic(values, gold)`; for "mean" it is the mean of `values` (1 or 0 for right or wrong, the nDCG
-    of a query …). With `groups` it is the plain mean of that statistic over groups. Two models can be compared if
-    their `gold` and `groups` are equal. `items` are numbers from 0 up, the same for an item in every task that has it.
+    The score is `statistic(values, gold)`; for "mean", it is the mean of `values` (1 or 0 for right or wrong, the nDCG
+    of a query …). With `groups`, it is the unweighted mean of that statistic over groups. Two models can be compared if
+    their `gold` and `groups` are equal. `items` numbers the items, from 0; an item has the same number in every task.
     """
 
     values: Float[np.ndarray, " n"]
@@ -62,9 +62,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Score:
-    """One score of a task, as a fraction of 1 (0.8203, printed as 82.03).
+    """One score on a task, as a fraction of 1 (0.8203, printed as 82.03).
 
-    `name` describes what was measured, in parts separated by slashes: "spearman/cosine/all", "accuracy", "ndcg@10".
+    `name` describes the measurement in parts separated by slashes: "spearman/cosine/all", "accuracy", "ndcg@10".
     """
 
     name: str
@@ -76,7 +76,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a task: its scores (the headline first), the protocol in one line, and notes for the reader."""
+    """The result of a task: its scores (the headline first), its protocol in one line, and notes for the reader."""
 
     task: str
     scores: tuple[Score, ...]
@@ -100,7 +100,7 @@ TaskRun = Callable[[Encode, ReadDataset, EvaluationSettings], Result]
 
 @dataclass(frozen=True)
 class Task:
-    """A task by name: its suite, the files it reads, what it measures, and the function that runs it."""
+    """A named task: its suite, the files it reads, what it measures, and the function that runs it."""
 
     name: str
     suite: str
@@ -111,7 +111,7 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskVectors:
-    """Vectors of distinct texts, looked up by text; vectors that are not finite are counted in the notes."""
+    """The vectors of distinct texts, looked up by text; NaN and infinite vectors are counted in the notes."""
 
     rows: Mapping[str, int]
     values: Float[np.ndarray, "N E"]
@@ -119,7 +119,7 @@ class TaskVectors:
 
     @classmethod
     def of(cls, encode: Encode, *columns: Sequence[str]) -> "TaskVectors":
-        """Encode every distinct text of the columns once."""
+        """Encode every distinct text in the columns once."""
         rows = {text: i for i, text in enumerate(dict.fromkeys(text for column in columns for text in column))}
         values = as_vectors(encode(list(rows)), len(rows))
         not_finite = ~np.isfinite(values).all(axis=1)
@@ -134,11 +134,11 @@ class TaskVectors:
 
 
 def as_vectors(encoded: Any, count: int) -> Float[np.ndarray, "N E"]:
-    """The output of `encode` for `count` texts as floating-point rows; raises if the shape or type is wrong."""
+    """The output of `encode` for `count` texts as floating-point rows; raises if its shape or type is wrong."""
     rows: np.ndarray = np.asarray(encoded)
     if rows.ndim != 2 or len(rows) != count or rows.dtype.kind not in "fiu":
         raise BadInput(
-            f"the model was given {count:,} texts and returned {rows.dtype} of shape {rows.shape}; expected "
+            f"the model was given {count:,} texts but returned {rows.dtype} of shape {rows.shape}; expected "
             f"numbers of shape ({count}, E), one row per text, in the given order"
         )
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Explaining: how words change through a model's layers, and which words make two texts similar."""
+"""Explanations: how words change through a model's layers, and which words make two texts similar."""
 
 from .anatomy import Anatomy, anatomy
 from .sentence_path import sentence_path

@@ -1,7 +1,7 @@
 """How words change through the layers of a model, measured on plain text without labels, with advice.
 
-The measures are those of SBERT-WK (Wang and Kuo 2020: similarity of layers, novelty, alignment, importance) and of
-Ethayarajh (2019: anisotropy, and how similar the words of one sentence are beyond it).
+The measures are those of SBERT-WK (Wang and Kuo 2020: layer similarity, novelty, alignment, importance) and of
+Ethayarajh (2019: anisotropy, and how much more similar the words of one sentence are).
 """
 
 from collections import Counter
@@ -26,19 +26,19 @@ from ..errors import BadInput
 from ..inference import plan_batches
 from ..text.inputs import text_chunks
 
-MAX_TOKENS = 2048  # tokens of one batch; their vectors at all layers are in memory at once
+MAX_TOKENS = 2048  # tokens per batch; their vectors at all layers are in memory at once
 MIN_TEXTS = 20  # with fewer texts, idf is meaningless
-MIN_OCCURRENCES = 3  # occurrences of a listed word
-INVERTED_BELOW = -0.2  # rank correlation of importance and idf: below, function words weigh most;
-SOUND_ABOVE = 0.2  # above, content words do
-MAX_WORD_SHARE = 0.2  # of all importance, for one word piece; a warning above
-SIMILAR_LAYERS = 0.95  # cosine of neighbouring layers; above, they differ little
-HIGH_ANISOTROPY = 0.5  # above, the vectors lie in a narrow cone
+MIN_OCCURRENCES = 3  # minimum occurrences of a listed word
+INVERTED_BELOW = -0.2  # rank correlation between importance and idf: below this, function words weigh most;
+SOUND_ABOVE = 0.2  # above this, content words do
+MAX_WORD_SHARE = 0.2  # warn if a single word piece has a larger fraction of all importance
+SIMILAR_LAYERS = 0.95  # cosine between neighbouring layers above which they hardly differ
+HIGH_ANISOTROPY = 0.5  # above this, the vectors lie in a narrow cone
 
 
 @dataclass(frozen=True)
 class WordImportance:
-    """A word piece, its mean share of a sentence's importance (1 is an equal share), and its idf."""
+    """A word piece, its mean share of a sentence's importance (1 means an equal share), and its idf."""
 
     piece: str
     importance: float
@@ -51,15 +51,15 @@ class Anatomy:
     """Measurements of a model's layers; layer 0 is the embeddings. `advice` puts them into words.
 
     Attributes:
-        similarity: cosine of a word's vectors at two layers, mean over words.
-        novelty: the part of each layer that its neighbouring layers do not span; mean over words.
-        alignment: mean cosine of each layer with its neighbours, unscaled; mean over words.
-        anisotropy: mean cosine of words of different sentences, at each layer.
-        context: mean cosine of words of one sentence, minus the anisotropy: how much a word reflects its sentence.
-        start, window: settings of the SBERT-WK pooling whose importance and correlation are given.
-        correlation: rank correlation of importance and idf, over the words of the texts.
-        by_start: the same for SBERT-WK from each layer upwards.
-        words: every word piece that occurs often enough, the most important first.
+        similarity: cosine between a word's vectors at two layers, averaged over words.
+        novelty: the part of each layer that its neighbouring layers do not span, averaged over words.
+        alignment: mean cosine between each layer and its neighbours, unscaled, averaged over words.
+        anisotropy: mean cosine between words of different sentences, at each layer.
+        context: mean cosine between words of one sentence minus the anisotropy: how much a word reflects its sentence.
+        start, window: settings of the SBERT-WK pooling to which importance and correlation refer.
+        correlation: rank correlation between importance and idf, over the words of the texts.
+        by_start: the same correlation for SBERT-WK starting at each layer.
+        words: every word piece that occurs often enough, most important first.
     """
 
     pooling: str
@@ -78,23 +78,23 @@ class Anatomy:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Sentences on whether SBERT-WK is safe here, what the layers contain, and which pooling to use."""
+        """Sentences about whether SBERT-WK is safe here, what the layers contain, and which pooling to use."""
         return (self._on_importance(), *self._on_one_word(), *self._on_layers(), self._on_pooling())
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, for JSON."""
+        """The measurements as plain lists and numbers, for JSON."""
         values = {key: v.tolist() if isinstance(v, np.ndarray) else v for key, v in asdict(self).items()}
         return {**values, "advice": list(self.advice)}
 
     @property
     def verdict(self) -> str:
-        """`"inverted"`, `"sound"` or `"unclear"`: whether importance means content in this model."""
+        """`"inverted"`, `"sound"` or `"unclear"`: whether importance reflects content in this model."""
         if self.correlation < INVERTED_BELOW:
             return "inverted"
         return "sound" if self.correlation > SOUND_ABOVE else "unclear"
 
     def _on_importance(self) -> str:
-        measured = f"the rank correlation of importance and idf is {self.correlation:+.2f} (from layer {self.start})"
+        measured = f"the rank correlation of importance with idf is {self.correlation:+.2f} (from layer {self.start})"
         return {
             "inverted": f"SBERT-WK's word importance is inverted here: {measured}, so common words weigh most. "
             "Do not use it.",
@@ -104,13 +104,13 @@ class Anatomy:
         }[self.verdict]
 
     def _on_one_word(self) -> list[str]:
-        """A warning if one word piece, such as a full stop, takes much of all importance."""
+        """A warning if a single word piece, such as a full stop, accounts for much of all importance."""
         top = max(self.words, key=lambda word: word.importance * word.seen, default=None)
         share = 0.0 if top is None else top.importance * top.seen / self.tokens
         if top is None or share < MAX_WORD_SHARE:
             return []
         return [
-            f"One word piece, {top.piece!r}, takes {share:.0%} of all importance, {top.importance:.1f} times an equal "
+            f"One word piece, {top.piece!r}, has {share:.0%} of all importance, {top.importance:.1f} times an equal "
             "share: sentences become similar because they share it."
         ]
 
@@ -119,14 +119,14 @@ class Anatomy:
         largest = int(steps.argmin())
         lines = [
             f"Words change most between layers {largest} and {largest + 1} (cosine {steps[largest]:.2f}), and layer "
-            f"{int(self.novelty.argmax())} is the one that its neighbouring layers explain least.",
+            f"{int(self.novelty.argmax())} is the one that its neighbours explain least.",
             f"Words reflect their sentence most at layer {int(self.context.argmax())} "
-            f"(cosine {self.context.max():.2f} above that of unrelated words); layer 0 holds what a word means alone.",
+            f"(cosine {self.context.max():.2f} above unrelated words); layer 0 is what a word means on its own.",
         ]
         still = [f"{k}–{k + 1}" for k in np.flatnonzero(steps > SIMILAR_LAYERS)]
         if still:
             lines.append(
-                f"Little changes in the steps {', '.join(still)} (cosine above {SIMILAR_LAYERS}): try without them."
+                f"Little changes in the steps {', '.join(still)} (cosine above {SIMILAR_LAYERS}): try omitting them."
             )
         crowded = [str(k) for k in np.flatnonzero(self.anisotropy > HIGH_ANISOTROPY)]
         if crowded:
@@ -145,12 +145,12 @@ class Anatomy:
 
 
 def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Anatomy:
-    """Measure a model on plain sentences, a few hundred of them. Special tokens are left out.
+    """Measure a model on plain sentences (a few hundred are enough). Special tokens are left out.
 
-    Importance is that of the embedder's own pooling if it is SBERT-WK, otherwise of SBERT-WK with `window`.
+    Importance refers to the embedder's own pooling if it is SBERT-WK, otherwise to SBERT-WK with `window`.
 
     Raises:
-        BadInput: fewer than 20 texts contain words, too few for idf.
+        BadInput: fewer than 20 texts contain words, which is too few for idf.
         BadModel: the encoder has too few layers for the window.
     """
     depth, own = embedder.encoder.depth, embedder.pooling
@@ -159,7 +159,7 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
     ids_of_texts = (ids for window_of_texts in text_chunks(texts) for ids in tokenizer.token_ids(window_of_texts))
     contents = [content[: tokenizer.max_content_length] for content in ids_of_texts if content]
     if len(contents) < MIN_TEXTS:
-        raise BadInput(f"{len(contents)} texts contain words; expected {MIN_TEXTS} or more, best a few hundred")
+        raise BadInput(f"{len(contents)} texts contain words; expected at least {MIN_TEXTS}, ideally a few hundred")
     batches = plan_batches([len(content) for content in contents], MAX_TOKENS)
     parts = [_measure(embedder, [contents[i] for i in batch], pooling.window) for batch in batches]
     ids = np.concatenate([part.ids for part in parts])
@@ -184,13 +184,13 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
 
 
 def rank_correlation(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"]) -> float:
-    """Spearman's ρ; 0 if one side has a single value."""
+    """Spearman's ρ; 0 if either side has only one distinct value."""
     correlation = spearman(a, b)
     return 0.0 if np.isnan(correlation) else correlation
 
 
 def _idf(contents: Sequence[Sequence[int]]) -> dict[int, float]:
-    """log(texts / texts with this piece)."""
+    """For each piece, log(number of texts / number of texts that contain it)."""
     texts_with = Counter(i for content in contents for i in set(content))
     return {i: float(np.log(len(contents) / count)) for i, count in texts_with.items()}
 
@@ -210,7 +210,7 @@ PER_WORD = ("similarity", "novelty", "alignment")  # means over all words
 
 @dataclass(frozen=True, eq=False)
 class _BatchSums:
-    """One batch, summed over its words, special tokens excluded."""
+    """The measurements of one batch, summed over its words, excluding special tokens."""
 
     ids: Int[np.ndarray, " n"]
     shares: Float[np.ndarray, "starts n"]
@@ -248,7 +248,7 @@ def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int)
 
 
 def _relative(steps: Float[np.ndarray, "l T"], lengths: Int[np.ndarray, " N"]) -> Float[np.ndarray, " T"]:
-    """A word's importance relative to the mean of its sentence: 1 is an equal share."""
+    """A word's importance relative to the mean of its sentence: 1 means an equal share."""
     importance = np.square(steps - steps.mean(0)).mean(0)
     return np.asarray(importance_shares(importance, lengths) * np.repeat(lengths - 1, lengths))
 
@@ -260,9 +260,9 @@ def _directions(words: Float[np.ndarray, "L n D"], lengths: Int[np.ndarray, " N"
 
 
 def _anisotropy_and_context(parts: Sequence[_BatchSums]) -> tuple[Float[np.ndarray, " L"], Float[np.ndarray, " L"]]:
-    """Mean cosine of words of different sentences, and of different words of one sentence, at each layer.
+    """The mean cosine between words of different sentences, and between different words of one sentence, at each layer.
 
-    The squared length of a sum of unit vectors is the sum of the cosines of all pairs.
+    The squared length of a sum of unit vectors equals the sum of the cosines of all pairs.
     """
     lengths = np.concatenate([part.lengths for part in parts])
     words, within = lengths.sum(), (lengths**2).sum()

@@ -1,4 +1,4 @@
-"""An explanation as one HTML page that works offline; hovering over a word shows its contributions with the others."""
+"""An explanation as a single HTML page that works offline; hovering over a word shows its contributions."""
 
 import json
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from jaxtyping import Float
 
 from .word_pairs import PairExplanation, Word
 
-ADDS, TAKES = (213, 94, 0), (0, 114, 178)  # red, green, blue of Okabe and Ito's orange and blue
-STRONGEST = 0.85  # opacity of the greatest contribution
+ADDS, TAKES = (213, 94, 0), (0, 114, 178)  # red, green and blue values of Okabe and Ito's orange and blue
+STRONGEST = 0.85  # opacity of the largest contribution
 
 
 def explanation_page(explanation: PairExplanation, model: str) -> str:
-    """The page: both texts in colours, a table of word pairs and, if there are several layers, one of layers."""
+    """The page: both texts in colour, a table of word pairs and, if there are several layers, a table of layers."""
     first, second = explanation.words
     totals = explanation.word_totals
     most = max(float(np.abs(total).max()) for total in totals) or 1.0
@@ -26,7 +26,7 @@ def explanation_page(explanation: PairExplanation, model: str) -> str:
     layers = ""
     if explanation.layers:
         table = _table(explanation.by_layer, explanation.layers, explanation.layers)
-        layers = f"<h2>Layers of the first text (down) and the second (across), × 100</h2>{table}"
+        layers = f"<h2>Layers of the first text (rows) and of the second (columns), × 100</h2>{table}"
     return PAGE.format(
         style=STYLE,
         model=escape(model),
@@ -111,8 +111,8 @@ PAGE = """<!DOCTYPE html>
 <body>
 <h1>Cosine {cosine} <span class="note">by {model}</span></h1>
 {sides}
-<p class="note">The colour of a word is what it contributes to the cosine with the whole other text: orange adds, blue
-takes away. Hover over a word to see what it contributes with each word of the other text.</p>
+<p class="note">A word's colour shows what it contributes to the cosine with the whole other text: orange adds, blue
+subtracts. Hover over a word to see what it contributes with each word of the other text.</p>
 <h2>Word pairs, × 100: their sum is the cosine</h2>
 {table}
 {layers}

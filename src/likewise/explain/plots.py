@@ -1,4 +1,4 @@
-"""An anatomy as plots: similarity of layers, measures by layer, importance against idf [extra: map]."""
+"""Plots of an anatomy: layer similarity, measures by layer, importance against idf [extra: map]."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +14,11 @@ from ..runtime.plot_style import BLUE, GREEN, ORANGE, RED, STYLE
 from .anatomy import Anatomy, WordImportance
 from .word_pairs import PairExplanation, Word
 
-MAX_LABELS = 14  # words named at either end of the scatter plot
+MAX_LABELS = 14  # words labelled at each end of the scatter plot
 
 
 def draw_anatomy(anatomy: Anatomy, folder: Path, title: str = "") -> list[Path]:
-    """Write each plot as PNG and PDF into the folder; the files written."""
+    """Write each plot to the folder as PNG and PDF, and return the files written."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     with matplotlib.rc_context(STYLE):
@@ -31,7 +31,7 @@ def draw_anatomy(anatomy: Anatomy, folder: Path, title: str = "") -> list[Path]:
 
 
 def plot_layers(anatomy: Anatomy, title: str = "") -> Figure:
-    """Heat map: the cosine of a word's vectors at two layers."""
+    """Heat map: the cosine between a word's vectors at two layers."""
     count = len(anatomy.similarity)
     side = 2.2 + 0.22 * count
     figure = Figure(figsize=(side + 0.7, side))
@@ -63,7 +63,7 @@ def plot_path(anatomy: Anatomy, title: str = "") -> Figure:
 
 
 def plot_importance(anatomy: Anatomy, title: str = "") -> Figure:
-    """Scatter: a word's share in its sentences against its idf."""
+    """Scatter plot: a word's share of importance in its sentences against its idf."""
     figure = Figure(figsize=(5.2, 3.6))
     axes = figure.add_subplot()
     idf = np.array([word.idf for word in anatomy.words])
@@ -105,19 +105,19 @@ def _label_words(axes: Axes, words: list[WordImportance]) -> None:
 
 
 CELL = 0.36  # inches
-MAX_NUMBERS = 400  # cells; with more, their values would be unreadable
+MAX_NUMBERS = 400  # maximum cells in which values are shown; with more, they would be unreadable
 HEAT_MAP_STYLE = STYLE | {"axes.spines.left": False, "axes.spines.bottom": False}
-LONGEST = 24  # shown characters of a word
+LONGEST = 24  # characters shown of a word
 
 
 def draw_explanation(explanation: PairExplanation, path: Path) -> None:
-    """Write the heat map, in the format that the file's name ends in."""
+    """Write the heat map in the format given by the file's suffix."""
     with matplotlib.rc_context(HEAT_MAP_STYLE), atomic_file(path) as partial:
         explanation_figure(explanation).savefig(partial, format=path.suffix.lower()[1:], dpi=200)
 
 
 def explanation_figure(explanation: PairExplanation) -> Figure:
-    """Words of the first text down, of the second across; orange adds to the cosine, purple takes from it."""
+    """Rows are words of the first text, columns words of the second; orange adds to the cosine, purple subtracts."""
     rows, columns = explanation.contributions.shape
     side = max(2.0, CELL * len(explanation.layers) + 1.2) if explanation.layers else 0.0
     figure = Figure(figsize=(max(3.4, CELL * columns + 2.2) + side, max(2.4, CELL * rows + 1.6)))
@@ -152,6 +152,6 @@ def _plot_table(axes: Axes, values: Float[np.ndarray, "n m"], rows: Sequence[str
 
 
 def _label(word: Word) -> str:
-    """A word as it is shown, with $ escaped, which would begin a formula."""
+    """The word as displayed, with $ escaped, since it would begin a formula."""
     text = word.text if len(word.text) <= LONGEST else word.text[: LONGEST - 1] + "…"
     return text.replace("$", r"\$")

@@ -13,36 +13,36 @@ from ..errors import BadInput
 from ..text.truncation import Overflow
 
 LEAST_LAYERS = 3
-"""A layer is compared with its neighbours on both sides."""
+"""Each layer is compared with its neighbours on both sides."""
 
 
 @dataclass(frozen=True, eq=False)
 class SentencePath:
-    """A sentence of t tokens through L layers, the embeddings first."""
+    """A sentence of t tokens passing through L layers, the first of which is the embeddings."""
 
     text: str
     words: tuple[str, ...]
     special: tuple[bool, ...]
-    """Whether a token was added by the model, such as [CLS]."""
+    """Whether each token was added by the model, such as [CLS]."""
     movement: Float[np.ndarray, "S t"]
-    """For each of the S = L - 1 steps, 1 minus the cosine of a word's vectors before and after it."""
+    """For each of the S = L - 1 steps, 1 minus the cosine between a word's vectors before and after it."""
     novelty: Float[np.ndarray, "L t"]
-    """0 to 1: the part of a word's vector at this layer that its neighbouring layers do not span."""
+    """0 to 1: the fraction of a word's vector at this layer that its neighbouring layers do not span."""
     alignment: Float[np.ndarray, "L t"]
-    """−1 to 1: the mean cosine of a word's vector at this layer with its vectors at neighbouring layers."""
+    """−1 to 1: the mean cosine between a word's vector at this layer and its vectors at neighbouring layers."""
     importance: Float[np.ndarray, " t"]
-    """SBERT-WK's weight of each word in the sentence, by how much its path through the layers bends."""
+    """SBERT-WK's weight for each word in the sentence, by how much its path through the layers bends."""
     to_last: Float[np.ndarray, "L t"]
-    """The cosine of a word's vector at this layer with its vector at the last one."""
+    """The cosine between a word's vector at this layer and its vector at the last layer."""
     between_layers: Float[np.ndarray, "L L"]
-    """The mean cosine of words at one layer with themselves at another."""
+    """The mean cosine between words at one layer and the same words at another."""
     context: Float[np.ndarray, " L"]
-    """The mean cosine of different words of the sentence; near 1, they have become alike."""
+    """The mean cosine between different words of the sentence; near 1, they have become alike."""
     places: Float[np.ndarray, "L t 2"]
-    """The position of each word at each layer, in the two directions in which all these vectors vary most."""
+    """The position of each word at each layer, along the two directions in which all these vectors vary most."""
 
     def as_json(self) -> dict[str, Any]:
-        """Plain lists and numbers."""
+        """The path as plain lists and numbers."""
         arrays = ("movement", "novelty", "alignment", "importance", "to_last", "between_layers", "context", "places")
         named = {name: getattr(self, name).round(5).tolist() for name in arrays}
         return {"text": self.text, "words": list(self.words), "special": list(self.special), **named}
@@ -52,10 +52,10 @@ def sentence_path(embedder: Embedder, text: str, *, overflow: Overflow = "warn")
     """Follow one sentence through the layers.
 
     Raises:
-        BadInput: the model has fewer than two blocks, so that no layer has two neighbours.
+        BadInput: the model has fewer than two blocks, so no layer has neighbours on both sides.
     """
     if embedder.encoder.depth + 1 < LEAST_LAYERS:
-        raise BadInput(f"the model has {embedder.encoder.depth} blocks; expected 2 or more to compare layers")
+        raise BadInput(f"the model has {embedder.encoder.depth} blocks; expected at least 2 to compare layers")
     (layers,) = embedder.encode_layers([text], overflow=overflow)
     (pieces,) = embedder.pieces([text])
     before, after = len(embedder.tokenizer.prefix), len(embedder.tokenizer.suffix)
@@ -81,7 +81,7 @@ def sentence_path(embedder: Embedder, text: str, *, overflow: Overflow = "warn")
 
 
 def _mean_of_others(words: Float[np.ndarray, "t D"]) -> float:
-    """The mean cosine of different words; 1 for a single word."""
+    """The mean cosine between different words; 1 for a single word."""
     count = len(words)
     if count < 2:
         return 1.0
@@ -90,10 +90,10 @@ def _mean_of_others(words: Float[np.ndarray, "t D"]) -> float:
 
 
 def _places(layers: Float[np.ndarray, "L t D"]) -> Float[np.ndarray, "L t 2"]:
-    """Only directions count: vectors at each layer are scaled to length 1."""
+    """Project the words to two dimensions; only directions count, so vectors at each layer are scaled to length 1."""
     directions = unit(layers.reshape(-1, layers.shape[2]).astype(np.float64))
     centred = directions - directions.mean(0)
-    _, axes = np.linalg.eigh(centred.T @ centred)  # the greatest variance last
+    _, axes = np.linalg.eigh(centred.T @ centred)  # largest variance last
     first = axes[:, :-3:-1]
-    first = first * np.sign(first[np.abs(first).argmax(0), [0, 1]])  # the same on every machine
+    first = first * np.sign(first[np.abs(first).argmax(0), [0, 1]])  # fixes the sign everywhere
     return np.asarray(centred @ first).reshape(*layers.shape[:2], 2)

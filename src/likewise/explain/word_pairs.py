@@ -1,6 +1,6 @@
-"""Why these two: the cosine of two texts as a sum over pairs of their words.
+"""Why two texts are similar: their cosine as a sum over pairs of their words.
 
-For a text's vector u = Σᵢ aᵢ and another's v = Σⱼ bⱼ, the cosine is exactly Σᵢⱼ aᵢ · bⱼ / |u||v|. A word's part
+For one text's vector u = Σᵢ aᵢ and another's v = Σⱼ bⱼ, the cosine is exactly Σᵢⱼ aᵢ · bⱼ / |u||v|. A word's part
 includes what its context added, so contributions show where the similarity lies, not what a word would contribute in
 another text.
 """
@@ -25,40 +25,40 @@ BIAS = "bias"
 
 @dataclass(frozen=True, eq=False)
 class TokenParts:
-    """The parts of a text's vector: their sum is the vector."""
+    """The parts that add up to a text's vector."""
 
     parts: Float[Array, "S t E"]
     sources: tuple[str, ...]
-    """The source of each row of parts: the number of a layer, or `"bias"`."""
+    """The source of each row of parts: a layer number, or `"bias"`."""
     shares: Float[Array, " t"]
-    """How a bias is divided among the tokens: by their weights in the pooling, which add up to 1."""
+    """How a bias is divided among the tokens: by their pooling weights, which add up to 1."""
 
     @property
     def vector(self) -> Float[Array, " E"]:
-        """The text's vector."""
+        """The vector of the text."""
         return np.asarray(self.parts.sum((0, 1)))
 
 
 def token_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) -> TokenParts:
-    """The share of each of a text's tokens in its vector, given their vectors at every layer.
+    """How much each token contributes to a text's vector, given the token vectors at every layer.
 
-    The pooling leaves out the first `skip` tokens, which belong to a prompt.
+    The pooling ignores the first `skip` tokens, which belong to a prompt.
     """
     exact = layers.astype(np.float64)
     left_out = min(skip, exact.shape[1] - 1)
     found = _pooled_parts(embedder, exact, left_out)
     for head in embedder.head_weights():
         if head.kind not in FOLDED:
-            raise BadInput(f"the model ends in a {head.kind} head, {REASON}; heads that can be: {', '.join(FOLDED)}")
+            raise BadInput(f"the model ends in a {head.kind} head, {REASON}; supported heads: {', '.join(FOLDED)}")
         found = FOLDED[head.kind](found, head)
     return found
 
 
-REASON = "which is not linear, so its vectors cannot be divided among words exactly"
+REASON = "which is not linear, so its vectors cannot be divided exactly among words"
 
 
 def check_explainable(embedder: Embedder) -> None:
-    """Reject, before anything is encoded, a model whose vectors are not a sum over words."""
+    """Reject a model whose vectors are not a sum over words, before anything is encoded."""
     token_parts(embedder, np.ones((embedder.encoder.depth + 1, 2, embedder.encoder.width), np.float32), 0)
 
 
@@ -73,7 +73,7 @@ def _pooled_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) 
         weights = np.zeros((len(read), count))
         weights[:, skip:] = dissection_weights(pooling, read.astype(np.float32), np.array([count - skip]))
         if not np.isfinite(weights).all():
-            raise BadInput("SBERT-WK gives words of this text infinite weights; load the model with robust=true")
+            raise BadInput("SBERT-WK gives words in this text infinite weights; load the model with robust=true")
         return _parts(layers[pooling.start :] * weights[..., None], range(pooling.start, len(layers)), weights.sum(0))
     if isinstance(pooling, LayerMeanSettings) and "+".join(pooling.reduce) in TOKEN_WEIGHTS:
         weights = _after(TOKEN_WEIGHTS[pooling.reduce[0]], count, skip)
@@ -98,7 +98,7 @@ def _parts(parts: Float[Array, "S t E"], sources: Sequence[int], weights: Float[
 def _fused_parts(
     shape: FusionShape, stored: Mapping[str, Array], layers: Float[Array, "L t D"], weights: Float[Array, " t"]
 ) -> TokenParts:
-    """Each layer goes through its own columns of the map."""
+    """The parts of a fused vector: each layer goes through its own columns of the map."""
     arrays = {name: array.astype(np.float64) for name, array in stored.items()}
     numbers = range(shape.first, shape.last + 1)
     maps = np.split(arrays["map.weight"], len(numbers), axis=1)
@@ -108,7 +108,7 @@ def _fused_parts(
 
 
 def _with_bias(found: TokenParts, bias: Float[Array, " E"]) -> TokenParts:
-    """Add a constant to the vector, as a separate source shared by all tokens."""
+    """Add a constant to the vector as a separate source, divided among all tokens."""
     shared = found.shares[:, None] * bias
     if BIAS not in found.sources:
         return TokenParts(np.concatenate([found.parts, shared[None]]), (*found.sources, BIAS), found.shares)
@@ -118,7 +118,7 @@ def _with_bias(found: TokenParts, bias: Float[Array, " E"]) -> TokenParts:
 
 
 def _after(weights_of: Callable[[int, Int[Array, " t"]], Float[Array, " t"]], count: int, skip: int) -> Array:
-    """The weights of tokens, 0 for tokens that are left out; the others keep their positions."""
+    """The weights of tokens, 0 for tokens that are left out; the remaining tokens keep their positions."""
     weights = np.zeros(count)
     weights[skip:] = weights_of(count - skip, np.arange(skip, count))
     return weights
@@ -129,7 +129,7 @@ TOKEN_WEIGHTS: dict[str, Callable[[int, Int[Array, " t"]], Float[Array, " t"]]] 
     "mean-sqrt-len": lambda count, position: np.full(len(position), count**-0.5),
     "weighted-mean": lambda count, position: (position + 1) / (position + 1).sum(),  # noqa: ARG005
 }
-"""The weight of each token in reductions that are weighted sums, from the number and positions of tokens."""
+"""The token weights of reductions that are weighted sums, computed from the number and positions of tokens."""
 
 
 def _dense(found: TokenParts, head: HeadWeights) -> TokenParts:
@@ -145,15 +145,15 @@ def _normalized(found: TokenParts, head: HeadWeights) -> TokenParts:  # noqa: AR
 
 
 FOLDED: dict[str, Callable[[TokenParts, HeadWeights], TokenParts]] = {"Dense": _dense, "Normalize": _normalized}
-"""How the linear heads act on parts, by the names of `module_registry.HEADS`."""
+"""How the linear heads act on parts, by their names in `module_registry.HEADS`."""
 
 
 TOLERANCE = {"fp32": 1e-4}
-LOW_PRECISION = 2e-2  # of bf16, fp16 and int8, whose products round differently from batch to batch
+LOW_PRECISION = 2e-2  # for bf16, fp16 and int8, whose products round differently from batch to batch
 
 
 class Word(NamedTuple):
-    """A word of a text; `special` if it is a token that the model adds, such as [CLS]."""
+    """A word of a text; `special` if it is a token added by the model, such as [CLS]."""
 
     text: str
     special: bool
@@ -174,14 +174,14 @@ class PairExplanation:
     texts: tuple[str, str]
     words: tuple[tuple[Word, ...], tuple[Word, ...]]
     contributions: Float[np.ndarray, "n m"]
-    """The contribution of each word of the first text with each word of the second; their sum is the cosine."""
+    """The contribution of each word of the first text with each word of the second; they add up to the cosine."""
     layers: tuple[str, ...]
-    """The numbers of the layers if the pooling reads several, and `"bias"` if a constant is added."""
+    """The layer numbers if the pooling reads several layers, and `"bias"` if a constant is added."""
     by_layer: Float[np.ndarray, "S S"]
-    """The contribution of each layer of the first text with each layer of the second; their sum is the cosine too."""
+    """The contribution of each layer of the first text with each layer of the second; they add up to the cosine too."""
     layer_contributions: Float[np.ndarray, "S n m"]
     """The contributions divided among layers: half of a layer's part comes from the first text's words at this layer
-    with all of the second text, half from the reverse. Their sum over layers is `contributions`."""
+    with all of the second text, and half from the reverse. Over all layers, they add up to `contributions`."""
 
     @property
     def cosine(self) -> float:
@@ -190,11 +190,11 @@ class PairExplanation:
 
     @property
     def word_totals(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
-        """What each word of the first text contributes with the whole second text, and the reverse."""
+        """What each word of the first text contributes with the whole of the second text, and vice versa."""
         return self.contributions.sum(1), self.contributions.sum(0)
 
     def top_pairs(self, k: int = 10, *, special: bool = False) -> list[WordPair]:
-        """The k pairs of words with the largest contributions, positive or negative; special tokens only on request."""
+        """The k word pairs with the largest contributions, positive or negative; special tokens only if requested."""
         sizes = np.abs(self.contributions)
         if not special:
             first, second = (np.array([word.special for word in words], bool) for words in self.words)
@@ -205,7 +205,7 @@ class PairExplanation:
         return [WordPair(first_words[i].text, second_words[j].text, float(self.contributions[i, j])) for i, j in places]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain lists and numbers."""
+        """The explanation as plain lists and numbers."""
         totals = self.word_totals
         sides = [
             {
@@ -229,7 +229,7 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
     """Divide the cosine of two texts among pairs of their words.
 
     Raises:
-        BadInput: the model's vectors are not a sum over words (its pooling or a head is not linear), or one is zero.
+        BadInput: the model's vectors are not a sum over words (a non-linear pooling or head), or one vector is zero.
         BadModel: the parts do not add up to the model's own cosine, so the explanation would be wrong.
     """
     check_explainable(embedder)
@@ -257,7 +257,7 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
 
 
 def _text_parts(embedder: Embedder, text: str, overflow: Overflow) -> tuple[TokenParts, list[Word], list[int]]:
-    silent: Overflow = "truncate" if overflow == "warn" else overflow  # `pair_scores` has warned
+    silent: Overflow = "truncate" if overflow == "warn" else overflow  # `pair_scores` has already warned
     (layers,) = embedder.encode_layers([text], overflow=silent)
     words, word_of = _words(embedder, text, layers.shape[1])
     _, (window,) = embedder.windows([text], embedder.default_prompt)
@@ -272,7 +272,7 @@ def _words(embedder: Embedder, text: str, count: int) -> tuple[list[Word], list[
         raise BadInput(f"the model reads {count} units in a text of {len(pieces)} tokens: words cannot be named")
     before, after = len(tokenizer.prefix), len(tokenizer.suffix)
     special = [Word(piece, True) for piece in pieces]
-    if tokenizer.unknown is not None:  # words are tokens
+    if tokenizer.unknown is not None:  # here, every word is one token
         inside = [Word(piece, False) for piece in pieces[before : count - after]]
         return [*special[:before], *inside, *special[count - after :]], list(range(count))
     names, numbers = tokenizer.words(embedder.default_prompt + text)
@@ -293,5 +293,5 @@ def _check_sum(cosine: float, own: float, precision: str) -> None:
     if abs(cosine - own) > TOLERANCE.get(precision, LOW_PRECISION):
         raise BadModel(
             f"the contributions add up to {cosine:.6f}, but the model's own cosine is {own:.6f} (in {precision}): this "
-            "model computes more than its description says, so it cannot be explained"
+            "model does more than its configuration says, so it cannot be explained"
         )

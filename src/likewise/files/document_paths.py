@@ -1,4 +1,4 @@
-"""Find the files to read as documents: files, folders with all their contents, and patterns such as `notes/**/*.md`."""
+"""Find the files to read as documents: single files, whole folders, and patterns such as `notes/**/*.md`."""
 
 import glob
 import os
@@ -12,20 +12,20 @@ from ..errors import BadInput
 from ..runtime.home_folder import expanded
 
 NOT_READ = "not a supported format; convert texts to .md, .html, .docx or .pdf"
-HIDDEN = "names that begin with a full stop are left out; name the file or folder itself to add it"
-LINKED_FOLDER = "links to folders are not followed; name the folder itself to add it"
-NOT_REGULAR = "not a regular file, or a link that leads nowhere"
-NO_TEXT = "nothing in them to index"
-NO_TEXT_IN_PDF = "no text in them, only pictures of pages; have the text recognized (OCR) first"
+HIDDEN = "names that begin with a dot are skipped; to add one, name the file or folder itself"
+LINKED_FOLDER = "links to folders are not followed; to add one, name the folder itself"
+NOT_REGULAR = "not a regular file, or a broken link"
+NO_TEXT = "they contain nothing to index"
+NO_TEXT_IN_PDF = "they contain only images of pages, no text; run text recognition (OCR) on them first"
 
 
 class SkippedFile(NamedTuple):
-    """A file, or a folder, that is not read.
+    """A file or folder that is not read.
 
     Args:
-        kind: how it is counted: by its ending or other kind; empty if it was named individually.
-        reason: why, and what to do.
-        is_error: whether its format is supported, but reading it failed.
+        kind: what it is counted as: its suffix or other kind; empty if it was named individually.
+        reason: why it is skipped, and what to do.
+        is_error: True if its format is supported but reading it failed.
     """
 
     path: Path
@@ -35,22 +35,22 @@ class SkippedFile(NamedTuple):
 
 
 Skip = Callable[[SkippedFile], None]
-"""Receives each skipped file; it returns to read the rest, or raises."""
+"""Receives each skipped file; it returns to continue with the rest, or raises."""
 
 
 def refuse_errors(file: SkippedFile) -> None:
-    """Warn about a skipped file; Python shows equal warnings once, so there is one per kind."""
+    """Warn about a skipped file; since Python shows equal warnings only once, there is one per kind."""
     if file.is_error:
         raise BadInput(file.reason)
     warnings.warn(f"{file.kind} is skipped: {file.reason}", stacklevel=2)
 
 
 def kind_of(path: Path) -> str:
-    return path.suffix.lower() or "file without an ending"
+    return path.suffix.lower() or "file without a suffix"
 
 
 def skipped_lines(skipped: Iterable[SkippedFile]) -> list[str]:
-    """One line per reason, with the number of files of each kind; one line per file that could not be read.
+    """One line per reason, with the number of files of each kind; one line for each file that could not be read.
 
     >>> skipped_lines([SkippedFile(Path("a.jpg"), ".jpg", "not read"), SkippedFile(Path("b.jpg"), ".jpg", "not read")])
     ['skipped 2 .jpg: not read']
@@ -84,7 +84,7 @@ def document_paths(
     why_not: Callable[[str], str] = lambda ending: "not a supported format",  # noqa: ARG005
     skip: Skip = refuse_errors,
 ) -> list[Path]:
-    """The files behind these names, without repeats, in the order of names and sorted within folders and patterns."""
+    """The files these names stand for, without repeats, in the order given, and sorted within folders and patterns."""
     endings = tuple(known)
     found = dict.fromkeys(path for name in names for path in _behind(name, endings, why_not, skip))
     return list(found)
@@ -103,11 +103,11 @@ def _behind(name: str, endings: tuple[str, ...], why_not: Callable[[str], str], 
         matches = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207, which takes absolute patterns too
         files = [Path(match) for match in matches if not Path(match).is_dir()]
     else:
-        raise BadInput(f"{path} is {'no file and no folder' if path.exists() else 'not there'}")
+        raise BadInput(f"{path} is {'neither a file nor a folder' if path.exists() else 'not there'}")
     readable = [file for file in files if _is_readable(file, endings, why_not, passed)]
     if not readable:
         why = "".join(f"\n  {line}" for line in skipped_lines(passed)) or ": there is none"
-        raise BadInput(f"{name} has no file that can be read{why}\nFiles that are read end in {', '.join(endings)}")
+        raise BadInput(f"{name} contains no readable file{why}\nReadable files end in {', '.join(endings)}")
     for file in passed:
         skip(file)
     return readable
@@ -126,7 +126,7 @@ def _is_readable(
 
 
 def _inside(folder: Path, passed: list[SkippedFile]) -> Iterator[Path]:
-    """All files below a folder in a fixed order, without following links to folders."""
+    """All files below a folder, in a fixed order, without following links to folders."""
 
     def unreadable(error: OSError) -> None:
         passed.append(

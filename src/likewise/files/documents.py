@@ -1,4 +1,4 @@
-"""Documents: texts with title, location and metadata, read one at a time from files of many kinds."""
+"""Documents: texts with a title, location and metadata, read one at a time from many kinds of files."""
 
 import codecs
 import json
@@ -26,31 +26,31 @@ from .read import READABLE_ENDINGS, Texts, choose_text_column, file_rows
 Metadata = Mapping[str, str | int | float | bool | None]
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 OWN_KEYS = ("file", "row", "start", "stop", "headings")
-"""The metadata names for a passage's location; a column with one of these names gets an underscore."""
+"""Metadata names reserved for a passage's location; an underscore is added to a column with one of these names."""
 DECLARED_IN = 1024
-"""The first bytes of an HTML file, which may declare its encoding."""
+"""The beginning of an HTML file, which may declare its encoding."""
 SUPERSETS = {
     **dict.fromkeys(("iso-8859-1", "latin1", "ascii", "us-ascii"), "windows-1252"),
     **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
-    **dict.fromkeys(("utf-16", "utf-16le", "utf-16be"), "utf-8"),  # a readable declaration cannot be in UTF-16
+    **dict.fromkeys(("utf-16", "utf-16le", "utf-16be"), "utf-8"),  # a declaration in UTF-16 could not have been read
     "x-sjis": "shift_jis",
 }
-"""Encodings that pages declare, and the ones that browsers use instead (WHATWG, Encoding)."""
+"""Encodings that pages declare, and those that browsers use in their place (WHATWG, Encoding)."""
 MAX_BYTES = 1 << 28
-"""The most bytes of a file that is one document."""
+"""Maximum bytes in a file that is a single document."""
 
 
 class Document(NamedTuple):
-    """A text and where it comes from.
+    """A text and its origin.
 
     Args:
-        text: the whole text, which offsets refer to: the file's own, or what `html_text` reads of an HTML page.
+        text: the whole text, which offsets refer to: the file's content, or the text that `html_text` finds in HTML.
         file: the absolute path of its file; empty if there is no file.
-        title: its title; by default the file's name without its ending; empty if the document has no title.
-        row: its number among the rows of its file, from 1; None if the document is the file.
+        title: its title; by default, the file name without its suffix; empty if the document has no title.
+        row: its row number in the file, counted from 1; None if the whole file is the document.
         has_headings: whether it is Markdown, or has headings in Markdown syntax.
         metadata: the other columns of its row, or its front matter.
-        id: the caller's name for it; empty if it is from a file or has no name.
+        id: the caller's name for it; empty if it comes from a file or has no name.
     """
 
     text: str
@@ -63,7 +63,7 @@ class Document(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The key by which adding it again replaces it: its id, or else its file."""
+        """The key under which adding it again replaces it: its id if it has one, otherwise its file."""
         return self.id or self.file
 
 
@@ -75,12 +75,12 @@ def read_documents(
 
 
 def estimated_count(names: Iterable[str], *, whole: bool = False) -> int:
-    """Estimate the number of documents from line breaks, without parsing."""
+    """Estimate the number of documents from the number of line breaks, without parsing."""
     return sum(_estimate(path, whole) for path in _paths(names, lambda _: None))
 
 
 def _paths(names: Iterable[str], skip: Skip) -> list[Path]:
-    """The files that the installed packages can read."""
+    """The files that can be read with the installed packages."""
     missing = [ending for ending, package in NEEDED.items() if find_spec(package) is None]
     return document_paths(names, [ending for ending in ENDINGS if ending not in missing], _why_not, skip)
 
@@ -92,9 +92,9 @@ def _why_not(ending: str) -> str:
 
 
 def _documents(path: Path, column: str | None, whole: bool, skip: Skip) -> Iterator[Document]:
-    """The documents of a file; one without text is reported, but also yielded, so that its old passages are deleted.
+    """The documents in a file; one without text is reported, but also yielded, so that its old passages are deleted.
 
-    A table without rows yields a row 0.
+    A table without rows yields a single row 0.
     """
     ending = data_ending(path)
     read = _plain_text if ending == ".txt" and whole else WHOLE.get(ending)
@@ -119,14 +119,14 @@ def _plain_text(path: Path) -> Document:
 
 
 def _markdown(path: Path) -> Document:
-    """Replace front matter by line breaks, so that offsets match the file."""
+    """Parse a Markdown file, replacing front matter with line breaks so that offsets match the file."""
     text = _decoded_file(path)
     values, end = front_matter(text)
     text = "\n" * end + text[end:]
     metadata = _metadata(tuple(values), [*values.values()], parsed=False)
     named = metadata.get("title")
     outermost = {section.headings[0] for section in document_sections(text) if section.headings}
-    title = outermost.pop() if len(outermost) == 1 else path.stem  # several headings of equal rank: none is the title
+    title = outermost.pop() if len(outermost) == 1 else path.stem  # several headings of equal rank: no title among them
     title = named if isinstance(named, str) and named.strip() else title
     return Document(text, _source(path), title, has_headings=True, metadata=metadata)
 
@@ -136,12 +136,12 @@ def _html(path: Path) -> Document:
     try:
         text, title = html_text(_decoded(data, path, _declared_encoding(data)))
     except TimeoutError as error:
-        raise BadInput(f"{path} was {error}; are its tags and comments closed?") from None
+        raise BadInput(f"{path} was {error}; check that its tags and comments are closed") from None
     return Document(text, _source(path), title or path.stem, has_headings=True)
 
 
 def _declared_encoding(data: bytes) -> str:
-    """The encoding by byte order mark, or else the declared one's superset, which browsers use."""
+    """The encoding given by the byte order mark, otherwise the superset of the declared one that browsers use."""
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "utf-16"
     declared = CHARSET.search(data[:DECLARED_IN])
@@ -187,7 +187,7 @@ def _metadata(names: tuple[str, ...], values: Sequence[Any], parsed: bool) -> Me
 
 @lru_cache(maxsize=64)
 def column_keys(names: tuple[str, ...]) -> list[str]:
-    """Column names that filters can use: distinct, of letters, digits and underscores, and none of OWN_KEYS."""
+    """Column names that filters can use: distinct, made of letters, digits and underscores, and not in OWN_KEYS."""
     keys: list[str] = []
     for name in names:
         letters = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
@@ -199,7 +199,7 @@ def column_keys(names: tuple[str, ...]) -> list[str]:
 
 
 def _plain(value: Any) -> str | int | float | bool | None:
-    """Convert a value for indexes: lists and objects to JSON, dates to text, NaN to None."""
+    """Convert a value for storage in an index: lists and objects to JSON, dates to text, NaN to None."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, str):
@@ -212,7 +212,7 @@ def _plain(value: Any) -> str | int | float | bool | None:
 
 
 def _storable(text: str) -> str:
-    """Replace what no index can store, null characters and lone surrogates, by U+FFFD."""
+    """Replace characters that no index can store, nulls and lone surrogates, with U+FFFD."""
     text = text.replace("\0", "\ufffd")
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -234,16 +234,16 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _decoded(data: bytes, path: Path, encoding: str) -> str:
-    """A file's text with unchanged line breaks, so that offsets match the file."""
+    """A file's text, keeping its line breaks, so that offsets match the file."""
     try:
         text = data.decode("utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise BadInput(f"{path}, line {line} is not {encoding.upper()} (byte {error.start + 1:,})") from None
+        raise BadInput(f"{path}, line {line} is not valid {encoding.upper()} (byte {error.start + 1:,})") from None
     except LookupError:
-        raise BadInput(f"{path} declares the encoding {encoding!r}, which is unknown here") from None
-    except UnicodeError:  # from encodings that are not character sets, such as idna
-        raise BadInput(f"{path} declares the encoding {encoding!r}, but is not written in it") from None
+        raise BadInput(f"{path} declares the encoding {encoding!r}, which is unknown") from None
+    except UnicodeError:  # raised for encodings that are not character sets, such as idna
+        raise BadInput(f"{path} declares the encoding {encoding!r}, but does not use it") from None
     return _storable(text)
 
 
@@ -264,11 +264,11 @@ WHOLE: dict[str, Callable[[Path], Document]] = {
     **dict.fromkeys((".rst", ".org", ".adoc"), _plain_text),
     **dict.fromkeys((".pdf", ".docx"), _office),
 }
-"""Endings of files that contain one document."""
+"""Suffixes of files that contain one document."""
 NEEDED = {".pdf": "pypdf", ".docx": "docx"}
-"""Modules of the extra `documents` that some formats need."""
+"""Modules of the extra `documents` that some formats require."""
 ENDINGS = (*READABLE_ENDINGS, *WHOLE)
-"""Endings of all files with documents."""
+"""Suffixes of all files that contain documents."""
 
 
 PROGRAM = Path(__file__).with_name("office_reader.py")
@@ -277,16 +277,16 @@ SECONDS = 120
 
 
 def office_text(path: Path) -> tuple[str, str]:
-    """The text and title of a file, each empty if missing."""
+    """The text and title of a file; either is empty if missing."""
     command = [sys.executable, "-P", str(PROGRAM), str(path.absolute())]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise BadInput(f"{path} was not read within {SECONDS} s; split it, or save it anew") from None
+        raise BadInput(f"{path} was not read within {SECONDS} s; split it, or save it again") from None
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        raise BadInput(f"{path} crashed the process that read it (exit code {done.returncode}); save it anew") from None
+        raise BadInput(f"{path} crashed the process that read it (exit {done.returncode}); save it again") from None
     if "error" in answer:
         raise BadInput(f"{path} {answer['error']}")
     return answer["text"], answer["title"]

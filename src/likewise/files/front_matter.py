@@ -1,4 +1,4 @@
-"""Front matter: metadata at the start of a Markdown file, in the subset of YAML that is used there."""
+"""Front matter: metadata at the start of a Markdown file, in the subset of YAML commonly used there."""
 
 import re
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 BLOCK = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<lines>.*?\r?\n)?(---|\.\.\.)[ \t]*(\r?\n|$)", re.DOTALL)
 ITEM = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,]*)\s*(?:,|$)""")
 BELOW = (" ", "\t", "-", "[", "{")
-"""How a line begins that continues the previous value."""
+"""How a line that continues the previous value begins."""
 WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
     r"""The values by name, and the length of the front matter in characters.
+    Values are texts, numbers, booleans, None, and lists of these. Other YAML (nested names, long texts) is kept as
+        plain text. A line of hyphens with no name after it is a horizontal rule, not front matter.
+        text. A line of hyphens without a name after it is a horizontal rule, not front matter.
 
-    Values are texts, numbers, booleans, None, and lists of them. Other YAML (nested names, long texts) is kept as plain
-    text. A line of hyphens without a name after it is a horizontal rule, not front matter.
-
-    >>> front_matter("---\\ntitle: Cats\\ntags: [pets, 2024]\\n---\\nThey sleep.")
-    ({'title': 'Cats', 'tags': ['pets', 2024]}, 42)
+        >>> front_matter("---\\ntitle: Cats\\ntags: [pets, 2024]\\n---\\nThey sleep.")
+        ({'title': 'Cats', 'tags': ['pets', 2024]}, 42)
     """
     found = BLOCK.match(text)
     if found is None:
@@ -39,7 +39,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
 
 
 def _value(lines: list[str]) -> Any:
-    """A value on one line, a list with one item per line, or the lines as a text."""
+    """Parse a value on one line, a list with one item per line, or the lines as a text."""
     first, *others = lines
     first = _uncommented(first)
     if not others:
@@ -48,7 +48,7 @@ def _value(lines: list[str]) -> Any:
     items = [line.strip() for line in others]
     if not first and all(item.startswith("- ") for item in items):
         return [_scalar(_uncommented(item[2:])) for item in items]
-    mark = first[:1] in ("|", ">") and len(first) <= 3  # how YAML folds the lines below
+    mark = first[:1] in ("|", ">") and len(first) <= 3  # says how YAML folds the lines below
     return "\n".join([*([] if mark or not first else [first]), *items])
 
 
@@ -72,7 +72,7 @@ def _uncommented(text: str) -> str:
 
 
 def number_in(text: str) -> str | int | float:
-    """Convert a text to a number if it is one; 007 and 1e400 stay texts."""
+    """Convert a text to a number if it is one; 007 and 1e400 remain texts."""
     if re.fullmatch(r"-?(0|[1-9]\d{0,17})", text, re.ASCII):
         return int(text)
     if re.fullmatch(r"-?(0|[1-9]\d*)\.\d+([eE][-+]?\d+)?", text, re.ASCII) and abs(float(text)) < float("inf"):

@@ -1,7 +1,7 @@
-"""The text of an HTML page, by the standard library's parser: with Markdown headings, without scripts and navigation.
+"""The text of an HTML page, by the standard library's parser; keeps Markdown headings, drops scripts and navigation.
 
-Only elements decide what is left out, never the amount of text or links: libraries that use these criteria dropped
-lists, tables or short pages that someone would look for.
+What is dropped depends only on elements, never on the amount of text or links: libraries that use such criteria dropped
+lists, tables or short pages that someone might search for.
 """
 
 import re
@@ -16,14 +16,14 @@ def _names(words: str) -> frozenset[str]:
 DROPPED = _names("script style noscript template svg math iframe object canvas select nav aside")
 """Elements whose content is ignored."""
 OF_THE_SITE = _names("header footer")
-"""Also ignored, unless they are inside an article."""
+"""Elements that are also ignored, unless they are inside an article."""
 ARTICLES = _names("article main section")
 ROLES = _names("navigation banner contentinfo complementary search")
-"""Roles that make one of CONTAINERS equivalent to a nav, header, footer or aside."""
+"""Roles that make an element in CONTAINERS equivalent to a nav, header, footer or aside."""
 CONTAINERS = _names("div section ul ol form span")
 """Elements that always have an end tag, so that their content can be skipped."""
 SECONDS = 30
-"""The time limit per page; unclosed tags, comments or quotes make the parser take quadratic time."""
+"""The time limit per page; unclosed tags, comments or quotes can make the parser take quadratic time."""
 HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 BLOCKS = _names(
     "address article aside blockquote body caption dd details dialog div dl dt fieldset figcaption figure footer "
@@ -33,21 +33,21 @@ LINES = _names("br td th option")
 
 
 class HtmlText(HTMLParser):
-    """Collects the text and title of a page; accepts whatever the standard library's parser accepts."""
+    """Collects the text and title of a page; accepts anything that the standard library's parser accepts."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self.title: list[str] = []
         self.dropping: str | None = None
-        self.depth = 0  # open elements of the dropped one's name, itself included
+        self.depth = 0  # open elements with the dropped element's name, including itself
         self.in_title = False
         self.preformatted = 0
-        self.articles = 0  # that are open
+        self.articles = 0  # number of open articles
         self.deadline = time.perf_counter() + SECONDS
 
     def updatepos(self, i: int, j: int) -> int:  # noqa: ARG002
-        """Called after each step; line numbers are not needed, so this only limits the time."""
+        """Called after each step; line numbers are not needed, so this only enforces the time limit."""
         if time.perf_counter() > self.deadline:
             raise TimeoutError(f"not read within {SECONDS} s")
         return j
@@ -85,7 +85,7 @@ class HtmlText(HTMLParser):
             self.handle_starttag(tag, attrs)
 
     def handle_data(self, data: str) -> None:
-        """Handle text; outside <pre>, white space collapses to one blank."""
+        """Handle text; outside <pre>, white space collapses to a single space."""
         if self.dropping is not None:
             return
         if self.in_title:
@@ -99,7 +99,7 @@ def _is_dropped(tag: str, attributes: dict[str, str | None]) -> bool:
 
 
 def html_text(page: str) -> tuple[str, str]:
-    """The text of a page with Markdown headings, and its title (or an empty string)."""
+    """The text of a page with Markdown headings, and its title (empty if it has none)."""
     parser = HtmlText()
     parser.feed(page)
     parser.close()
@@ -109,5 +109,5 @@ def html_text(page: str) -> tuple[str, str]:
 
 
 def _outdented(lines: list[str]) -> list[str]:
-    """Remove the blank that white space between tags leaves at the beginning of a line."""
+    """Remove the space that white space between tags leaves at the beginning of a line."""
     return [line[1:] if line.startswith(" ") and not line.startswith("  ") else line for line in lines]

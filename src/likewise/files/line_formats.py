@@ -1,4 +1,4 @@
-"""Rows of line-based files: text, comma- and tab-separated values, JSON."""
+"""Rows of line-based files: plain text, comma- and tab-separated values, and JSON."""
 
 import csv
 import json
@@ -12,20 +12,20 @@ from ..errors import BadInput
 from .lines import LineReader, open_lines
 
 Choose = Callable[[Sequence[str]], Sequence[str]]
-"""Given the names of a file's columns, returns those to read."""
+"""Given the names of a file's columns, returns those that should be read."""
 Row = tuple[str, Sequence[Any]]
-"""The place of a row ("line 3"), and its values in the chosen columns."""
+"""The location of a row ("line 3"), and its values in the chosen columns."""
 
 
 def distinct_columns(path: Path, choose: Choose) -> Choose:
-    """The same choice, but raises if several columns share a chosen name."""
+    """Make the same choice, but raise an error if several columns share a chosen name."""
 
     def once(names: Sequence[str]) -> Sequence[str]:
         chosen, counts = choose(names), Counter(names)
         repeated = next((name for name in chosen if counts[name] > 1), None)
         if repeated is not None:
             raise BadInput(
-                f"{path} has {counts[repeated]} columns named {repeated!r}, so which one is meant is unknown; "
+                f"{path} has {counts[repeated]} columns named {repeated!r}, so the name is ambiguous; "
                 "give each a different name"
             )
         return chosen
@@ -42,7 +42,7 @@ def text_lines(lines: LineReader, choose: Choose) -> Iterator[Row]:
 
 
 def separated(delimiter: str) -> Callable[[LineReader, Choose], Iterator[Row]]:
-    """Values between delimiters, under the names in the first line."""
+    """Read values between delimiters, named by the first line."""
 
     def rows(lines: LineReader, choose: Choose) -> Iterator[Row]:
         reader = csv.reader(iter(lines), delimiter=delimiter, strict=True)
@@ -66,19 +66,19 @@ def separated(delimiter: str) -> Callable[[LineReader, Choose], Iterator[Row]]:
 
 
 def _is_whole(row: Sequence[str], names: Sequence[str], lines: LineReader) -> bool:
-    """Whether a row has a value for every name; with several columns, blank lines are skipped."""
+    """Whether a row has a value for every name; if there are several columns, blank lines are skipped."""
     if len(row or [""]) == len(names):
         return True
     if row:
         lines.reject(
-            f"{lines.source}, line {lines.line}: this row has {len(row)} fields, and the first line names "
+            f"{lines.source}, line {lines.line}: this row has {len(row)} fields, but the first line names "
             f"{len(names)} columns"
         )
     return False
 
 
 def _any_length(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """The reader's rows, without a limit on field length; csv's limit is process-wide, so it is restored after each."""
+    """The reader's rows, with no limit on field length; csv's limit is process-wide, so each read restores it."""
     while True:
         before = csv.field_size_limit(1 << 30)
         try:
@@ -91,7 +91,7 @@ def _any_length(reader: Iterator[list[str]]) -> Iterator[list[str]]:
 
 
 def _stray_quote(lines: LineReader, delimiter: str, begins: int) -> str | None:
-    """Read the row that begins on this line again, and say what is wrong with its quotes; None if nothing is."""
+    """Read the row that begins on this line again, and say what is wrong with its quotes; None if they are valid."""
     quoted, opens, number = False, begins, begins
     with open_lines(Path(str(lines.source)), reject=lambda _: None) as again:
         for number, line in islice(enumerate(again, 1), begins - 1, None):
@@ -104,12 +104,12 @@ def _stray_quote(lines: LineReader, delimiter: str, begins: int) -> str | None:
                     place, rest = _closing_quote(line, place)
                     quoted = place < 0
                     if not quoted and rest not in (delimiter, "\r", "\n", ""):
-                        return f"line {opens}: a quote opens here, and after its end on line {number} {MORE} {QUOTES}"
+                        return f"line {opens}: a quote opens here, but after it closes on line {number} {MORE} {QUOTES}"
     return f"line {opens}: a quote opens here and is never closed. {QUOTES}" if quoted else None
 
 
 MORE = "there is more text before the next column."
-QUOTES = 'A text that has quotes is written between quotes, with its own doubled: "she said ""no"""'
+QUOTES = 'Enclose a text that contains quotes in quotes, and double those inside it: "she said ""no"""'
 
 
 def _opening_quote(line: str, delimiter: str, place: int) -> int:
@@ -130,14 +130,14 @@ def _closing_quote(line: str, place: int) -> tuple[int, str]:
 
 
 def json_objects(lines: LineReader) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The place of every row ("line 3"), and its values by name; a bare text is a row with the column text."""
+    """The location of every row ("line 3"), and its values by name; a bare text is a row with the column text."""
     for line in lines:
         if lines.take_broken() or not line.strip():
             continue
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            lines.reject(f"{lines.source}, line {lines.line} is no JSON: {error}")
+            lines.reject(f"{lines.source}, line {lines.line} is not valid JSON: {error}")
             continue
         if isinstance(row, str):
             row = {"text": row}
@@ -145,11 +145,11 @@ def json_objects(lines: LineReader) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"line {lines.line}", row
         else:
             kind = type(row).__name__
-            lines.reject(f"{lines.source}, line {lines.line} holds a {kind}; expected an object or a text")
+            lines.reject(f"{lines.source}, line {lines.line} contains a {kind}; expected an object or a text")
 
 
 def object_rows(lines: LineReader, choose: Choose) -> Iterator[Row]:
-    """The columns are those of the first object; values that later objects lack are None."""
+    """Take the columns from the first object; values missing from later objects are None."""
     expected: Sequence[str] | None = None
     lines.skip()
     for place, row in json_objects(lines):
@@ -163,4 +163,4 @@ LINE_FORMATS: dict[str, Callable[[LineReader, Choose], Iterator[Row]]] = {
     ".tsv": separated("\t"),
     ".jsonl": object_rows,
 }
-"""Row readers by file name ending."""
+"""Row readers by file name suffix."""

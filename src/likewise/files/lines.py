@@ -1,4 +1,4 @@
-"""The lines of a file as texts from any offset on, decompressed if its name ends in .gz or .zst."""
+"""The lines of a file as texts, starting at any offset; decompressed if the file name ends in .gz or .zst."""
 
 import gzip
 import io
@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 from ..errors import BadInput
 from ..runtime.installation import missing_extra
 
-READ_BYTES = 1 << 14  # of the compressed file at a time
+READ_BYTES = 1 << 14  # read from the compressed file at a time
 
 
 class ZstandardDamaged(EOFError):
@@ -23,12 +23,12 @@ ZSTANDARD_ERRORS = (ZstandardDamaged,)
 
 
 def open_zstandard(path: Path) -> io.BufferedReader:
-    """The decompressed content as a stream of bytes; it cannot seek."""
+    """The decompressed content as a byte stream that cannot seek."""
     return io.BufferedReader(_Decompressed(path), READ_BYTES)
 
 
 class _Decompressed(io.RawIOBase):
-    """All frames of a file, one after another; a file that ends within a frame is an error, not an end."""
+    """All frames of a file, one after another; a file that ends in the middle of a frame is an error, not an end."""
 
     def __init__(self, path: Path) -> None:
         self._new, self._error = _decompressor(path)
@@ -44,7 +44,7 @@ class _Decompressed(io.RawIOBase):
         while not self._ready:
             data = self._file.read(READ_BYTES)
             if not data and self._is_within:
-                raise EOFError("the file ends within a compressed frame")
+                raise EOFError("the file ends in the middle of a compressed frame")
             if not data:
                 return 0
             self._ready = memoryview(self._decompress(data))
@@ -70,7 +70,7 @@ class _Decompressed(io.RawIOBase):
 
 
 def _decompressor(path: Path) -> tuple[Any, type[Exception]]:
-    """Creates a decompressor for one frame; the error that it raises."""
+    """A function that creates a decompressor for one frame, and the error that it raises."""
     try:
         from compression.zstd import ZstdDecompressor, ZstdError
     except ImportError:
@@ -84,13 +84,13 @@ def _decompressor(path: Path) -> tuple[Any, type[Exception]]:
     return lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError
 
 
-BLOCK = 1 << 20  # bytes read at a time if a stream cannot seek
+BLOCK = 1 << 20  # bytes read at a time from a stream that cannot seek
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, *ZSTANDARD_ERRORS)
-"""The errors raised by reading a truncated or damaged compressed file."""
+"""Errors raised when reading a truncated or damaged compressed file."""
 
 
 class LinePlace(NamedTuple):
-    """A place between two lines: the bytes (of the decompressed file) and the lines before it."""
+    """A position between two lines: the number of bytes (of the decompressed file) and lines before it."""
 
     byte: int
     line: int
@@ -100,18 +100,18 @@ BEGINNING = LinePlace(0, 0)
 
 
 def refuse_row(message: str) -> None:
-    """What to do with a row that cannot be read: the default, an error."""
+    """What to do with an unreadable row by default: raise an error."""
     raise BadInput(message)
 
 
 @dataclass
 class LineReader:
-    """The lines of a stream, one at a time, and the place after the last one that was read.
+    """Reads the lines of a stream one at a time, and knows its position after the last line read.
 
     Args:
-        stream: lines of bytes; they may be texts already, as standard input's can be.
-        start: where to read rows from; a header before it is read anyway.
-        reject: receives what is wrong with a row; it raises, or returns to skip the row.
+        stream: the lines as bytes, or as texts, as standard input may return.
+        start: the position of the first row to read; a header before it is always read.
+        reject: called with a description of what is wrong with a row; it raises, or returns to skip the row.
     """
 
     source: object
@@ -121,7 +121,7 @@ class LineReader:
     byte: int = 0
     line: int = 0
     is_broken: bool = False
-    """Whether a line since the last call of `take_broken` is not UTF-8, and was rejected."""
+    """Whether a line that is not valid UTF-8 has been rejected since the last call of `take_broken`."""
 
     def __iter__(self) -> Iterator[str]:
         try:
@@ -130,35 +130,35 @@ class LineReader:
                 self.line += 1
                 yield raw if isinstance(raw, str) else self._decoded(raw)
         except DAMAGED as error:
-            raise BadInput(f"{self.source} is cut off or damaged after line {self.line:,}: {error}") from None
+            raise BadInput(f"{self.source} is truncated or damaged after line {self.line:,}: {error}") from None
 
     @property
     def place(self) -> LinePlace:
         return LinePlace(self.byte, self.line)
 
     def skip(self) -> None:
-        """Skip ahead to `start`, if it has not been reached."""
+        """Skip ahead to `start` unless it has been reached."""
         if self.start.byte <= self.byte:
             return
         try:
             _go_to(self.stream, self.start.byte, self.byte)
         except DAMAGED as error:
-            raise BadInput(f"{self.source} is cut off or damaged: {error}") from None
+            raise BadInput(f"{self.source} is truncated or damaged: {error}") from None
         self.byte, self.line = self.start
 
     def take_broken(self) -> bool:
-        """Whether a line was rejected since the last call."""
+        """Whether a line has been rejected since the last call."""
         broken, self.is_broken = self.is_broken, False
         return broken
 
     def _decoded(self, raw: bytes) -> str:
-        """Decode line by line, so that an error can name its line."""
+        """Decode one line at a time, so that an error can name its line."""
         encoding = "utf-8-sig" if self.line == 1 else "utf-8"
         try:
             return raw.decode(encoding)
         except UnicodeDecodeError as error:
             byte = error.object[error.start]
-            self.reject(f"{self.source}, line {self.line} is not UTF-8 (byte {error.start + 1} is {byte:#04x})")
+            self.reject(f"{self.source}, line {self.line} is not valid UTF-8 (byte {error.start + 1} is {byte:#04x})")
         self.is_broken = True
         return raw.decode(encoding, "replace")
 
@@ -172,7 +172,7 @@ def open_lines(
 
 
 def is_utf8(text: str) -> bool:
-    """Whether UTF-8 can encode a text; it cannot encode lone surrogates, which JSON escapes can contain."""
+    """Whether a text can be encoded as UTF-8; lone surrogates, which JSON escapes can contain, cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -181,18 +181,18 @@ def is_utf8(text: str) -> bool:
 
 
 def open_bytes(path: Path) -> Any:
-    """The file's bytes as a stream, decompressed if its name ends as a compressed file's does."""
+    """The file's bytes as a stream, decompressed if its name has the suffix of a compressed file."""
     return OPENERS.get(path.suffix.lower(), _open_plain)(path)
 
 
 def data_ending(path: Path) -> str:
-    """The ending that names a file's format: .csv of names.csv.gz."""
+    """The suffix that identifies a file's format: .csv for names.csv.gz."""
     ending = path.suffix.lower()
     return Path(path.stem).suffix.lower() if ending in OPENERS else ending
 
 
 def compressed_endings(endings: Iterable[str]) -> list[str]:
-    """Each ending combined with each compression: .csv.gz, .csv.zst."""
+    """Each suffix combined with each kind of compression: .csv.gz, .csv.zst."""
     return [ending + compressed for ending in endings for compressed in OPENERS]
 
 

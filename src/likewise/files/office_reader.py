@@ -1,7 +1,7 @@
-"""A program that prints the text of one PDF or Word file as JSON; it imports nothing of likewise, to start quickly.
+"""A program that prints the text of a PDF or Word file as JSON; it imports nothing from likewise, to start quickly.
 
-The file may be malicious: memory, pages, unpacked bytes and characters are limited here, and time by `office_files`,
-which runs this.
+The file may be malicious: this program limits memory, pages, unpacked bytes and characters, and `office_files`, which
+runs it, limits time.
 """
 
 import contextlib
@@ -14,19 +14,19 @@ MAX_MEMORY = 1 << 31
 MAX_BYTES = 1 << 28
 MAX_PAGES = 20_000
 MAX_UNPACKED = 1 << 29
-"""Most bytes in all parts of a Word file, according to its directory; zipfile reads no more than it states."""
+"""Maximum total bytes of a Word file's parts, according to its directory; zipfile reads no more than that states."""
 MAX_PARTS = 10_000
 MAX_CHARACTERS = 1 << 26
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")
-"""The first bytes of old and of encrypted Office files."""
+"""The first bytes of old or encrypted Office files."""
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-"""A copy of the preceding content for old programs."""
+"""A copy of the preceding content for the benefit of old programs."""
 WHITE = {f"{WORD}tab": "\t", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
 
 
 class Unreadable(Exception):
-    """What is wrong with a file, as the end of a sentence that begins with its name."""
+    """What is wrong with a file, phrased as the end of a sentence that begins with its name."""
 
 
 def pdf_text(path: str) -> tuple[str, str]:
@@ -40,7 +40,7 @@ def pdf_text(path: str) -> tuple[str, str]:
             raise Unreadable("is encrypted; save it without a password")
         pages = len(reader.pages)
         if pages > MAX_PAGES:
-            raise Unreadable(f"has {pages:,} pages; expected at most {MAX_PAGES:,}: split it")
+            raise Unreadable(f"has {pages:,} pages; expected at most {MAX_PAGES:,}; split it")
         texts, left = [], MAX_CHARACTERS
         for page in reader.pages:
             texts.append(page.extract_text())
@@ -77,7 +77,7 @@ def docx_text(path: str) -> tuple[str, str]:
 def _check_unpacked(path: str) -> None:
     with open(path, "rb") as file:  # noqa: PTH123
         if file.read(len(OLE)) == OLE:
-            raise Unreadable("is encrypted, or an old .doc by another name; save it as .docx without a password")
+            raise Unreadable("is encrypted, or an old .doc file with a new suffix; save it as .docx without a password")
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
     unpacked = sum(part.file_size for part in parts)
@@ -88,7 +88,7 @@ def _check_unpacked(path: str) -> None:
 
 
 def _before(paragraph: Any) -> str:
-    """The separator before a paragraph; the cells of a row form one line."""
+    """The separator before a paragraph; the cells of a table row form one line."""
     cell, before = paragraph.getparent(), paragraph.getparent().getprevious()
     if cell.tag != f"{WORD}tc":
         return "\n\n"
@@ -97,7 +97,7 @@ def _before(paragraph: Any) -> str:
 
 
 def _paragraph_text(paragraph: Any) -> str:
-    """All its text, including inserted and linked text, but not that of nested paragraphs such as text boxes."""
+    """The paragraph's whole text, including insertions and links, but not nested paragraphs such as text boxes."""
     parts = (part for part in paragraph.iter(f"{WORD}t", *WHITE) if next(part.iterancestors(f"{WORD}p")) is paragraph)
     return "".join(WHITE.get(part.tag) or part.text or "" for part in parts)
 
@@ -112,7 +112,7 @@ def answer(path: str) -> dict[str, str]:
     except Unreadable as error:
         return {"error": str(error)}
     except MemoryError:
-        return {"error": f"needs more than {MAX_MEMORY:,} bytes of memory; split it, or save it anew"}
+        return {"error": f"needs more than {MAX_MEMORY:,} bytes of memory; split it, or save it again"}
     except Exception as error:  # a broken file can raise anything
         first = next(iter(str(error).splitlines()), "")
         return {"error": f"is broken: {type(error).__name__}: {first[:200]}"}

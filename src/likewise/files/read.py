@@ -1,4 +1,4 @@
-"""Read rows from a file one at a time: its texts, or several of its columns, which may be numeric."""
+"""Read the rows of a file one at a time: its texts, or several of its columns, which may be numeric."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,16 +15,16 @@ from .lines import LineReader, compressed_endings, data_ending, open_lines
 USUAL = ("text", "sentence", "sentence1", "content", "body", "question", "query", "title")
 
 PARQUET_ROWS = 1 << 13
-"""Rows of a Parquet file in memory as Python values at a time."""
+"""How many rows of a Parquet file are in memory as Python values at a time."""
 
 
 @dataclass(frozen=True)
 class Texts:
     """The texts of a .txt, .csv, .tsv, .jsonl or .parquet file; `column` selects one of several columns.
 
-    It can be iterated more than once and is never fully loaded: `len` reads through the file, or uses the count that
-    Parquet stores. Every row is a text, even if empty, so that vectors match rows: a blank line in a .txt, or in a .csv
-    with one column, is an empty text. In files with several columns, and in JSON, blank lines are skipped.
+    It can be iterated more than once and is never fully loaded: `len` reads through the file, or uses the count stored
+    in Parquet. Every row is a text, even if it is empty, so that vectors match rows: a blank line in a .txt file, or in
+    a .csv file with one column, is an empty text. In files with several columns, and in JSON, blank lines are skipped.
     """
 
     path: Path
@@ -35,7 +35,7 @@ class Texts:
 
     def __iter__(self) -> Iterator[str]:
         if self.column is not None and data_ending(self.path) == ".txt":
-            raise BadInput(f"{self.path} has lines but no columns, so --column {self.column} cannot apply")
+            raise BadInput(f"{self.path} has lines but no columns, so --column {self.column} does not apply")
         for place, (text,) in file_rows(self.path, lambda names: [choose_text_column(names, self.column, self.path)]):
             if not isinstance(text, str):
                 raise BadInput(
@@ -55,7 +55,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Table:
-    """Some columns of a file in memory; errors in `texts` and `numbers` name the row with an invalid value."""
+    """Some columns of a file, in memory; errors in `texts` and `numbers` name the row with the invalid value."""
 
     path: Path
     columns: dict[str, list[Any]]
@@ -63,7 +63,7 @@ class Table:
 
     @classmethod
     def read(cls, path: Path, choose: Choose) -> "Table":
-        """Read the columns that `choose` selects among those of the file (a .txt has one, named text)."""
+        """Read the columns of the file that `choose` selects (a .txt file has one, named text)."""
         _check(path)
         table = cls(path, {})
 
@@ -76,11 +76,11 @@ class Table:
             for column, value in zip(table.columns.values(), values, strict=True):
                 column.append(value)
         if not table.columns:
-            chosen([])  # its error names the expected columns
+            chosen([])  # its error lists the expected columns
         return table
 
     def texts(self, name: str) -> list[str]:
-        """A column of texts, checked to be non-blank."""
+        """A column of texts; raises if a text is blank."""
         for place, text in zip(self.places, self.columns[name], strict=True):
             if not isinstance(text, str) or not text.strip():
                 raise BadInput(f"{self.path}, {place}: {name} is {text!r}; expected a text")
@@ -98,9 +98,9 @@ class Table:
 
 
 def standard_input() -> Iterator[str]:
-    """The lines of standard input, one text each, as they arrive."""
+    """The lines of standard input, one text per line, as they arrive."""
     if sys.stdin is None:
-        raise BadInput("standard input is closed; expected texts there, one per line, or the name of a file")
+        raise BadInput("standard input is closed; expected one text per line, or the name of a file")
     lines = LineReader("standard input", getattr(sys.stdin, "buffer", sys.stdin))
     return (line.rstrip("\r\n") for line in lines)
 
@@ -109,7 +109,7 @@ def _check(path: Path) -> None:
     if data_ending(path) not in READABLE or data_ending(path) == ".parquet" != path.suffix.lower():
         raise BadInput(f"{path} ends in {path.suffix!r}; expected one of {', '.join(READABLE)}")
     if not path.is_file():
-        raise BadInput(f"{path} is not there" if not path.exists() else f"{path} is no file")
+        raise BadInput(f"{path} is not there" if not path.exists() else f"{path} is not a file")
 
 
 def file_rows(path: Path, choose: Choose) -> Iterator[Row]:
@@ -117,7 +117,7 @@ def file_rows(path: Path, choose: Choose) -> Iterator[Row]:
 
 
 def choose_text_column(names: Sequence[str], column: str | None, path: Path) -> str:
-    """The column requested, or the only one with a usual name for a column of texts."""
+    """The requested column, or the only one whose name is usual for a column of texts."""
     if column is not None and column in names:
         return column
     if column is None:
@@ -134,7 +134,7 @@ def _of_lines(path: Path, choose: Choose) -> Iterator[Row]:
 
 
 def parquet_rows(path: Path, choose: Choose, start: int = 0) -> Iterator[Row]:
-    """The rows of a Parquet file, from the given one on (the first is 0)."""
+    """The rows of a Parquet file, starting with the given row (counted from 0)."""
     file = open_parquet(path)
     expected = list(choose(file.schema_arrow.names))
     groups, row = _row_groups_from(file.metadata, start)
@@ -151,7 +151,7 @@ def parquet_rows(path: Path, choose: Choose, start: int = 0) -> Iterator[Row]:
 
 
 def _row_groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
-    """The row groups from the one with the given row on, and their first row."""
+    """The row groups from the one that contains the given row onwards, and the number of their first row."""
     first, passed = 0, 0
     while first < metadata.num_row_groups and passed + metadata.row_group(first).num_rows <= start:
         passed += metadata.row_group(first).num_rows
@@ -175,4 +175,4 @@ READABLE: dict[str, Callable[[Path, Choose], Iterator[Row]]] = {
     ".parquet": parquet_rows,
 }
 READABLE_ENDINGS = (*READABLE, *compressed_endings(LINE_FORMATS))
-"""The endings of readable files: those of READABLE, and compressed ones such as .csv.gz."""
+"""The suffixes of readable files: those in READABLE, and compressed ones such as .csv.gz."""

@@ -1,4 +1,4 @@
-"""VectorOrigin: which model computed a file's vectors, and how; vectors of different origins cannot be compared."""
+"""VectorOrigin: which model computed a file's vectors, and how; vectors with different origins cannot be compared."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class VectorOrigin:
-    """The model by name and fingerprint, the engine and precision, and whatever else changes vectors."""
+    """The model's name and fingerprint, the engine and precision, and everything else that changes vectors."""
 
     model: str
     fingerprint: str
@@ -43,7 +43,7 @@ class VectorOrigin:
         prompt_name: str | None = None,
         overflow: str = "warn",
     ) -> "VectorOrigin":
-        """The origin of vectors from this embedder, with this name and these options."""
+        """The origin of vectors that this embedder computes under this name with these options."""
         manifest = embedder.manifest
         computed = engine_of(embedder), embedder.precision, embedder.dimension, embedder.pooling.spec
         normalized = embedder.describe()["heads"][-1:] == ["Normalize"]
@@ -59,7 +59,7 @@ class VectorOrigin:
         return cls(**{**values, "model": recorded_model_name(values["model"])})
 
     def metadata(self) -> dict[str, str]:
-        """The same as texts, for formats that store only texts; other values are written as JSON."""
+        """The same values as texts, for formats that store only texts; non-text values are written as JSON."""
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in self.as_json().items()}
 
     @classmethod
@@ -69,26 +69,26 @@ class VectorOrigin:
         return cls.from_json({name: found[name] if name in texts else json.loads(found[name]) for name in names})
 
     def differences(self, other: "VectorOrigin") -> list[str]:
-        """The differences that change vectors, in words, such as "precision fp32 and int8"; the name does not count."""
+        """A list of the differences that change vectors, such as "precision fp32 and int8"; the name is ignored."""
         mine, theirs = self.as_json(), other.as_json()
         others = [key for key in mine if key != "model" and mine[key] != theirs[key]]
         return [f"{key} {mine[key]!r} and {theirs[key]!r}" for key in others]
 
 
 BESIDE = ".origin.json"
-"""The suffix of the file beside a .npy or .jsonl file that stores its origin."""
+"""The suffix of the file that stores the origin of a .npy or .jsonl file, next to it."""
 MANIFEST = "manifest.json"
 
 
 def write_origin(path: Path, origin: VectorOrigin) -> None:
-    """Write the origin of a finished .npy or .jsonl file beside it; Parquet stores it inside."""
+    """Write the origin of a finished .npy or .jsonl file next to it; Parquet stores it inside."""
     content = {"origin": origin.as_json(), "bytes": path.stat().st_size}
     with atomic_file(_beside(path)) as partial:
         partial.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
 
 def read_origin(path: Path) -> VectorOrigin | None:
-    """The origin of the vectors in a file or in a folder of shards; None if it is not recorded."""
+    """The origin of the vectors in a file or in a folder of shards; None if it was not recorded."""
     try:
         if path.suffix.lower() == ".parquet" and path.is_file():
             return _in_parquet(path)
@@ -97,8 +97,8 @@ def read_origin(path: Path) -> VectorOrigin | None:
             return None
         if not path.is_dir() and found["bytes"] != path.stat().st_size:
             raise BadInput(
-                f"{_beside(path)} is for a file of {found['bytes']:,} bytes, but {path} has {path.stat().st_size:,}: "
-                "something else has overwritten it"
+                f"{_beside(path)} describes {found['bytes']:,} bytes, but {path} has {path.stat().st_size:,}: "
+                "the file was overwritten later"
             )
         return VectorOrigin.from_json(found["origin"])
     except (KeyError, TypeError, ValueError) as error:
@@ -108,7 +108,7 @@ def read_origin(path: Path) -> VectorOrigin | None:
 
 
 def check_same_origin(paths: Iterable[Path]) -> None:
-    """Raise if vectors cannot be compared; vectors without a recorded origin are accepted."""
+    """Raise an error if vectors cannot be compared; vectors without a recorded origin are accepted."""
     first: tuple[Path, VectorOrigin] | None = None
     for path in paths:
         origin = read_origin(path)
@@ -139,5 +139,5 @@ def _read_object(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     if not isinstance(found, dict):
-        raise ValueError(f"{path.name} holds a {type(found).__name__}")
+        raise ValueError(f"{path.name} contains a {type(found).__name__}")
     return found

@@ -1,4 +1,4 @@
-"""Write files atomically: vectors, one block at a time, and tables of texts and numbers that `Table` reads."""
+"""Write files atomically: vectors, one block at a time, and tables of texts and numbers that `Table` can read."""
 
 import csv
 import json
@@ -21,20 +21,20 @@ Values = Mapping[str, Sequence[Any]]
 
 
 def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextManager[Write]:
-    """Yields `write(texts, vectors)`; the file appears under its name when everything is written, or not at all.
+    """Yield `write(texts, vectors)`; the file appears under its name only once everything is written.
 
-    `about` (the model and its fingerprint) is stored if the format supports it, as Parquet does.
+    `about` (the model and its fingerprint) is stored if the format supports metadata, as Parquet does.
     """
     check_output(path)
     return WRITABLE[path.suffix.lower()](path, width, about)
 
 
 def write_table(path: Path, columns: Values) -> None:
-    """Write columns of equal length, by name."""
+    """Write columns of equal length, given by name."""
     check_table(path)
     sizes = {name: len(values) for name, values in columns.items()}
     if len(set(sizes.values())) != 1:
-        raise BadInput(f"expected columns of one length; found {sizes or 'none'}")
+        raise BadInput(f"expected columns of equal length; found {sizes or 'none'}")
     with atomic_file(path) as partial:
         try:
             TABLES[path.suffix.lower()](partial, columns)
@@ -43,12 +43,12 @@ def write_table(path: Path, columns: Values) -> None:
 
 
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Check, before computing vectors, that they can be written under this name, and that it is not an input's."""
+    """Check before computing vectors that they can be written to this path, and that it is not one of the inputs."""
     _check(path, WRITABLE, inputs)
 
 
 def check_table(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """The same for a table."""
+    """Make the same checks for a table."""
     _check(path, TABLES, inputs)
 
 
@@ -71,7 +71,7 @@ def _npy(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  # n
 
         yield write
         file.seek(0)
-        _npy_header(file, rows, width)  # as long as the first header, because NumPy leaves room for a larger count
+        _npy_header(file, rows, width)  # as long as the first header, because NumPy reserves space for a larger count
 
 
 def _npy_header(file: BinaryIO, rows: int, width: int) -> None:
@@ -91,17 +91,17 @@ def _jsonl(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  #
 
 
 def _json(value: Any) -> str:
-    """The text as JSON, unescaped if UTF-8 can encode it; lone surrogates need JSON escapes."""
+    """The text as JSON, unescaped if it can be encoded as UTF-8; lone surrogates need JSON escapes."""
     text = json.dumps(value, ensure_ascii=False)
     return text if is_utf8(text) else json.dumps(value)
 
 
 def _not_utf8(path: Path, text: str) -> BadInput:
-    return BadInput(f"{path} must be UTF-8, but {text[:40]!r} has half of a surrogate pair; write .jsonl")
+    return BadInput(f"{path} must be UTF-8, but {text[:40]!r} contains half of a surrogate pair; write .jsonl instead")
 
 
 def _arrow(path: Path) -> Any:
-    """The packages pyarrow and pyarrow.parquet, the second inside the first."""
+    """The package pyarrow, with pyarrow.parquet imported as its attribute."""
     try:
         import pyarrow
         import pyarrow.parquet

@@ -18,15 +18,15 @@ except ImportError:
 
 
 def arrow_column(vectors: Float[np.ndarray, "N E"]) -> Any:
-    """A float32 `FixedSizeListArray` that shares the array's memory if its rows are contiguous."""
+    """A float32 `FixedSizeListArray`, which shares the array's memory if its rows are contiguous."""
     if vectors.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, E), one row per text; got the shape {vectors.shape}")
+        raise BadInput(f"expected a table of vectors (N, E), one row per text; got shape {vectors.shape}")
     flat = pa.array(np.ascontiguousarray(vectors, np.float32).ravel())
     return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
 
 
 def vectors_of_column(column: Any) -> Float[np.ndarray, "N E"]:
-    """The vectors in a column of equally long lists, chunked or not; a single chunk is not copied."""
+    """The vectors in a column of lists of equal length, chunked or not; a single chunk is not copied."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if not pa.types.is_fixed_size_list(column.type) or column.null_count:
         raise BadInput(

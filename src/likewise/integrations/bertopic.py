@@ -24,6 +24,6 @@ class EmbedderBackend(BaseEmbedder):  # type: ignore[misc]
         super().__init__(embedding_model=embedder)
 
     def embed(self, documents: Sequence[str], verbose: bool = False) -> Float[np.ndarray, "N E"]:
-        """A vector for each document; `verbose` shows progress."""
+        """Return a vector for each document; `verbose` shows progress."""
         found: Float[np.ndarray, "N E"] = self.embedding_model.encode(list(documents), show_progress_bar=bool(verbose))
         return found

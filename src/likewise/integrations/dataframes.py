@@ -1,6 +1,6 @@
-"""Turns a column of texts into a column of vectors, in pandas, polars, and Hugging Face's datasets.
+"""Turns a column of texts into a column of vectors, in pandas, polars, and Hugging Face datasets.
 
-None of these libraries is imported here: a frame is recognised by its methods.
+None of these libraries is imported here: a frame is recognized by its methods.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,9 +11,9 @@ from ..errors import BadInput
 
 
 def with_vectors(frame: Any, embedder: Embedder, column: str = "text", into: str = "vector", **options: Any) -> Any:
-    """A new frame with one more column, of float32 arrays in polars, or with one NumPy array per row in pandas.
+    """A new frame with an additional column: float32 arrays in polars, or one NumPy array per row in pandas.
 
-    The options are those of `Embedder.encode`.
+    The options are passed to `Embedder.encode`.
     """
     if not hasattr(frame, "columns") or not (hasattr(frame, "with_columns") or hasattr(frame, "assign")):
         raise BadInput(f"expected a pandas or polars frame; got a {type(frame).__name__}")

@@ -1,8 +1,8 @@
-"""A classifier from a few texts per class: the model learns which texts belong together; a regression classifies them
-[extras: torch, scikit-learn].
+"""A classifier from a few texts per class: the model learns which texts belong together, and a regression then
+classifies them [extras: torch, scikit-learn].
 
-As in SetFit (Tunstall et al. 2022, section 3), pairs of examples are labelled 1 if they are of the same class and 0
-otherwise, the embedder is trained to give these cosines, and a logistic regression reads its vectors.
+As in SetFit (Tunstall et al. 2022, section 3), pairs of examples are labelled 1 if they belong to the same class and 0
+otherwise, the embedder is trained to produce these cosines, and a logistic regression reads its vectors.
 """
 
 from collections.abc import Sequence
@@ -30,25 +30,25 @@ class FewShotClassifier:
 
     >>> FewShotClassifier("likewise-mini").fit(texts, labels).predict(["a new text"])    # doctest: +SKIP
 
-    `fit` does not change an embedder that you pass; `embedder` is the trained copy.
+    `fit` does not modify an embedder that you pass; `embedder` is the trained copy.
     """
 
     def __init__(
         self, model: str | Embedder, *, pairs: int = 20, settings: TrainSettings | None = None, seed: int = 0
     ) -> None:
-        """Takes a model's name or folder, or an embedder loaded with `engine="torch"`.
+        """Take a model's name or folder, or an embedder loaded with `engine="torch"`.
 
-        For each example, `pairs` pairs within its class and as many with other classes are drawn, using `seed`. The
-        default settings are one epoch with batches of 16 at a learning rate of 2e-5.
+        For each example, draw `pairs` pairs within its class and as many with other classes, using `seed`. The default
+        settings are one epoch with batches of 16 and a learning rate of 2e-5.
         """
         self.model, self.pairs, self.seed = model, whole_number("pairs", pairs), seed
         self.settings = settings or TrainSettings(epochs=1, batch_size=16, learning_rate=2e-5, show_progress_bar=False)
 
     def fit(self, texts: Sequence[str], labels: Sequence[Any]) -> "FewShotClassifier":
-        """Learns from these examples."""
+        """Learn from these examples."""
         if len(texts) != len(labels) or len(set(labels)) < 2:
             raise BadInput(
-                f"there are {len(texts)} texts and {len(labels)} labels of {len(set(labels))} classes; expected "
+                f"there are {len(texts)} texts and {len(labels)} labels from {len(set(labels))} classes; expected "
                 "one label per text and at least two classes"
             )
         given = self.model
@@ -78,7 +78,7 @@ class FewShotClassifier:
 def label_pairs(texts: Sequence[str], labels: Sequence[Any], count: int, seed: int) -> dict[str, list[Any]]:
     """For each text, `count` partners from its own class with score 1, and `count` from other classes with score 0.
 
-    A text that is alone in its class has no partners with score 1.
+    A text that is the only one in its class has no partners with score 1.
     """
     random = np.random.default_rng(seed)
     of = {label: [i for i, other in enumerate(labels) if other == label] for label in set(labels)}

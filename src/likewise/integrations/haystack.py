@@ -25,21 +25,21 @@ class _LoadedLater:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model with this name."""
+        """The model with the stored name."""
         return Embedder.load(self.model, precision=self.precision)
 
     def warm_up(self) -> None:
-        """Loads the model before the first text."""
+        """Load the model before the first text arrives."""
         _ = self.embedder
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as stored in a pipeline file."""
+        """The component in the form stored in a pipeline file."""
         found: dict[str, Any] = default_to_dict(self, model=self.model, precision=self.precision)
         return found
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Any:
-        """The component from a pipeline file."""
+        """Create the component from its form in a pipeline file."""
         return default_from_dict(cls, data)
 
 
@@ -49,7 +49,7 @@ class LikewiseTextEmbedder(_LoadedLater):
 
     @component.output_types(embedding=list[float])  # type: ignore[untyped-decorator]
     def run(self, text: str) -> dict[str, Any]:
-        """`embedding`: the vector of the text."""
+        """Return `embedding`: the vector of the text."""
         return {"embedding": self.embedder.encode_query([text])[0].tolist()}
 
 
@@ -59,7 +59,7 @@ class LikewiseDocumentEmbedder(_LoadedLater):
 
     @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
     def run(self, documents: list[Document]) -> dict[str, Any]:
-        """`documents`: copies of the given documents with their vectors; the originals do not change."""
+        """Return `documents`: copies of the given documents with their vectors; the originals are unchanged."""
         vectors = self.embedder.encode_document([document.content or "" for document in documents])
         pairs = zip(documents, vectors.tolist(), strict=True)
         return {"documents": [replace(document, embedding=vector) for document, vector in pairs]}

@@ -16,20 +16,20 @@ except ImportError:
 
 
 class EmbedderEmbedding(BaseEmbedding):  # type: ignore[misc]
-    """A model for LlamaIndex's indexes; queries and texts get the model's prompts, if it has any."""
+    """An embedding model for LlamaIndex's indexes; queries and texts get the model's prompts, if it has any."""
 
     _embedder: Embedder = PrivateAttr()
 
     @classmethod
     def of(cls, embedder: Embedder, *, batch: int = 256) -> "EmbedderEmbedding":
-        """Wrap an embedder; `batch` texts are passed at a time, and batched by tokens inside."""
+        """Wrap an embedder; LlamaIndex passes `batch` texts at a time, which are then batched by tokens."""
         found = cls(model_name=str(embedder.fingerprint), embed_batch_size=batch)
         found._embedder = embedder
         return found
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which LlamaIndex stores it."""
+        """The name under which LlamaIndex stores the model."""
         return "EmbedderEmbedding"
 
     def _get_query_embedding(self, query: str) -> list[float]:

@@ -1,6 +1,6 @@
-"""EncodeBatches turns texts of a distributed table into vectors, batch by batch, for Ray Data, Spark and Daft.
+"""EncodeBatches turns the texts of a distributed table into vectors, batch by batch, for Ray Data, Spark and Daft.
 
-None of these libraries is imported here: they call the object with their own batches in their own processes. Each
+None of these libraries is imported here: they call the object with their own batches, in their own processes. Each
 process loads the model once, for its first batch.
 """
 
@@ -18,12 +18,12 @@ class EncodeBatches:
 
         table.map_batches(EncodeBatches, fn_constructor_kwargs={"model": "likewise-mini"}, concurrency=4)
 
-    Spark, whose schema needs the new column (`ArrayType(FloatType())`)::
+    Spark, which needs the new column in its schema (`ArrayType(FloatType())`)::
 
         table.mapInPandas(EncodeBatches("likewise-mini").frames, schema)
 
-    Every machine must find the model by this name or folder. `vectors` names the new column; other options go to
-    `Embedder.load`.
+    Every machine must be able to find the model by this name or folder. `vectors` names the new column; other options
+    are passed to `Embedder.load`.
     """
 
     def __init__(self, model: str = "likewise-mini", column: str = "text", vectors: str = "vector", **options: Any):
@@ -35,11 +35,11 @@ class EncodeBatches:
         return Embedder.load(self.model, **self.options)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without the loaded model, since each process loads its own."""
+        """The state without the loaded model, because each process loads its own."""
         return {key: value for key, value in vars(self).items() if key != "embedder"}
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """Add a column (n, E), float32, to a batch of columns as in Ray Data and `datasets.map`."""
+        """Add a float32 column (n, E) to a batch of columns, as in Ray Data and `datasets.map`."""
         return {**batch, self.vectors: self.encode(batch[self.column])}
 
     def frames(self, frames: Iterable[Any]) -> Iterator[Any]:
@@ -48,5 +48,5 @@ class EncodeBatches:
             yield frame.assign(**{self.vectors: list(self.encode(frame[self.column]))})
 
     def encode(self, texts: Iterable[str]) -> Any:
-        """The vectors of texts, (n, E), float32."""
+        """The vectors of texts, (n, E), in float32."""
         return self.embedder.encode(list(texts), show_progress_bar=False)

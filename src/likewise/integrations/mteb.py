@@ -1,4 +1,4 @@
-"""An embedder for mteb (version 2), so that its tasks can be run and its scores compared with ours [extra: mteb].
+"""An embedder for mteb (version 2), for running its tasks and comparing its scores with ours [extra: mteb].
 
 mteb.evaluate(for_mteb(embedder), mteb.get_tasks(["STSBenchmark"]))
 """
@@ -16,7 +16,7 @@ from ..evaluate.models import models_to_evaluate
 from ..runtime.installation import missing_extra
 
 OF_MTEB = ("batch_size", "show_progress_bar", "num_workers")
-"""Options passed by mteb that affect no result; likewise chooses its own batches."""
+"""Options passed by mteb that do not affect results; likewise chooses its own batches."""
 
 
 class ForMteb:
@@ -40,7 +40,7 @@ class ForMteb:
         """Encode the texts (key "text") of all batches together, so that they can be sorted by length.
 
         Raises:
-            BadInput: `encode_kwargs` contains an option without effect here, such as a precision.
+            BadInput: `encode_kwargs` contains an option that has no effect here, such as a precision.
         """
         if unknown := [name for name in options if name not in OF_MTEB]:
             raise BadInput(f"encode for mteb has no option {', '.join(unknown)}; leave it out of encode_kwargs")
@@ -48,11 +48,11 @@ class ForMteb:
         return self._embedder.encode(texts, prompt_name=self._prompt(prompt_type), show_progress_bar=False)
 
     def similarity(self, a: Any, b: Any) -> Float[np.ndarray, "M N"]:
-        """The model's own similarity of every row with every row."""
+        """The model's own similarity between every pair of rows of `a` and `b`."""
         return self._similarity(*(np.atleast_2d(np.asarray(x)) for x in (a, b)))
 
     def similarity_pairwise(self, a: Any, b: Any) -> Float[np.ndarray, " N"]:
-        """The model's own similarity, row by row."""
+        """The model's own similarity between rows at the same position."""
         return self._pairwise(*(np.atleast_2d(np.asarray(x)) for x in (a, b)))
 
     def _prompt(self, kind: Any) -> str | None:
@@ -62,9 +62,9 @@ class ForMteb:
 
 
 def for_mteb(embedder: Embedder, name: str | None = None) -> ForMteb:
-    """An object for `mteb.evaluate`; its tables call the model `name`.
+    """An object for `mteb.evaluate`; mteb's tables refer to the model as `name`.
 
-    The revision is the fingerprint, so that results cached by mteb never come from different weights.
+    The revision is the fingerprint, so results cached by mteb never come from different weights.
     """
     try:
         from mteb.models import ModelMeta

@@ -19,11 +19,11 @@ try:
 except ImportError:
     raise missing_extra("scikit-learn", "scikit-learn", "EmbeddingTransformer") from None
 
-LOADED = 4  # cached models, so that a grid search loads each one once
+LOADED = 4  # maximum cached models, so that a grid search loads each one once
 
 
 class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns texts into vectors; its parameters choose the model and can be varied in a grid search.
+    """Turns texts into vectors; its parameters select the model and can be varied in a grid search.
 
     `GridSearchCV(pipeline, {"embeddingtransformer__pooling": ["mean", "cls", "max"]})` compares poolings.
     """
@@ -39,12 +39,12 @@ class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         overflow: str = "warn",
         normalize_embeddings: bool = False,
     ) -> None:
-        """See `Embedder.load` and `Embedder.encode`; `model` may also be an embedder, used as it is."""
+        """See `Embedder.load` and `Embedder.encode`; `model` may also be an embedder, which is used as it is."""
         self.model, self.pooling, self.engine, self.precision = model, pooling, engine, precision
         self.max_seq_length, self.overflow, self.normalize_embeddings = max_seq_length, overflow, normalize_embeddings
 
     def fit(self, texts: Iterable[str], y: Any = None) -> "EmbeddingTransformer":  # noqa: ARG002
-        """Learns nothing, but loads the model, so that a wrong name raises here."""
+        """Learn nothing, but load the model, so that a wrong name raises an error here."""
         self.n_features_out_ = self.embedder.dimension
         return self
 
@@ -56,11 +56,11 @@ class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         )
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
-        """A name for each dimension."""
+        """The name of each dimension."""
         return np.array([f"embedding{i}" for i in range(self.embedder.dimension)], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """True, because it can transform without being fitted."""
+        """True, because it can transform texts without being fitted."""
         return True
 
     @property

@@ -1,4 +1,4 @@
-"""Change the model: map one model's vectors to another's, and rebuild an index in the background.
+"""Switching models: map one model's vectors to another's, and rebuild an index in the background.
 
 >>> to_old = fit_map(new_vectors, old_vectors, new_model, old_model)      # for a sample of texts    # doctest: +SKIP
 >>> migration = Migration(old_index, new_index, new_embedder.encode, to_old)                        # doctest: +SKIP

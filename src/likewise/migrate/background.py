@@ -1,6 +1,6 @@
-"""A migration in the background: build the new index beside the old one, which is searched meanwhile.
+"""Migration in the background: build the new index beside the old one, which remains searchable meanwhile.
 
-No index ever holds vectors of two models. Until the new index has every record, the new model's queries are mapped
+No index ever contains vectors from two models. Until the new index has every record, the new model's queries are mapped
 into the old model's space and searched there; after that, they go to the new index unchanged.
 """
 
@@ -20,20 +20,20 @@ from ..search.records import Records, Value
 from .vector_map import VectorMap
 
 MOST_PASSES = 10
-"""Most passes over the old index: a pass with nothing to do ends the migration; writes require further passes."""
+"""Maximum passes over the old index: a pass with nothing to do ends the migration; writes require further passes."""
 EncodeRecords = Callable[[list[str]], Float[np.ndarray, "n E"]]
 EmbeddedText = Callable[[str, Mapping[str, Value]], str]
 """Maps a record's text and metadata to the text to encode."""
 
 
 def text_alone(text: str, metadata: Mapping[str, Value]) -> str:  # noqa: ARG001, an EmbeddedText
-    """The default text to encode: the record's text."""
+    """The default text to encode: the text of the record."""
     return text
 
 
 @dataclass(frozen=True)
 class MigrationReport:
-    """Counts of records that were encoded, already in the new index, and deleted from it."""
+    """How many records were encoded, were already in the new index, and were deleted from it."""
 
     encoded: int
     kept: int
@@ -44,8 +44,8 @@ class MigrationReport:
 class Migration:
     """Two indexes of the same records: the old model's, and the new model's, which is being filled.
 
-    If killed at any moment, create it again and call `run` to resume: records in the new index are not encoded again
-    unless their texts or metadata have changed since.
+    If it is killed at any moment, create it again and call `run` to resume: records in the new index are not encoded
+    again unless their texts or metadata have changed since.
     """
 
     def __init__(
@@ -61,17 +61,17 @@ class Migration:
 
         Args:
             old: the index that is searched until the new one is complete.
-            new: the index to fill; it holds only records of this migration.
-            encode: converts records' texts to the new model's vectors.
-            query_map: from the new model's vectors to the old model's; `search` needs it until the end.
-            embedded: the text to encode for a record; use `likewise.search.texts.passages.embedded_text` for an index
-                with `model.headings`.
+            new: the index to fill; it contains only records from this migration.
+            encode: converts the texts of records to the new model's vectors.
+            query_map: maps the new model's vectors to the old model's; `search` needs it until the migration is done.
+            embedded: returns the text to encode for a record; use `likewise.search.texts.passages.embedded_text` for an
+                index with `model.headings`.
 
         Raises:
-            BadInput: both indexes are the same, or the map is between other models.
+            BadInput: both indexes are the same, or the map is for other models.
         """
         if new is old or new.location == old.location:
-            raise BadInput(f"the new index is the old one, {old.location}; expected another place beside it")
+            raise BadInput(f"the new index is the old one, {old.location}; expected a different location")
         if query_map is not None:
             new.check_model(query_map.source)
             old.check_model(query_map.target)
@@ -79,21 +79,21 @@ class Migration:
         self.embedded, self.complete = embedded, False
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """Search for the new model's vectors: in the old index, mapped, until `run` has returned; then in the new."""
+        """Search with the new model's vectors: in the old index, mapped, until `run` has returned; then in the new."""
         if self.complete:
             return self.new.search(queries, k, where)
         if self.query_map is None:
             raise BadInput(
                 f"{self.new.location} is not complete, and no map into the old model's space was given: search "
-                f"{self.old.location} by its own model until run() has returned"
+                f"{self.old.location} with its own model until run() has returned"
             )
         return self.old.search(self.query_map(queries), k, where)
 
     def run(self, *, block: int = 1000, show_progress_bar: Progress = None) -> MigrationReport:
-        """Encode what the new index lacks, a block of records at a time, until both indexes hold the same records.
+        """Encode what the new index lacks, a block of records at a time, until both indexes contain the same records.
 
         Raises:
-            BadInput: a record of the old index has no text; or the old index changed during each of ten passes.
+            BadInput: a record in the old index has no text, or the old index changed during each of ten passes.
         """
         block = whole_number("block", block)
         known = {name: sign for records in self.new.records(block) for name, sign in _signatures(records).items()}
@@ -116,7 +116,7 @@ class Migration:
         )
 
     def _copy_changed(self, known: dict[str, bytes], block: int, advance: Advance) -> tuple[int, set[str]]:
-        """One pass over the old index; returns how many records were encoded, and all ids."""
+        """Make one pass over the old index; return how many records were encoded, and all ids."""
         changed, seen = 0, set[str]()
         for records in self.old.records(block):
             signatures = _signatures(records)
@@ -134,8 +134,8 @@ class Migration:
         missing = [records.ids[i] for i, text in zip(rows, texts, strict=True) if text is None]
         if missing:
             raise BadInput(
-                f"{self.old.location} holds no text for {missing[0]!r} ({len(missing):,} such records in this block), "
-                "so that it cannot be encoded by another model"
+                f"{self.old.location} has no text for {missing[0]!r} ({len(missing):,} such records in this block), "
+                "so it cannot be encoded with another model"
             )
         metadata = None if records.metadata is None else [records.metadata[i] for i in rows]
         columns = zip(texts, metadata or [{}] * len(rows), strict=True)
@@ -144,7 +144,7 @@ class Migration:
 
 
 def _signatures(records: Records) -> dict[str, bytes]:
-    """By id, a 16-byte digest of a record's text and metadata."""
+    """For each id, a 16-byte digest of the record's text and metadata."""
     texts = records.texts or [None] * len(records)
     metadata = records.metadata or [{}] * len(records)
     return {

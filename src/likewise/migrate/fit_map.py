@@ -18,9 +18,9 @@ BLOCK = 512  # queries compared at a time
 def recall_kept(
     approximate: Float[np.ndarray, "N E"], exact: Float[np.ndarray, "N E"], k: int = NEIGHBOURS
 ) -> Float[np.ndarray, " N"]:
-    """For each text as a query: the share of its k nearest other texts found by its approximate vector.
+    """For each text as a query: the fraction of its k nearest other texts that its approximate vector finds.
 
-    Row i of both tables is for the same text; the searched texts have exact vectors.
+    Row i of both tables belongs to the same text; the texts searched have exact vectors.
     """
     k = min(k, len(exact) - 1)
     approximate, exact = unit(approximate), unit(exact)
@@ -40,17 +40,17 @@ def _shared(queries: Float[np.ndarray, "n E"], exact: Float[np.ndarray, "N E"], 
 
 
 def _nearest(queries: np.ndarray, exact: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest rows of each query, without the row that is the query itself."""
+    """The k nearest rows for each query, excluding the query's own row."""
     scores = queries @ exact.T
     scores[np.arange(len(rows)), rows] = -np.inf
     return np.asarray(np.argpartition(-scores, k - 1, axis=1)[:, :k])
 
 
-LEAST = 500  # texts
+LEAST = 500  # minimum number of texts
 STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Strengths of the ridge, relative to the mean variance of a dimension."""
+"""Ridge strengths, relative to the mean variance of a dimension."""
 FITTED, CHOSEN = 0.6, 0.8
-"""The sample up to the first share fits the maps, up to the second it selects one, and the rest evaluates it."""
+"""The sample up to the first fraction fits the maps, up to the second it selects one, and the rest evaluates it."""
 Matrix = Float[np.ndarray, "D E"]
 
 
@@ -62,13 +62,14 @@ def fit_map(
     *,
     seed: int = 0,
 ) -> VectorMap:
-    """The map from one model's vectors to another's that keeps the most recall, from texts encoded by both.
+    """The map from one model's vectors to another's that keeps the most recall, fitted to texts encoded by both models.
 
-    Row i of both tables is for the same text, each text once. Candidates are fitted on three fifths of the sample and
-    chosen by recall@10 of mapped queries on a fifth; the recall reported is measured on the last fifth.
+    Row i of both tables belongs to the same text, and each text occurs once. Candidates are fitted on three fifths of
+    the sample and chosen by the recall@10 of mapped queries on one fifth; the reported recall is measured on the last
+    fifth.
 
     Raises:
-        BadInput: there are fewer than 500 rows, unequal numbers of rows, or non-finite values.
+        BadInput: there are fewer than 500 rows, unequal numbers of rows, or NaN or infinite values.
     """
     before, after = _checked(source_vectors, target_vectors)
     order = np.random.default_rng(seed).permutation(len(before))
@@ -86,7 +87,7 @@ def fit_map(
 
 
 def candidates(x: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N E"]) -> Iterator[tuple[str, Matrix]]:
-    """Every candidate's name and matrix, for centred vectors of the two models."""
+    """The name and matrix of each candidate, for centred vectors of the two models."""
     yield "procrustes", procrustes(x, y)
     values, directions = np.linalg.eigh(x.T @ x)
     shared = directions.T @ (x.T @ y)
@@ -95,9 +96,9 @@ def candidates(x: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N E"]) -> Iter
 
 
 def procrustes(x: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N E"]) -> Matrix:
-    """The orthogonal matrix (with orthonormal rows or columns if widths differ) that brings x closest to y.
+    """The orthogonal matrix (orthonormal rows or columns if dimensions differ) that brings x closest to y.
 
-    Schönemann 1966. Angles between vectors are preserved, except for lost dimensions.
+    Schönemann 1966. Angles between vectors are preserved, except for dimensions that are lost.
     """
     left, _, right = np.linalg.svd(x.T @ y, full_matrices=False)
     return np.asarray(left @ right)
@@ -106,7 +107,7 @@ def procrustes(x: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N E"]) -> Matr
 def ridge_from(
     values: Float[np.ndarray, " D"], directions: Float[np.ndarray, "D D"], shared: Matrix, strength: float
 ) -> Matrix:
-    """(XᵀX + λI)⁻¹XᵀY from the eigenvalues and eigenvectors of XᵀX; λ is the strength times the mean eigenvalue."""
+    """(XᵀX + λI)⁻¹XᵀY from the eigenvalues and eigenvectors of XᵀX; λ is `strength` times the mean eigenvalue."""
     penalty = strength * values.mean()
     return np.asarray(directions @ (shared / (values + penalty)[:, None]))
 
@@ -118,9 +119,7 @@ def _checked(
     for what, vectors in (("source_vectors", source_vectors), ("target_vectors", target_vectors)):
         table = number_table(vectors, what)
         if table.ndim != 2 or len(table) < LEAST:
-            raise BadInput(
-                f"{what} has the shape {table.shape}; expected a table of {LEAST} rows or more, one per text"
-            )
+            raise BadInput(f"{what} has shape {table.shape}; expected a table of at least {LEAST} rows, one per text")
         check_finite_rows(table, what)
         tables.append(unit(table).astype(np.float64))
     if len(tables[0]) != len(tables[1]):

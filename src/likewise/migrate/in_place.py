@@ -1,4 +1,4 @@
-"""A migration in place: fill a collection of the new model beside the old one, which it replaces at the end.
+"""Migration in place: fill a collection for the new model beside the old one, then replace the old one with it.
 
     notes.index                      searched and written to while the new one is filled
     notes.index.migrating            the new model's, until it is complete
@@ -33,18 +33,18 @@ def migrate_in_place(
     keep_old: bool = False,
     show_progress_bar: Progress = None,
 ) -> MigrationReport:
-    """Embed the texts of a collection with another model, then replace the collection by the result.
+    """Embed the texts of a collection with another model, then replace the collection with the result.
 
-    Others may search it and add to it until the last pass, which locks it against writers.
+    Other processes may search it and add to it until the last pass, which locks out writers.
 
     Args:
-        model: the new one; headings are embedded if they are in the collection.
-        encode: converts passages' texts to the new model's vectors.
+        model: the new model; headings are embedded if the collection embeds them.
+        encode: converts the texts of passages to the new model's vectors.
         keep_old: whether to keep the old collection, as `FOLDER.before-migration`.
 
     Raises:
-        BadInput: the vectors are this model's already; a collection kept earlier is in the way; or the collection is
-            open elsewhere when it is to be replaced.
+        BadInput: the vectors are already this model's; a collection kept by an earlier migration is in the way; or the
+            collection is open elsewhere when it is about to be replaced.
     """
     folder = folder.resolve()
     beside, replaced = (folder.with_name(folder.name + ending) for ending in (BESIDE, REPLACED))
@@ -66,7 +66,7 @@ def migrate_in_place(
 def migrate_into(
     old: str, new: str, model: ModelIdentity, dimension: int, encode: EncodeRecords, show_progress_bar: Progress = None
 ) -> MigrationReport:
-    """Fill an index with another one's records, embedded by the new model, with headings if they were before."""
+    """Fill an index with the records of another one, embedded with the new model, with headings if they were before."""
     with open_index(old, read_only=True) as source:
         headings = source.model is not None and source.model.headings
         with opened_or_created(new, dimension, replace(model, headings=headings)) as target:
@@ -80,14 +80,14 @@ def _is_migrated(folder: Path, model: ModelIdentity, replaced: Path) -> bool:
         found = collection.model
     same = found is not None and found.fingerprint == model.fingerprint
     if same and not replaced.exists():
-        raise BadInput(f"{folder} holds vectors of {model.name} already; there is nothing to migrate")
+        raise BadInput(f"{folder} already contains vectors from {model.name}; there is nothing to migrate")
     if not same and replaced.exists():
         raise BadInput(f"{replaced} was kept by an earlier migration, but its name is needed; move or remove it first")
     return same
 
 
 def _change_names(folder: Path, beside: Path, replaced: Path) -> None:
-    """Rename the old collection, then the new one; nobody may have the old one open."""
+    """Rename the old collection, then the new one; no process may have the old one open."""
     if folder.exists():
         opened = journal.Journal(folder / journal.FILE)
         try:

@@ -1,4 +1,4 @@
-"""VectorMap: converts one model's vectors to approximate vectors of another; saved as one safetensors file."""
+"""VectorMap: converts one model's vectors to approximate vectors of another; saved as a single safetensors file."""
 
 import json
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from ..search.index import ModelIdentity
 
 FORMAT = "likewise-map-1"
 ENTRY = "likewise"
-"""The key of the JSON in the file's header."""
+"""The key of the JSON in the file header."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,21 +30,21 @@ class VectorMap:
     target: ModelIdentity
     """The model whose vectors are approximated."""
     method: str
-    """How it was fitted: `"procrustes"`, or `"ridge"` and its strength."""
+    """How the map was fitted: `"procrustes"`, or `"ridge"` with its strength."""
     matrix: Float[np.ndarray, "D E"]
     source_mean: Float[np.ndarray, " D"]
     target_mean: Float[np.ndarray, " E"]
     recall: Interval
-    """The share of the target model's 10 nearest neighbours that mapped queries find, on held-out texts."""
+    """The fraction of the target model's 10 nearest neighbours that mapped queries find, on held-out texts."""
     measured_on: int
-    """How many held-out texts it was measured on; in a larger collection, recall is lower."""
+    """The number of held-out texts used to measure it; in a larger collection, recall is lower."""
 
     def __call__(self, vectors: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N E"]:
         """Map vectors to unit-length float32 vectors of the target model's dimension."""
         vectors = number_table(vectors, "vectors")
         if vectors.ndim != 2 or vectors.shape[1] != len(self.matrix):
             raise BadInput(
-                f"expected vectors of shape (N, {len(self.matrix)}), those of {self.source.name}; got {vectors.shape}"
+                f"expected vectors of shape (N, {len(self.matrix)}), from {self.source.name}; got {vectors.shape}"
             )
         check_finite_rows(vectors, "vectors")
         mapped = (unit(vectors) - self.source_mean) @ self.matrix + self.target_mean
@@ -61,9 +61,9 @@ class VectorMap:
 
     @classmethod
     def load(cls, path: Path) -> "VectorMap":
-        """The map that `save` wrote."""
+        """Load a map written by `save`."""
         if not path.is_file():
-            raise BadInput(f"there is no file {path}; expected a map between two models' vectors, by VectorMap.save")
+            raise BadInput(f"there is no file {path}; expected a vector map written by VectorMap.save")
         try:
             with safe_open(path, "numpy") as file:
                 about = json.loads((file.metadata() or {}).get(ENTRY, "null"))
@@ -78,9 +78,9 @@ def _read(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> VectorMap:
         raise ValueError(f"its format is {about['format']!r}; expected {FORMAT!r}")
     matrix, before, after = (arrays[name] for name in ("matrix", "source_mean", "target_mean"))
     if matrix.ndim != 2 or matrix.shape != (*before.shape, *after.shape):
-        raise ValueError(f"its arrays have the shapes {matrix.shape}, {before.shape} and {after.shape}")
+        raise ValueError(f"its arrays have shapes {matrix.shape}, {before.shape} and {after.shape}")
     if not all(np.isfinite(array).all() for array in (matrix, before, after)):
-        raise ValueError("it holds a number that is NaN or infinite")
+        raise ValueError("it contains NaN or infinity")
     source, target = (ModelIdentity.from_json(about[side]) for side in ("source", "target"))
     recall = Interval(*map(float, about["recall"]))
     return VectorMap(source, target, str(about["method"]), matrix, before, after, recall, int(about["measured_on"]))

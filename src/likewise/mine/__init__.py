@@ -1,4 +1,4 @@
-"""Mining: hard negatives for training."""
+"""Mining hard negatives for training."""
 
 from .candidate_space import Precomputed
 from .hard_negatives import mine_negatives

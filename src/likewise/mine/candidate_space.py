@@ -1,4 +1,4 @@
-"""Vectors of anchors, positives and candidates, and the similarities between them."""
+"""Embeddings of the anchors, positives and candidates, and the similarities between them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class CanEncode(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Precomputed:
-    """Precomputed vectors of each row's anchor and positive, and of each corpus text if there is a corpus."""
+    """Precomputed embeddings of each row's anchor and positive and, if there is a corpus, of each of its texts."""
 
     anchors: Shaped[np.ndarray, "N D"]
     positives: Shaped[np.ndarray, "N D"]
@@ -35,17 +35,17 @@ class Precomputed:
 
 @dataclass(frozen=True, eq=False)
 class CandidateSpace:
-    """Vectors of A anchors and T texts, the indices of the N rows in them, and vectors of M candidates."""
+    """Embeddings of A anchors and T texts, the index of each of the N rows in both, and embeddings of M candidates."""
 
     anchors: Shaped[np.ndarray, "A D"]
     texts: Shaped[np.ndarray, "T D"]
     anchor_of: Int[np.ndarray, " N"]
     positive_of: Int[np.ndarray, " N"]
-    pool: Shaped[np.ndarray, "M D"]  # of length 1 if the metric is the cosine
+    pool: Shaped[np.ndarray, "M D"]  # unit length if the metric is cosine
     metric: str
 
     def nearest(self, rows: Int[np.ndarray, " Q"], k: int) -> Hits:
-        """The k candidates nearest to each row's anchor; an anchor in several rows is searched once."""
+        """The k candidates nearest to each row's anchor; an anchor that occurs in several rows is searched once."""
         distinct_anchors, inverse = np.unique(self.anchor_of[rows], return_inverse=True)
         queries = self.anchors[distinct_anchors]
         compare = SIMILARITIES[self.metric]
@@ -55,19 +55,19 @@ class CandidateSpace:
         return Hits(hits.indices[inverse], hits.scores[inverse])
 
     def positive_scores(self, rows: Int[np.ndarray, " Q"]) -> Float[np.ndarray, " Q"]:
-        """Each row's similarity between positive and anchor."""
+        """The similarity between each row's positive and its anchor."""
         scores = PAIRWISE[self.metric](self.anchors[self.anchor_of[rows]], self.texts[self.positive_of[rows]])
         return scores.astype(np.float32)
 
 
 def first_occurrences(texts: Sequence[str]) -> Int[np.ndarray, " M"]:
-    """The index of each non-blank text's first occurrence, ignoring differences in spelling."""
+    """The index of the first occurrence of each non-blank text, ignoring differences in spelling."""
     first: dict[str, int] = {}
     for i, text in enumerate(texts):
         first.setdefault(normalized(text), i)
     first.pop("", None)
     if not first:
-        raise BadInput(f"all {len(texts):,} texts that could be negatives are blank")
+        raise BadInput(f"all {len(texts):,} texts that could serve as negatives are blank")
     return np.array(list(first.values()), np.int64)
 
 
@@ -79,7 +79,7 @@ def encode_space(
     metric: str,
     show_progress_bar: Progress,
 ) -> CandidateSpace:
-    """Encode each distinct text once, with the prompt for anchors or the one for all other texts."""
+    """Encode each distinct text once: anchors with the anchor prompt, all other texts with the text prompt."""
     anchors, others = dict.fromkeys(rows[0]), dict.fromkeys((*rows[1], *candidates))
     if prompts.of_anchors == prompts.of_corpus:
         anchors = others = anchors | others
@@ -108,7 +108,7 @@ def space_of_precomputed(
     kept: Int[np.ndarray, " M"],
     metric: str,
 ) -> CandidateSpace:
-    """The given vectors, one per text."""
+    """Build the space from the given vectors, one per text."""
     given = (precomputed.anchors, precomputed.positives, precomputed.corpus)
     _check_shapes(given, texts)
     for vectors, column in zip(given, texts, strict=True):
@@ -130,7 +130,7 @@ def _check_shapes(given: Sequence[np.ndarray | None], texts: Sequence[Sequence[s
         found = ", ".join(
             f"{n} {shape} of {count} texts" for n, shape, count in zip(names, shapes, counts, strict=True)
         )
-        raise BadInput(f"expected one vector per text, all of the same width; found {found}")
+        raise BadInput(f"expected one vector per text, all of the same dimension; found {found}")
 
 
 def _normalized_pool(vectors: Shaped[np.ndarray, "M D"], metric: str) -> Shaped[np.ndarray, "M D"]:
@@ -140,5 +140,5 @@ def _normalized_pool(vectors: Shaped[np.ndarray, "M D"], metric: str) -> Shaped[
 def _check_finite(vectors: Shaped[np.ndarray, "n D"], texts: Sequence[str]) -> Shaped[np.ndarray, "n D"]:
     for i, vector in enumerate(np.asarray(vectors)):
         if not np.isfinite(vector).all():
-            raise BadInput(f"the vector of {texts[i][:60]!r} contains a number that is NaN or infinite")
+            raise BadInput(f"the vector of {texts[i][:60]!r} contains NaN or infinity")
     return np.asarray(vectors)

@@ -42,17 +42,17 @@ def mine_negatives(
     prompts: MiningPrompts = NO_PROMPTS,
     show_progress_bar: Progress = None,
 ) -> MiningResult:
-    """Find k negatives for each row (an anchor with one positive). The search is exact and uses bounded memory.
+    """Find k negatives for each row (an anchor with one positive). The search is exact and its memory is bounded.
 
     Args:
-        anchors: N non-blank texts; an anchor may be in several rows, with different positives.
+        anchors: N non-blank texts; an anchor may occur in several rows with different positives.
         positives: N non-blank texts.
         model: an `Embedder`, or precomputed vectors (`Precomputed`).
-        corpus: the source of negatives; default: the positives. Texts that are equal after normalization are one
-            candidate, in the first spelling; blank ones are ignored.
-        settings: the number of negatives, the rules, and how to choose.
-        prompts: for anchors and for all other texts.
-        show_progress_bar: as `Embedder.encode` takes it.
+        corpus: the source of negatives; default: the positives. Texts that are equal after normalization count as one
+            candidate, in the spelling of the first; blank texts are ignored.
+        settings: the number of negatives, the rules, and how to choose among the remaining candidates.
+        prompts: one prompt for the anchors and one for all other texts.
+        show_progress_bar: same as in `Embedder.encode`.
     """
     _check_model(model)
     rows = _checked_rows(anchors, positives)
@@ -63,7 +63,7 @@ def mine_negatives(
     space: CandidateSpace
     if isinstance(model, Precomputed):
         if prompts != NO_PROMPTS:
-            raise BadInput("a prompt was given, but precomputed vectors are not encoded again; leave the prompt out")
+            raise BadInput("a prompt was given, but precomputed vectors are not encoded again; omit the prompt")
         space = space_of_precomputed(model, (*rows, given), kept, settings.metric)
     else:
         space = encode_space(model, rows, candidates, prompts, settings.metric, show_progress_bar)
@@ -87,15 +87,15 @@ def _checked_rows(anchors: Sequence[str], positives: Sequence[str]) -> Rows:
     rows = (_checked_texts("anchors", anchors), _checked_texts("positives", positives))
     if len(rows[0]) != len(rows[1]) or not rows[0]:
         raise BadInput(
-            f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; expected the same number, at least one"
+            f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; expected equal numbers, at least 1"
         )
     return rows
 
 
 def _check_model(model: object) -> None:
-    """Reject anything but an encoder or vectors; a str also has `encode`, but a different one."""
+    """Reject anything but an encoder or vectors (a str also has a method called `encode`, but a different one)."""
     if isinstance(model, str | type) or not isinstance(model, CanEncode | Precomputed):
-        raise BadInput(f"model is {describe_value(model)}; expected an Embedder (Embedder.load(name)), or Precomputed")
+        raise BadInput(f"model is {describe_value(model)}; expected an Embedder (Embedder.load(name)) or Precomputed")
 
 
 def _checked_texts(name: str, given: Sequence[str]) -> list[str]:
@@ -105,8 +105,8 @@ def _checked_texts(name: str, given: Sequence[str]) -> list[str]:
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise BadInput(f"{name}, row {i}: {text!r:.40} is not a text")
-        if name != "corpus" and not normalized(text):  # its vector is meaningless; blank corpus texts are ignored
-            raise BadInput(f"{name}, row {i}: the text is empty, so nothing is similar to it; leave the row out")
+        if name != "corpus" and not normalized(text):  # its vector would be meaningless; blank corpus texts are ignored
+            raise BadInput(f"{name}, row {i}: the text is empty, so nothing is similar to it; remove the row")
     return texts
 
 

@@ -1,4 +1,4 @@
-"""Searches for negatives: finds the nearest candidates of a block of rows, applies rules, chooses, and goes deeper."""
+"""The search for negatives: find the candidates nearest to a block of rows, apply the rules, choose, go deeper."""
 
 from dataclasses import dataclass, replace
 
@@ -10,27 +10,27 @@ from .rules import CandidateBlock, ExcludeKnownPositives, KnownPositives, Rerank
 from .settings import STRATEGIES, MiningSettings
 
 BLOCK = 1024  # rows per block
-MAX_BLOCK_CANDIDATES = 1 << 22  # most candidates per block: about 100 MB of indices, scores and masks
-FIRST_DEPTH = 64  # candidates examined at first
-DEPTH_FACTOR = 4  # growth of the depth for rows that need more
+MAX_BLOCK_CANDIDATES = 1 << 22  # maximum candidates per block: about 100 MB of indices, scores and masks
+FIRST_DEPTH = 64  # candidates examined in the first round
+DEPTH_FACTOR = 4  # how much the depth grows for rows that need more candidates
 
 
 @dataclass(frozen=True, eq=False)
 class SearchState:
-    """The negatives of all N rows so far; −1 marks a missing one."""
+    """The negatives found so far for all N rows; −1 marks a missing negative."""
 
     indices: Int[np.ndarray, "N k"]
     scores: Float[np.ndarray, "N k"]
     positive_scores: Float[np.ndarray, " N"]
-    count: Int[np.ndarray, " N"]  # negatives kept by the rules
+    count: Int[np.ndarray, " N"]  # negatives that passed the rules
     filled: Bool[np.ndarray, "N k"]
     examined: Int[np.ndarray, " N"]
     removed: Int[np.ndarray, " R"]  # candidates removed by each rule
-    rows_short: Int[np.ndarray, " R"]  # rows that each rule left with fewer than k
+    rows_short: Int[np.ndarray, " R"]  # rows that each rule left with fewer than k candidates
 
     @classmethod
     def empty(cls, rows: int, k: int, rules: int) -> "SearchState":
-        """The state before the search."""
+        """The state before the search begins."""
         counts = [np.zeros(rows, np.int64), np.zeros((rows, k), bool), np.zeros(rows, np.int64)]
         per_rule = [np.zeros(rules, np.int64) for _ in range(2)]
         scores = np.full((rows, k), np.nan, np.float32)
@@ -38,11 +38,11 @@ class SearchState:
 
     @property
     def complete(self) -> Bool[np.ndarray, " N"]:
-        """The rows that have k negatives."""
+        """Which rows already have k negatives."""
         return self.indices[:, -1] >= 0
 
     def record(self, row: int, indices: Int[np.ndarray, " c"], scores: Float[np.ndarray, " c"], count: int) -> None:
-        """Store a row's negatives, nearest first: the rules kept the first `count`; the rest are filled up."""
+        """Store a row's negatives, nearest first: the first `count` passed the rules; the rest fill the row up."""
         order = np.argsort(-scores, kind="stable")
         cells = np.s_[row, : len(indices)]
         self.indices[cells], self.scores[cells], self.filled[cells] = indices[order], scores[order], (order >= count)
@@ -51,18 +51,18 @@ class SearchState:
 
 @dataclass(frozen=True, eq=False)
 class RuleOutcome:
-    """The rules' decisions about the candidates of Q rows."""
+    """What the rules decided about the candidates for Q rows."""
 
     kept: Bool[np.ndarray, "Q d"]
     not_positive: Bool[np.ndarray, "Q d"]  # kept by `ExcludeKnownPositives`, regardless of other rules
     exhausted: Bool[np.ndarray, " Q"]  # no farther candidate can be kept
     removed: Int[np.ndarray, "R Q"]
-    available: Int[np.ndarray, "R Q"]  # candidates that each rule saw
+    available: Int[np.ndarray, "R Q"]  # candidates that reached each rule
 
 
 @dataclass(frozen=True, eq=False)
 class NegativeSearch:
-    """Vectors, known positives, reranker scores and settings of one search."""
+    """The vectors, known positives, reranker scores and settings of one search."""
 
     space: CandidateSpace
     known: KnownPositives
@@ -71,7 +71,7 @@ class NegativeSearch:
 
     @property
     def max_candidates(self) -> int:
-        """The maximum per row; there may be fewer candidates than the settings allow."""
+        """The maximum number of candidates per row, capped by how many candidates exist."""
         return min(self.settings.max_candidates, len(self.space.pool))
 
     @property
@@ -80,7 +80,7 @@ class NegativeSearch:
         return max(1, min(BLOCK, MAX_BLOCK_CANDIDATES // self.max_candidates))
 
     def search(self, rows: Int[np.ndarray, " Q"], state: SearchState) -> None:
-        """Find these rows' negatives at growing depth, until each row has enough or no candidates remain."""
+        """Find negatives for these rows at increasing depth, until each row has enough or no candidates remain."""
         depth = min(max(FIRST_DEPTH, 2 * self.settings.candidates_to_keep), self.max_candidates)
         state.positive_scores[rows] = self.space.positive_scores(rows)
         while len(rows):
@@ -89,7 +89,7 @@ class NegativeSearch:
         self.reranker_filter.clear()
 
     def _search_at(self, rows: Int[np.ndarray, " Q"], depth: int, state: SearchState) -> Bool[np.ndarray, " Q"]:
-        """Examine this many candidates per row, and record the rows that are done."""
+        """Examine this many candidates per row, and record the rows that are finished."""
         block = self._nearest(rows, depth, state)
         outcome = self._apply_rules(block)
         done = self._is_done(outcome, depth)
@@ -133,7 +133,7 @@ class NegativeSearch:
     def _choose(
         self, row: int, kept: Int[np.ndarray, " p"], not_positive: Int[np.ndarray, " u"]
     ) -> Int[np.ndarray, " c"]:
-        """Positions of up to k candidates: first those kept by the rules, then those that fill up."""
+        """Positions of up to k candidates: first those that passed the rules, then the ones used to fill up."""
         settings = self.settings
         if len(kept) >= settings.k:
             generator = np.random.default_rng([settings.seed, row])

@@ -1,4 +1,4 @@
-"""The result of mining: rows with their negatives, and a report of how many candidates each rule removed."""
+"""The result of mining: rows with their negatives, and a report on how many candidates each rule removed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,31 +17,31 @@ class RuleStats:
     """The effect of one rule."""
 
     rule: str
-    removed: int  # candidates that earlier rules had kept
-    rows_short: int  # rows that had at least k candidates before it, and fewer after
+    removed: int  # candidates removed that had passed the earlier rules
+    rows_short: int  # rows with at least k candidates before this rule, and fewer after it
 
 
 @dataclass(frozen=True)
 class MiningReport:
-    """Counts of one run; a row is an anchor with one positive, and a candidate is counted once for each row."""
+    """Counts from one run; a row is an anchor with one positive, and a candidate is counted once for each row."""
 
     rows: int
-    anchors: int  # distinct after normalization
-    candidates: int  # distinct after normalization
-    corpus_texts: int  # texts that the candidates come from
+    anchors: int  # distinct anchors after normalization
+    candidates: int  # distinct candidates after normalization
+    corpus_texts: int  # texts from which the candidates were drawn
     k: int
-    examined: int  # candidates, summed over rows
+    examined: int  # candidates examined, summed over rows
     rule_stats: tuple[RuleStats, ...]
     complete: int  # rows with k negatives
     partial: int  # rows with at least one but fewer than k
     empty: int  # rows without negatives
-    filled: int  # negatives that the rules had removed (missing="fill")
-    dropped: int  # rows that are not in the result
+    filled: int  # negatives that were added despite the rules (missing="fill")
+    dropped: int  # rows missing from the result
     largest_group: int  # texts in the largest group connected by pairs
 
     @property
     def kept(self) -> int:
-        """Rows in the result."""
+        """The number of rows in the result."""
         return self.rows - self.dropped
 
     def __str__(self) -> str:
@@ -55,17 +55,17 @@ class MiningReport:
 
 @dataclass(frozen=True, eq=False)
 class MiningResult:
-    """n rows with k negatives each, the nearest to the anchor first."""
+    """n rows with k negatives each, sorted by similarity to the anchor, nearest first."""
 
     anchors: Sequence[str]
     positives: Sequence[str]
     candidates: Sequence[str]
     indices: Int[np.ndarray, "n k"]  # positions of the negatives among the candidates
-    scores: Float[np.ndarray, "n k"]  # similarity of the negatives to the anchor
+    scores: Float[np.ndarray, "n k"]  # similarity of each negative to its anchor
     positive_scores: Float[np.ndarray, " n"]
-    filled: Bool[np.ndarray, "n k"]  # negatives that the rules had removed (missing="fill")
-    rows: Int[np.ndarray, " n"]  # indices into the given rows
-    groups: Int[np.ndarray, " n"] | None  # of anchors connected by pairs; None if only direct pairs count
+    filled: Bool[np.ndarray, "n k"]  # negatives that were added despite the rules (missing="fill")
+    rows: Int[np.ndarray, " n"]  # indices into the input rows
+    groups: Int[np.ndarray, " n"] | None  # groups of anchors connected by pairs; None if only direct pairs count
     report: MiningReport
 
     def __len__(self) -> int:
@@ -73,13 +73,13 @@ class MiningResult:
 
     @property
     def negatives(self) -> list[list[str]]:
-        """The texts, k per row."""
+        """The texts of the negatives, k per row."""
         return [[self.candidates[i] for i in row] for row in self.indices.tolist()]
 
     def columns(self, *, scores: bool = True) -> dict[str, list[Any]]:
-        """The columns anchor, positive and negative, or negative_1 … negative_k; then the group and the scores.
+        """The columns anchor, positive and negative, or negative_1 … negative_k, followed by the group and the scores.
 
-        `Contrastive` reads the texts and the group, so that no positive of a group counts as a negative within it.
+        `Contrastive` reads the texts and the group, and does not use a positive as a negative within its own group.
         """
         k = self.indices.shape[1]
         names = ["negative"] if k == 1 else [f"negative_{i + 1}" for i in range(k)]
@@ -94,7 +94,7 @@ class MiningResult:
         return columns
 
     def triplets(self, *, scores: bool = True) -> dict[str, list[Any]]:
-        """The columns anchor, positive, negative: n · k rows, with an anchor's rows next to each other."""
+        """The columns anchor, positive and negative: n · k rows, with the rows of each anchor next to each other."""
         k = self.indices.shape[1]
         pairs = {"anchor": self.anchors, "positive": self.positives}
         columns = {name: [text for text in texts for _ in range(k)] for name, texts in pairs.items()}
@@ -107,5 +107,5 @@ class MiningResult:
         return columns
 
     def write(self, path: Path, *, triplets: bool = False, scores: bool = True) -> None:
-        """Write a complete .parquet, .csv, .tsv or .jsonl file, or none at all."""
+        """Write the result to a .parquet, .csv, .tsv or .jsonl file; if writing fails, no partial file is left."""
         write_table(path, (self.triplets if triplets else self.columns)(scores=scores))

@@ -1,7 +1,7 @@
-"""Rules that decide which of an anchor's nearest texts may be its negatives. To add one, write a class with `keeps`.
+"""Rules that decide which of an anchor's nearest texts may be its negatives. To add a rule, write a class with `keeps`.
 
-Rules form a list, and each one sees the candidates kept by the earlier ones: `RankBetween(10, 100)` after
-`ExcludeKnownPositives()` counts ranks among texts that are not known positives. A rule looks only at a candidate and
+Rules are applied in order, and each sees only the candidates kept by the earlier ones: `RankBetween(10, 100)` after
+`ExcludeKnownPositives()` counts ranks among texts that are not known positives. A rule looks only at a candidate and at
 nearer ones, never at farther ones, so the depth of the search does not change the result.
 """
 
@@ -22,7 +22,7 @@ from ..text.normalization import normalized
 
 @dataclass(frozen=True, eq=False)
 class KnownPositives:
-    """Numbered normalized texts of the N rows and M candidates; F distinct forms in total."""
+    """Numbers for the normalized texts of the N rows and M candidates; F distinct normalized texts in total."""
 
     anchors: Int[np.ndarray, " N"]
     positives: Int[np.ndarray, " N"]
@@ -31,7 +31,7 @@ class KnownPositives:
 
     @classmethod
     def of(cls, anchors: Sequence[str], positives: Sequence[str], candidates: Iterable[str]) -> "KnownPositives":
-        """Number the texts of the rows and of the candidates."""
+        """Number the texts of the rows and the candidates."""
         number: dict[str, int] = {}
         columns = (
             np.array([number.setdefault(normalized(text), len(number)) for text in column], np.int64)
@@ -42,7 +42,7 @@ class KnownPositives:
 
     @cached_property
     def group(self) -> Int[np.ndarray, " F"]:
-        """A group number for each form; forms connected by pairs share one: a–b and b–c put a and c into one group."""
+        """A group number for each normalized text; connections are transitive: a–b and b–c put a and c in one group."""
         pairs = zip(self.anchors.tolist(), self.positives.tolist(), strict=True)
         representative = {form: form for form in self.forms}
         for group in connected_components((self.forms[a], self.forms[p]) for a, p in pairs):
@@ -51,11 +51,11 @@ class KnownPositives:
         return np.array([number.setdefault(representative[form], len(number)) for form in self.forms], np.int64)
 
     def connected(self, rows: Int[np.ndarray, " Q"], candidates: Int[np.ndarray, "Q d"]) -> Bool[np.ndarray, "Q d"]:
-        """Whether each candidate is the anchor's own text or in its group."""
+        """Whether each candidate is the anchor itself or in its group."""
         return np.asarray(self.group[self.anchors[rows]][:, None] == self.group[self.candidates[candidates]])
 
     def paired(self, rows: Int[np.ndarray, " Q"], candidates: Int[np.ndarray, "Q d"]) -> Bool[np.ndarray, "Q d"]:
-        """Whether each candidate is the anchor's own text or is paired with it in some row, in either order."""
+        """Whether each candidate is the anchor itself or is paired with it in any row, in either order."""
         anchor, candidate = self.anchors[rows][:, None], self.candidates[candidates]
         codes = anchor * len(self.forms) + candidate
         return np.asarray(np.isin(codes, self._pair_codes) | (anchor == candidate))
@@ -80,7 +80,7 @@ class ScoresPairs(Protocol):
 
 
 class RerankerFilter:
-    """Scores anchors with candidates, using rerankers, and caches the scores until `clear`."""
+    """Scores anchors against candidates with rerankers, and caches the scores until `clear` is called."""
 
     def __init__(self, anchors: Sequence[str], positives: Sequence[str], candidates: Sequence[str]) -> None:
         self.anchors, self.positives, self.candidates = anchors, positives, candidates
@@ -94,7 +94,7 @@ class RerankerFilter:
         candidates: Int[np.ndarray, "Q d"],
         selected: Bool[np.ndarray, "Q d"],
     ) -> tuple[Float[np.ndarray, "Q d"], Float[np.ndarray, " Q"]]:
-        """Scores of the selected candidates (NaN elsewhere), and of each row's own positive."""
+        """The scores of the selected candidates (NaN elsewhere), and of each row's own positive."""
         positions = np.nonzero(selected)
         pairs = [(self.anchors[rows[q]], self.candidates[candidates[q, i]]) for q, i in zip(*positions, strict=True)]
         own = [(self.anchors[row], self.positives[row]) for row in rows]
@@ -114,13 +114,13 @@ class RerankerFilter:
 
 @dataclass(frozen=True, eq=False)
 class CandidateBlock:
-    """The d nearest candidates of each of Q rows, nearest first, with known facts about them."""
+    """The d nearest candidates for each of Q rows, nearest first, and what is known about them."""
 
     rows: Int[np.ndarray, " Q"]
     candidates: Int[np.ndarray, "Q d"]
     scores: Float[np.ndarray, "Q d"]  # similarity to the anchor
-    positive_scores: Float[np.ndarray, " Q"]  # similarity of the row's own positive to the anchor
-    kept: Bool[np.ndarray, "Q d"]  # by the earlier rules
+    positive_scores: Float[np.ndarray, " Q"]  # similarity between the row's own positive and the anchor
+    kept: Bool[np.ndarray, "Q d"]  # whether the earlier rules kept the candidate
     known: KnownPositives
     reranker_filter: RerankerFilter
 
@@ -130,14 +130,14 @@ class Rule(ABC):
 
     @abstractmethod
     def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
-        """Which candidates to keep; used only for candidates kept by earlier rules."""
+        """Which candidates to keep; the answer matters only for candidates that the earlier rules kept."""
 
     def ends(self, block: CandidateBlock) -> Bool[np.ndarray, " Q"]:
-        """Whether no farther candidate in the row can be kept, so that the search can stop."""
+        """Whether every farther candidate in the row would be removed too, so that the search can stop."""
         return np.zeros(len(block.rows), bool)
 
     def __str__(self) -> str:
-        """The rule as written in code, with the settings that differ from their defaults."""
+        """The rule as it would be written in code, showing the settings that differ from their defaults."""
         settings = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
         shown = [
             value if isinstance(value, Rule) else f"{name}={value}"
@@ -149,10 +149,10 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class ExcludeKnownPositives(Rule):
-    """Removes the anchor's own text and its positives in any row; if `transitive`, also texts connected to it by pairs.
+    """Removes the anchor itself and its positives in any row; if `transitive`, also texts connected to it by pairs.
 
     Texts are compared after normalization (`likewise.text.normalization.normalized`), so an anchor in several rows or
-    spellings counts as one. Transitive means: with the pairs a–b and b–c, c is not a negative of a.
+    spellings counts as one. If transitive, the pairs a–b and b–c imply that c is not a negative of a.
     """
 
     transitive: bool = True
@@ -164,7 +164,7 @@ class ExcludeKnownPositives(Rule):
 
 @dataclass(frozen=True)
 class RankBetween(Rule):
-    """Removes the `low` nearest, which may be unlabelled positives, and everything after the first `high`."""
+    """Removes the `low` nearest candidates, which may be unlabelled positives, and those after the first `high`."""
 
     low: int = 0
     high: int | None = None
@@ -187,8 +187,8 @@ class BelowPositive(Rule):
     """Keeps only candidates clearly less similar to the anchor than its positive (Moreira et al. 2024, NV-Retriever).
 
     If the positive's score is s, a candidate must score below s − margin ("TopK-MarginPos") or below ratio · s
-    ("TopK-PercPos", with 0.95 in the paper; the relative margin is 1 − ratio). If s is negative, the same part of |s|
-    is subtracted: s − (1 − ratio) · |s|.
+    ("TopK-PercPos", with 0.95 in the paper; the relative margin is 1 − ratio). If s is negative, the same fraction of
+    |s| is subtracted: s − (1 − ratio) · |s|.
     """
 
     margin: float | None = field(default=None, kw_only=True)
@@ -196,11 +196,11 @@ class BelowPositive(Rule):
 
     def __post_init__(self) -> None:
         if (self.margin is None) == (self.ratio is None):
-            raise BadInput(f"{self}: expected either a margin or a ratio")
+            raise BadInput(f"{self}: expected either a margin or a ratio, not both")
         if self.margin is not None and not 0 <= self.margin < math.inf:
-            raise BadInput(f"{self}: expected a finite margin of 0 or more")
+            raise BadInput(f"{self}: expected a finite margin, 0 or greater")
         if self.ratio is not None and not 0 < self.ratio <= 1:
-            raise BadInput(f"{self}: expected a ratio above 0, and at most 1")
+            raise BadInput(f"{self}: expected a ratio above 0 and at most 1")
 
     def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
         margin = self.margin if self.ratio is None else (1 - self.ratio) * np.abs(block.positive_scores)
@@ -227,13 +227,13 @@ class ScoreBetween(Rule):
 
 @dataclass(frozen=True, eq=False)
 class RerankerScoreBelow(Rule):
-    """Applies a rule about scores to those of a reranker, which reads the anchor and the candidate together.
+    """Applies a score rule to the scores of a reranker, which reads the anchor and the candidate together.
 
     >>> RerankerScoreBelow(reranker, ScoreBetween(high=0.3))  # doctest: +SKIP
     >>> RerankerScoreBelow(reranker, BelowPositive(margin=0.2))  # doctest: +SKIP
 
-    The reranker scores only candidates kept by the earlier rules, each pair once, so put it last. If the model has
-    several labels, `label` chooses the one whose probability is the score.
+    The reranker scores each pair once, and only candidates kept by the earlier rules, so put this rule last. If the
+    model has several labels, `label` chooses the one whose probability is used as the score.
     """
 
     reranker: ScoresPairs = field(repr=False)

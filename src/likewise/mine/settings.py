@@ -1,4 +1,4 @@
-"""Settings for mining: the number of negatives, the rules, how to choose, and the prompts for encoding texts."""
+"""Settings for mining: the number of negatives, the rules, how to choose among candidates, and the encoding prompts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ STRATEGIES: dict[str, Callable[[Positions, int, np.random.Generator], Positions]
     "random": lambda positions, k, generator: positions[np.sort(generator.choice(len(positions), k, replace=False))],
     "spread": lambda positions, k, _: positions[((np.arange(k) + 0.5) * len(positions) / k).astype(np.int64)],
 }
-"""Choose k positions from k or more, keeping the order, nearest first; `spread` takes the middles of k equal parts."""
+"""Choose k of the given positions, keeping their order; `spread` takes the middle of each of k equal parts."""
 
 Missing = Literal["drop", "fill", "error"]
 DEFAULT_RATIO = 0.95  # relative to the positive's similarity (Moreira et al. 2024, NV-Retriever)
 
-MAX_NEGATIVES = 1 << 20  # per row; memory for all of them is allocated before the search
+MAX_NEGATIVES = 1 << 20  # per row; the memory for all negatives is allocated before the search
 
 
 def _check_rules(rules: object) -> None:
@@ -39,21 +39,21 @@ def _check_rules(rules: object) -> None:
 
 @dataclass(frozen=True)
 class MiningSettings:
-    """How to mine negatives; the report counts the rows with fewer than k, whatever happens to them."""
+    """How to mine negatives; the report counts the rows with fewer than k, whichever way `missing` handles them."""
 
     k: int = 1
     rules: Sequence[Rule] = (ExcludeKnownPositives(), BelowPositive(ratio=DEFAULT_RATIO))
-    """Each rule sees what the earlier ones kept; if `ExcludeKnownPositives()` is not among them, it is put first."""
+    """Each rule sees what the earlier rules kept; `ExcludeKnownPositives()` is put first if it is not in the list."""
     strategy: str = "top"
-    """The kept candidates to use: `"top"` (the nearest), `"random"`, or `"spread"` (evenly from near to far)."""
-    pool_size: int = 100  # `"random"` and `"spread"` choose among this many nearest kept candidates
-    max_candidates: int = 1000  # at most this many are examined per row
+    """Which kept candidates to use: `"top"` (the nearest), `"random"`, or `"spread"` (evenly from near to far)."""
+    pool_size: int = 100  # `"random"` and `"spread"` choose from this many nearest kept candidates
+    max_candidates: int = 1000  # maximum candidates examined per row
     missing: Missing = "drop"
-    """Rows with fewer than k: `"drop"` leaves them out; `"fill"` ignores the other rules, adds the least similar of the
-    `max_candidates` nearest that are not known positives, and leaves out rows that still have too few; `"error"`
-    raises."""
-    metric: str = "cosine"  # of `likewise.arrays.similarity.SIMILARITIES`
-    seed: int = 0  # for `"random"`; a row's draw depends only on the seed and the row's number
+    """What to do with rows that have fewer than k: `"drop"` leaves them out; `"fill"` ignores the other rules, adds the
+    least similar of the `max_candidates` nearest candidates that are not known positives, and drops rows that still
+    have too few; `"error"` raises."""
+    metric: str = "cosine"  # a key of `likewise.arrays.similarity.SIMILARITIES`
+    seed: int = 0  # for `"random"`; each row's draw depends only on the seed and the row number
 
     def __post_init__(self) -> None:
         for name in ("k", "pool_size", "max_candidates"):
@@ -68,24 +68,24 @@ class MiningSettings:
 
     @property
     def all_rules(self) -> tuple[Rule, ...]:
-        """The rules, with `ExcludeKnownPositives` among them."""
+        """The rules, including `ExcludeKnownPositives`."""
         excludes = any(isinstance(rule, ExcludeKnownPositives) for rule in self.rules)
         return tuple(self.rules) if excludes else (ExcludeKnownPositives(), *self.rules)
 
     @property
     def transitive(self) -> bool:
-        """Whether known positives are followed transitively from pair to pair."""
+        """Whether known positives are followed transitively from one pair to the next."""
         return any(isinstance(rule, ExcludeKnownPositives) and rule.transitive for rule in self.all_rules)
 
     @property
     def candidates_to_keep(self) -> int:
-        """The number of candidates that the rules must keep before the search for a row can end."""
+        """How many candidates the rules must keep before the search for a row can end."""
         return self.k if self.strategy == "top" else max(self.k, self.pool_size)
 
 
 @dataclass(frozen=True)
 class MiningPrompts:
-    """The prompts for anchors and for all other texts: a text, or the name of one of the model's own prompts."""
+    """The prompts for anchors and for all other texts: literal prompts, or names of the model's own prompts."""
 
     anchor: str | None = None
     anchor_name: str | None = None

@@ -1,6 +1,6 @@
-"""Model folders: found by name, downloaded, their JSON read and written, replaced safely. No weights are read here.
+"""Model folders: finding, downloading and safely replacing them; reading and writing their JSON. No weights are read.
 
-Importing this package costs nothing: each name below is imported at its first use.
+Importing this package is cheap: each name below is imported on first use.
 """
 
 from typing import TYPE_CHECKING

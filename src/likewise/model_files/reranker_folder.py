@@ -1,7 +1,7 @@
-"""The manifest of a reranker's folder: a plain classifier, sentence-transformers' CrossEncoder, or likewise's own type.
+"""The manifest of a reranker folder: a plain classifier, sentence-transformers' CrossEncoder, or likewise's own type.
 
-sentence-transformers wrote its cross-encoders as plain Hugging Face folders up to its version 5, and writes a
-modules.json of one row since; both are read, and a saved folder is valid as both.
+sentence-transformers saved cross-encoders as plain Hugging Face folders up to version 5, and has written a modules.json
+with one row since then; both are supported, and a saved folder is valid in both forms.
 """
 
 from collections.abc import Mapping
@@ -30,21 +30,21 @@ TASK = {
     "transformer_task": "sequence-classification",
     "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}},
     "module_output_name": "scores",
-}  # settings of a classifier that sentence-transformers 6 requires
-STARTED = "Reranker.start(folder) makes an untrained one of it"
+}  # classifier settings that sentence-transformers 6 requires
+STARTED = "Reranker.start(folder) turns it into an untrained reranker"
 MODULAR = (
     "Modules after a reranker's encoder are not supported: use one that transformers loads as a sequence classifier, "
-    "or train one, Reranker.start(folder), on the scores of this one"
+    "or train one with Reranker.start(folder) on the scores of this one"
 )
 
 
 @dataclass(frozen=True)
 class PairManifest:
-    """What a reranker is composed of, before any weight is read."""
+    """The components of a reranker, before any weights are read."""
 
     encoder: Path
-    late: ModulePart | None = None  # what follows the encoder in likewise's own rerankers; None: a classifier
-    activation: str | None = None  # of the scores; None: the default for the number of labels
+    late: ModulePart | None = None  # the part after the encoder in likewise's own rerankers; None: a classifier
+    activation: str | None = None  # applied to the scores; None: the default for the number of labels
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
     max_seq_length: int | None = None
@@ -52,18 +52,18 @@ class PairManifest:
 
 
 def read_pair_manifest(folder: Path) -> PairManifest:
-    """The manifest of a reranker's folder."""
+    """Read the manifest of a reranker folder."""
     check_saved(folder)
     modules = read_json(folder / "modules.json")
     if modules is None and not regular_file_exists(folder / "config.json"):
-        raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is not a model folder")
+        raise BadModel(f"{folder} contains neither modules.json nor config.json, so it is not a model folder")
     parts = [module_part(folder, row) for row in module_rows(modules, folder)] if modules is not None else []
     kinds = [part.kind for part in parts] or ["Transformer"]
     late = parts[1] if len(parts) == 2 and kinds[1].startswith(OWN_RERANKER) else None
     spoken = read_object(folder / "config_sentence_transformers.json")
     if kinds[0] != "Transformer" or len(kinds) > (2 if late else 1):
         raise BadModel(
-            f"{folder} is made of {', '.join(kinds)}; expected a Transformer with a classification head. "
+            f"{folder} consists of {', '.join(kinds)}; expected a Transformer with a classification head. "
             + (MODULAR if spoken.get("model_type") == CROSS_ENCODER else STARTED)
         )
     encoder = parts[0].folder if parts else folder
@@ -77,7 +77,7 @@ def read_pair_manifest(folder: Path) -> PairManifest:
 
 
 def write_pair_manifest(folder: Path, manifest: PairManifest) -> None:
-    """Write the JSON of a reranker's folder."""
+    """Write the JSON files of a reranker folder."""
     rows: list[dict[str, Any]] = [{"idx": 0, "name": "0", "path": "", "type": CROSS}]
     if manifest.late is not None:
         place = f"1_{manifest.late.kind.rpartition('.')[2]}"
@@ -93,7 +93,7 @@ def write_pair_manifest(folder: Path, manifest: PairManifest) -> None:
 
 
 def _activation(spoken: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
-    """The name of the activation, from wherever sentence-transformers 6, 4 or 3 wrote it."""
+    """The name of the activation, from wherever sentence-transformers 6, 4 or 3 stored it."""
     middle = config.get("sentence_transformers")
     if middle is not None and not isinstance(middle, dict):
         raise BadModel(f"config.json says sentence_transformers = {middle!r:.100}; expected an object")
@@ -104,6 +104,6 @@ def _activation(spoken: Mapping[str, Any], config: Mapping[str, Any]) -> str | N
     ):
         if (name := holder.get(key)) is not None:
             if not isinstance(name, str):
-                raise BadModel(f"the activation of the scores is named {name!r}; expected a name")
+                raise BadModel(f"the activation for the scores is {name!r}; expected a name")
             return name
     return None

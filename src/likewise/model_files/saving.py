@@ -1,4 +1,4 @@
-"""Saving a model over another: the old model's files are removed, and the folder never loads as a mix of both."""
+"""Saving a model over another: the old model's files are removed, and the folder can never load as a mix of both."""
 
 import errno
 import os
@@ -11,32 +11,32 @@ from ..errors import BadModel
 from ..runtime.atomic_files import apply_umask, check_is_folder, followed, naming_full_disk, unwritable
 from ..runtime.temporary_files import temporary_folder
 
-WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")  # one file, shards, index
+WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")  # one file, shards, or index
 LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlnet", "xlm-roberta")
-)  # files in which versions of sentence-transformers wrote the maximum input length, by the kind of encoder
+)  # files in which sentence-transformers has stored the maximum input length, by kind of encoder
 ENTRY_FILES = ("modules.json", "config.json")
-"""No library loads a folder without these files, so they are removed first and written last, in this order."""
+"""No library can load a folder without these files, so they are removed first and written last, in this order."""
 _OTHERS = """config_sentence_transformers.json likewise.json unknown_words.json tokenizer.json tokenizer_config.json
     special_tokens_map.json added_tokens.json vocab.txt vocab.json merges.txt spiece.model sentencepiece.bpe.model
     tokenizer.model"""
 NAMES = frozenset((*ENTRY_FILES, *LENGTH_FILES, *_OTHERS.split()))
-"""Files that likewise, or a library that defines their format, reads a model from, except weights."""
+"""The files, other than weights, that are part of a model, for likewise or the library that defines their format."""
 MODULE_FOLDER = re.compile(r"\d+_(Transformer|Pooling|Dense|LayerNorm|Normalize|Dropout|PolyEncoder)")
-"""Names of the sub-folders of a model's modules."""
+"""The names of the sub-folders that contain a model's modules."""
 
 SAVING_MARK = ".saving"
-"""The file that marks a folder in which saving a model is in progress, or was when the process was killed."""
+"""Marks a folder into which a model is being saved, or was being saved when the process was killed."""
 
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """A folder to write into, which becomes `folder` when the block ends, and is removed if the block fails.
+    """Yield a folder to write into; it becomes `folder` when the block ends, and is removed if the block fails.
 
-    A new folder appears complete, by a single rename. Into an existing folder, files are moved one by one; if they form
-    a model, all files of the old model are removed (`companions`), and meanwhile the folder is marked as one that must
-    not be loaded (`saving.check_saved`). Other files are kept.
+    A new folder appears complete, by a single rename. If the folder exists, files are moved into it one by one; if they
+    form a model, all files of the old model are removed (`companions`), and until this is finished the folder is marked
+    as one that must not be loaded (`saving.check_saved`). Other files are kept.
     """
     whole = followed(folder)
     check_is_folder(folder)
@@ -56,24 +56,24 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def check_saved(folder: Path) -> None:
-    """Check that no model is being saved into the folder, and that no save was interrupted (it may mix two models)."""
-    if os.path.lexists(folder / SAVING_MARK):  # false without permissions; reading fails later
+    """Check that no model is being saved into the folder and that no save was interrupted, which may mix two models."""
+    if os.path.lexists(folder / SAVING_MARK):  # false without permissions; reading then fails later
         raise BadModel(
-            f"{folder} may mix files of two models: a save was interrupted or is still running "
-            f"({SAVING_MARK} in it marks that). To complete the folder, save the model there again"
+            f"{folder} may contain files from two models: a save was interrupted or is still running "
+            f"(as {SAVING_MARK} in it shows). To repair the folder, save the model there again"
         )
 
 
 def staging_parent(folder: Path) -> Path:
     """The folder in which files are prepared before they are moved: beside the target, or inside it if its parent is
-    not writable or on another file system, as with a container's volume.
+    not writable or is on another file system, as with a container's volume.
     """
     beside = not folder.is_dir() or (os.access(folder.parent, os.W_OK) and not folder.is_mount())
     return folder.parent if beside else folder
 
 
 def move_into(partial: Path, folder: Path) -> None:
-    """Move the files of `partial` into the folder; a model in it can be loaded only once all of them are there."""
+    """Move the files of `partial` into the folder; a model in it can be loaded only once all files are there."""
     if not folder.exists():
         partial.rename(folder)
         return
@@ -85,8 +85,8 @@ def move_into(partial: Path, folder: Path) -> None:
 
 
 def _replace_model(partial: Path, folder: Path, new: Sequence[Path]) -> None:
-    """Replace the files of the old model with the new ones. The folder is marked from the first step to the last; for
-    libraries that do not know the mark, it has neither modules.json nor config.json meanwhile.
+    """Replace the files of the old model with the new ones. The folder is marked throughout; to protect libraries that
+    do not know the mark, it has neither modules.json nor config.json until the end.
     """
     _check_room(folder, new)
     mark = folder / SAVING_MARK
@@ -105,14 +105,14 @@ def _replace_model(partial: Path, folder: Path, new: Sequence[Path]) -> None:
 
 
 def _check_room(folder: Path, new: Sequence[Path]) -> None:
-    """Check, before anything is removed, that no existing file is where a folder must go, and the reverse."""
+    """Check before removing anything that no file has the name of a folder to be created, or vice versa."""
     for name in new:
         parents = [folder / parent for parent in name.parents]
         wrong = next((path for path in parents if path.exists() and not path.is_dir()), None)
         if wrong is not None:
-            raise NotADirectoryError(errno.ENOTDIR, f"{wrong.name} is a file, and the model has a folder of that name")
+            raise NotADirectoryError(errno.ENOTDIR, f"{wrong.name} is a file, but the model needs such a folder")
         if (folder / name).is_dir():
-            raise IsADirectoryError(errno.EISDIR, f"{name} is a folder, and the model has a file of that name")
+            raise IsADirectoryError(errno.EISDIR, f"{name} is a folder, but the model needs such a file")
 
 
 def _move_files(partial: Path, folder: Path, names: Sequence[Path]) -> None:
@@ -134,7 +134,7 @@ def is_model_file(path: Path) -> bool:
 
 
 def files_of_model(folder: Path) -> Iterator[Path]:
-    """Every file of the folder that belongs to the model, and every sub-folder of a part that is a symbolic link."""
+    """Every file in the folder that belongs to the model, and every module sub-folder that is a symbolic link."""
     inside = (path for part in parts_of_model(folder) for path in sorted(part.iterdir()))
     for path in [*sorted(folder.iterdir()), *inside]:
         link_to_part = path.is_symlink() and MODULE_FOLDER.fullmatch(path.name)
@@ -143,7 +143,7 @@ def files_of_model(folder: Path) -> Iterator[Path]:
 
 
 def parts_of_model(folder: Path) -> list[Path]:
-    """The sub-folders that hold the model's modules."""
+    """The sub-folders that contain the model's modules."""
     return [path for path in sorted(folder.iterdir()) if MODULE_FOLDER.fullmatch(path.name) and _is_folder(path)]
 
 

@@ -1,4 +1,4 @@
-"""Poolings: the layers of an encoder to one vector per sentence."""
+"""Poolings turn the layers of an encoder into one vector per sentence."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from .reductions import LayerMean, Reduce
 
 @runtime_checkable
 class Pooling(Protocol):
-    """`(layers, tokens) → vectors`, and how it is saved in a model folder."""
+    """A function `(layers, tokens) → vectors` that knows how it is saved in a model folder."""
 
     @property
     def spec(self) -> str: ...
@@ -27,7 +27,7 @@ class Pooling(Protocol):
 
 
 def pooling_of(spec: str, depth: int) -> Pooling:
-    """The pooling of this name, `"mean"`, `"mean:layers=0+6"`, `"sbert-wk"` …, for an encoder of `depth` blocks."""
+    """The pooling with this name, `"mean"`, `"mean:layers=0+6"`, `"sbert-wk"` …, for an encoder of `depth` blocks."""
     if spec.partition(":")[0] == NAME:
         return Dissection.parse(spec, depth)
     if is_layer_mean(spec):
@@ -40,10 +40,10 @@ OWN_POOLINGS: dict[str, type[Dissection] | type[Fusion] | type[LayerMean]] = {
     "Fusion": Fusion,
     "LayerMean": LayerMean,
 }
-"""Poolings that sentence-transformers does not have: each has `config`, from which `read` builds it again."""
+"""Poolings that sentence-transformers does not have; each one's `read` rebuilds it from its `config`."""
 
 _OF_LAYERS = (
-    "A model of several concatenated layers is for training; save the embedder that it was composed of, which shares "
+    "A model of several concatenated layers is for training only; save the embedder it was made from, which shares "
     "its weights"
 )
 
@@ -51,15 +51,15 @@ _OF_LAYERS = (
 def read_pooling(kind: str, config: Mapping[str, Any], folder: Path, depth: int) -> Pooling:
     """The custom pooling described by a folder, for a model with `depth` blocks."""
     if kind not in OWN_POOLINGS:
-        raise BadModel(f"{folder} holds a pooling {kind!r}; known are {', '.join(OWN_POOLINGS)}")
+        raise BadModel(f"{folder} has the unknown pooling {kind!r}; expected one of {', '.join(OWN_POOLINGS)}")
     return OWN_POOLINGS[kind].read(config, folder, depth)
 
 
 def describe_pooling(pooling: Pooling) -> str | tuple[str, Mapping[str, Any]]:
-    """How a model folder describes it: by a name, or by kind and settings if only this library has it."""
+    """A model folder's description of a pooling: its name, or its kind and settings if only this library has it."""
     if type(pooling) is Reduce:
         if Reduce.parse(pooling.spec) != pooling:
-            raise BadModel(f"{pooling} cannot be saved: it would be loaded again as {Reduce.parse(pooling.spec)}")
+            raise BadModel(f"{pooling} cannot be saved, because it would be loaded as {Reduce.parse(pooling.spec)}")
         return pooling.spec
     kind = next((name for name, row in OWN_POOLINGS.items() if type(pooling) is row), None)
     if kind is None:

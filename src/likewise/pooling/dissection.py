@@ -1,7 +1,7 @@
 """SBERT-WK (Wang and Kuo 2020): a word is a weighted sum of its layers, a sentence a sum of its words by importance.
 
-The published procedure factors a small matrix for every word and layer, but only needs the cosines between the layers
-of one word. So we compute these cosines for many words at once, and the rest is Gaussian elimination in small matrices,
+The published procedure factorizes a small matrix for every word and layer, but needs only the cosines between a word's
+layers. So we compute these cosines for many words at once; what remains is Gaussian elimination in small matrices,
 again for all words at once:
 
     novelty     β = √(1 − ρ²)             the part of layer k that its neighbours do not span; ρ² = cᵀ K⁻¹ c
@@ -27,11 +27,11 @@ from torch.nn.functional import embedding_bag
 from ..arrays.dissection import LEAST_AGREEMENT, NAME, NO_VARIANCE, DissectionSettings
 from ..arrays.ragged import Layers, Ragged
 
-CHUNK = {"cpu": 1 << 20, "cuda": 1 << 28}  # bytes of paths processed at once: they should fit in a CPU's cache
+CHUNK = {"cpu": 1 << 20, "cuda": 1 << 28}  # bytes of vectors processed at once; should fit in a CPU's cache
 
 
 class Dissected(NamedTuple):
-    """Measures of T words over L layers."""
+    """SBERT-WK's measures for T words over L layers."""
 
     novelty: Float[Tensor, "L T"]
     alignment: Float[Tensor, "L T"]
@@ -41,10 +41,10 @@ class Dissected(NamedTuple):
 
 @dataclass(frozen=True)
 class Dissection(DissectionSettings):
-    """SBERT-WK as a pooling, differentiable: `Dissection(start=4, window=2)`, by name `"sbert-wk:start=4,window=2"`.
+    """SBERT-WK as a differentiable pooling, `Dissection(start=4, window=2)`, or `"sbert-wk:start=4,window=2"` by name.
 
-    As in the reference, the last token of each sentence ([SEP]) is left out and the first ([CLS]) stays. The layers
-    from `start` on are kept in memory until a batch is done; nothing else of that size is.
+    As in the authors' code, each sentence's last token ([SEP]) is left out and its first ([CLS]) is kept. The layers
+    from `start` onwards stay in memory until a batch is done; nothing else that large does.
     """
 
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N D"]:
@@ -57,7 +57,7 @@ class Dissection(DissectionSettings):
     def dissect(self, cosines: Float[Tensor, "L L T"], noise: float) -> Dissected:
         """Novelty, alignment, weights and importance of words, from the cosines between their layers.
 
-        `noise` is the possible error of the cosines.
+        `noise` is the largest numerical error expected in the cosines.
         """
         systems, present = self._systems(cosines)
         residual = orthogonal_residual(systems, noise)
@@ -72,7 +72,7 @@ class Dissection(DissectionSettings):
         return Dissected(novelty, alignment, weights, (steps - steps.mean(1, keepdim=True)).square().mean(1))
 
     def _systems(self, cosines: Float[Tensor, "L L T"]) -> tuple[Float[Tensor, "S S L T"], Bool[Tensor, "S L"]]:
-        """For each layer the cosines among its neighbours and, last, itself; zeros for a missing neighbour."""
+        """For each layer, the cosines among its neighbours and itself (last); zeros for a missing neighbour."""
         at, present = (torch.from_numpy(array).to(cosines.device) for array in self.neighbours(len(cosines)))
         systems = cosines[at[:, None], at[None]]
         return systems * (present[:, None] & present[None])[..., None], present
@@ -98,16 +98,16 @@ def cosines_between(paths: Sequence[Float[Tensor, "T D"]]) -> Float[Tensor, "L L
 
 
 def rounding_noise(dtype: torch.dtype) -> float:
-    """The possible error of cosines in this precision; below fp32 they are computed in fp32."""
+    """The largest expected error of cosines in this precision; lower ones than fp32 are computed in fp32."""
     return 16 * torch.finfo(torch.promote_types(dtype, torch.float32)).eps
 
 
 def window_sums(
     paths: Sequence[Float[Tensor, "T D"]], weights: Float[Tensor, "L T"], tokens: Ragged
 ) -> Float[Tensor, "N D"]:
-    """The sum over a sentence's words and their layers, by weight.
+    """The weighted sum over a sentence's words and their layers.
 
-    `embedding_bag` does exactly that for one layer, reading each vector once and storing no intermediate vectors.
+    `embedding_bag` computes it for one layer, reading each vector once and storing no intermediate vectors.
     """
     rows, starts = torch.arange(len(tokens.values), device=weights.device), tokens.offsets[:-1].long()
     exact = torch.promote_types(paths[0].dtype, torch.float32)
@@ -119,7 +119,7 @@ def window_sums(
 
 
 def _chunks(paths: Sequence[Float[Tensor, "T D"]]) -> Iterator[Float[Tensor, "t L D"]]:
-    """The layers of some words side by side, in fp32 or better; few enough words to fit in the cache."""
+    """The layers of a few words at a time, stacked, in fp32 or better; each chunk fits in the cache."""
     like = paths[0]
     exact = torch.promote_types(like.dtype, torch.float32)
     step = max(1, CHUNK.get(like.device.type, CHUNK["cuda"]) // (len(paths) * like.shape[1] * exact.itemsize))
@@ -130,8 +130,8 @@ def _chunks(paths: Sequence[Float[Tensor, "T D"]]) -> Iterator[Float[Tensor, "t 
 def orthogonal_residual(systems: Float[Tensor, "S S *rest"], noise: float) -> Float[Tensor, "*rest"]:
     """The square of the last unknown after the others are eliminated: 1 − ρ².
 
-    Gauss and Cholesky without pivoting. A pivot within the noise means that this vector adds nothing to the earlier
-    ones; it is skipped, which gives the same result as a pseudo-inverse.
+    This is Gaussian (Cholesky) elimination without pivoting. A pivot within the noise means that its vector lies in
+    the span of the earlier ones; it is skipped, which gives the same result as a pseudo-inverse.
     """
     while len(systems) > 1:
         pivot, row = systems[0, 0], systems[0, 1:]
@@ -141,11 +141,9 @@ def orthogonal_residual(systems: Float[Tensor, "S S *rest"], noise: float) -> Fl
 
 
 def shares_in_sentence(importance: Float[Tensor, " T"], tokens: Ragged, robust: bool = True) -> Float[Tensor, " T"]:
-    """Each token's share of the importance of its sentence: they add up to 1, and the last token's is 0."""
+    """Each token's share of its sentence's importance; the shares add up to 1, and the last token's is 0."""
     if min(tokens.lengths, default=2) < 2:
-        warn(
-            f"{NAME} leaves out a sentence's last token, so the vector of a sentence of one token is zero", stacklevel=3
-        )
+        warn(f"{NAME} leaves out a sentence's last token, so a one-token sentence has a zero vector", stacklevel=3)
     real = ~tokens.is_last
     left = torch.where(real, importance, 0)
     sums = left.new_zeros(len(tokens)).index_add(0, tokens.sentence, left)[tokens.sentence]
@@ -162,5 +160,5 @@ def _shares(x: Float[Tensor, "L T"], lowest: float, otherwise: Float[Tensor, "L 
 
 
 def _root(x: Float[Tensor, "*rest"]) -> Float[Tensor, "*rest"]:
-    """√x, and 0 with a gradient of 0 if rounding left x at or below 0."""
+    """√x, or 0 with a gradient of 0 if rounding left x at or below 0."""
     return torch.where(x > 0, x.clamp(min=1e-30).sqrt(), 0)

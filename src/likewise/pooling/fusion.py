@@ -1,7 +1,7 @@
 """Learned dissection: a trained linear map over the pooled vectors of several layers, with the encoder frozen.
 
-SBERT-WK (Wang and Kuo 2020) showed that layers hold different information and fused them by a fixed rule; here
-the rule is learned (likewise/train/layers/fusion_training.py). Untrained, it is plain pooling of its last layer.
+SBERT-WK (Wang and Kuo 2020) showed that layers hold different information and fused them by a fixed rule; here the rule
+is learned (likewise/train/layers/fusion_training.py). Before training, it equals plain pooling of its last layer.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from .reductions import Reduce
 
 @dataclass(frozen=True)
 class Stack:
-    """The pooled vectors of the layers `first` … `last` (0: the embeddings), concatenated; later blocks are not run."""
+    """The concatenated pooled vectors of layers `first` … `last` (0: the embeddings); later blocks are not run."""
 
     reduce: Reduce
     first: int
@@ -42,7 +42,7 @@ class Stack:
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N F"]:
         pooled = [self.reduce(iter([x]), tokens) for x in islice(layers, self.first, self.last + 1)]
         if len(pooled) != self.last - self.first + 1:
-            raise BadModel(f"the pooling reads the {self.spec}, but the encoder has too few layers for that")
+            raise BadModel(f"the pooling reads the {self.spec}, but the encoder has fewer layers")
         return torch.cat(pooled, dim=1)
 
 
@@ -61,7 +61,7 @@ class Fusion(nn.Module):
     @classmethod
     def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "Fusion":
         shape = FusionShape.read(config, folder, depth)
-        weights = read_tensors(folder, "the fusion", shape.tensors)  # compares shapes before memory is taken
+        weights = read_tensors(folder, "the fusion", shape.tensors)  # compares shapes before allocating memory
         built = cls(Stack(Reduce(shape.reduce), shape.first, shape.last), shape.encoder_width)
         built.load_state_dict(weights)
         return built

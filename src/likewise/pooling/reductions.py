@@ -17,7 +17,7 @@ Reduction = Callable[[Float[Tensor, "T D"], Ragged], Float[Tensor, "N D"]]
 
 
 SEGMENTS = ("cpu", "cuda")
-"""Devices on which torch reduces segments; on others (Apple's GPUs) tokens are added by index."""
+"""Devices on which torch supports segment reductions; on others (Apple's GPUs), tokens are added by index."""
 
 
 def last(layers: Layers) -> Float[Tensor, "T D"]:
@@ -48,7 +48,7 @@ def mean(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
 
 
 def mean_sqrt_len(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
-    """The sum over the square root of the length."""
+    """The sum divided by the square root of the length."""
     return total(x, tokens) / tokens.counts[:, None].sqrt()
 
 
@@ -59,7 +59,7 @@ def weighted_mean(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D
 
 
 def maximum(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
-    """The largest value of each dimension over time (MAX)."""
+    """The maximum of each dimension over all tokens (MAX)."""
     if x.device.type in SEGMENTS:
         return torch.segment_reduce(x, "max", lengths=tokens.counts, axis=0)
     index = tokens.sentence[:, None].expand_as(x)
@@ -67,14 +67,14 @@ def maximum(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
 
 
 def reduction(name: str) -> Reduction:
-    """The function here with the same name as NumPy's, for example `numpy_mean`."""
+    """The function in this module that corresponds to NumPy's, for example to `numpy_mean`."""
     function: Reduction = globals()[REDUCTIONS[name].compute.__name__.removeprefix("numpy_")]
     return function
 
 
 @dataclass(frozen=True)
 class Reduce:
-    """One reduction or several side by side, `"mean"` or `"cls+mean"`, as a pooling."""
+    """A pooling by one reduction (`"mean"`) or several concatenated ones (`"cls+mean"`)."""
 
     names: tuple[str, ...]
 
@@ -97,7 +97,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class LayerMean(LayerMeanSettings):
-    """A reduction of the mean of some layers, `"mean:layers=0+6"`; blocks above the last of them are not run."""
+    """A reduction of the mean of several layers, `"mean:layers=0+6"`; blocks above the highest one are not run."""
 
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N E"]:
         total: Tensor | None = None
@@ -105,5 +105,5 @@ class LayerMean(LayerMeanSettings):
             if number in self.layers:
                 exact = x.to(torch.promote_types(x.dtype, torch.float32))
                 total = exact if total is None else total + exact
-        assert total is not None  # at least one layer (`__post_init__`), which the encoder has (`check`)
+        assert total is not None  # `__post_init__` requires a layer, and `check` that the encoder has it
         return Reduce(self.reduce)(iter([total / len(self.layers)]), tokens)

@@ -1,7 +1,7 @@
-"""CLASSIFIERS: every family's classification head, and the names of its tensors in files; no torch here.
+"""CLASSIFIERS: every family's classification head and the names of its tensors in files, without torch.
 
-Each head is a dense layer on the first token, an activation and a linear map to one number per label. Differences
-between families are fields of `HeadShape` or of their row. Engines run the heads (torch: cross_encoder.py).
+Each head is a dense layer on the first token, an activation, and a linear map to one number per label. Fields of
+`HeadShape` or of a family's row describe the differences. Engines run the heads (torch: cross_encoder.py).
 """
 
 from collections.abc import Callable
@@ -28,9 +28,9 @@ class HeadShape:
     labels: int
     activation: str = "tanh"
     dropout: float = 0.1
-    drops_first: bool = False  # also before the dense layer
+    drops_first: bool = False  # whether dropout is also applied before the dense layer
     bias: bool = True
-    norm: float | None = None  # the epsilon of a normalisation after the activation
+    norm: float | None = None  # the epsilon of the layer norm after the activation, if there is one
     norm_bias: bool = False
     pooling: str = "cls"
 
@@ -47,7 +47,7 @@ class HeadShape:
 
 @dataclass(frozen=True)
 class ClassificationHead:
-    """One family's row: its class name without `ForSequenceClassification`, tensor names, and config.json reader."""
+    """One family's row: class name without `ForSequenceClassification`, tensor names, and reader of config.json."""
 
     architecture: str
     prefix: str  # prefix of the encoder's tensor names
@@ -55,19 +55,19 @@ class ClassificationHead:
     shape: Callable[[Config], HeadShape]
 
     def build(self, config: Config) -> Any:
-        """The head for this config, a torch module with uninitialized weights."""
+        """The head for this config, as a torch module with uninitialized weights."""
         return import_module(f"{__package__}.cross_encoder").Classifier(self.shape(config))
 
     def file_name(self, ours: str) -> str:
-        """The name that a tensor of `HeadShape.tensors` has in files."""
+        """The name in files of a tensor of `HeadShape.tensors`."""
         return file_names(ours, self.names)[0]
 
 
 def head_of(kind: str, context: str) -> ClassificationHead:
-    """The row of an encoder family; `context` starts the error message if there is none."""
+    """The row of an encoder family; `context` begins the error message if there is no such row."""
     if kind not in CLASSIFIERS:
         raise BadModel(
-            f"{context} a {kind!r} encoder, and rerankers are built on {', '.join(CLASSIFIERS)}. "
+            f"{context} a {kind!r} encoder; a reranker needs one of {', '.join(CLASSIFIERS)}. "
             "To add one, add a row to CLASSIFIERS (likewise/reranker/classification_heads.py)"
         )
     return CLASSIFIERS[kind]
@@ -81,11 +81,11 @@ def check_head(folder: Path, config: Config, head: ClassificationHead) -> None:
     classifies = not names or any(name.endswith("ForSequenceClassification") for name in names)
     if not classifies or not _has_weights(folder, config, head):
         why = "the weights of a classification head are missing" if classifies else f"its config.json names {names[0]}"
-        raise BadModel(f"{folder} holds no reranker ({why}). Reranker.start(folder) builds an untrained one on it")
+        raise BadModel(f"{folder} is not a reranker ({why}). Reranker.start(folder) creates an untrained one from it")
 
 
 def _has_weights(folder: Path, config: Config, head: ClassificationHead) -> bool:
-    """Whether the folder has every tensor of the head; shapes are checked on reading."""
+    """Whether the folder has every tensor of the head; shapes are checked when they are read."""
     names = [head.file_name(ours) for ours in head.shape(config).tensors]
     with ExitStack() as stack:
         weights = WeightReader(folder, stack, "numpy")
@@ -96,7 +96,7 @@ def _has_weights(folder: Path, config: Config, head: ClassificationHead) -> bool
 
 
 def labels_of(config: Config) -> list[str]:
-    """The names of the labels in the order of the logits; by default two labels, as in transformers."""
+    """The label names in the order of the logits; by default there are two labels, as in transformers."""
     names = config.get("id2label")
     if names is None:
         count = size(config, "num_labels", 2)
@@ -106,7 +106,7 @@ def labels_of(config: Config) -> list[str]:
     try:
         labels = {int(i): name for i, name in names.items()}
         if unnamed := [name for name in labels.values() if not isinstance(name, str | int)]:
-            raise ValueError(f"{unnamed[0]!r:.40} is not the name of a label")
+            raise ValueError(f"{unnamed[0]!r:.40} is not a label name")
         if not 1 <= len(labels) <= MAX_LABELS or sorted(labels) != list(range(len(labels))):
             raise ValueError("its numbers are not 0, 1, 2 …")
     except (AttributeError, ValueError, TypeError) as error:

@@ -1,6 +1,6 @@
-"""CrossEncoder: a torch encoder reads both texts as one sequence, so that words of one attend to words of the other.
+"""CrossEncoder: a torch encoder reads both texts as one sequence, so that each text's words attend to the other's.
 
-It can be any sequence-classification folder of a known family. Without torch, and by default on CPUs, other engines
+It loads any sequence-classification folder of a known family. Without torch, and by default on CPUs, other engines
 compute the same results (engines/array_cross_encoder.py).
 """
 
@@ -36,13 +36,13 @@ from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
 
 
 class CrossEncoder(TorchReranker, JointReranker):
-    """Tokenizer, encoder, classification head."""
+    """A cross-encoder in torch: tokenizer, encoder and classification head."""
 
     def __init__(self, tokenizer: Tokenizer, encoder: Encoder, head: "Classifier", manifest: PairManifest):
         super().__init__(tokenizer, encoder, manifest)
         self.head = head
         self._read_settings(encoder.config, getattr(getattr(encoder, "shape", None), "segments", 0))
-        older = {"activation_fn": torch_name(self.activation)}  # sentence-transformers 4 and 5 look for it here
+        older = {"activation_fn": torch_name(self.activation)}  # where sentence-transformers 4 and 5 look for it
         self.encoder.config = {**encoder.config, "sentence_transformers": older}
 
     @classmethod
@@ -86,7 +86,7 @@ class CrossEncoder(TorchReranker, JointReranker):
         return cls(tokenizer, encoder, built.to(first.device, first.dtype), pair_manifest).eval()
 
     def forward(self, tokens: Ragged) -> Float[Tensor, "N C"]:
-        """Packed pairs (of `tokens`) to logits, with gradients if they are on."""
+        """Turn packed pairs (from `tokens`) into logits, with gradients if enabled."""
         logits: Tensor = self.head(self.encoder(tokens), tokens)
         return logits
 
@@ -102,7 +102,7 @@ class CrossEncoder(TorchReranker, JointReranker):
         return self.packed(self.token_id_pairs(pairs, documents, prompt=prompt, prompt_name=prompt_name))
 
     def packed(self, contents: Sequence[TokenIdPair]) -> Ragged:
-        """Pairs of ids (from `token_id_pairs`) with special tokens, laid end to end."""
+        """Pairs of ids (from `token_id_pairs`) with special tokens, packed end to end."""
         ids, kinds = self._sequences(contents)
         return Ragged.of(ids, self.device, kinds)
 
@@ -113,7 +113,7 @@ class CrossEncoder(TorchReranker, JointReranker):
 
         Raises:
             BadInput: the folder cannot be written to.
-            BadModel: the model would be loaded again as another one.
+            BadModel: loading the folder would give a different model.
         """
         target, head = target_folder(folder), CLASSIFIERS[self.encoder.config["model_type"]]
         self._check_writable(head)
@@ -132,12 +132,12 @@ class CrossEncoder(TorchReranker, JointReranker):
         checkpoint.check_same_form(built, self.head, "a classification head of this config")
         if self.activation not in HEAD_ACTIVATIONS:
             known = ", ".join(HEAD_ACTIVATIONS)
-            raise BadModel(f"the activation {self.activation!r} cannot be saved; known ones are {known}")
+            raise BadModel(f"the activation {self.activation!r} cannot be saved; expected one of {known}")
         again = labels_of(self.encoder.config)
         if list(self.labels) != again:
             raise BadModel(
-                f"the labels are {', '.join(self.labels)}, but would be {', '.join(again)} when the model is loaded "
-                "again; Reranker.start(model, labels) builds one with other labels"
+                f"the labels are {', '.join(self.labels)}, but would be loaded as {', '.join(again)}; "
+                "Reranker.start(model, labels) creates a reranker with different labels"
             )
 
     @property
@@ -167,7 +167,7 @@ def _names(labels: int | Sequence[str]) -> list[str]:
 
 
 class Classifier(nn.Module):
-    """Layers to logits: out(norm(activation(dense(pooled last layer))))."""
+    """Turns layers into logits: out(norm(activation(dense(pooled last layer))))."""
 
     def __init__(self, shape: HeadShape) -> None:
         super().__init__()

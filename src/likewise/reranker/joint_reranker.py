@@ -1,6 +1,6 @@
-"""JointReranker reads pairs of texts as one sequence (tokens, truncation, segments), on any engine; no torch.
+"""JointReranker reads each pair of texts as one sequence (tokens, truncation, segments), on any engine, without torch.
 
-The layout of a pair is from Devlin et al. 2019, and its use for ranking from Nogueira and Cho 2019.
+The layout of a pair comes from Devlin et al. 2019, and its use for ranking from Nogueira and Cho 2019.
 """
 
 import json
@@ -42,8 +42,8 @@ class JointReranker(Reranker):
         self.segmented = _segmented(self.tokenizer, segments, config)
         if self.max_content_length < 2:
             raise BadModel(
-                f"max_seq_length is {self.tokenizer.max_seq_length}, of which {self.tokenizer.pair.specials} special "
-                "tokens leave no tokens for two texts"
+                f"max_seq_length is {self.tokenizer.max_seq_length}, which leaves no room for two texts besides "
+                f"{self.tokenizer.pair.specials} special tokens"
             )
 
     @property
@@ -52,7 +52,7 @@ class JointReranker(Reranker):
 
     @abstractmethod
     def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[np.ndarray, "n C"]:
-        """The logits of some pairs of ids."""
+        """The logits of one window of pairs of ids."""
 
     def token_id_pairs(
         self,
@@ -77,7 +77,7 @@ class JointReranker(Reranker):
         return np.concatenate([np.empty((0, len(self.labels)), np.float32), *blocks])
 
     def counted_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[TokenIdPair, int]]:
-        """The ids of each pair, truncated to the model's limit, and their number before truncation."""
+        """Each pair's ids, truncated to the model's limit, and the number of ids before truncation."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         lengths = dict(zip(texts, map(len, self._token_ids(texts)), strict=True))
         totals = [lengths[first] + lengths[second] for first, second in pairs]
@@ -104,7 +104,7 @@ class JointReranker(Reranker):
     def _token_id_pairs(
         self, pairs: Sequence[tuple[str, str]], counter: TruncationCounter | None = None, rows: Rows | None = None
     ) -> list[TokenIdPair]:
-        """The ids of each pair, cut to the model's limit; every distinct text is tokenised once."""
+        """The ids of each pair, truncated to the model's limit; every distinct text is tokenised once."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         ids = dict(zip(texts, self._token_ids(texts), strict=True))
         if counter is not None:
@@ -121,7 +121,7 @@ class JointReranker(Reranker):
         return replace(self.manifest, activation=torch_name(self.activation), max_seq_length=limit, lowercase=lowercase)
 
     def _written_tokenizer(self) -> Tokenizer:
-        """The tokenizer with its limit and inputs in its settings, so that all readers of the folder agree."""
+        """The tokenizer with its limit and inputs in its settings, so that every library reads the folder alike."""
         tokenizer = self.tokenizer
         inputs = ["input_ids", *(["token_type_ids"] if self.segmented else []), "attention_mask"]
         settings = {**tokenizer.settings, "model_max_length": tokenizer.max_seq_length}
@@ -130,31 +130,31 @@ class JointReranker(Reranker):
 
 
 def torch_name(activation: str) -> str:
-    """An activation's name as written by sentence-transformers: torch's class with its module."""
+    """An activation's name as sentence-transformers writes it: torch's class with its module."""
     return f"torch.nn.modules.{'linear' if activation == 'Identity' else 'activation'}.{activation}"
 
 
 def _activation(named: str | None, labels: int) -> str:
-    """The activation's short name; by default the sigmoid for a single label, as in sentence-transformers."""
+    """The activation's short name; by default, the sigmoid for a single label, as in sentence-transformers."""
     if named is None:
         return "Sigmoid" if labels == 1 else "Identity"
     short = named.rpartition(".")[2]
     if short not in HEAD_ACTIVATIONS or not named.startswith("torch."):
         known = ", ".join(HEAD_ACTIVATIONS)
-        raise BadModel(f"unknown activation {named!r} for the scores; known ones are torch's {known}")
+        raise BadModel(f"unknown activation {named!r} for the scores; expected one of torch's {known}")
     return short
 
 
 TYPED_TOKENIZERS = (
     *("Bert", "Electra", "ConvBert", "MobileBert", "SqueezeBert", "LayoutLM", "Lxmert", "FNet", "Deberta", "DebertaV2"),
 )
-"""Names, without `Tokenizer`, of transformers' tokenizer classes that give token types by default."""
+"""transformers' tokenizer classes that return token types by default; names without `Tokenizer`."""
 TYPED_FAMILIES = ("bert", "electra")
-"""The families that use one of these tokenizers if no class is named."""
+"""The families whose default tokenizer is one of these classes."""
 
 
 def _segmented(tokenizer: Tokenizer, segments: int, config: Config) -> bool:
-    """Whether the encoder gets token types (first or second text): it has a table, and the tokenizer provides them.
+    """Whether the encoder gets token types (first or second text): it has them, and the tokenizer provides them.
 
     As in sentence-transformers, this depends on the tokenizer's class: a generic tokenizer has no token types.
     """

@@ -1,12 +1,12 @@
-"""PolyEncoder (Humeau et al. 2020): candidates are encoded separately, once, and attend to m context vectors.
+"""PolyEncoder (Humeau et al. 2020): each candidate is encoded once, separately, and attends to m context vectors.
 
 Let h be the token vectors of a context, c_1 … c_m learned codes, and y the vector of a candidate:
 
     y_i = Σ_j softmax_j(c_i · h_j) h_j          (the context seen through code i, section 4.4)
     score = y · Σ_i softmax_i(y · y_i) y_i
 
-One encoder serves both sides (the paper starts two equal ones and trains them separately). Codes of zero weight all
-tokens equally: the score is then the dot product of pooled vectors.
+One encoder serves both sides (the paper trains two encoders separately, from the same start). Codes of zero weight all
+tokens equally; the score is then the dot product of pooled vectors.
 """
 
 import warnings
@@ -44,11 +44,11 @@ from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
 
 Encode = Callable[[Ragged], Tensor]
 Codes = Float[Tensor, "m D"]
-NUMBERS = 1 << 24  # numbers in context vectors or scores that are held in fp32 at a time
+NUMBERS = 1 << 24  # the most fp32 values of context vectors or scores held at a time
 
 
 class PolyEncoder(TorchReranker):
-    """Tokenizer, encoder, codes; candidates use the embedder's pooling but not its heads."""
+    """A tokenizer, an encoder and codes; candidates use the embedder's pooling but not its heads."""
 
     kind = "poly-encoder"
     MODULE_TYPE = f"{OWN_RERANKER}PolyEncoder"
@@ -61,8 +61,8 @@ class PolyEncoder(TorchReranker):
         widths = codes.shape[1], encoder.width, pooling.width(encoder.width)
         if len(set(widths)) > 1:
             raise BadModel(
-                f"the codes are {widths[0]} wide, tokens {widths[1]} and candidates {widths[2]} ({pooling.spec}); "
-                "expected one width"
+                f"codes have {widths[0]} dimensions, tokens {widths[1]} and candidates {widths[2]} ({pooling.spec}); "
+                "expected the same number"
             )
 
     @classmethod
@@ -86,12 +86,12 @@ class PolyEncoder(TorchReranker):
     def start(  # type: ignore[override]
         cls, source: HasEncoder | str | Path, codes: int = 64, *, seed: int = 0, max_seq_length: int | None = None
     ) -> "PolyEncoder":
-        """An untrained poly-encoder: a copy of an encoder and m codes drawn from N(0, 1/D), so that its scores are
-        close to the dot product of pooled vectors.
+        """Create an untrained poly-encoder: a copy of an encoder and m codes drawn from N(0, 1/D), so that its scores
+        are close to the dot product of pooled vectors.
 
         Args:
             source: an embedder, or the name or folder of an embedding model or of a plain encoder.
-            codes: m; the paper has 16, 64 and 360.
+            codes: the number of codes, m; the paper uses 16, 64 and 360.
             seed: the random seed for the codes.
             max_seq_length: the maximum text length in tokens, including special ones.
         """
@@ -99,10 +99,10 @@ class PolyEncoder(TorchReranker):
             raise BadInput(f"codes is {codes!r}; expected the number of codes, 1 or more")
         tokenizer, encoder, manifest = parts_of(source)
         if isinstance(manifest, PairManifest):
-            raise BadInput("a poly-encoder starts from an embedder, whose pooling candidates use; got a reranker")
+            raise BadInput("a poly-encoder needs an embedder, whose pooling its candidates use; found a reranker")
         if not isinstance(manifest.pooling, str):
             kind = manifest.pooling.kind
-            raise BadInput(f"the pooling {kind!r} does not fit a poly-encoder; expected a reduction (cls, mean …)")
+            raise BadInput(f"a poly-encoder cannot use the pooling {kind!r}; expected a reduction (cls, mean …)")
         encoder = deepcopy(encoder)
         first = next(encoder.parameters())
         drawn = torch.randn(codes, encoder.width, generator=torch.Generator().manual_seed(seed)) * encoder.width**-0.5
@@ -126,7 +126,7 @@ class PolyEncoder(TorchReranker):
         return _exact(self.pooling(self.encoder(tokens), tokens))
 
     def forward(self, contexts: Ragged, candidates: Ragged) -> Float[Tensor, "N C"]:
-        """Score all packed contexts with all candidates, with gradients; other contexts' candidates are negatives."""
+        """Score all packed contexts with all candidates, with gradients; candidates of other contexts are negatives."""
         return score_candidates(self.contexts(contexts), self.candidates(candidates))
 
     def tokens(self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None) -> Ragged:
@@ -136,7 +136,7 @@ class PolyEncoder(TorchReranker):
     def context_ids(
         self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
     ) -> list[list[int]]:
-        """The ids of each context as the model reads it, after the model's prompt if it has one."""
+        """The ids of each context as the model reads it, with the model's prompt (if any) in front."""
         return self._model_inputs(self._prompted(checked_texts(texts, "contexts"), prompt, prompt_name))
 
     def candidate_ids(self, texts: Iterable[str]) -> list[list[int]]:
@@ -166,7 +166,7 @@ class PolyEncoder(TorchReranker):
         show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "C D"]:
-        """One vector per candidate, float32, in the given order; independent of contexts, so they can be stored."""
+        """One vector per candidate, float32, in the given order; independent of the contexts, so storable."""
         checked, shape = checked_texts(texts, "candidates"), self.codes.shape[1:]
         return self._encoded("candidates", checked, self.candidates, shape, (overflow, show_progress_bar, batch_tokens))
 
@@ -178,7 +178,7 @@ class PolyEncoder(TorchReranker):
         m, width = self.codes.shape
         if contexts.ndim != 3 or contexts.shape[1:] != (m, width) or candidates.shape[1:] != (width,):
             raise BadInput(
-                f"contexts are of shape {contexts.shape} and candidates {candidates.shape}; "
+                f"contexts have shape {contexts.shape} and candidates {candidates.shape}; "
                 f"expected (Q, {m}, {width}) and (C, {width})"
             )
         scores = np.empty((len(contexts), len(candidates)), np.float32)
@@ -190,13 +190,13 @@ class PolyEncoder(TorchReranker):
         return scores
 
     def _logits(self, first: list[str], second: list[str], options: RunOptions) -> Float[np.ndarray, "N 1"]:
-        """Encodes every distinct text once per side, however many pairs it is in."""
+        """Encode every distinct text once per side, however many pairs contain it."""
         scores = np.empty((len(first), 1), np.float32)
         texts, documents_of = distinct_items(second)
         queries, queries_of = distinct_items(first)
         pairs_of = np.split(np.argsort(queries_of, kind="stable"), np.cumsum(np.bincount(queries_of, minlength=1))[:-1])
         candidates = self._encoded("distinct documents", texts, self.candidates, self.codes.shape[1:], options)
-        step = max(1, NUMBERS // self.codes.numel())  # contexts are m times larger: some at a time
+        step = max(1, NUMBERS // self.codes.numel())  # contexts are m times larger, so fewer are encoded at a time
         with self._run("distinct queries", len(queries), options) as run:
             blocks = self._blocks(in_windows(queries, step), self.contexts, self.codes.shape, run)
             contexts = (context for block in blocks for context in block)
@@ -209,7 +209,7 @@ class PolyEncoder(TorchReranker):
 
         Raises:
             BadInput: the folder cannot be written to.
-            BadModel: the model would be loaded again as another one.
+            BadModel: loading the folder would give a different model.
         """
         target, name = target_folder(folder), describe_pooling(self.pooling)
         check_writable(self.encoder)
@@ -245,7 +245,7 @@ class PolyEncoder(TorchReranker):
     def _blocks(
         self, texts: Iterable[Sequence[str]], encode: Encode, shape: Sequence[int], run: InferenceRun
     ) -> Iterator[Float[np.ndarray, "..."]]:
-        """The results of `encode` on packed tokens, with this shape per text, one block per window of texts."""
+        """The results of `encode` on packed tokens, each of this shape, one block per window of texts."""
 
         @torch.inference_mode()
         def compute(ids: list[list[int]], batches: WindowBatches) -> Float[np.ndarray, "..."]:
@@ -263,7 +263,7 @@ class PolyEncoder(TorchReranker):
     def _model_inputs(
         self, texts: list[str], counter: TruncationCounter | None = None, rows: Rows | None = None
     ) -> list[list[int]]:
-        """The ids of each text as the model reads it; repeated texts (see `rows`) count repeatedly."""
+        """The ids of each text as the model reads it; a repeated text (see `rows`) counts once per occurrence."""
         contents = self._token_ids(texts)
         if counter is not None:
             long_words = longest_words(self.tokenizer.overlong_words(texts, contents), rows)
@@ -271,7 +271,7 @@ class PolyEncoder(TorchReranker):
         limit = self.max_content_length
         model_inputs = [self.tokenizer.with_special_tokens(content[:limit]) for content in contents]
         if not all(model_inputs):
-            raise BadInput("one of the texts has no tokens, and this model adds no special tokens")
+            raise BadInput("a text has no tokens, and this model adds no special tokens")
         return model_inputs
 
 

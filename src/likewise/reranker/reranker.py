@@ -1,4 +1,4 @@
-"""Reranker scores and ranks pairs of texts: loading, and code shared by all kinds and engines; no torch."""
+"""Reranker scores and ranks pairs of texts: loading, and the code shared by all kinds and engines, without torch."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ class PairEncoder(Protocol):
     """The part of an encoder that every reranker uses."""
 
     vocabulary: int
-    """The size of the vocabulary; all ids are below it."""
+    """The size of the vocabulary; all token ids are below it."""
 
 
 class Reranker(ABC):
@@ -46,19 +46,19 @@ class Reranker(ABC):
     [(0, 0.93), (1, 0.02)]
 
     `load` returns a cross-encoder or a poly-encoder, depending on the folder, and picks the engine that runs it. The
-    torch rerankers (`CrossEncoder`, `PolyEncoder`) are modules that return logits, with gradients, when called. One may
-    be called from several threads at once.
+    torch rerankers (`CrossEncoder`, `PolyEncoder`) are modules that return logits, with gradients, when called. A
+    reranker may be called from several threads at once.
     """
 
     kind: str
-    """The key of its row in TRAINING_STRATEGIES."""
+    """The key of the model's row in TRAINING_STRATEGIES."""
     tokenizer: Tokenizer
     manifest: PairManifest
     encoder: PairEncoder
     labels: Sequence[str]
     """The names of the C labels; a model with a single label returns plain scores."""
     activation: str
-    """The name in HEAD_ACTIVATIONS of the function that turns logits into scores if there is one label."""
+    """The name in HEAD_ACTIVATIONS of the function that turns logits into scores if there is a single label."""
 
     @classmethod
     def load(
@@ -76,7 +76,7 @@ class Reranker(ABC):
             name: a folder (a Hugging Face sequence classifier, a CrossEncoder of sentence-transformers, or a
                 poly-encoder), or a hub name.
             engine: `"native"` (the compiled library), `"torch"` (the only one for poly-encoders) or `"numpy"`; by
-                default the first of these that is installed and supports the model and options, but torch if there is a
+                default the first of these that is installed and supports the model and options, or torch if there is a
                 GPU.
             precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA), `"fp16"` (torch only) or
                 `"int8"` (native only).
@@ -85,7 +85,7 @@ class Reranker(ABC):
 
         Raises:
             ModelNotFound: no model has this name; the message lists what was tried.
-            BadModel: the folder is broken, unsafe, or holds no reranker.
+            BadModel: the folder is broken, unsafe, or does not contain a reranker.
             BadInput: an option is unknown, or not supported by the engine.
             MissingExtra: the engine needs a package that is not installed.
         """
@@ -97,7 +97,7 @@ class Reranker(ABC):
     @classmethod
     @abstractmethod
     def from_manifest(cls, manifest: PairManifest, options: LoadOptions) -> "Reranker":
-        """The reranker described by a folder."""
+        """Load the reranker that a folder describes."""
 
     @classmethod
     @abstractmethod
@@ -113,14 +113,14 @@ class Reranker(ABC):
     def start(
         cls, source: Any, labels: int | Sequence[str] = 1, *, seed: int = 0, max_seq_length: int | None = None
     ) -> Any:
-        """An untrained torch `CrossEncoder`: a copy of an encoder with a random classification head.
+        """Create an untrained torch `CrossEncoder`: a copy of an encoder with a random classification head.
 
         Its scores are meaningless until it is trained.
 
         Args:
-            source: a torch embedder, or the name or folder of an embedding model or plain encoder; or another reranker
-                (one trained for inference, say), whose head is not used.
-            labels: the number of labels (1: a score), or their names.
+            source: a torch embedder, the name or folder of an embedding model or plain encoder, or another reranker
+                (trained on NLI, say), whose head is not used.
+            labels: the number of labels (1 for a plain score), or their names.
             seed: the random seed for the head.
             max_seq_length: the maximum length of both texts together, in tokens including special ones.
 
@@ -154,12 +154,12 @@ class Reranker(ABC):
     @property
     @abstractmethod
     def max_content_length(self) -> int:
-        """The maximum number of tokens read at once, without special ones."""
+        """The maximum number of tokens read at once, not counting special ones."""
 
     def probabilities(
         self, pairs: TextPairs, documents: Iterable[str] | None = None, **how: Any
     ) -> Float[np.ndarray, "N C"]:
-        """The activation of the logits; for several labels, softmax unless the model names another one."""
+        """The activation applied to the logits; for several labels, softmax unless the model names another one."""
         return self.activated(self.logits(pairs, documents, **how))
 
     def activated(self, logits: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]:
@@ -173,8 +173,8 @@ class Reranker(ABC):
         """One number per pair, float32, in the given order.
 
         Args:
-            pairs: pairs of texts, or the first texts if `documents` has the second ones.
-            documents: one for every first text.
+            pairs: pairs of texts, or the first text of each pair if `documents` holds the second.
+            documents: one second text for every first text.
             label: the name or number of the label whose probability is the score, if the model has several labels
                 (`"entailment"`, say).
             how: options of `logits`: `prompt` (a text prepended to every first text), `prompt_name` (the name of one of
@@ -203,10 +203,10 @@ class Reranker(ABC):
         return_documents: bool = False,
         **how: Any,
     ) -> list[Any]:
-        """The k documents (by default all) that best match the query, best first.
+        """The k documents (by default, all) that best match the query, best first.
 
-        Each is (index, score), or (index, score, document) with `return_documents`. Documents with equal scores keep
-        their order.
+        Each item is (index, score), or (index, score, document) with `return_documents`. Documents with equal scores
+        keep their order.
         """
         if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or k < 1):
             raise BadInput(f"k is {k!r}; expected the number of documents to keep, 1 or more")
@@ -224,7 +224,7 @@ class Reranker(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change whenever scores do: with weights, tokenizer, head or prompts."""
+        """32 hexadecimal digits that change with everything that affects scores: weights, tokenizer, head, prompts."""
 
     @property
     def batch_threads(self) -> int:
@@ -234,12 +234,12 @@ class Reranker(ABC):
     @property
     @abstractmethod
     def device(self) -> Any:
-        """The device it runs on, `"cpu"` or `"cuda:0"` as text."""
+        """The device that the model runs on, as a string such as `"cpu"` or `"cuda:0"`."""
 
     @property
     @abstractmethod
     def precision(self) -> str:
-        """The precision of its computations: `"fp32"`, `"bf16"`, `"fp16"` or `"int8"`."""
+        """The precision of the model's computations: `"fp32"`, `"bf16"`, `"fp16"` or `"int8"`."""
 
     def _label(self, label: int | str | None) -> int:
         if label is None and len(self.labels) == 1:
@@ -254,7 +254,7 @@ class Reranker(ABC):
                 return same[0]
         elif isinstance(label, Integral) and not isinstance(label, bool) and 0 <= label < len(self.labels):
             return int(label)
-        raise BadInput(f"there is no label {label!r}; there are {known}")
+        raise BadInput(f"there is no label {label!r}; expected one of {known}")
 
     def _run(self, what: str, total: int, options: RunOptions) -> AbstractContextManager[InferenceRun]:
         """The run that scores this many items; `what` names them in warnings."""
@@ -282,6 +282,6 @@ class Reranker(ABC):
         return contents
 
     def _prompted(self, texts: Iterable[str], prompt: str | None, prompt_name: str | None) -> list[str]:
-        """Each text after the given prompt, or after the model's own."""
+        """Each text with the given prompt in front, or with the model's own."""
         text_prompt = resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
         return [text_prompt + text for text in texts]

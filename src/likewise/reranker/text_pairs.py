@@ -1,4 +1,4 @@
-"""Input for scoring: pairs of texts, or two columns of texts, checked text by text."""
+"""Input for scoring: pairs of texts, or two columns of texts; every text is checked."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -26,12 +26,12 @@ def columns(pairs: TextPairs, documents: Iterable[str] | None = None) -> tuple[l
 
 
 def checked_texts(texts: Iterable[Any], what: str) -> list[str]:
-    """A list of texts; raises with the index of an item that is not a str."""
+    """Convert to a list of texts; the error names the index of an item that is not a str."""
     return [_text(text, f"{what}[{i}]") for i, text in enumerate(_rows(texts, what))]
 
 
 def in_windows(items: Sequence[T], largest: int | None = None) -> Iterator[Sequence[T]]:
-    """The items in parts of at most `largest`."""
+    """Split the items into parts of at most `largest`."""
     size = min(CHUNK_TEXTS, largest or CHUNK_TEXTS)
     return (items[start : start + size] for start in range(0, len(items), size))
 

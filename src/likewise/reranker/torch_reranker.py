@@ -35,7 +35,7 @@ class TorchReranker(MovableModule, Reranker):
 
     encoder: Encoder
     MODULE_TYPE: str | None = None
-    """Its key in TORCH_RERANKERS."""
+    """The class's key in TORCH_RERANKERS."""
 
     def __init__(self, tokenizer: Tokenizer, encoder: Encoder, manifest: PairManifest):
         super().__init__()
@@ -52,7 +52,7 @@ class TorchReranker(MovableModule, Reranker):
     def check_model(cls, manifest: PairManifest, options: LoadOptions) -> None:  # noqa: ARG003
         found = _class_of(manifest)
         if not issubclass(found, cls):
-            raise BadModel(f"{manifest.encoder} holds a {found.__name__}; load it with Reranker.load")
+            raise BadModel(f"{manifest.encoder} contains a {found.__name__}; load it with Reranker.load")
 
     @classmethod
     def from_manifest(cls, manifest: PairManifest, options: LoadOptions) -> "TorchReranker":
@@ -62,7 +62,7 @@ class TorchReranker(MovableModule, Reranker):
     @classmethod
     @abstractmethod
     def read(cls, manifest: PairManifest, dtype: torch.dtype, max_seq_length: int | None) -> "TorchReranker":
-        """The reranker described by a folder, on the CPU."""
+        """Load the reranker that a folder describes, on the CPU."""
 
     @property
     def fingerprint(self) -> str:
@@ -73,7 +73,7 @@ class TorchReranker(MovableModule, Reranker):
     @property
     @abstractmethod
     def _settings(self) -> list[Any]:
-        """JSON-serializable settings, besides tokenizer, encoder and weights, that change scores."""
+        """JSON-serializable settings, besides tokenizer, encoder and weights, that affect scores."""
 
     @property
     def device(self) -> torch.device:
@@ -96,7 +96,7 @@ def _class_of(manifest: PairManifest) -> type[TorchReranker]:
     kind = None if manifest.late is None else manifest.late.kind
     if kind not in TORCH_RERANKERS:
         known = ", ".join(name for name in TORCH_RERANKERS if name is not None)
-        raise BadModel(f"{manifest.encoder} holds a reranker of kind {kind!r}; known kinds: {known}")
+        raise BadModel(f"{manifest.encoder} contains a reranker of kind {kind!r}; known kinds: {known}")
     module, _, name = TORCH_RERANKERS[kind].partition(":")
     reranker_class: type[TorchReranker] = getattr(import_module(f"{__package__}.{module}"), name)
     return reranker_class
@@ -110,12 +110,12 @@ def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manif
         return tokenizer_of(loaded, manifest, None), loaded, manifest
     encoder = source.encoder
     if not isinstance(encoder, nn.Module):
-        expected = "a reranker is started from a name, a folder, or a model loaded with engine='torch'"
-        raise BadInput(f"{expected}; this is a {type(source).__name__}")
+        expected = "a new reranker needs a name, a folder, or a model loaded with engine='torch'"
+        raise BadInput(f"{expected}; found a {type(source).__name__}")
     return source.tokenizer, cast(Encoder, encoder), source.manifest
 
 
 def tokenizer_of(encoder: Encoder, manifest: Manifest | PairManifest, max_seq_length: int | None) -> Tokenizer:
-    """The tokenizer of a folder, with the given maximum length, or the folder's, or the encoder's."""
+    """A folder's tokenizer, with the given maximum length or, by default, the folder's or the encoder's."""
     limit = max_input_length(max_seq_length, manifest.max_seq_length, encoder.longest)
     return Tokenizer.load(manifest.encoder, limit, manifest.lowercase)

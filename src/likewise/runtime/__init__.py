@@ -1,1 +1,1 @@
-"""Services without machine learning: progress, devices, memory limits, lazy imports, temporary and untrusted files."""
+"""General services: progress, devices, memory limits, lazy imports, temporary and untrusted files."""

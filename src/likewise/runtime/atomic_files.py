@@ -1,4 +1,4 @@
-"""Writing files atomically: a killed process leaves no incomplete file."""
+"""Atomic file writes: a killed process leaves no incomplete file behind."""
 
 import errno
 import os
@@ -12,20 +12,20 @@ from ..errors import BadInput
 from .home_folder import expanded
 from .syncing import sync_file, sync_folder
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # full disk, user's quota, the process's file size limit
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # disk full, user quota exceeded, process file size limit exceeded
 
 
 @contextmanager
 def atomic_file(
     path: Path, *, durable: bool = False, private: bool = False, parent: Path | None = None
 ) -> Iterator[Path]:
-    """A path to write to; it becomes `path` when the block ends, and is removed if the block fails.
+    """Yield a path to write to; the file is moved to `path` when the block ends, and removed if the block fails.
 
-    If `path` is a symbolic link, its target is written and the link is kept. If `durable`, the file survives a loss of
-    power once the block has ended. Nobody else may read a `private` file. It is written in a temporary folder in
-    `parent`, by default beside `path`.
+    If `path` is a symbolic link, its target is written and the link is kept. If `durable`, the file survives a power
+    failure once the block has ended. A `private` file is readable only by its owner. The file is written in a temporary
+    folder in `parent`, by default beside `path`.
     """
-    from .temporary_files import temporary_folder  # imported here, since checks need no temporary files
+    from .temporary_files import temporary_folder  # imported here because the checks below need no temporary files
 
     target = followed(path)
     _check_replaceable(path)
@@ -51,7 +51,7 @@ def atomic_file(
 
 @contextmanager
 def naming_full_disk(path: Path) -> Iterator[None]:
-    """Report a full disk as a BadInput that names the path; safetensors gives the error number in its message only."""
+    """Report a full disk as a BadInput that names the path; safetensors gives the error number only in its message."""
     try:
         yield
     except Exception as error:
@@ -63,7 +63,7 @@ def naming_full_disk(path: Path) -> Iterator[None]:
 
 
 def followed(path: Path) -> Path:
-    """The path that would be written: the target of a symbolic link, whether or not it exists."""
+    """The path that would actually be written: a symbolic link's target, whether or not it exists."""
     try:
         target = Path(os.path.realpath(path))
         loops = target.is_symlink()
@@ -76,22 +76,22 @@ def followed(path: Path) -> Path:
 
 
 def check_ending(path: Path, known: Iterable[str]) -> None:
-    """Check that a file's name ends as one of the formats that can be written."""
+    """Check that the file name ends in one of the supported suffixes."""
     _check_named(path)
     if path.suffix.lower() not in known:
-        raise BadInput(f"{path} ends in {path.suffix!r}; expected an output that ends in {', '.join(known)}")
+        raise BadInput(f"{path} ends in {path.suffix!r}; expected an output file that ends in {', '.join(known)}")
 
 
 def _check_named(path: Path) -> None:
     if str(path) == "-":
         raise BadInput(
-            "the output is -, and results are not written to standard output; expected the name of a file or folder "
-            "(./- for one that is named so)"
+            "the output is -, but results are not written to standard output; expected the name of a file or folder "
+            "(use ./- for a file actually named -)"
         )
 
 
 def check_writable_file(path: Path) -> None:
-    """Check, before a long computation, that its output file can be written; the check leaves nothing behind."""
+    """Check before a long computation that its output file can be written; the check leaves nothing behind."""
     _check_named(path)
     followed(path)
     _check_replaceable(path)
@@ -99,7 +99,7 @@ def check_writable_file(path: Path) -> None:
 
 
 def check_writable_folder(folder: Path) -> None:
-    """Check, before a long computation, that its output folder can be written to; the folder is not created."""
+    """Check before a long computation that its output folder can be written to; the folder is not created."""
     _check_named(folder)
     place = followed(folder)
     check_is_folder(folder)
@@ -107,10 +107,10 @@ def check_writable_folder(folder: Path) -> None:
 
 
 def check_not_input(output: Path, inputs: Iterable[Path]) -> None:
-    """Check that an output is not also an input, even under another name such as a link's."""
+    """Check that an output file is not also an input, even under another name, such as through a link."""
     for path in inputs:
         if output.exists() and path.exists() and output.samefile(path):
-            raise BadInput(f"the output {output} is the input {path}, which would be lost; give it another name")
+            raise BadInput(f"the output {output} would overwrite the input {path}; choose another name")
 
 
 def _check_place(path: Path, folder: Path) -> None:
@@ -136,12 +136,12 @@ def check_is_folder(folder: Path) -> None:
 
 
 def apply_umask(path: Path, folder: Path) -> None:
-    """Give a file the permissions of any new file, derived from the folder's; safetensors writes for the owner only."""
+    """Give a file a new file's usual permissions, based on its folder's; safetensors writes for the owner only."""
     path.chmod(folder.stat().st_mode & 0o666)
 
 
 def target_folder(folder: str | Path) -> Path:
-    """The folder to save into, as given by a user; in a str, `~` is the home folder."""
+    """The folder to save into, as given by the user; in a str, `~` stands for the home folder."""
     if not isinstance(folder, str | Path) or str(folder) == "" or "\0" in str(folder):
         raise BadInput(f"the folder to save into is {folder!r}; expected its name ('.' is the working directory)")
     return expanded(folder) if isinstance(folder, str) else folder

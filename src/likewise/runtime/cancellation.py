@@ -1,4 +1,4 @@
-"""Cancellation: at each point where it can stop, a long computation checks whether anyone is still waiting for it."""
+"""Cancellation: a long computation checks at regular points whether anyone is still waiting for its result."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -17,9 +17,9 @@ class Cancelled(LikewiseError):
 
 @contextmanager
 def cancellable(ask: Callable[[], bool]) -> Iterator[None]:
-    """Stop work in this block, on this thread, with `Cancelled` once `ask` returns True.
+    """Stop work in this block, on this thread, by raising `Cancelled` once `ask` returns True.
 
-    Searches of a collection stop within milliseconds. To give one a second:
+    Searches of a collection stop within milliseconds. To limit a search to one second:
 
         end = time.monotonic() + 1
         with cancellable(lambda: time.monotonic() > end):
@@ -33,7 +33,7 @@ def cancellable(ask: Callable[[], bool]) -> Iterator[None]:
 
 
 def check_cancelled() -> None:
-    """Stop here if the computation was cancelled."""
+    """Raise `Cancelled` if the computation was cancelled."""
     ask = is_cancelled.get()
     if ask is not None and ask():
         raise Cancelled("the computation was cancelled")
@@ -41,7 +41,7 @@ def check_cancelled() -> None:
 
 @contextmanager
 def cancellable_sql(db: sqlite3.Connection) -> Iterator[None]:
-    """Let SQLite's work in this block be cancelled too, in the middle of a statement."""
+    """Make SQLite's work in this block cancellable too, even in the middle of a statement."""
     ask = is_cancelled.get()
     if ask is None:
         yield

@@ -1,4 +1,4 @@
-"""Device and precision of a model, and detection of running out of memory."""
+"""The device and precision of a model, and detection of out-of-memory errors."""
 
 import os
 import re
@@ -19,7 +19,7 @@ PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float
 
 
 def device_and_dtype(device: str | torch.device | None, precision: str | None) -> tuple[torch.device, torch.dtype]:
-    """The device and data type to compute with; by default the first GPU, if any, with bf16 on CUDA, else fp32."""
+    """The device and data type to compute with; by default the first GPU, if any, with bf16 on CUDA, otherwise fp32."""
     best = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     place = _device(best if device is None else device)
     if place.type == "cuda" and place.index is None and "LOCAL_RANK" in os.environ:
@@ -32,7 +32,7 @@ def device_and_dtype(device: str | torch.device | None, precision: str | None) -
 
 
 class MovableModule(nn.Module):
-    """A torch module whose `to` and `cuda` report a missing device in one sentence, as `load` does."""
+    """A torch module whose `to` and `cuda` report a missing device in one sentence, just as `load` does."""
 
     def to(self: Module, *args: Any, **kwargs: Any) -> Module:
         return _moved(super().to, *args, **kwargs)
@@ -44,7 +44,7 @@ class MovableModule(nn.Module):
 def _moved(move: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     try:
         return move(*args, **kwargs)
-    except (AssertionError, NotImplementedError, RuntimeError) as error:  # by the kind of device
+    except (AssertionError, NotImplementedError, RuntimeError) as error:  # depending on the device
         if is_out_of_memory_error(error):
             raise
         named = (value for value in (*args, *kwargs.values()) if isinstance(value, str | torch.device))
@@ -52,7 +52,7 @@ def _moved(move: Callable[..., T], *args: Any, **kwargs: Any) -> T:
 
 
 def precision_name(dtype: torch.dtype) -> str:
-    """The name of the precision with this data type."""
+    """The name of the precision that uses this data type."""
     return next(name for name, known in PRECISIONS.items() if known == dtype)
 
 
@@ -64,22 +64,22 @@ OUT_OF_MEMORY = re.compile(
             "allocate memory",  # torch's allocator elsewhere: "DefaultCPUAllocator: can't allocate memory"
             "unable to allocate",  # NumPy's, inside the message of another error
             r"std::bad_alloc|bad allocation",  # C++'s own
-            r"could not (create|execute) a primitive(?! desc)",  # oneDNN's; for a descriptor the cause is another
+            r"could not (create|execute) a primitive(?! desc)",  # oneDNN's; with "desc", the cause differs
             "could not create a memory object",  # oneDNN's
             r"CU(BLAS|DNN|SOLVER|SPARSE)_STATUS_ALLOC_FAILED",  # CUDA's libraries
         )
     ),
     re.IGNORECASE,
-)  # matches the messages of plain RuntimeErrors that are raised when memory runs out
+)  # matches the messages of plain RuntimeErrors raised when memory runs out
 
 
 def is_out_of_memory_error(error: BaseException) -> bool:
-    """Whether an error reports a failed memory allocation, by its type or its message."""
+    """Whether an error reports a failed memory allocation, judging by its type or message."""
     return isinstance(error, MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
 
 
 def none_if_out_of_memory(make: Callable[[], T]) -> T | None:
-    """The result of calling `make`, or None if memory ran out."""
+    """The result of calling `make`, or None if it ran out of memory."""
     try:
         return make()
     except torch.OutOfMemoryError:
@@ -94,14 +94,14 @@ def _device(asked: str | torch.device) -> torch.device:
     try:
         return torch.device(asked)
     except (RuntimeError, TypeError):
-        raise BadInput(f"there is no device {asked!r}; expected cpu, cuda, cuda:1, mps or another of torch's") from None
+        raise BadInput(f"no device {asked!r}; expected cpu, cuda, cuda:1, mps or another torch device") from None
 
 
 def _try(place: torch.device) -> None:
-    """Copy one number there and back: an absent or unusable device is reported before a model is read."""
+    """Copy one number there and back, so that an absent or unusable device is reported before a model is read."""
     try:
         torch.zeros(1, device=place).cpu()
-    except Exception as error:  # RuntimeError, AssertionError, NotImplementedError, by the kind of device
+    except Exception as error:  # RuntimeError, AssertionError or NotImplementedError, depending on the device
         raise _unusable(str(place), error) from None
 
 

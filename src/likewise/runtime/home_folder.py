@@ -1,11 +1,11 @@
-"""Names of files and folders as users write them: `~` is their home."""
+"""File and folder names as users write them: `~` stands for the home folder."""
 
 import os
 from pathlib import Path
 
 
 def expanded(name: str | Path) -> Path:
-    """The path with `~` and `~USER` as home folders; if there is no such user, the name is a file's like any other.
+    """Expand `~` and `~USER` to home folders; if there is no such user, the name is treated like any other file name.
 
     >>> str(expanded("~no-such-user.txt"))
     '~no-such-user.txt'

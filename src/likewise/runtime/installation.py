@@ -1,6 +1,6 @@
-"""Installation hints for missing packages: a command that works here, never with a name that anyone could register.
+"""Installation hints for missing packages: commands that work here and never use a name that anyone could register.
 
-likewise is not published under its name, so no hint may suggest installing that name from a package index.
+likewise is not published under its own name, so no hint may suggest installing it by name from a package index.
 """
 
 import json
@@ -40,17 +40,17 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "duckdb": ("duckdb>=1.1", "pyarrow>=16"),
     "logs": ("tensorboard>=2.17",),
     "completion": ("argcomplete>=3.5",),
-}  # the optional packages by the name of the extra, as in pyproject.toml
+}  # the optional packages by extra, as in pyproject.toml
 TORCH_FOR_CPUS = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtra:
-    """The error for an optional package that is not installed."""
+    """The error to raise when an optional package is not installed."""
     return MissingExtra(f"{purpose} needs the package {package}; install it with: {install_hint(extra)}")
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra: from likewise's checkout if there is one, else its packages by name."""
+    """The command that installs an extra: from likewise's checkout if there is one, otherwise its packages by name."""
     packages = EXTRAS[extra]
     folder = checkout()
     if folder is not None:
@@ -59,14 +59,14 @@ def install_command(extra: str) -> str:
 
 
 def install_hint(extra: str) -> str:
-    """The command that installs an extra; for torch, also how to have the smaller one that computes on CPUs alone."""
+    """The command that installs an extra; for torch, it also mentions the smaller CPU-only build."""
     return install_command(extra) + (
-        f" (for CPUs alone, which is smaller, first: {TORCH_FOR_CPUS})" * (extra == "torch")
+        f" (for the smaller CPU-only build, first run: {TORCH_FOR_CPUS})" * (extra == "torch")
     )
 
 
 def checkout() -> Path | None:
-    """The checkout that likewise runs from or was installed from; None if there was none or it was removed."""
+    """The checkout that likewise runs from or was installed from; None if there was none or it has been removed."""
     source = Path(__file__).resolve().parents[2]
     places = [source.parent if source.name == "src" else None, _installed_from()]
     return next((place for place in places if place and (place / "pyproject.toml").is_file()), None)
@@ -74,7 +74,7 @@ def checkout() -> Path | None:
 
 def _installed_from() -> Path | None:
     """The folder that pip recorded when it installed likewise from one (PEP 610)."""
-    from importlib.metadata import PackageNotFoundError, distribution  # only for errors
+    from importlib.metadata import PackageNotFoundError, distribution  # only needed for error messages
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 

@@ -1,4 +1,4 @@
-"""Lazy imports: a package's names are imported at their first use, so that importing the package costs nothing."""
+"""Lazy imports: names are imported from a package's modules on first use, so that importing the package is cheap."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -11,19 +11,19 @@ from .installation import install_hint, missing_extra
 def lazy_names(
     package: str, homes: Mapping[str, Sequence[str]], more: Sequence[str] = (), needs_torch: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package with lazily imported names.
+    """Return `__getattr__` and `__dir__` for a package with lazily imported names.
 
     Args:
-        package: its `__name__`.
-        homes: its modules, and the names exported from each; a module with no names is exported itself.
-        more: further names that `dir` lists.
-        needs_torch: names that `dir`, and so `help`, omits if torch is not installed.
+        package: the package's `__name__`.
+        homes: its modules and the names exported from each; a module without names is itself exported.
+        more: additional names for `dir` to list.
+        needs_torch: names that `dir` (and therefore `help`) omits if torch is not installed.
     """
     found = {name: home for home, names in homes.items() for name in names or [home.rpartition(".")[2]]}
 
     def attribute(name: str) -> Any:
         if name not in found:
-            raise AttributeError(f"{package} has no {name!r}; it has {', '.join(sorted(found))}")
+            raise AttributeError(f"{package} has no {name!r}; available names: {', '.join(sorted(found))}")
         try:
             module = import_module(f".{found[name]}", package)
         except ModuleNotFoundError as error:
@@ -40,7 +40,7 @@ def lazy_names(
 
 
 def has_torch() -> bool:
-    """Whether torch is installed, without importing it."""
+    """Whether torch is installed, determined without importing it."""
     return find_spec("torch") is not None
 
 
@@ -51,7 +51,7 @@ def require_torch(purpose: str) -> None:
 
 
 def torch_hint() -> str:
-    """A hint to install torch, for errors about what the NumPy engine does not support."""
+    """A hint to install torch, for errors about features that the NumPy engine does not support."""
     if has_torch():
-        return 'engine="torch", which is installed here, computes every model on every device'
-    return f"For every model and device: {install_hint('torch')}"
+        return 'engine="torch", which is installed, runs every model on every device'
+    return f"To run every model on every device: {install_hint('torch')}"

@@ -1,4 +1,4 @@
-"""The style of all plots, with colours that colour-blind readers can distinguish (Okabe and Ito)."""
+"""The style of all plots, with a colour-blind-safe palette (Okabe and Ito)."""
 
 STYLE = {
     "font.size": 9,

@@ -1,4 +1,4 @@
-"""Progress reports on stderr: texts, tokens, rates and the time left; plain lines if stderr is not a terminal."""
+"""Progress on stderr: texts, tokens, rates and time left; plain lines if stderr is not a terminal."""
 
 import shutil
 import sys
@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-SHOW_AFTER = 1.5  # seconds of work before anything is shown
+SHOW_AFTER = 1.5  # seconds of work before progress is shown
 LINE_INTERVAL = 10.0  # seconds between lines if stderr is not a terminal
 
 
 @dataclass
 class Meter:
-    """The state of progress; a callable passed as `progress` receives one of these now and then."""
+    """The current progress; a callable passed as `progress` receives one of these from time to time."""
 
     total: int | None
     texts: float = 0
@@ -26,7 +26,7 @@ class Meter:
 
     @property
     def left(self) -> float | None:
-        """Estimated seconds left at the rate so far; None if the total is unknown."""
+        """The estimated number of seconds left at the current rate; None if the total is unknown."""
         return None if self.total is None or not self.texts else self.seconds * (self.total - self.texts) / self.texts
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ Progress = bool | Callable[[Meter], None] | None
 
 @contextmanager
 def show_progress(progress: Progress, total: int | None) -> Iterator[Advance]:
-    """Yields `advance(texts, tokens)`. `None` shows progress only on a terminal, `True` always, `False` never."""
+    """Yield `advance(texts, tokens)`. `None` shows progress only on a terminal, `True` always, and `False` never."""
     meter = Meter(total)
     if progress is None:
         progress = sys.stderr.isatty()
@@ -64,7 +64,7 @@ def show_progress(progress: Progress, total: int | None) -> Iterator[Advance]:
 
 @dataclass
 class StatusLine:
-    """A line on stderr that is overwritten, or a new line now and then; nothing is shown in the first moments."""
+    """A status line on stderr that is overwritten, or printed anew from time to time; nothing is shown at first."""
 
     live: bool = field(default_factory=lambda: sys.stderr.isatty())
     began: float = field(default_factory=time.perf_counter)
@@ -82,7 +82,7 @@ class StatusLine:
                 print(state, file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:
-        """Print a permanent line above the one that is overwritten."""
+        """Print a permanent line above the status line."""
         print(f"\r\x1b[K{text}" if self.live else text, file=sys.stderr, flush=True)
 
     def close(self, state: object) -> None:
@@ -91,7 +91,7 @@ class StatusLine:
 
 
 def format_rate(count: float, seconds: float, unit: str) -> str:
-    """3 texts in 7.6 s → 0.39 texts/s; nothing instead of a rate of 0."""
+    """3 texts in 7.6 s → 0.39 texts/s; an empty string instead of a rate of 0."""
     rate = count / max(seconds, 1e-9)
     shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
     return f"{shown} {unit}/s" if rate >= 0.05 else ""

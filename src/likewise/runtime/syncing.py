@@ -1,4 +1,4 @@
-"""Waiting until what was written is on the disk, so that it survives a loss of power."""
+"""Flushing written data to disk, so that it survives a power failure."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ except ImportError:  # Windows
 
 
 def sync(handle: int) -> None:
-    """Wait until the content of the file is on the disk."""
+    """Wait until the file's content is on disk."""
     whole = getattr(fcntl, "F_FULLFSYNC", None)  # macOS, where fsync alone leaves the content in the disk's cache
     if whole is None:
         os.fsync(handle)
@@ -19,13 +19,13 @@ def sync(handle: int) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Wait until the content of a file that is closed is on the disk."""
+    """Wait until the content of a closed file is on disk."""
     with path.open("r+b") as file:
         sync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in the folder are on the disk; Windows has no such call."""
+    """Wait until the names in the folder are on disk; Windows has no such call."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)

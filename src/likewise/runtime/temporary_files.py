@@ -1,8 +1,9 @@
 """Temporary folders beside their targets: locked while their process runs, removed by a later run once it has ended.
 
-A name is `.TARGET.likewise-HOST-BOOT-RANDOM`. On the same boot of the same machine, containers included, the lock shows
-whether the process is running: the kernel releases it however the process ends. After a reboot, no earlier process is
-running. Folders that another machine left on a shared disk cannot be judged and are kept.
+A name has the form `.TARGET.likewise-HOST-BOOT-RANDOM`. On the same boot of the same machine, even in a container, the
+lock shows whether the process is still running: the kernel releases it however the process ends. After a reboot, no
+earlier process is running. Folders left on a shared disk by another machine are kept, since nothing is known about
+their processes.
 """
 
 import hashlib
@@ -17,11 +18,11 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows: whether a process is running is unknown, so nothing is removed
+except ImportError:  # Windows: there is no way to know whether a process is running, so nothing is removed
     fcntl = None  # type: ignore[assignment]
 
-MAX_NAME_BYTES = 200  # bytes of a target's name that are part of the temporary one
-DIGITS = 8  # of each of the three parts after the name
+MAX_NAME_BYTES = 200  # bytes of the target's name that the temporary name includes
+DIGITS = 8  # per part, for the three parts after the name
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def temporary_folder(target: Path, parent: Path | None = None) -> Iterator[Path]
 
 
 def remove_abandoned(parent: Path, names: str) -> None:
-    """Remove temporary folders of ended processes whose target's name matches the regular expression `names`."""
+    """Remove temporary folders left by ended processes if the target's name matches the regular expression `names`."""
     if fcntl is None or not parent.is_dir():
         return
     digits = rf"\w{{{DIGITS}}}"
@@ -64,13 +65,13 @@ def _remove_if_dead(path: Path, *, same_boot: bool) -> None:
 
 
 def _create(parent: Path, name: str) -> tuple[Path, int | None]:
-    """A new folder and its lock; the lock is None if the file system has no locks, where no process can get one."""
+    """Create a folder and lock it; the lock is None if the file system does not support locks."""
     while True:
         mark = f"likewise-{_host()}-{_boot()}-{secrets.token_hex(DIGITS // 2)}"
         folder = parent / f".{_label(name)}.{mark}"
         folder.mkdir()
         lock = _locked(folder)
-        if folder.is_dir():  # another process may have removed it before it was locked
+        if folder.is_dir():  # another process may have removed the folder before it was locked
             return folder, lock
         if lock is not None:
             os.close(lock)

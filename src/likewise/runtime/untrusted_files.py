@@ -1,7 +1,7 @@
-"""Reading files from untrusted model folders: regular files of bounded size, or an error that names the file.
+"""Reading files from untrusted model folders: a file must be regular and of bounded size, or an error names it.
 
-Anything else in the place of a file (a pipe, a device, a folder, a loop of links, a name too long for the file system)
-raises `BadModel` before it is opened, so reading never blocks.
+Anything else in its place (a pipe, a device, a folder, a loop of links, a name too long for the file system) raises
+`BadModel` before it is opened, so reading never blocks.
 """
 
 import json
@@ -14,11 +14,11 @@ from typing import Any
 from ..errors import BadModel
 
 MAX_JSON_BYTES = 1 << 24
-"""Maximum bytes of a JSON file of settings; the largest in use, an index of many shards, has about half."""
+"""Maximum bytes in a JSON settings file; the largest in use, an index of many shards, is about half this size."""
 
 
 def regular_file_exists(path: Path, most: int | None = None) -> bool:
-    """Whether the file exists."""
+    """Whether the file exists; raises BadModel if it is not a regular file or has more than `most` bytes."""
     try:
         found = path.stat()
     except (OSError, ValueError) as error:
@@ -66,11 +66,11 @@ def read_json(path: Path, default: Any = None, most: int = MAX_JSON_BYTES) -> An
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadModel(f"{path} is no JSON: {error}") from None
+        raise BadModel(f"{path} is not valid JSON: {error}") from None
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in the file; an empty one if it does not exist."""
+    """The JSON object in the file; an empty object if the file does not exist."""
     value = read_json(path, {})
     if not isinstance(value, dict):
         raise BadModel(f"{path} holds a {type(value).__name__}; expected an object")
@@ -78,9 +78,9 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def require_object(path: Path, why: str) -> dict[str, Any]:
-    """The JSON object in the file; if it does not exist, the error contains `why`, the reason that it is needed."""
+    """The JSON object in the file; if the file does not exist, the error gives `why` as the reason it is needed."""
     if not regular_file_exists(path):
-        raise BadModel(f"{path} is missing, and {why}; the folder may be half a download: fetch it again")
+        raise BadModel(f"{path} is missing, and {why}; the download may be incomplete: fetch it again")
     return read_object(path)
 
 
@@ -95,7 +95,7 @@ def boolean_setting(settings: Mapping[str, Any], key: str, default: bool, path: 
 
 
 def whole_number_setting(settings: Mapping[str, Any], key: str, most: int, path: Path) -> int:
-    """A setting of the file at `path`: a whole number from 0 to `most`."""
+    """A setting of the file at `path` that must be a whole number from 0 to `most`."""
     value = settings.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise bad_setting(path, key, value, f"a whole number from 0 to {most:,}")
@@ -103,7 +103,7 @@ def whole_number_setting(settings: Mapping[str, Any], key: str, most: int, path:
 
 
 def bad_setting(path: Path, key: str, value: object, expected: str) -> BadModel:
-    """The error for an invalid setting: it names file, key, value, and what was expected."""
+    """The error for an invalid setting: it names the file, the key, the value, and what was expected."""
     return BadModel(f"{path} says {key} = {value!r:.200}; expected {expected}")
 
 
@@ -114,7 +114,7 @@ def _kind(mode: int) -> str:
 
 def _reason(error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
-        return "it is a link that leads nowhere"
+        return "it is a broken link"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

@@ -1,4 +1,4 @@
-"""Weights in safetensors files: which files, their tensors by name, and reading small files of known shapes."""
+"""Weights in safetensors files: finding the files, looking up tensors, and reading small files of known shapes."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -10,30 +10,30 @@ from safetensors import SafetensorError, safe_open
 from ..errors import BadModel
 from .untrusted_files import read_object, regular_file_exists
 
-FLOAT_TYPES = ("F64", "F32", "F16", "BF16")  # the types in which weights may be stored, as safetensors names them
+FLOAT_TYPES = ("F64", "F32", "F16", "BF16")  # types in which weights may be stored, as safetensors names them
 
 ROW_STEP_SUFFIX = ".step"
-"""The suffix that turns the name of an int8 matrix into that of its quantization steps, one for each row."""
+"""Appended to the name of an int8 matrix, this gives the name of its quantization steps, one per row."""
 COLUMN_SCALE_SUFFIX = ".column_scale"
-"""The suffix of its column scales, which only smoothed matrices have: weight = whole number × step × column scale."""
+"""The suffix for column scales, which only smoothed matrices have: weight = whole number × step × column scale."""
 
-WeightFormat = Literal["int8"]  # how weights may be written instead of as they are
+WeightFormat = Literal["int8"]  # formats in which weights can be written instead of their own
 LARGEST_INT8 = 127
 
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
 
 
 class StoredKind(NamedTuple):
-    """A file header's entry for a tensor."""
+    """The entry for a tensor in a file header."""
 
-    type: str  # as safetensors names it
+    type: str  # as named by safetensors
     shape: tuple[int, ...]
 
 
 class WeightReader:
     """The tensors of a folder's safetensors file, or of the shards listed in its index, by name.
 
-    `framework` is safetensors' name of what tensors are read into: `"pt"` or `"numpy"`.
+    `framework` is safetensors' name for the kind of tensor to return: `"pt"` or `"numpy"`.
     """
 
     def __init__(self, folder: Path, stack: ExitStack, framework: str) -> None:
@@ -43,7 +43,7 @@ class WeightReader:
         self.kinds: dict[str, StoredKind] = {}
         self._full_names: dict[str, str] = {}
         self.names: list[str] = sorted(self.home, key=len)
-        for name in self.names:  # shortest first: of two names with one ending, the shorter is meant
+        for name in self.names:  # shortest first: of two names with the same ending, the shorter is meant
             part = self.files[self.home[name]].get_slice(name)
             self.kinds[name] = StoredKind(str(part.get_dtype()), tuple(part.get_shape()))
             ending = name
@@ -52,34 +52,34 @@ class WeightReader:
                 ending = ending.partition(".")[2]
 
     def find(self, name: str) -> str:
-        """The full name of the tensor in the file, with whatever prefix (`bert.`, `model.`) the file adds."""
+        """The full name of the tensor in the file, including any prefix (`bert.`, `model.`) that the file adds."""
         found = self._full_names.get(name) or self._full_names.get(
             name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
         )
         if found is None:
-            raise BadModel(f"{self.folder} lacks the tensor {name}; its weights hold {len(self.home)} others")
+            raise BadModel(f"{self.folder} lacks the tensor {name}; its weights contain {len(self.home)} other tensors")
         return found
 
     def check(self, name: str, expected: tuple[int, ...]) -> None:
-        """Raise if a tensor's shape differs from the config's, or its type is unsupported."""
+        """Raise an error if a tensor's shape differs from the config's, or its type is unsupported."""
         kind = self.kinds[name]
         if kind.type not in FLOAT_TYPES and not self._is_int8_matrix(name, kind):
             raise BadModel(
                 f"{name} in {self.folder} is stored as {kind.type}; expected {', '.join(FLOAT_TYPES)} "
-                '(or I8 with the steps of its rows beside it, as `save(weights="int8")` writes)'
+                '(or I8 together with its row steps, as written by `save(weights="int8")`)'
             )
         if kind.shape != expected:
             raise BadModel(
-                f"config.json in {self.folder} asks for {name} of shape {expected}, and the weights hold {kind.shape}"
+                f"config.json in {self.folder} expects shape {expected} for {name}, but the weights have {kind.shape}"
             )
 
     def tensor(self, name: str) -> Any:
-        """The tensor as it is stored."""
+        """The tensor as stored."""
         return self.files[self.home[name]].get_tensor(name)
 
     def not_finite(self, name: str) -> BadModel:
-        """The error for a tensor that holds NaN or infinity."""
-        return BadModel(f"the tensor {name} in {self.folder} is not finite; the file is damaged or training diverged")
+        """The error for a tensor that contains NaN or infinity."""
+        return BadModel(f"tensor {name} in {self.folder} has NaN or infinity: a damaged file or diverged training")
 
     def _is_int8_matrix(self, name: str, kind: StoredKind) -> bool:
         rows, columns = self.kinds.get(name + ROW_STEP_SUFFIX), self.kinds.get(name + COLUMN_SCALE_SUFFIX)
@@ -94,11 +94,11 @@ def _open(path: Path, stack: ExitStack, framework: str) -> Any:
     try:
         return stack.enter_context(safe_open(path, framework=framework))
     except (SafetensorError, OSError) as error:
-        raise BadModel(f"{path} cannot be read ({error}); it may have been cut short: fetch it again") from error
+        raise BadModel(f"{path} cannot be read ({error}); it may be truncated: fetch it again") from error
 
 
 def weight_files(folder: Path, with_index: bool = False) -> list[Path]:
-    """The safetensors files that hold the weights of an encoder: one, or the shards in its index (and the index)."""
+    """The safetensors files with an encoder's weights: one file, or the shards listed in its index (and the index)."""
     whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if regular_file_exists(whole):
         return [whole]
@@ -107,22 +107,22 @@ def weight_files(folder: Path, with_index: bool = False) -> list[Path]:
     pickled = [name for name in PICKLED if (folder / name).exists()]
     if pickled:
         raise BadModel(
-            f"{folder} holds {pickled[0]}, and only safetensors are read here: a pickle can run any code when it is "
-            "opened. Convert it once, where you trust it: transformers.AutoModel.from_pretrained(folder)"
+            f"{folder} contains {pickled[0]}, but only safetensors is supported: a pickle can run any code when it is "
+            "opened. If you trust it, convert it once: transformers.AutoModel.from_pretrained(folder)"
             ".save_pretrained(folder) writes model.safetensors."
         )
-    raise BadModel(f"{folder} holds no model.safetensors")
+    raise BadModel(f"{folder} contains no model.safetensors")
 
 
 def _shards(index: Path) -> list[str]:
     homes = read_object(index).get("weight_map")
     if not isinstance(homes, dict) or not homes:
-        raise BadModel(f"{index} names no shards: weight_map is {homes!r:.100}; expected the file of each tensor")
+        raise BadModel(f"{index} lists no shards: weight_map is {homes!r:.100}; expected a map from tensors to files")
     for name in homes.values():
         if not isinstance(name, str) or Path(name).name != name:
-            raise BadModel(f"{index} names the shard {name!r:.100}, which is not a file of this folder")
+            raise BadModel(f"{index} lists the shard {name!r:.100}, which is not a file in this folder")
         if not name.endswith(".safetensors"):
-            raise BadModel(f"{index} names the shard {name!r:.100}, and only safetensors are read here")
+            raise BadModel(f"{index} lists the shard {name!r:.100}, but only safetensors files are supported")
     names = sorted(set(homes.values()))
     for name in names:
         if not regular_file_exists(index.parent / name):
@@ -131,16 +131,16 @@ def _shards(index: Path) -> list[str]:
 
 
 def read_tensors(folder: Path, what: str, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The weights of a small part of a model as torch tensors in fp32, checked to be those expected and finite."""
+    """Read the fp32 torch weights of a small part of a model; raises if their shapes are wrong or any is not finite."""
     path = folder / "model.safetensors"
     if not regular_file_exists(path):
-        raise BadModel(f"{folder} holds no model.safetensors, so {what} has no weights (only safetensors are read)")
+        raise BadModel(f"{folder} contains no model.safetensors, so {what} has no weights (no other format is read)")
     try:
         with safe_open(path, framework="pt") as file:
             parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             found = {name: tuple(part.get_shape()) for name, part in parts.items()}
             if found != dict(expected):
-                raise BadModel(f"{what} in {folder} wants weights of the shapes {dict(expected)}, and has {found}")
+                raise BadModel(f"{what} in {folder} needs weights of shapes {dict(expected)}, but has {found}")
             kinds = sorted({str(part.get_dtype()) for part in parts.values()} - {*FLOAT_TYPES})
             if kinds:
                 raise BadModel(f"{what} in {folder} is stored as {kinds[0]}; expected {', '.join(FLOAT_TYPES)}")
@@ -148,5 +148,5 @@ def read_tensors(folder: Path, what: str, expected: Mapping[str, tuple[int, ...]
     except (SafetensorError, OSError) as error:
         raise BadModel(f"{what} in {folder} cannot be read: {error!r}") from error
     if not all(tensor.isfinite().all() for tensor in tensors.values()):
-        raise BadModel(f"{what} in {folder} cannot be read: its weights are not all finite")
+        raise BadModel(f"{what} in {folder} cannot be read: some of its weights are NaN or infinite")
     return tensors

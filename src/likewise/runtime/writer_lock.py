@@ -1,4 +1,4 @@
-"""The lock of the one process that writes to a folder; it does not outlive the process."""
+"""A lock that lets only one process write to a folder; it is released when that process ends."""
 
 import os
 import time
@@ -10,7 +10,7 @@ from ..errors import BadInput
 
 try:
     import fcntl
-except ImportError:  # Windows: nothing here keeps writers apart
+except ImportError:  # Windows: nothing here keeps concurrent writers apart
     fcntl = None  # type: ignore[assignment]
 
 FILE = "lock"
@@ -21,9 +21,9 @@ class WriterLock:
     """An exclusive lock on a file, which the kernel releases however the process ends.
 
     Args:
-        folder: what is locked, by the file `lock` in it.
-        advice: what to do instead of waiting; ends the message.
-        patience: seconds to wait for another writer.
+        folder: the folder to lock, through the file `lock` in it.
+        advice: what to do instead of waiting; the end of the error message.
+        patience: how many seconds to wait for another writer.
     """
 
     def __init__(self, folder: Path, advice: str = "open it with read_only=True", patience: float = 0.0) -> None:
@@ -62,10 +62,10 @@ class WriterLock:
                 continue
             owner = os.pread(self._handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
             raise BadInput(
-                f"{folder} is being written by the process {owner}, and one writes at a time; wait until it has ended, "
+                f"{folder} is being written by process {owner}, and only one can write at a time; wait until it ends, "
                 f"or {self._advice}"
             ) from None
-        with suppress(OSError):  # a full disk: the number is for messages only
+        with suppress(OSError):  # a full disk is harmless: the process id is used only in messages
             os.pwrite(self._handle, f"{os.getpid():<20}".encode(), 0)
 
     def _locked(self) -> bool:
@@ -77,13 +77,13 @@ class WriterLock:
         return True
 
     def remove(self) -> None:
-        """Let others write, and leave no file behind."""
+        """Let other processes write, and leave no lock file behind."""
         with suppress(OSError):
             self._path.unlink()
         self.release()
 
     def release(self) -> None:
-        """Let others write; releasing twice is harmless."""
+        """Let other processes write; releasing twice is harmless."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -93,7 +93,7 @@ _HELD: WeakSet[WriterLock] = WeakSet()
 
 
 def _after_fork() -> None:
-    """A child would keep its parent's lock alive, so it closes its copies, which does not release the parent's lock."""
+    """Close the child's copies of the lock, lest they outlive the parent; this does not release the parent's lock."""
     for lock in list(_HELD):
         lock.release()
 

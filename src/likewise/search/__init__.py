@@ -1,4 +1,4 @@
-"""Finding the nearest vectors, and the nearest pairs."""
+"""Search for the nearest vectors and the most similar pairs."""
 
 from ..native.scanning import Hits
 from .bitext import mine_bitext

@@ -1,7 +1,7 @@
 """Bitext mining: find translations among sentences in two languages by the margin of Artetxe and Schwenk (2019).
 
-A plain cosine favours sentences that are close to everything. The ratio margin divides it by the mean cosine of both
-sentences with their k nearest neighbours in the other language (equation 2, "ratio"); candidates are found in both
+A plain cosine favours sentences that are close to everything. The ratio margin divides it by the mean cosine of the
+two sentences with their k nearest neighbours in the other language (equation 2, "ratio"). Candidates are found in both
 directions, and each sentence is used once, best margins first (their section 3.3).
 """
 
@@ -28,7 +28,8 @@ def mine_bitext(
 ) -> list[ScoredPair]:
     """Pairs of row i in `first` and row j in `second` with at least this margin, best first, each row at most once.
 
-    The score is the margin: 1 means a pair no closer than its neighbours are on average. Ties: the earlier rows.
+    The score is the margin; a margin of 1 means that a pair is as close as its neighbours are on average. Earlier rows
+    win ties.
     """
     k, margin = whole_number("k", k), real_number("margin", margin)
     first, second = checked_vectors(first, "first"), checked_vectors(second, "second")
@@ -39,7 +40,7 @@ def mine_bitext(
     a, b = (
         unit(first),
         unit(second),
-    )  # their products are equal in both directions; cosines may differ by rounding
+    )  # dot products of these are equal in both directions, whereas cosines may differ by rounding
     forward, backward = (search(x, y, k, metric="dot", threads=threads) for x, y in ((a, b), (b, a)))
     pairs, cosines = _candidates(forward, backward)
     scores = margin_ratio(cosines, forward.scores.mean(1)[pairs[:, 0]], backward.scores.mean(1)[pairs[:, 1]])
@@ -50,7 +51,7 @@ def mine_bitext(
 def margin_ratio(
     cosines: Float[np.ndarray, " P"], of_first: Float[np.ndarray, " P"], of_second: Float[np.ndarray, " P"]
 ) -> Float[np.ndarray, " P"]:
-    """Divide each cosine by the average of its rows' mean neighbour cosines; −inf if that is not positive."""
+    """Divide each cosine by the average of the mean neighbour cosines of its two rows; −inf if that is not positive."""
     means = (of_first + of_second) / 2
     return np.asarray(np.divide(cosines, means, out=np.full_like(cosines, -np.inf), where=means > 0))
 

@@ -1,4 +1,4 @@
-"""BM25: rank texts by the words they share with a query, as a first stage before re-ranking.
+"""BM25: rank texts by the words they share with a query, as a first stage before reranking.
 
 The score of a text is the sum, over the words of the query, of idf · tf / (tf + k₁(1 − b + b · length / mean length))
 (Robertson and Zaragoza 2009, equation 3.15), with the idf of Lucene, ln(1 + (N − n + ½) / (n + ½)), which is never
@@ -21,7 +21,7 @@ K1, B = 1.2, 0.75
 
 @dataclass(frozen=True)
 class BM25Index:
-    """Inverted index of N texts: word w occurs in `texts[starts[w]:starts[w + 1]]`, whose scores gain `weights`."""
+    """Inverted index of N texts: word w is in `texts[starts[w]:starts[w + 1]]` and adds `weights` to their scores."""
 
     ids: Mapping[str, int]
     starts: Int[np.ndarray, " W1"]
@@ -48,9 +48,9 @@ class BM25Index:
         return cls(ids, np.append(0, np.cumsum(holders)), where, weights, len(texts))
 
     def nearest(self, query: str, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """The k best texts that share a word with the query, best first, and their scores; ties: the earlier text.
+        """The k best texts that share a word with the query, best first, and their scores; earlier texts win ties.
 
-        A word repeated in the query counts each time.
+        A word is counted each time it occurs in the query.
         """
         k = whole_number("k", k)
         scores = np.zeros(self.size)

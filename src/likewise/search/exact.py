@@ -1,4 +1,4 @@
-"""Exact search: every query against every vector, a block of queries and of the corpus at a time.
+"""Exact search: compare every query with every vector, one block of queries and of the corpus at a time.
 
 Cosines and dot products of float32 and float16 are computed by the compiled library if it is available, and otherwise
 by NumPy. A corpus may be a `numpy.memmap` larger than memory.
@@ -22,10 +22,10 @@ from ..runtime.arguments import known_name, whole_number
 
 BLOCK = 8192  # corpus rows per product
 QUERIES = 1024  # query rows per product: 32 MB of scores in float32
-UNIT_ROWS = 1024  # rows scaled to unit length at a time, few enough to stay in cache
-SCANNED = {"cosine", "dot"}  # by the compiled library
+UNIT_ROWS = 1024  # rows scaled to unit length at a time, few enough to fit in the cache
+SCANNED = {"cosine", "dot"}  # metrics that the compiled library can scan
 LONGEST = 1e15
-"""For queries shorter than this, the compiled library's sums either cannot overflow or it rejects the row."""
+"""For queries with a smaller norm, the compiled library's sums cannot overflow, or it rejects the row."""
 
 Mask = Bool[np.ndarray, " N"]
 
@@ -39,32 +39,34 @@ def search(
     mask: Mask | None = None,
     threads: int | None = None,
 ) -> Hits:
-    """The k most similar rows of the corpus for each query; fewer if the corpus is smaller. Ties: the earlier row.
+    """The k most similar rows of the corpus for each query; fewer if the corpus is smaller. In a tie, earlier rows win.
 
-    Besides the arguments, this needs memory for k numbers per query and a block of scores. With the compiled library
-    the result does not depend on the number of threads.
+    In addition to the arguments, this needs memory for k numbers per query and a block of scores. With the compiled
+    library, the result does not depend on the number of threads.
 
     Args:
-        corpus: one vector per row; in memory or mapped.
-        mask: true for rows to search; None searches all. Other rows are not read.
-        threads: of the compiled library (default: `thread_count()`).
+        corpus: one vector per row, in memory or memory-mapped.
+        mask: true for rows to search; None searches all rows. Other rows are not read.
+        threads: number of threads of the compiled library (default: `thread_count()`).
 
     Raises:
-        BadInput: the shapes do not match, the metric is unknown, or a row has a NaN or infinite number.
+        BadInput: the shapes do not match, the metric is unknown, or a row contains NaN or infinity.
     """
     k, metric = whole_number("k", k), known_name("metric", metric, SIMILARITIES)
     if isinstance(corpus, Int8Vectors | BitVectors):
-        raise BadInput(f"the corpus is {type(corpus).__name__}, but search takes arrays: use search_quantized")
+        raise BadInput(f"the corpus is {type(corpus).__name__}, but search needs an array: use search_quantized")
     queries, corpus = number_table(queries, "queries"), number_table(corpus, "corpus")
     shapes = queries.shape, corpus.shape
     if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][1]:
-        raise BadInput(f"expected queries (Q, D) and a corpus (N, D) of one dimension; got {shapes[0]} and {shapes[1]}")
+        raise BadInput(
+            f"expected queries (Q, D) and a corpus (N, D) of equal dimension; got {shapes[0]} and {shapes[1]}"
+        )
     check_finite_rows(queries, "queries")
     mask = checked_mask(mask, len(corpus))
     if metric == "cosine":
         return nearest_units(unit(queries), corpus, k, mask, threads)
     if metric in SCANNED and is_scannable(queries, corpus) and _are_short(queries):
-        with suppress(BadInput):  # NumPy reports the non-finite row, or handles possible overflow
+        with suppress(BadInput):  # NumPy reports the row that is not finite, or handles a possible overflow
             queries = queries.astype(np.float32, copy=False)
             scan = Scan(queries, corpus, corpus.shape[1], mask=mask, threads=checked_threads(threads))
             return scanning.best_rows(scan, k)
@@ -79,9 +81,9 @@ def nearest_units(
     mask: Mask | None = None,
     threads: int | None = None,
 ) -> Hits:
-    """Like `search` by cosine, but for unit-length queries and checked arguments."""
+    """Like `search` by cosine, but for unit-length queries and arguments that are already checked."""
     if is_scannable(queries, corpus):
-        with suppress(BadInput):  # NumPy names the row that is not finite
+        with suppress(BadInput):  # NumPy reports the row that is not finite
             scan = Scan(queries, corpus, corpus.shape[1], cosine=True, mask=mask, threads=checked_threads(threads))
             return scanning.best_rows(scan, k)
     _check_finite(corpus, mask)
@@ -106,7 +108,7 @@ def _check_finite(corpus: np.ndarray, mask: Mask | None) -> None:
         rows = np.flatnonzero(mask[start : start + BLOCK]) + start
         bad = rows[~np.isfinite(corpus[rows]).all(axis=1)]
         if len(bad):
-            raise BadInput(f"corpus[{bad[0]}] holds a number that is NaN or infinite; expected finite ones")
+            raise BadInput(f"corpus[{bad[0]}] contains NaN or infinity; expected finite numbers")
     return None
 
 
@@ -115,7 +117,7 @@ def checked_mask(mask: object, rows: int) -> Mask | None:
         return None
     found = np.asarray(mask)
     if found.dtype != np.bool_ or found.shape != (rows,):
-        raise BadInput(f"mask is {found.dtype} of shape {found.shape}; expected {rows:,} booleans, one a row")
+        raise BadInput(f"mask is {found.dtype} of shape {found.shape}; expected {rows:,} booleans, one per row")
     return found
 
 
@@ -132,9 +134,9 @@ def nearest(
     prepare: Callable[[Any], Any] = lambda rows: rows,
     mask: Mask | None = None,
 ) -> Hits:
-    """Like `search`, with the similarities that `compare` computes for queries and prepared rows; checks nothing.
+    """Like `search`, but with the similarities that `compare` computes for queries and prepared rows, and unchecked.
 
-    Both may be arrays, or anything else whose rows can be sliced.
+    Queries and rows may be arrays, or anything else that can be sliced by row.
     """
     starts = range(0, len(queries), QUERIES)
     best = [no_hits(len(queries[first : first + QUERIES])) for first in starts]
@@ -145,14 +147,16 @@ def nearest(
         for i, first in enumerate(starts):
             scores = compare(queries[first : first + QUERIES], rows).astype(np.float32, copy=False)
             if np.isnan(scores).any():
-                raise BadInput(f"the numbers are too large: the {compare.__name__} of a query and a row is NaN")
+                raise BadInput(
+                    f"the numbers are too large: the {compare.__name__} similarity of a query and a row is NaN"
+                )
             found = _best(scores, k)
             best[i] = merged((best[i], Hits(numbers[found.indices] + start, found.scores)), k)
     return Hits(*(np.concatenate(columns) for columns in zip(*best, strict=True))) if best else no_hits(0)
 
 
 def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
-    """Columns of the k greatest in each row, in column order; ties at the cut-off: the earlier ones."""
+    """The columns of the k greatest scores in each row, in column order; earlier columns win ties at the cut-off."""
     if k >= scores.shape[1]:
         return Hits(np.broadcast_to(np.arange(scores.shape[1]), scores.shape), scores)
     edge = np.partition(scores, -k)[:, -k, None]
@@ -165,14 +169,14 @@ def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
 
 
 class UnitRows(NamedTuple):
-    """N rows of unit length, or zero, and their original norms. A zero row has cosine 0 with everything."""
+    """N rows of unit length (or zero) and their original norms. A zero row has cosine 0 with every vector."""
 
     rows: Float[np.ndarray, "N E"]
     lengths: Float64[np.ndarray, " N"]
 
     @classmethod
     def of(cls, vectors: Float32[np.ndarray, "N E"], dtype: str = "float32") -> "UnitRows":
-        """Scale rows to unit length and round them to `dtype`, in blocks that stay in cache."""
+        """Scale rows to unit length and round them to `dtype`, in blocks that fit in the cache."""
         rows, lengths = np.empty(vectors.shape, dtype), np.empty(len(vectors))
         for start in range(0, len(vectors), UNIT_ROWS):
             block = vectors[start : start + UNIT_ROWS]
@@ -186,9 +190,9 @@ class UnitRows(NamedTuple):
 
 
 def checked_queries(queries: Shaped[np.ndarray, "Q E"], dimension: int) -> Float32[np.ndarray, "Q E"]:
-    """The queries at unit length."""
+    """The queries, checked and scaled to unit length."""
     table = number_table(queries, "queries")
     if table.ndim != 2 or table.shape[1] != dimension:
         raise BadInput(f"expected queries of shape (Q, {dimension}), the dimension of this index; got {table.shape}")
     check_finite_rows(table, "queries")
-    return unit(table).astype(np.float32, copy=False)  # unit length, so any float64 fits
+    return unit(table).astype(np.float32, copy=False)  # at unit length, float64 numbers fit into float32

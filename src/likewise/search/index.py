@@ -25,12 +25,12 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelIdentity:
-    """The model of an index's vectors, and the input it was given: vectors of two models cannot be compared."""
+    """The model of an index's vectors, and how it was used: vectors from two models cannot be compared."""
 
     name: str
     fingerprint: str
     prompts: tuple[tuple[str, str], ...] = ()
-    """Names and texts of the prompts for queries and documents."""
+    """The names and texts of the prompts for queries and documents."""
     headings: bool = False
     """Whether titles and headings were embedded before each passage."""
 
@@ -46,23 +46,23 @@ class ModelIdentity:
 class Index(ABC):
     """Vectors of one model and one dimension, each with a unique id, compared by cosine.
 
-    Once a call returns, its records are stored and outlive the process. A call stores all of its records or none. One
-    process writes at a time; others read. `tests/search/conformance.py` checks this for every index.
+    Once a call returns, its records are stored and outlive the process. A call stores all of its records or none of
+    them. One process writes at a time; others read. `tests/search/conformance.py` checks this for every index.
     """
 
     location: str
-    """Where it is stored, for messages: a folder, or a server's address and table."""
+    """Where the index is stored, for messages: a folder, or a server's address and table."""
     dimension: int
     model: ModelIdentity | None
-    """None: vectors of unknown origin; nothing is checked."""
+    """The model of the vectors; None if it is unknown, and then nothing is checked."""
 
     @classmethod
     @abstractmethod
     def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "Index":
-        """Make a new, empty index.
+        """Create a new, empty index.
 
         Raises:
-            BadInput: an index, or something else, is there already.
+            BadInput: the location already has an index or something else.
         """
 
     @classmethod
@@ -75,7 +75,7 @@ class Index(ABC):
         """Store new records.
 
         Raises:
-            BadInput: as `checked_records`; or an id is there already (`upsert` replaces it).
+            BadInput: as `checked_records`, or an id already exists (`upsert` replaces it).
         """
 
     @abstractmethod
@@ -88,28 +88,28 @@ class Index(ABC):
 
     @abstractmethod
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """For each query the k records of greatest cosine, best first; fewer if fewer pass the filter.
+        """For each query, the k records with the greatest cosine, best first; fewer if fewer pass the filter.
 
         Raises:
-            BadInput: queries have another dimension or are not finite; the filter cannot be parsed or names a column
-                that no record has (its language: `likewise.search.filters`).
+            BadInput: the queries have the wrong dimension or are not finite; the filter cannot be parsed or names a
+                column that no record has (`likewise.search.filters` describes the language).
         """
 
     def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:  # noqa: ARG002
         """The k records that best match the words of a query, if the index supports search by words."""
-        raise BadInput(f"{self.location} has no search by words, which hybrid search needs; a collection has")
+        raise BadInput(f"{self.location} cannot search by words, which hybrid search needs; a collection can")
 
     def one_state(self) -> AbstractContextManager[Any]:
-        """A block whose searches and reads see one state despite concurrent writes, if the index supports that."""
+        """A `with` block whose reads all see the same state despite concurrent writes, if the index supports that."""
         return nullcontext()
 
     @abstractmethod
     def get(self, ids: Sequence[str]) -> Records:
-        """The records with these ids, in the given order, with vectors as stored (in float32)."""
+        """The records with these ids, in the given order, with the stored vectors (as float32)."""
 
     @abstractmethod
     def records(self, block: int = 1000) -> Iterator[Records]:
-        """All records, one block at a time, in an order that changes only with writes."""
+        """All records, one block at a time, in an order that only changes when records are written."""
 
     def ids(self) -> Iterator[str]:
         """The ids of all records, in any order; this default reads `records`, and subclasses may be faster."""
@@ -123,19 +123,19 @@ class Index(ABC):
 
     @abstractmethod
     def count(self, where: str | None = None) -> int:
-        """How many records there are, or how many pass the filter."""
+        """The number of records, or the number that pass the filter."""
 
     @abstractmethod
     def close(self) -> None:
         """Release files and connections, as leaving a `with` block does; closing twice is harmless."""
 
     def check_model(self, model: ModelIdentity) -> None:
-        """Raise if another model computed this index's vectors."""
+        """Raise an error if the vectors of this index come from a different model."""
         if self.model is not None and self.model.fingerprint != model.fingerprint:
             raise BadInput(
                 f"{self.location} holds vectors of {self.model.name} (fingerprint {self.model.fingerprint[:12]}); got "
                 f"{model.name} ({model.fingerprint[:12]}). Vectors of two models cannot be compared: open it with its "
-                "own model, or make a new index"
+                "own model, or create a new index"
             )
 
     def __len__(self) -> int:

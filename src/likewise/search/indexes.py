@@ -1,4 +1,4 @@
-"""INDEXES: the table of all kinds of index, with the location scheme of each. Classes are imported when used."""
+"""INDEXES: the table of all kinds of index and their location schemes. Classes are imported when they are used."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,7 +10,7 @@ from .index import Index, ModelIdentity
 
 @dataclass(frozen=True)
 class IndexKind:
-    """A row: the class as `module:Class`, the prefix of its locations, and whether it outlives the process."""
+    """A kind of index: its class as `module:Class`, its location prefix, and whether it outlives the process."""
 
     home: str
     scheme: str
@@ -28,15 +28,17 @@ INDEXES: dict[str, IndexKind] = {
     "milvus": IndexKind("likewise.search.backends.milvus:MilvusIndex", "milvus:"),
     "memory": IndexKind("likewise.search.backends.memory_index:MemoryIndex", "memory:", durable=False),
 }
-"""To add an index, subclass `Index` and add a row: tests/search/conformance.py then tests it like all others."""
+"""To add a kind of index, subclass `Index` and add a row; tests/search/conformance.py then tests it like the others."""
 
 
 def kind_of_location(location: str) -> IndexKind:
-    """The row whose scheme the location begins with; the longest scheme if several match."""
+    """The kind whose scheme the location begins with; the longest scheme if several match."""
     found = max((row for row in INDEXES.values() if location.startswith(row.scheme)), key=lambda row: len(row.scheme))
     if not found.scheme and "://" in location:
         known = ", ".join(sorted(row.scheme for row in INDEXES.values() if row.scheme))
-        raise BadInput(f"{location!r} is not an index location; expected a folder, or one that begins with {known}")
+        raise BadInput(
+            f"{location!r} is not an index location; expected a folder, or a location that begins with {known}"
+        )
     return found
 
 
@@ -71,8 +73,8 @@ def _check_holds(index: Index, dimension: int, model: ModelIdentity | None) -> N
     if index.model.headings != model.headings:
         ways = ("with", "without") if index.model.headings else ("without", "with")
         raise BadInput(
-            f"the passages of {index.location} were embedded {ways[0]} their headings, and these {ways[1]}: expected "
-            "both alike"
+            f"the passages of {index.location} were embedded {ways[0]} their headings, and the new ones {ways[1]}: "
+            "expected the same for both"
         )
 
 

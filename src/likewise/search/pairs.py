@@ -1,4 +1,4 @@
-"""The most similar pairs among N vectors: compare all N(N−1)/2, and keep the best, or all above a threshold."""
+"""The most similar pairs among N vectors: compare all N(N−1)/2 pairs, and keep the best, or all above a threshold."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -30,14 +30,14 @@ def as_columns(pairs: Sequence[tuple[int, int, float]]) -> PairColumns:
 
 
 def best_first(parts: Iterable[PairColumns]) -> PairColumns:
-    """All pairs, best first; ties: the earlier pair."""
+    """All pairs, best first; in a tie, the earlier pair comes first."""
     i, j, scores = (np.concatenate(columns) for columns in zip(as_columns(()), *parts, strict=True))
     order = np.argsort(-scores, kind="stable")
     return PairColumns(i[order], j[order], scores[order])
 
 
 def of_neighbours(parts: Iterable[Hits]) -> PairColumns:
-    """Every pair of a row and one of its neighbours, by row."""
+    """Every pair of a row and one of its neighbours, in the order of the rows."""
     found = [as_columns(())]
     start = 0
     for hits in parts:
@@ -64,13 +64,13 @@ def pairs_above(
     threads: int | None = None,
     show_progress_bar: Progress = False,
 ) -> Iterator[PairColumns]:
-    """All pairs i < j with a cosine of at least `threshold`, by i and then j, a block of rows i at a time.
+    """All pairs i < j with a cosine of at least `threshold`, sorted by i and j, one block of rows i at a time.
 
     Vectors may be mapped from a file larger than memory: only a block of rows and its pairs are held in memory. With
-    the compiled library the result does not depend on the number of threads.
+    the compiled library, the result does not depend on the number of threads.
 
     Raises:
-        BadInput: a row has a NaN or infinite number, or the threshold is not a cosine.
+        BadInput: a row contains NaN or infinity, or the threshold is not a cosine.
     """
     vectors = checked_vectors(vectors)
     threshold, threads = real_number("threshold", threshold), checked_threads(threads)
@@ -82,13 +82,13 @@ def pairs_above(
 def nearest_others(
     vectors: Shaped[np.ndarray, "N D"], k: int, *, threads: int | None = None, show_progress_bar: Progress = False
 ) -> Iterator[Hits]:
-    """For each row the k other rows of greatest cosine, best first, one block of rows at a time."""
+    """For each row, the k other rows with the greatest cosine, best first, one block of rows at a time."""
     vectors, k = checked_vectors(vectors), whole_number("k", k)
     return _nearest_others(vectors, k, threads, show_progress_bar)
 
 
 def checked_vectors(vectors: object, what: str = "vectors") -> Shaped[np.ndarray, "N D"]:
-    """The table, if its rows can be compared."""
+    """The vectors as a table, if its rows can be compared."""
     table = number_table(vectors, what)
     if table.ndim != 2:
         raise BadInput(f"expected a table of vectors (N, D), one row per text; got the shape {table.shape}")
@@ -113,7 +113,7 @@ def _pairs_above(
 def _tiles_above(
     rows: Float[np.ndarray, "n D"], vectors: Shaped[np.ndarray, "N D"], start: int, threshold: float
 ) -> PairColumns:
-    """Pairs of these rows, which begin at `start`, with all later ones, by NumPy."""
+    """Pairs of these rows, the first of which is row `start`, with all later rows, computed by NumPy."""
     found = []
     for left in range(start, len(vectors), BLOCK):
         tile = unit_cosine(rows, unit(vectors[left : left + BLOCK]))
@@ -149,13 +149,13 @@ def without_own(hits: Hits, start: int) -> Hits:
 def closest_pairs(
     vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0, above: float = -1.0
 ) -> list[ScoredPair]:
-    """The k pairs of greatest cosine in [`above`, `below`), best first.
+    """The k pairs with the greatest cosine in [`above`, `below`), best first.
 
-    The cosine of exact copies is 1, so `below=1` leaves them out.
+    Exact copies have a cosine of 1, so `below=1` excludes them.
     """
     k, below = whole_number("k", k), real_number("below", below)
     if not below > -1:
-        raise BadInput(f"expected pairs below a cosine of more than -1; got below={below}")
+        raise BadInput(f"expected below to be greater than -1; got below={below}")
     if not above < below:
         raise BadInput(f"expected above to be less than below; got above={above}, below={below}")
     vectors = checked_vectors(vectors)
@@ -174,12 +174,12 @@ def closest_pairs(
         if len(rows):
             kept = np.concatenate([kept, np.stack([rows + top, columns + left], 1)])
             scores = np.concatenate([scores, tile[rows, columns]])
-            order = np.lexsort((kept[:, 0], -scores))[:k]  # within a row, earlier columns came first
+            order = np.lexsort((kept[:, 0], -scores))[:k]  # within a row, earlier columns come first
             kept, scores = kept[order], scores[order]
     return [ScoredPair(int(i), int(j), float(s)) for (i, j), s in zip(kept, scores, strict=True)]
 
 
 def _greatest(tile: Float[np.ndarray, "m n"], expected: Bool[np.ndarray, "m n"], k: int) -> Bool[np.ndarray, "m n"]:
-    """The positions, among the expected ones, of the k greatest numbers and of any ties with the last of them."""
+    """The expected positions that hold one of the k greatest numbers, or a number equal to the last of these."""
     found = tile[expected]
     return expected if len(found) <= k else expected & (tile >= np.partition(found, -k)[-k])

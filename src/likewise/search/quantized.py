@@ -1,6 +1,6 @@
-"""Search in int8 or one-bit vectors: a fast scan chooses candidates, and their full vectors decide.
+"""Search in int8 or one-bit vectors: a fast scan chooses candidates, and their full vectors decide the ranking.
 
-The compiled library scans if it is available, otherwise NumPy; both find the same candidates.
+The compiled library does the scan if it is available, otherwise NumPy; both find the same candidates.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from ..runtime.arguments import whole_number
 from .exact import Mask, checked_mask, checked_threads, is_scannable, nearest
 
 CANDIDATES = {Int8Vectors: 2, BitVectors: 20}
-"""Candidates per requested row, whose full vectors are compared (benchmarks/search.py measures the recall)."""
+"""How many candidates per requested row are compared in full (benchmarks/search.py measures the recall)."""
 
 
 def search_quantized(
@@ -30,19 +30,19 @@ def search_quantized(
     mask: Mask | None = None,
     threads: int | None = None,
 ) -> Hits:
-    """The k rows of greatest cosine for each query, found by a scan of the quantized vectors.
+    """The k rows with the greatest cosine for each query, found by a scan of the quantized vectors.
 
     Args:
         quantized: from `quantize_int8` or `quantize_bits`.
-        vectors: the original vectors, for exact cosines of the `rescore * k` best candidates. None: scores come from
-            the scan: approximate cosines for int8; for bits, the share of equal signs minus the share of unequal ones.
-        rescore: candidates per requested row, 1 or more (default: `CANDIDATES`).
-        mask: true for rows to search; None searches all.
+        vectors: the original vectors, for exact cosines of the `rescore * k` best candidates. If None, scores come from
+            the scan: approximate cosines for int8, and for bits the share of equal signs minus that of unequal signs.
+        rescore: number of candidates per requested row, 1 or more (default: `CANDIDATES`).
+        mask: true for rows to search; None searches all rows.
     """
     k, mask = whole_number("k", k), checked_mask(mask, len(quantized))
     queries = number_table(queries, "queries")
     if queries.ndim != 2 or queries.shape[1] != quantized.dimension:
-        raise BadInput(f"expected queries (Q, {quantized.dimension}), as wide as the vectors; got {queries.shape}")
+        raise BadInput(f"expected queries (Q, {quantized.dimension}), like the vectors; got {queries.shape}")
     check_finite_rows(queries, "queries")
     factor = CANDIDATES[type(quantized)] if rescore is None else whole_number("rescore", rescore)
     if vectors is None:
@@ -63,7 +63,7 @@ def rescored(
     *,
     threads: int | None = None,
 ) -> Hits:
-    """The k candidates of greatest cosine for each query, best first; ties: the earlier row."""
+    """The k candidates with the greatest cosine for each query, best first; in a tie, the earlier row wins."""
     listed = np.sort(candidates.indices, axis=1)
     if is_scannable(queries, vectors):
         scan = Scan(unit(queries), vectors, vectors.shape[1], cosine=True, threads=checked_threads(threads))

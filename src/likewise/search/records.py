@@ -1,4 +1,4 @@
-"""Records: the contents of an index as columns: ids, vectors, texts and metadata."""
+"""Records: the contents of an index as columns of ids, vectors, texts and metadata."""
 
 import math
 from collections import defaultdict
@@ -15,9 +15,9 @@ from ..errors import BadInput
 from ..files.lines import is_utf8
 
 Value = str | int | float | bool | None
-"""A value of metadata."""
+"""A metadata value."""
 AT_ONCE = 4096
-"""How many texts are joined for one check."""
+"""How many texts are joined to check them at once."""
 VALUE_TYPES = (str, int, float, bool, type(None))
 
 
@@ -45,7 +45,7 @@ class Records:
 
 
 def checked_records(records: Records, dimension: int) -> Records:
-    """Return the records with float32 vectors; raises if some index could not store them."""
+    """Return the records with float32 vectors; raises an error unless every kind of index can store them."""
     vectors = number_table(records.vectors, "vectors")
     if vectors.ndim != 2 or vectors.shape[1] != dimension:
         raise BadInput(f"expected vectors of shape (N, {dimension}), the dimension of this index; got {vectors.shape}")
@@ -66,29 +66,29 @@ def checked_records(records: Records, dimension: int) -> Records:
 
 
 def listed_ids(ids: Sequence[str]) -> list[str]:
-    """The ids as a list; raises for a single string, which is a sequence too."""
+    """The ids as a list; raises an error for a single string, which is also a sequence."""
     if isinstance(ids, str):
-        raise BadInput(f"expected a list of ids; got the one string {ids!r}")
+        raise BadInput(f"expected a list of ids; got a single string, {ids!r}")
     return list(ids)
 
 
 def check_ids(ids: Sequence[Any]) -> None:
-    """Raise if ids are not strings, are empty, or occur twice."""
+    """Raise an error if an id is not a string, is empty, or occurs twice."""
     listed_ids(ids)
     if are_storable(ids) and all(ids) and len({*ids}) == len(ids):
         return
     seen: set[str] = set()
     for i, name in enumerate(ids):
         if not isinstance(name, str) or not name or "\0" in name:
-            raise BadInput(f"ids[{i}] is {name!r}; expected a string that is not empty and has no null character")
+            raise BadInput(f"ids[{i}] is {name!r}; expected a non-empty string without null characters")
         if name in seen:
-            raise BadInput(f"ids[{i}] is {name!r}, which occurs before; expected every id once")
+            raise BadInput(f"ids[{i}] is {name!r}, which occurs earlier; expected every id once")
         check_storable(name, f"ids[{i}]")
         seen.add(name)
 
 
 def are_storable(texts: Sequence[Any]) -> bool:
-    """Whether every index can store all of these strings (or None), checked in one pass."""
+    """Whether every kind of index can store all of these strings (or None), checked in one pass."""
     if not {*map(type, texts)} <= {str, type(None)}:
         return False
     for start in range(0, len(texts), AT_ONCE):
@@ -99,7 +99,7 @@ def are_storable(texts: Sequence[Any]) -> bool:
 
 
 def metadata_is_storable(rows: Sequence[Any]) -> bool:
-    """Whether every index can store the metadata of all rows, checked in a few passes."""
+    """Whether every kind of index can store the metadata of all rows, checked in a few passes."""
     if not {*map(type, rows)} <= {dict}:
         return False
     values: list[Any] = [*chain.from_iterable(map(dict.values, rows))]
@@ -115,13 +115,17 @@ def metadata_is_storable(rows: Sequence[Any]) -> bool:
 
 
 def check_storable(text: str, what: str) -> None:
-    """Raise if some index could not store a text unchanged: it has a null character or a lone surrogate."""
+    """Raise an error if a text has a null character or a lone surrogate, which not every index can store."""
     if "\0" in text:
-        raise BadInput(f"{what} has a null character, at {text.index(chr(0)):,}; expected a text without any")
+        raise BadInput(
+            f"{what} has a null character at position {text.index(chr(0)):,}; expected a text without null characters"
+        )
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise BadInput(f"{what} has half of a surrogate pair, at {error.start:,}; expected valid Unicode") from None
+        raise BadInput(
+            f"{what} has half of a surrogate pair at position {error.start:,}; expected valid Unicode"
+        ) from None
 
 
 def _check_text(text: Any, i: int) -> None:
@@ -133,9 +137,9 @@ def _check_text(text: Any, i: int) -> None:
 
 
 def check_metadata(row: Any, i: int) -> None:
-    """Raise if some index could not store the metadata."""
+    """Raise an error unless every kind of index can store the metadata."""
     if not isinstance(row, Mapping):
-        raise BadInput(f"metadata[{i}] is a {type(row).__name__}; expected a mapping of names to values")
+        raise BadInput(f"metadata[{i}] is a {type(row).__name__}; expected a mapping from names to values")
     for name, value in row.items():
         if not isinstance(name, str) or not name.isidentifier():
             raise BadInput(f"metadata[{i}] has the name {name!r}; expected letters, digits and underscores")

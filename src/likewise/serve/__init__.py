@@ -1,6 +1,6 @@
 """An HTTP server for embedders, rerankers and collections, with the APIs of OpenAI, TEI, Cohere and Jina.
 
-Importing this is free of side effects: `create_app` creates the application, and `likewise serve` runs it.
+Importing this package has no side effects: `create_app` creates the application, and `likewise serve` runs it.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""Admission: checks a request's host, origin, key and rate before reading any of it.
+"""Admission: checks a request's host, origin, key and rate before reading its body.
 
-Without keys a server answers only requests whose Host header names this machine, which stops web pages that point
-their own name here (DNS rebinding). Scripts of other sites are rejected unless their origin is allowed.
+Without keys, a server answers only requests whose Host header names this machine, which stops web pages that point
+their own domain name here (DNS rebinding). Scripts from other sites are rejected unless their origin is allowed.
 """
 
 import time
@@ -18,11 +18,11 @@ SAFE: Headers = ((b"x-content-type-options", b"nosniff"),)
 SURPLUS_SECONDS = 1.0
 """Seconds after which a rejected client may retry."""
 BURST_SECONDS = 10.0
-"""The burst allowed to a key after a pause: this many seconds' worth, and at least one request."""
+"""The burst that a key may send after a pause: this many seconds' worth of requests, and at least one."""
 
 
 class Admission:
-    """The rules of a server."""
+    """Decides which requests a server accepts."""
 
     def __init__(self, settings: ServeSettings) -> None:
         self._keys = None if settings.keys is None else KeyRing(settings.keys)
@@ -35,8 +35,8 @@ class Admission:
         """Reject unauthorized requests, and connections beyond the limit.
 
         Raises:
-            ApiError: there are too many connections, the host is another machine's, the origin is not allowed, the key
-                is wrong, or it has used up its rate.
+            ApiError: there are too many connections, the Host header names another machine, the origin is not allowed,
+                the key is wrong, or the key has exceeded its rate.
         """
         if exchange.connection is not None and exchange.connection.is_surplus:
             raise ApiError("overloaded", "too many connections are open; try again later", retry_after=SURPLUS_SECONDS)
@@ -45,7 +45,7 @@ class Admission:
         if self._checks_host:
             end = "]" if host.startswith("[") else ":"
             if host.partition(end)[0] + end.strip(":") not in self._hosts:
-                about = f"this server does not answer to the host {host[:80]!r}; --allow-host allows a name"
+                about = f"this server does not accept the host name {host[:80]!r}; allow it with --allow-host"
                 raise ApiError("host", about)
         if origin is not None:
             self._check_origin(origin.decode("latin-1"), host)
@@ -82,18 +82,18 @@ class Admission:
         except ValueError:  # such as http://[
             is_own = False
         if not is_own and not self._allows(origin):
-            raise ApiError("forbidden", f"pages of {origin[:80]!r} may not ask; --allow-origin allows them")
+            raise ApiError("forbidden", f"pages from {origin[:80]!r} are blocked; --allow-origin allows them")
 
     def _check_key(self, exchange: Exchange, keys: KeyRing) -> None:
         scheme, _, secret = exchange.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         key = keys.of(secret.strip()) if scheme.lower() == "bearer" else None
         if key is None:
-            found = "the API key is unknown" if secret else "an API key is needed: Authorization: Bearer KEY"
+            found = "the API key is unknown" if secret else "an API key is required: Authorization: Bearer KEY"
             raise ApiError("unauthorized", found)
         exchange.key_name = key.name
         seconds = 0.0 if key.rate is None else self._rates.wait(key.name, key.rate)
         if seconds:
-            raise ApiError("rate_limit", f"this key is limited to {key.rate:g} requests a minute", retry_after=seconds)
+            raise ApiError("rate_limit", f"this key may send {key.rate:g} requests per minute", retry_after=seconds)
 
 
 @dataclass

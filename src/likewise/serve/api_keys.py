@@ -1,4 +1,4 @@
-"""API keys in a file: names, hashes and rates; a key itself is shown once, on creation, and never stored.
+"""API keys in a file, which has their names, hashes and rates; a key is shown once, on creation, and never stored.
 
 A key has 256 random bits, so a plain SHA-256 cannot be reversed; a slow hash would only slow requests.
 """
@@ -25,7 +25,7 @@ BYTES = 32
 PATIENCE = 10.0
 """Seconds to wait for another process that is changing the file."""
 CHECK_SECONDS = 1.0
-"""Seconds between a running server's checks for changes of the file."""
+"""Seconds between a running server's checks for changes to the file."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def default_file() -> Path:
 
 
 def read_keys(file: Path) -> list[ApiKey]:
-    """The keys in a file; empty if there is no file.
+    """The keys in a file; an empty list if there is no file.
 
     Raises:
         BadInput: the file is not a key file.
@@ -54,7 +54,7 @@ def read_keys(file: Path) -> list[ApiKey]:
         return []
     rows = read_object(file).get("keys")
     if not isinstance(rows, list):
-        raise BadInput(f'{file} has no list "keys"; likewise serve keys add NAME makes such a file')
+        raise BadInput(f'{file} has no "keys" list; create a key file with: likewise serve keys add NAME')
     try:
         return [ApiKey(**row) for row in rows]
     except TypeError:
@@ -69,7 +69,7 @@ def add_key(file: Path, name: str, rate: float | None = None) -> str:
     """
     with _changing(file) as keys:
         if not name.strip() or any(key.name == name for key in keys):
-            raise BadInput(f"there is a key {name!r} already" if name.strip() else "a key needs a name")
+            raise BadInput(f"a key named {name!r} already exists" if name.strip() else "a key needs a name")
         secret = PREFIX + secrets.token_urlsafe(BYTES)
         keys.append(ApiKey(name, _hash(secret), rate))
     return secret
@@ -84,13 +84,13 @@ def remove_key(file: Path, name: str) -> None:
     with _changing(file) as keys:
         left = [key for key in keys if key.name != name]
         if len(left) == len(keys):
-            raise BadInput(f"there is no key {name!r}; there are {', '.join(key.name for key in keys) or 'none'}")
+            raise BadInput(f"there is no key {name!r}; existing keys: {', '.join(key.name for key in keys) or 'none'}")
         keys[:] = left
 
 
 @contextmanager
 def _changing(file: Path) -> Iterator[list[ApiKey]]:
-    """The keys in a file, for changing; they are written back after the block, and other processes wait meanwhile."""
+    """The keys in a file, to be changed; they are written back after the block, and other processes wait meanwhile."""
     folder = followed(file).parent
     folder.mkdir(parents=True, exist_ok=True)
     lock = WriterLock(folder, "name another file for the keys", PATIENCE)
@@ -108,7 +108,7 @@ def _hash(secret: str) -> str:
 
 
 class KeyRing:
-    """The keys of a file, read again when the file changes."""
+    """The keys in a file, which is read again when it changes."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -142,7 +142,7 @@ class KeyRing:
         self._state = state
         try:
             self._keys = read_keys(self._file)
-        except LikewiseError:  # with an unreadable file, all keys are rejected
+        except LikewiseError:  # if the file is unreadable, all keys are rejected
             self._keys = []
 
     def _file_state(self) -> tuple[int, int] | None:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from .. import __version__
 from ..runtime.installation import missing_extra
 from .admission import Admission
 from .budget import Memory
@@ -33,13 +34,14 @@ from .serve_settings import ServeSettings
 from .web.api_errors import ERROR_SHAPES, ApiError
 from .web.endpoint import ApiRoute, Deadlines, Endpoint
 from .web.exchange import Exchange, Receive, Scope, Send, json_bytes
+from .web.openapi_document import openapi_document
 
 if TYPE_CHECKING:
     from .collection_store import CollectionStore
 
 Models = Sequence[Any] | Mapping[str, Any]
 CLOSE_SECONDS = 0.5
-"""Seconds for the models' threads to notice that nobody is waiting any more."""
+"""Seconds that the models' threads have to notice that no request is waiting any more."""
 
 
 def create_app(
@@ -74,7 +76,7 @@ def api_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 class ServerState:
-    """What all requests of a server share: models, limits and metrics."""
+    """The state that all requests of a server share: models, limits and metrics."""
 
     def __init__(self, settings: ServeSettings, collections: Path | None = None) -> None:
         self.settings, self.process_name, self.is_stopping = settings, secrets.token_hex(4), False
@@ -93,6 +95,11 @@ class ServerState:
         from .collection_store import CollectionStore
 
         return CollectionStore(self._folder, self.models, self.settings)
+
+    @cached_property
+    def openapi(self) -> bytes:
+        """The OpenAPI document; making it takes longer than most requests."""
+        return json_bytes(openapi_document(self.routes, __version__))
 
     def finished(self, exchange: Exchange, route: ApiRoute, status: int, error: BaseException | None) -> None:
         """Count and log a request."""
@@ -128,12 +135,13 @@ class ServerState:
         for served in [one for one in self.models if one.thread is not None]:
             try:
                 await self.models.replace(served.name)
-                self.log.line("info", {"message": f"{served.name} was loaded again"})
+                self.log.line("info", {"message": f"{served.name} was reloaded"})
             except Exception as error:
-                self.log.line("error", {"message": f"{served.name} was not loaded again and serves on: {error}"})
+                about = f"{served.name} could not be reloaded, and the old version keeps serving: {error}"
+                self.log.line("error", {"message": about})
 
     async def close(self) -> None:
-        """Stop what is left; requests have been finished or cancelled already."""
+        """Stop the models and close everything; requests have been finished or cancelled already."""
         self.is_stopping = True
         await self.models.close(CLOSE_SECONDS)
         if "collections" in vars(self):
@@ -169,7 +177,7 @@ class ServerApplication(Starlette):  # type: ignore[misc]
         routes = [Route(route.path, endpoint, methods=[route.method]) for route, endpoint in endpoints]
         handlers = dict.fromkeys((404, 405), _not_served)
         super().__init__(routes=routes, lifespan=_lifespan, exception_handlers=handlers)
-        self.router.redirect_slashes = False  # a redirect would repeat the host that the caller sent
+        self.router.redirect_slashes = False  # a redirect would repeat the host name that the client sent
         self.state.server, self.state.failure = server, None
         self._direct = {(r.method, r.path): endpoint for r, endpoint in endpoints if "{" not in r.path}
 
@@ -186,7 +194,7 @@ class ServerApplication(Starlette):  # type: ignore[misc]
                 await super().__call__(scope, receive, send)
 
     async def _answer_preflight(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """CORS preflight."""
+        """Answer a CORS preflight request."""
         origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
         headers = self.state.server.admission.preflight_headers(origin) if origin else None
         response = Response(status_code=204 if headers else 403)
@@ -208,7 +216,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 async def _not_served(request: Request, error: HTTPException) -> Response:
     """The error for an unknown path or method, in OpenAI's format."""
     kind = "not_found" if error.status_code == 404 else "method"
-    about = "there is no such route" if kind == "not_found" else "this route has another method"
+    about = "there is no such route" if kind == "not_found" else "this route does not support this method"
     where = f"{request.method} {request.url.path[:200]}"
-    status, body = ERROR_SHAPES["openai"].of(ApiError(kind, f"{where}: {about}; /openapi.json lists all of them"))
+    status, body = ERROR_SHAPES["openai"].of(ApiError(kind, f"{where}: {about}; /openapi.json lists all routes"))
     return Response(json_bytes(body), status, error.headers, "application/json")

@@ -24,15 +24,15 @@ from .serve_settings import ServeSettings
 from .web.api_errors import ApiError
 
 AHEAD, AHEAD_IN_COMPANY = 128, 8
-"""Inputs of one request tokenized at a time: when it is alone, and while small requests arrive."""
+"""Number of inputs of one request to tokenize at a time: if it is alone, and while small requests arrive."""
 AHEAD_CHARACTERS = 100_000
-"""Characters of one request tokenized at a time, plus the rest of the last text; about 50 ms."""
+"""Characters of one request to tokenize at a time, plus the rest of the last text; this takes about 50 ms."""
 SMALL = 8
 """Requests with at most this many inputs are small: somebody is probably waiting for them."""
 QUIET_SECONDS = 1.0
-"""Seconds after the last small request until large ones may fill whole batches again."""
+"""Seconds after the last small request until large requests may fill whole batches again."""
 SMOOTHING = 0.1
-"""The weight of a batch in the running means of its speed."""
+"""The weight of the latest batch in the running mean of the speed."""
 LEAST_SHARE = 16
 """Tokens in a batch that large requests may always use."""
 
@@ -41,17 +41,17 @@ class TokenizedInput(NamedTuple):
     """One input of a model."""
 
     sequence: Any
-    """The model's input: a window of ids, or a pair of them."""
+    """The model's input: a window of token ids, or a pair of windows."""
     size: int
-    """Tokens to compute, including special ones."""
+    """Number of tokens to compute, including special tokens."""
     tokens: int
-    """Tokens of the whole text, excluding special ones."""
+    """Number of tokens in the whole text, excluding special tokens."""
     used: int
-    """How many of them the model reads."""
+    """How many of the text's tokens the model reads."""
 
 
 COMPUTED = TokenizedInput(None, 0, 0, 0)
-"""Replaces an input that has been computed."""
+"""Takes the place of an input that has been computed."""
 size_of = attrgetter("size")
 
 
@@ -68,13 +68,13 @@ class Job:
     done: int = 0
     rows: Float[np.ndarray, "N E"] | None = None
     tokens: int = 0
-    """Tokens computed, including special ones."""
+    """Number of tokens computed, including special tokens."""
     truncated: list[dict[str, int]] = field(default_factory=list)
     """The truncated texts, as reported in answers."""
     error: BaseException | None = None
     arrived: float = field(default_factory=time.perf_counter)
     tokenization: float = 0.0
-    """Seconds; a batch's time counts for each request in it."""
+    """Seconds of inference; the time of a batch counts for each request in it."""
     inference: float = 0.0
     total: float = 0.0
 
@@ -84,7 +84,7 @@ class Job:
         return max(0.0, self.total - self.tokenization - self.inference)
 
     def next_inputs(self, most: int, characters: int) -> Sequence[Any]:
-        """The next inputs to tokenize: at least one, and no more once the character limit is reached."""
+        """The next inputs to tokenize: at least one, and as many as stay within the character limit."""
         first = stop = len(self.tokenized)
         while stop < min(len(self.inputs), first + most) and characters > 0:
             one = self.inputs[stop]
@@ -93,7 +93,7 @@ class Job:
         return self.inputs[first:stop]
 
     def add_tokenized(self, inputs: Iterable[TokenizedInput]) -> None:
-        """Record the next inputs, and which of them were truncated."""
+        """Append tokenized inputs, and record which of them were truncated."""
         for one in inputs:
             if one.used < one.tokens:
                 self.truncated.append({"index": len(self.tokenized), "tokens": one.tokens, "used": one.used})
@@ -101,7 +101,7 @@ class Job:
             self.tokenized.append(one)
 
     def settle(self) -> None:
-        """Deliver the result or the error to the waiting request; on the event loop."""
+        """Deliver the result or the error to the waiting request; called on the event loop."""
         self.total = time.perf_counter() - self.arrived
         if self.future is not None and not self.future.done():
             _set(self.future, self, self.error)
@@ -117,7 +117,7 @@ class Call:
     error: BaseException | None = None
 
     def compute(self) -> None:
-        """Run the function on the model's thread if anybody is still waiting."""
+        """Run the function on the model's thread if a request is still waiting for it."""
         if not self.future.cancelled():
             try:
                 self.result = self.function()
@@ -125,7 +125,7 @@ class Call:
                 self.error = error
 
     def settle(self) -> None:
-        """Deliver the result, on the event loop."""
+        """Deliver the result; called on the event loop."""
         if not self.future.done():
             _set(self.future, self.result, self.error)
 
@@ -148,12 +148,12 @@ class Slot(NamedTuple):
 def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
     """Choose the inputs to compute next; jobs with inputs left stay in the queue.
 
-    Each job contributes one input in turn, up to `budget` tokens, so that no request stalls another; jobs with more
-    inputs contribute another in each further round, while the batch has at most `share` tokens. The first input is
-    always taken, whatever its size. The next batch continues where this one ended.
+    Each job contributes one input in turn, up to `budget` tokens, so that no request stalls another. Jobs with more
+    inputs contribute one more in each further round while the batch has at most `share` tokens. The first input is
+    always included, whatever its size. The next batch continues where this one ended.
     """
     batch: list[Slot] = []
-    aside: list[Job] = []  # with inputs that are not tokenized yet
+    aside: list[Job] = []  # jobs whose next inputs are not tokenized yet
     tokens, first_round = 0, len(jobs)
     while jobs:
         job = jobs[0]
@@ -176,10 +176,10 @@ def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
 
 @runtime_checkable
 class ModelWork(Protocol):
-    """A model as its thread sees it; each input is tokenized once and can be batched with any others."""
+    """What a model's thread needs of a model; each input is tokenized once and can share a batch with any others."""
 
     def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:
-        """Tokenize inputs; `first` is the number of the first one, for messages."""
+        """Tokenize inputs; `first` is the index of the first one, for error messages."""
         ...
 
     def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
@@ -192,7 +192,7 @@ BatchObserver = Callable[[int, int, float], None]
 
 
 class ModelThread:
-    """A model's queue and thread. `submit`, `call` and `close` are for the event loop."""
+    """A model's queue and its thread. Call `submit`, `call` and `close` on the event loop."""
 
     def __init__(self, name: str, work: ModelWork, settings: ServeSettings, observe: BatchObserver) -> None:
         self.name, self.work, self.settings = name, work, settings
@@ -267,7 +267,7 @@ class ModelThread:
                 self._hand_over()
 
     def _collect(self, wait: bool) -> bool:
-        """Take in newly arrived requests; False once the queue is closed."""
+        """Move newly arrived requests into the queue; returns False once the queue is closed."""
         while wait or not self._arrivals.empty():
             found = self._arrivals.get()
             wait = False
@@ -301,7 +301,7 @@ class ModelThread:
             self._give_up(failed)
 
     def _tokenize_together(self, jobs: Sequence[Job]) -> list[Job]:
-        """Tokenize the next inputs of some jobs; an invalid input fails only its own job. Returns the failed jobs."""
+        """Tokenize the next inputs of several jobs and return the jobs that failed; one bad input fails one job."""
         ahead = AHEAD_IN_COMPANY if self._is_in_company() else AHEAD
         parts = [job.next_inputs(ahead, AHEAD_CHARACTERS) for job in jobs]
         first = len(jobs[0].tokenized) if len(jobs) == 1 else 0
@@ -325,9 +325,9 @@ class ModelThread:
         return time.perf_counter() - self._last_small < QUIET_SECONDS
 
     def _share(self) -> int:
-        """The tokens of a batch that large requests may use.
+        """The number of tokens in a batch that large requests may use.
 
-        Few while small requests arrive, and none if this batch can complete a request.
+        It is small while small requests arrive, and 0 if this batch can complete a request.
         """
         if not self._is_in_company():
             return self.settings.batch_tokens
@@ -341,7 +341,7 @@ class ModelThread:
         began = time.perf_counter()
         try:
             rows = self.work.compute(contents)
-        except Exception as error:  # whatever the error, the thread must go on
+        except Exception as error:  # the thread must survive any error
             self._compute_apart(batch, error)
             return
         seconds, tokens = time.perf_counter() - began, sum(map(size_of, contents))
@@ -361,7 +361,7 @@ class ModelThread:
                 self._finished.append(job)
 
     def _compute_apart(self, batch: Sequence[Slot], error: Exception) -> None:
-        """After a failure: compute each job separately, so that only jobs with bad texts fail."""
+        """After a failure, compute each job separately, so that only jobs with bad texts fail."""
         jobs = [*dict.fromkeys(slot.job for slot in batch)]
         if len(jobs) > 1:
             for job in jobs:
@@ -374,7 +374,7 @@ class ModelThread:
         """Deliver all results of a batch on the event loop with a single wake-up."""
         if self._finished:
             finished, self._finished = self._finished, []
-            with suppress(RuntimeError):  # the loop has ended, and the client with it
+            with suppress(RuntimeError):  # the event loop is closed, so no client is waiting
                 self._loop.call_soon_threadsafe(self._settle, finished)
 
     def _settle(self, finished: Sequence[Job | Call]) -> None:
@@ -391,7 +391,7 @@ def queue_full(seconds: float) -> ApiError:
 
 
 def too_long(index: int, tokens: int, used: int) -> TooLong:
-    """The error for a text that is too long if the request forbids truncation."""
+    """The error for a text that is too long in a request that forbids truncation."""
     return TooLong(
         f"input {index} has {tokens:,} tokens, and the model reads {used:,} of them. Allow truncation "
         '("truncate": true) or send a shorter text'

@@ -22,15 +22,15 @@ PIECE = 1 << 14
 SMALL_CHUNK = 64
 """Bytes; if chunks are smaller on average, they count against the budget."""
 PIPELINE = 1 << 18
-"""Bytes counted for a connection with waiting requests: one read."""
+"""Bytes counted for a connection with waiting requests: the size of one read."""
 LINGER_SECONDS = 2.0
-"""How long a rejected client may keep sending, so that it can read the answer before the connection is reset."""
+"""Seconds that a rejected client may keep sending, so that it can read the answer before the connection is reset."""
 IDLE_SECONDS = 0.25
-"""How long a stopping server waits for requests already in transit on idle connections."""
+"""Seconds that a stopping server waits for requests already in transit on idle connections."""
 
 
 class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
-    """One connection; `most_connections` are served, and as many more are rejected with an answer."""
+    """One connection; `most_connections` are served, and the same number again are rejected with an answer."""
 
     headers: list[tuple[bytes, bytes]]
     is_surplus = False
@@ -38,7 +38,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     """Whether the connection ended before the client read everything."""
     _in_headers, _in_body, _has_advanced, _is_stopping = True, False, False, False
     _is_refused = _is_too_large = _is_in_crumbs = False
-    """Refused: further input is ignored. In crumbs: the body arrives in too many small chunks."""
+    """`refused`: further input is ignored. `in crumbs`: the body arrives in too many small chunks."""
     _head_bytes = _pipeline_bytes = _chunks = _chunk_bytes = 0
     _running: RequestResponseCycle | None = None
     """The request being answered, or the last one answered."""
@@ -52,7 +52,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     def connection_made(self, transport: Any) -> None:
         """Start waiting for headers; connections beyond even those that get an error reply are closed at once."""
         super().connection_made(transport)
-        # `pause_writing` then means that a client has not read counted bytes; smaller writes are shared
+        # `pause_writing` then means that a client has not read bytes that are counted
         transport.set_write_buffer_limits(high=UNCOUNTED, low=0)
         self.is_surplus = len(self.connections) > self._most
         if len(self.connections) > 2 * self._most:
@@ -75,7 +75,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self._has_advanced = False
         super().data_received(piece)
         if self._has_advanced and not (self._in_headers or self._head_bytes or self._is_refused):
-            return  # most of the time
+            return  # the usual case
         if self.transport.is_closing():
             return
         if self._has_advanced:
@@ -88,10 +88,10 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         lines = len(self.headers or ())
         if self._is_too_large or self._head_bytes > self._budget.head or lines > self._budget.header_lines:
             bound = f"{self._budget.head} bytes and {self._budget.header_lines} lines"
-            self._refuse(431, f"Headers, trailers or chunk extensions are too large; the most are {bound}.")
+            self._refuse(431, f"Headers, trailers or chunk extensions are too large; the limit is {bound}.")
         elif self._is_in_crumbs:
             most = f"{self._budget.chunks} chunks of fewer than {SMALL_CHUNK} bytes"
-            self._refuse(400, f"The body comes in too many small chunks; the most are {most}.")
+            self._refuse(400, f"The body comes in too many small chunks; the limit is {most}.")
         elif self._in_headers and self._arrival_timer is None and not self._is_refused:
             self._await_rest()  # from the headers of a second request on this connection
 
@@ -101,7 +101,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self._in_headers = True
 
     def on_headers_complete(self) -> None:
-        """Called when its headers are complete."""
+        """Called when the headers of a request are complete."""
         self._in_headers, self._in_body, self._has_advanced = False, True, True
         self._chunks = self._chunk_bytes = 0
         if len(self.headers) > self._budget.header_lines:
@@ -118,7 +118,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self._bound_pipeline()
 
     def on_body(self, body: bytes) -> None:
-        """Called with a part of its body."""
+        """Called with a part of the request's body."""
         self._has_advanced = True
         if self._is_refused:
             return
@@ -130,7 +130,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """It is complete."""
+        """Called when a request is complete."""
         self._in_body, self._has_advanced = False, True
         if self._arrival_timer is not None:
             self._stop_arrival()
@@ -138,7 +138,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """It is answered."""
+        """Called when a request has been answered."""
         super().on_response_complete()
         if self._pipeline_bytes and not self.pipeline:
             self._forget_pipeline()
@@ -172,7 +172,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self._give_up_running()
 
     def close(self) -> None:
-        """Close after an answer; a client that is still sending gets time to read it."""
+        """Close the connection after an answer; a client that is still sending gets time to read it."""
         self.pipeline.clear()
         if not (self._in_body or self._is_refused):
             self._await_reader()
@@ -184,12 +184,12 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Called when the connection has been idle for long."""
+        """Called when the connection has been idle for too long."""
         self._await_reader()
         super().timeout_keep_alive_handler()
 
     def abort(self) -> None:
-        """Close at once, dropping unsent data."""
+        """Close the connection at once, dropping unsent data."""
         self.transport.abort()
 
     def shutdown(self) -> None:
@@ -217,7 +217,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         return self._running is not None and not self._running.response_complete
 
     def _refuse(self, status: int, message: str) -> None:
-        """Answer and close; only close if another answer has begun or is due first."""
+        """Send an error and close the connection; if another answer has begun or is due first, only close it."""
         self._is_refused = True
         running = self._running
         if running is not None and not running.response_complete:
@@ -236,7 +236,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self._running.message_event.set()
 
     def _bound_pipeline(self) -> None:
-        """Count the requests waiting on this connection; at the limit it closes after the last one."""
+        """Count the requests waiting on this connection; at the limit, it closes after the last one."""
         if not self._pipeline_bytes:
             if not self._memory.requests.take(PIPELINE):
                 self.transport.abort()
@@ -278,7 +278,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
 class OneWrite:
     """Writes a reply with a one-piece body in one system call; leaves all other replies to uvicorn.
 
-    uvicorn writes head and body separately, and each write wakes the client. `close` closes the connection afterwards.
+    uvicorn writes them separately, and each write wakes the client. `close` closes the connection afterwards.
     """
 
     def __init__(self, cycle: RequestResponseCycle, close: Callable[[], None]) -> None:
@@ -286,7 +286,7 @@ class OneWrite:
         self._start: Any = None
 
     async def __call__(self, message: Any) -> None:
-        """Hold the head back until the body arrives, then write both.
+        """Hold the headers back until the body arrives, then write both.
 
         Raises:
             ConnectionError: the client has disconnected.
@@ -309,10 +309,10 @@ class OneWrite:
             await cycle.send(message)
 
     def _write(self, status: int, headers: Any, body: bytes) -> None:
-        """Write head and body, and do what uvicorn does after the last piece of a body.
+        """Write headers and body, and do what uvicorn does after the last piece of a body.
 
         Raises:
-            RuntimeError: a header has a line break, or the body's length differs from the announced one.
+            RuntimeError: a header has a line break, or the body's length differs from the Content-Length header.
         """
         cycle = self._cycle
         lines = [name + b": " + value for name, value in headers]
@@ -320,7 +320,7 @@ class OneWrite:
             lines.append(CLOSE)
         head = b"\r\n".join(lines)
         if head.count(b"\n") != len(lines) - 1 or b"content-length: %d" % len(body) not in lines:
-            raise RuntimeError("a reply's headers have a line break, or the wrong body length")
+            raise RuntimeError("a header of the reply has a line break, or its content length is wrong")
         cycle.response_started = True
         cycle.waiting_for_100_continue = False
         cycle.transport.write(b"".join((STATUS_LINE[status], head, b"\r\n\r\n", body)))

@@ -1,7 +1,7 @@
 """Budget: memory limits of a server process; Memory counts what it currently holds.
 
-Everything that a caller can make grow has a row here. Requests that would exceed a limit are rejected before computing
-them, or as soon as this is known; docs/serve.md has the same table.
+Every buffer that a client can make grow has a limit here. Requests that would exceed a limit are rejected before they
+are computed, or as soon as the excess is known; docs/serve.md has the same table.
 """
 
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ class Budget:
     """Limits of a process, in bytes unless noted. `ServeSettings` has the limits that flags change."""
 
     head: int = 1 << 16
-    """Headers of a request, trailers and chunk extensions; can be exceeded by one `bounded_protocol.PIECE`."""
+    """Headers, trailers and chunk extensions of a request; can be exceeded by one `bounded_protocol.PIECE`."""
     header_lines: int = 128
     chunks: int = 1_000
-    """Number of chunks if they average under 64 bytes; a small chunk costs as much as a large one."""
+    """Number of chunks if they average under 64 bytes, since a small chunk costs as much as a large one."""
     pipelined: int = 16
     """Requests waiting on a connection behind the current one; the connection closes after the last."""
     requests: int = 64 * MB
@@ -25,43 +25,43 @@ class Budget:
     bodies: int = 64 * MB
     """Total of larger bodies, from their first byte to the end of the answer; at least twice --max-body."""
     values: int = 2_000_000
-    """JSON values in one body: numbers, texts, lists."""
+    """Number of JSON values (numbers, texts, lists) in one body."""
     characters: int = 64_000_000
     """Characters tokenized for one request; a reranker reads the query again for each document."""
     pairs: int = 1_000_000
-    """Token pairs in one explanation."""
+    """Number of token pairs in one explanation."""
     layers: int = 128 * MB
-    """Layers in one explanation, in float64."""
+    """Size of the layers in one explanation, in float64."""
     answer: int = 128 * MB
-    """One answer."""
+    """Size of a single answer."""
     answers: int = 256 * MB
     """Total of answers being computed or waiting to be read."""
     header_seconds: float = 20.0
-    """Seconds in which headers, or the rest of a body after its answer, must arrive."""
+    """Seconds within which headers, or the rest of a body whose answer has been sent, must arrive."""
     write_seconds: float = 10.0
-    """Seconds in which a client must read 64 KB of its answer; it must read the whole answer by the deadline."""
+    """Seconds within which a client must read 64 KB of its answer; it must read the whole answer by the deadline."""
 
 
 class Account:
-    """Bytes of one kind held now, and their limit."""
+    """The number of bytes of one kind that are currently held, and their limit."""
 
     def __init__(self, name: str, most: int) -> None:
         self.name, self.most, self.held = name, most, 0
 
     def take(self, size: int) -> bool:
-        """Hold more bytes; returns False and adds nothing if there is no room."""
+        """Reserve more bytes; returns False and reserves nothing if there is no room."""
         if self.held + size > self.most:
             return False
         self.held += size
         return True
 
     def give_back(self, size: int) -> None:
-        """Hold fewer."""
+        """Release bytes that were reserved."""
         self.held -= size
 
 
 class Memory:
-    """The memory a process holds for all its callers."""
+    """The memory that a process holds for all its clients."""
 
     def __init__(self, budget: Budget, max_body: int) -> None:
         self.budget = budget
@@ -70,5 +70,5 @@ class Memory:
         self.answers = Account("answers", budget.answers)
 
     def as_json(self) -> dict[str, int]:
-        """Bytes held now, by kind."""
+        """The bytes currently held, by kind."""
         return {account.name: account.held for account in (self.requests, self.bodies, self.answers)}

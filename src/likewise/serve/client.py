@@ -23,11 +23,11 @@ from ..errors import BadInput, ServerUnavailable
 from ..runtime.arguments import whole_number
 
 AGAIN = (429, 502, 503, 504)
-"""Statuses after which a retry may succeed."""
+"""HTTP statuses after which a retry may succeed."""
 LONGEST_WAIT = 30.0
-"""Most seconds between attempts, whatever the server says."""
+"""Maximum seconds between attempts, whatever delay the server asks for."""
 BATCH = 500
-"""Texts per request."""
+"""Number of texts per request."""
 
 
 class _Answer(NamedTuple):
@@ -85,7 +85,7 @@ class Client:
         """A unit-length vector for each text, in the given order; `batch` texts are sent at a time.
 
         Raises:
-            BadInput: the server rejects the request; has the server's message.
+            BadInput: the server rejects the request; the error has the server's message.
             ServerUnavailable: the server cannot be reached, or stays busy.
         """
         options = {"model": model, "prompt_name": prompt_name, "dimensions": dimensions, "truncate": truncate}
@@ -96,9 +96,7 @@ class Client:
             parts.append(np.frombuffer(answer.body, "<f4").reshape(shape))
             cut += int(answer.headers["x-truncated-inputs"])
         if cut:
-            warnings.warn(
-                f"{cut} texts were truncated to what the model reads; truncate=False rejects them", stacklevel=2
-            )
+            warnings.warn(f"{cut} texts were truncated to the model's limit; truncate=False rejects them", stacklevel=2)
         return np.concatenate(parts).astype(np.float32) if parts else np.empty((0, 0), np.float32)
 
     def similarity(self, texts: Sequence[str], *, model: str | None = None) -> Float[np.ndarray, "N N"]:
@@ -109,7 +107,7 @@ class Client:
     def rerank(
         self, query: str, documents: Sequence[str], k: int | None = None, *, model: str | None = None
     ) -> list[tuple[int, float]]:
-        """The k documents (default: all) that best answer the query, best first: index and score of each."""
+        """The index and score of the k documents (default: all) that best answer the query, best first."""
         body = {"query": query, "documents": [*documents], "top_n": k, "model": model}
         found = self._json("/v1/rerank", body)
         return [(row["index"], row["relevance_score"]) for row in found["results"]]
@@ -124,7 +122,7 @@ class Client:
         hybrid: bool = False,
         rerank: str | None = None,
     ) -> list[dict[str, Any]]:
-        """The passages of a collection that best answer a query: id, text, score and metadata of each.
+        """The id, text, score and metadata of the passages of a collection that best answer a query.
 
         `rerank` names a reranker on the server, which reorders the best 100.
         """
@@ -143,7 +141,7 @@ class Client:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the connection."""
         self.close()
 
     def _json(self, path: str, body: dict[str, Any]) -> Any:

@@ -34,7 +34,7 @@ FOR_COLLECTIONS = " (for collections)"
 
 
 class ServedIndex(TextIndex):
-    """A collection whose queries are embedded in the model's queue before the search."""
+    """A collection whose queries are embedded through the model's queue before the search."""
 
     _known: Float[np.ndarray, "Q E"] | None = None
 
@@ -43,7 +43,7 @@ class ServedIndex(TextIndex):
         del self.embedder  # otherwise a replaced or unloaded model would stay in memory
 
     def for_query(self, vectors: Float[np.ndarray, "1 E"]) -> "ServedIndex":
-        """The same index for one search, given the vector of its query."""
+        """A copy of this index for one search, given the vector of the query."""
         one = copy(self)
         one._known = vectors
         return one
@@ -52,18 +52,18 @@ class ServedIndex(TextIndex):
         """The vectors passed to `for_query`.
 
         Raises:
-            ValueError: there are not as many vectors as queries.
+            ValueError: the numbers of vectors and queries differ.
         """
         if self._known is None or len(self._known) != len(queries):
-            raise ValueError(f"{len(queries)} queries are searched for; expected their vectors by for_query before")
+            raise ValueError(f"expected for_query to be called first with the vectors of the {len(queries)} queries")
         return self._known
 
 
 class CollectionThread:
-    """The thread that reads one collection, so that a slow collection does not delay others; for the event loop.
+    """The thread that reads one collection, so that a slow collection does not delay others; use it on the event loop.
 
-    It runs one function at a time, and stops functions whose client is gone. As a daemon thread, it never keeps
-    the process alive.
+    It runs one function at a time, and stops functions whose client has disconnected. As a daemon thread, it never
+    keeps the process alive.
     """
 
     def __init__(self, name: str, max_requests: int) -> None:
@@ -90,7 +90,7 @@ class CollectionThread:
             self._waiting -= 1
 
     def end(self, last: Callable[[], None]) -> None:
-        """End the thread after its waiting calls and this one."""
+        """End the thread after the waiting calls and this last one."""
         self._calls.put(last)
 
 
@@ -106,7 +106,7 @@ def _run(calls: "SimpleQueue[Call | Callable[[], None]]", loop: asyncio.Abstract
 
 @dataclass(frozen=True, eq=False)
 class OpenCollection:
-    """A collection and the model of its vectors."""
+    """An open collection and the model of its vectors."""
 
     name: str
     number: int
@@ -116,7 +116,7 @@ class OpenCollection:
     generation: int
     """The model's generation when its fingerprint was compared with the collection's."""
     state: tuple[int, int]
-    """Device and inode of its journal file."""
+    """The device and inode of its journal file."""
     thread: CollectionThread
 
     @property
@@ -126,12 +126,12 @@ class OpenCollection:
         return self.texts.index
 
     def is_current(self, state: tuple[int, int]) -> bool:
-        """Whether its file and its model are still the ones it was opened with."""
+        """Whether the collection's file and model are still the ones it was opened with."""
         return (self.state, self.generation) == (state, self.model.generation) and self.model.thread is not None
 
 
 class CollectionStore:
-    """The collections of a server; all methods are for the event loop."""
+    """The collections of a server; call all methods on the event loop."""
 
     MAPS_KEPT = 8
 
@@ -142,7 +142,7 @@ class CollectionStore:
         self._own_models: dict[str, str] = {}
         self._numbers = numbers()
         self.maps: dict[tuple[Any, ...], dict[str, Any]] = {}
-        """The last maps computed, by what they depend on."""
+        """The most recently computed maps, by collection state and parameters."""
         self.one_map = asyncio.Lock()
         """Held while a map is computed, so that only one runs at a time."""
 
@@ -153,7 +153,7 @@ class CollectionStore:
         return sorted(path.name for path in self._folder.iterdir() if (path / journal.FILE).is_file())
 
     async def opened(self, name: str) -> OpenCollection:
-        """Open a collection by name and load its model; returns without waiting if both are done already.
+        """Open a collection by name and load its model; returns at once if both were done earlier.
 
         Raises:
             ApiError: no collection has this name, or the model of its vectors is not served.
@@ -167,20 +167,20 @@ class CollectionStore:
             if name not in self._openings:
                 self._openings[name] = asyncio.ensure_future(self._open_again(name, state))
                 self._openings[name].add_done_callback(lambda task: self._opening_ended(name, task))
-            await asyncio.shield(self._openings[name])  # others may be waiting for it too
+            await asyncio.shield(self._openings[name])  # other requests may be waiting for the same collection
 
     def _state(self, name: str) -> tuple[int, int]:
         """The identity of a collection's journal file, to detect a replaced folder."""
         if self._folder is None or name not in self.names():
             known = ", ".join(self.names()) or "none"
-            raise ApiError("not_found", f"there is no collection {name[:80]!r}; there are {known}", param="collection")
+            raise ApiError("not_found", f"there is no collection {name[:80]!r}; there are: {known}", param="collection")
         found = (self._folder / name / journal.FILE).stat()
         return found.st_dev, found.st_ino
 
     def _opening_ended(self, name: str, task: "asyncio.Task[None]") -> None:
         del self._openings[name]
         if not task.cancelled():
-            task.exception()  # mark it as seen: the client may be gone
+            task.exception()  # mark the exception as retrieved: the client may be gone
 
     async def described(self, name: str) -> dict[str, Any]:
         """Name, size and model of a collection, or an error if it cannot be opened."""
@@ -232,10 +232,10 @@ class CollectionStore:
         self._open[name] = found
 
     async def _model_of(self, name: str, collection: Collection) -> tuple[ServedModel, int]:
-        """The served model of a collection's vectors, or else the recorded one, loaded in addition; and its generation.
+        """The served model of a collection's vectors, or else the recorded one, loaded on demand; and its generation.
 
         Raises:
-            ApiError: the model that the collection names is gone or has changed.
+            ApiError: the model that the collection records is gone or has changed.
         """
         recorded = named_model(collection)
         assert collection.model is not None
@@ -247,13 +247,13 @@ class CollectionStore:
         try:
             served = await self._models.loaded(self._own_model(recorded), "embedder")
         except ModelNotFound:
-            about = f"{name} holds vectors of {shown}, and this server does not find that model"
+            about = f"{name} holds vectors of {shown}, but this server cannot find that model"
             raise ApiError("model_not_found", about, param="collection") from None
         generation = served.generation
         if await _fingerprint(served) != wanted:
             about = (
-                f"{name} holds vectors of {shown} as it was; {shown} is another model now, and vectors of two models "
-                "cannot be compared: migrate the collection (likewise index migrate), or serve the former model"
+                f"{name} holds vectors of an earlier version of {shown}, and vectors of two models cannot be compared: "
+                "migrate the collection (likewise index migrate), or serve the earlier version"
             )
             raise ApiError("other_model", about, param="collection")
         return served, generation
@@ -278,4 +278,4 @@ async def _fingerprint(served: ServedModel) -> str | None:
 
 
 def _nothing() -> None:
-    """Do nothing: there is nothing to close."""
+    """Do nothing, because there is nothing to close."""

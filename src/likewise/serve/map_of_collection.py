@@ -1,4 +1,4 @@
-"""The map of a collection as plain lists: a place and a cluster for each text, named clusters."""
+"""The map of a collection as plain lists: a position and a cluster for each text, and names for the clusters."""
 
 import math
 from dataclasses import replace
@@ -14,15 +14,15 @@ from ..search.collection import Collection
 from .public_paths import public_id
 
 SHOWN = 240
-"""Characters of a text that a map shows."""
+"""Number of characters of a text that a map shows."""
 MOST_BY_DISTANCE = 5_000
-"""Up to this many texts, cluster as `likewise cluster` does, with 200 MB of distances; beyond it, by k-means."""
+"""Up to this many texts are clustered as by `likewise cluster`, with 200 MB of distances; more, with k-means."""
 MOST_CLUSTERS = 12
 """The default number of k-means clusters."""
 
 
 def collection_map(collection: Collection, layout: str, limit: int, clusters: int | None) -> dict[str, Any]:
-    """At most `limit` evenly chosen texts, with their places from 0 to 1 and their clusters.
+    """At most `limit` evenly spaced texts, with their coordinates from 0 to 1 and their clusters.
 
     Raises:
         MissingExtra: t-SNE needs scikit-learn.
@@ -78,7 +78,7 @@ def _mapped(ids: list[str], texts: list[str], vectors: np.ndarray, layout: str, 
 
 
 def _clusters(texts: list[str], vectors: np.ndarray, count: int | None) -> tuple[Labels, list[ClusterSummary]]:
-    """Each text's cluster, and all clusters, as in `likewise cluster`: equal texts count once, blank ones never."""
+    """Each text's cluster, and all clusters, as in `likewise cluster`: equal texts count once, blank texts never."""
     first: dict[str, int] = {}
     for row, text in enumerate(texts):
         if text.strip():

@@ -1,4 +1,4 @@
-"""Compute the map of a collection in a separate process, which is stopped if nobody is waiting for it any more.
+"""Compute the map of a collection in a separate process, which is stopped once no request is waiting for it.
 
 python -m likewise.serve.map_process FOLDER LAYOUT LIMIT CLUSTERS        prints the map as JSON; CLUSTERS may be -
 """
@@ -18,11 +18,11 @@ from .web.exchange import json_bytes, parse_json
 WITH_SKLEARN = ("t-sne",)
 """Layouts that need scikit-learn."""
 NICER = 10
-"""The niceness of the process, so that requests go first."""
+"""The niceness of the process, so that requests take priority."""
 
 
 async def map_in_process(folder: Path, query: Any) -> dict[str, Any]:
-    """Like `collection_map`, in a process that ends if this is cancelled.
+    """Run `collection_map` in a process that is terminated if this call is cancelled.
 
     Raises:
         MissingExtra: the layout needs scikit-learn, which is not installed.
@@ -44,7 +44,8 @@ async def map_in_process(folder: Path, query: Any) -> dict[str, Any]:
             process.kill()
             await process.wait()
     if process.returncode:
-        raise MapFailed(f"the map's process ended with {process.returncode}: {errors[-2000:].decode(errors='replace')}")
+        last_output = errors[-2000:].decode(errors="replace")
+        raise MapFailed(f"the process that computes the map exited with code {process.returncode}: {last_output}")
     mapped: dict[str, Any] = parse_json(output)
     return mapped
 

@@ -30,7 +30,7 @@ class EmbedderWork:
         self.embedder = embedder
 
     def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:
-        """The part of each text that the model reads: its beginning.
+        """The beginning of each text, up to the model's limit.
 
         Raises:
             BadInput: a token is not in the vocabulary, or a text has no tokens although the model needs one.
@@ -53,7 +53,7 @@ class RerankerWork:
         self.reranker = reranker
 
     def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:  # noqa: ARG002
-        """The ids of both texts, truncated to what the model reads."""
+        """The token ids of both texts, truncated to the model's limit."""
         specials, found = self.reranker.tokenizer.pair.specials, []
         for ids, tokens in self.reranker.counted_pairs([(prompt + query, document) for query, document in inputs]):
             used = len(ids[0]) + len(ids[1])
@@ -75,7 +75,7 @@ class ServedModel:
     model: Any = None
     thread: ModelThread | None = None
     size: int = 0
-    """The size of its weights in bytes, known once it is loaded."""
+    """The size of the model's weights in bytes, known once it is loaded."""
     is_unit: bool = False
     """Whether the model itself returns unit-length vectors."""
     used: float = 0.0
@@ -84,7 +84,7 @@ class ServedModel:
     loading: "asyncio.Future[None] | None" = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     generation: int = 0
-    """How often it was loaded; facts about one generation may not hold for the next."""
+    """How often the model was loaded; facts about one generation may not hold for the next."""
     _fingerprint: tuple[int, str] = (0, "")
 
     async def fingerprint(self) -> str:
@@ -97,7 +97,7 @@ class ServedModel:
 
 
 class ModelStore:
-    """The models of a server. All methods except `add` are for the event loop."""
+    """The models of a server. Call all methods except `add` on the event loop."""
 
     def __init__(self, settings: ServeSettings, observe: BatchObserver) -> None:
         self._settings, self._observe = settings, observe
@@ -132,13 +132,13 @@ class ModelStore:
         raise ModelNotFound(f"this server has no {kind}{f' {name!r:.80}' if name else ''}{there_are}")
 
     async def loaded(self, name: str | None, kind: Kind) -> ServedModel:
-        """Like `named`, but loaded."""
+        """Like `named`, but loads the model first."""
         served = self.named(name, kind)
         served.used = time.monotonic()
         if served.thread is None:
             if served.loading is None or served.loading.done():
                 served.loading = asyncio.ensure_future(self._load(served))
-            await asyncio.shield(served.loading)  # others can use it even if this request ends first
+            await asyncio.shield(served.loading)  # other requests can use the model even if this one ends first
         return served
 
     async def _load(self, served: ServedModel) -> None:
@@ -148,9 +148,9 @@ class ModelStore:
                 self._make_room(served)
 
     async def replace(self, name: str, load: Loader | None = None) -> None:
-        """Reload a model from its folder or with another loader while the old one serves, then swap them.
+        """Reload a model from its folder or with another loader while the old one keeps serving, then swap them.
 
-        The old one finishes waiting requests.
+        The old one finishes the requests that are waiting for it.
         """
         served = self._models[name]
         async with served.lock:
@@ -161,7 +161,7 @@ class ModelStore:
                 old.close()
 
     async def close(self, seconds: float) -> None:
-        """Finish waiting requests, for at most that many seconds."""
+        """Finish waiting requests, for at most this many seconds."""
         threads = [served.thread for served in self if served.thread is not None]
         for thread in threads:
             thread.close()
@@ -178,7 +178,7 @@ class ModelStore:
         served.thread = ModelThread(served.name, work, self._settings, self._observe)
 
     def _make_room(self, newest: ServedModel) -> None:
-        """Unload idle models, least recently used first, until the rest fits."""
+        """Unload idle models, least recently used first, until the rest fits into memory."""
         bound = self._settings.model_memory
         for served in sorted(self, key=attrgetter("used")):
             if bound is None or sum(one.size for one in self if one.thread is not None) <= bound:
@@ -189,7 +189,7 @@ class ModelStore:
 
 
 def model_bytes(model: Any) -> int:
-    """The bytes of a model's weights as packed by the compiled library, or else of its files."""
+    """The size of a model's weights as packed by the compiled library, or else of its files, in bytes."""
     compiled = getattr(model.encoder, "model", None)
     if compiled is not None and hasattr(compiled, "bytes"):
         return int(compiled.bytes)
@@ -197,7 +197,7 @@ def model_bytes(model: Any) -> int:
 
 
 def loader(name: str, kind: Kind, settings: ServeSettings) -> Loader:
-    """Loads a model by name, with torch only if the settings ask for it."""
+    """A function that loads a model by name, with torch only if the settings ask for it."""
 
     def load() -> Any:
         from ..model_names import load_named_embedder
@@ -212,13 +212,13 @@ def loader(name: str, kind: Kind, settings: ServeSettings) -> Loader:
 
 
 def served_name(model: str) -> tuple[str, str]:
-    """Split `NAME=MODEL`; otherwise the name is the model's own, or the last part of its folder.
+    """Split `NAME=MODEL`; without a name, use the model's own name or the last part of its folder.
 
     Raises:
         BadInput: a name is empty.
     """
     name, equals, path = model.partition("=")
-    if not equals or "(" in name:  # the = of NAME(pooling=cls)
+    if not equals or "(" in name:  # the = belongs to an option, as in NAME(pooling=cls)
         name, path = (Path(model).name if Path(model).is_dir() else model), model
     if not name or not path:
         raise BadInput(f"{model!r} does not name a model; expected MODEL or NAME=MODEL")

@@ -1,4 +1,4 @@
-"""What a running server reports: metrics with the names of text-embeddings-inference, live load, a log of requests."""
+"""What a running server reports: metrics under text-embeddings-inference's names, live load, and a request log."""
 
 import os
 import sys
@@ -8,30 +8,30 @@ from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock, Timer
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from .batching import Job
 from .web.exchange import Exchange, json_bytes
 
 DURATIONS = tuple(1e-5 * 1.5**power for power in range(1, 36))
-"""Seconds; the bounds that TEI uses."""
+"""Upper bounds of the buckets in seconds, the same as TEI's."""
 SIZES = tuple(float(1 << power) for power in range(13))
 TOKENS = tuple(float(1 << power) for power in range(21))
 ABOUT = {
-    "te_request_count": "Requests by kind: one input or several",
+    "te_request_count": "Requests by kind: single or batch input",
     "te_request_success": "Requests that were answered",
-    "te_request_failure": "Requests that were refused or failed, by reason",
-    "te_request_duration": "Seconds from the first byte to the answer",
-    "te_request_tokenization_duration": "Seconds of tokenization of a request",
-    "te_request_queue_duration": "Seconds that a request waited",
-    "te_request_inference_duration": "Seconds of the batches that a request had a part in",
+    "te_request_failure": "Requests that were rejected or failed, by reason",
+    "te_request_duration": "Seconds from the first byte of a request to its answer",
+    "te_request_tokenization_duration": "Seconds spent tokenizing a request",
+    "te_request_queue_duration": "Seconds that a request spent waiting",
+    "te_request_inference_duration": "Seconds spent computing the batches that contained a request",
     "te_embed_count": "Inputs of embedding requests",
     "te_embed_success": "Inputs that were embedded",
     "te_rerank_count": "Documents of reranking requests",
     "te_rerank_success": "Documents that were scored",
-    "te_queue_size": "Requests that wait or are computed",
-    "te_batch_next_size": "Inputs of a batch",
-    "te_batch_next_tokens": "Tokens of a batch",
+    "te_queue_size": "Requests that are waiting or being computed",
+    "te_batch_next_size": "Inputs in a batch",
+    "te_batch_next_tokens": "Tokens in a batch",
 }
 SINGLE, BATCH = 'method="single"', 'method="batch"'
 KINDS = ("embed", "rerank")
@@ -46,13 +46,13 @@ class Histogram:
         self.bounds, self.counts, self.sum = bounds, [0] * (len(bounds) + 1), 0.0
 
     def observe(self, *values: float) -> None:
-        """Count values."""
+        """Add values to the histogram."""
         for value in values:
             self.counts[bisect_left(self.bounds, value)] += 1
             self.sum += value
 
     def lines(self, name: str) -> Iterator[str]:
-        """In Prometheus's text format."""
+        """The histogram in Prometheus's text format, line by line."""
         total = 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
             total += count
@@ -64,12 +64,12 @@ class Histogram:
 class Metrics:
     """The counters of one process since it started.
 
-    Written here because prometheus_client names counters differently (`…_total`) and is 2.5 times as slow.
+    prometheus_client is not used because it names counters differently (`…_total`) and takes 2.5 times as long.
     """
 
     def __init__(self) -> None:
         self.counters: dict[str, Counter[str]] = defaultdict(Counter)
-        """By name, and by label in Prometheus's notation: `method="single"`."""
+        """Counters by name, and by label in Prometheus's notation: `method="single"`."""
         self._durations: dict[str, list[Histogram]] = {}
         self._sizes, self._tokens = Histogram(SIZES), Histogram(TOKENS)
 
@@ -79,7 +79,7 @@ class Metrics:
         self._tokens.observe(tokens)
 
     def observe_request(self, kind: str, total: float, job: Job) -> None:
-        """Record an answered request of a kind, and its parts."""
+        """Record an answered request of this kind, and the parts of its duration."""
         inputs = len(job.inputs)
         self.counters["te_request_count"][SINGLE if inputs == 1 else BATCH] += 1
         self.counters[f"te_{kind}_count"][""] += inputs
@@ -91,7 +91,7 @@ class Metrics:
             histogram.sum += value
 
     def _histograms(self) -> Iterator[tuple[str, Histogram]]:
-        """All counters by name; `te_request_…` is the sum over kinds."""
+        """All histograms by name; `te_request_…` is the sum over kinds."""
         yield from (("te_batch_next_size", self._sizes), ("te_batch_next_tokens", self._tokens))
         for part, parts in zip(PARTS, zip(*self._durations.values(), strict=True), strict=False):
             total = Histogram(DURATIONS)
@@ -101,10 +101,10 @@ class Metrics:
             yield from ((f"te_{kind}{part}_duration", one) for kind, one in zip(self._durations, parts, strict=True))
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """Everything in Prometheus's text format."""
+        """All metrics in Prometheus's text format."""
         counters = dict(self.counters)
         for name in ("te_request", *(f"te_{kind}" for kind in KINDS)):
-            if f"{name}_count" in counters:  # counted requests were answered
+            if f"{name}_count" in counters:  # requests are counted when they are answered
                 counters[f"{name}_success"] = counters[f"{name}_count"]
         rows = [(name, "gauge", [f"{name} {value}"]) for name, value in gauges.items()]
         for name, labelled in sorted(counters.items()):
@@ -118,9 +118,9 @@ class Metrics:
 
 
 WINDOW = 30.0
-"""The time window in seconds."""
-KEPT = 20_000
-"""The most requests and batches to remember."""
+"""The longest time window, in seconds."""
+KEPT = 1_000
+"""Requests and batches to remember: on a busy server they cover a shorter window, and statistics stay cheap."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
@@ -142,6 +142,9 @@ class ComputedBatch(NamedTuple):
     seconds: float
 
 
+Event = TypeVar("Event", AnsweredRequest, ComputedBatch)
+
+
 class LiveLoad:
     """A server's current load: the last requests and batches; `observe_batch` is called on models' threads."""
 
@@ -155,37 +158,41 @@ class LiveLoad:
         self._requests.append(AnsweredRequest(time.monotonic(), seconds, status, inputs))
 
     def observe_batch(self, inputs: int, tokens: int, seconds: float) -> None:
-        """Note a batch."""
+        """Record a computed batch."""
         self._batches.append(ComputedBatch(time.monotonic(), inputs, tokens, seconds))
 
     def as_json(self) -> dict[str, Any]:
-        """Statistics of the last seconds; latencies in milliseconds, null without requests."""
-        since = time.monotonic() - WINDOW
-        requests = [one for one in list(self._requests) if one.at >= since]
-        batches = [one for one in list(self._batches) if one.at >= since]
-        span = max(1e-3, min(WINDOW, time.time() - self.began))
+        """Statistics of the last seconds; latencies are in milliseconds, and null if there were no requests."""
+        requests, span = self._recent(self._requests)
+        batches, batch_span = self._recent(self._batches)
         times = [1e3 * one.seconds for one in requests if one.status < 400]
         return {
             "seconds": round(span, 1),
             "uptime": round(time.time() - self.began, 1),
             "process": os.getpid(),
             "requests_per_second": len(requests) / span,
-            "inputs_per_second": sum(one.inputs for one in batches) / span,
-            "tokens_per_second": sum(one.tokens for one in batches) / span,
+            "inputs_per_second": sum(one.inputs for one in batches) / batch_span,
+            "tokens_per_second": sum(one.tokens for one in batches) / batch_span,
             "refused_per_second": sum(one.status >= 400 for one in requests) / span,
             "latency_ms": {name: _quantile(times, share) for name, share in QUANTILES.items()},
             "batches": {
-                "per_second": len(batches) / span,
+                "per_second": len(batches) / batch_span,
                 "inputs": _quantile([float(one.inputs) for one in batches], 0.5),
                 "tokens": _quantile([float(one.tokens) for one in batches], 0.5),
                 "largest": max((one.inputs for one in batches), default=None),
-                "busy": min(1.0, sum(one.seconds for one in batches) / span),
+                "busy": min(1.0, sum(one.seconds for one in batches) / batch_span),
             },
         }
 
+    def _recent(self, kept: deque[Event]) -> tuple[list[Event], float]:
+        """The events within the window, and the seconds that they cover."""
+        events, now = list(kept), time.monotonic()  # a copy, because a model's thread may append
+        window = min(WINDOW, now - events[0].at) if len(events) == KEPT else min(WINDOW, time.time() - self.began)
+        return [one for one in events if one.at >= now - window], max(1e-3, window)
+
 
 def _quantile(values: list[float], share: float) -> float | None:
-    """The value below which this share lies; None for an empty list."""
+    """The value below which this share of the values lies; None for an empty list."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else None
 
 
@@ -195,7 +202,7 @@ FLUSH_SECONDS = 0.25
 class RequestLog:
     """One JSON line on standard error per request, written a few times a second, so that no request waits for it.
 
-    Written here because logging with a queue takes four times as much processor time per line.
+    The logging module is not used because, with a queue, it takes four times as much processor time per line.
     """
 
     def __init__(self, level: Literal["all", "errors", "off"] = "all") -> None:
@@ -205,7 +212,7 @@ class RequestLog:
         self._timer: Timer | None = None
 
     def request(self, exchange: Exchange, status: int, seconds: float, error: BaseException | None) -> None:
-        """Log a request, if its level is enabled."""
+        """Log a request, if the log level includes it."""
         if self.level == "off" or (self.level == "errors" and status < 400):
             return
         scope, job = exchange.scope, exchange.job
@@ -228,7 +235,7 @@ class RequestLog:
         self.line("error" if status >= 500 else "info", line)
 
     def line(self, level: str, values: Mapping[str, Any]) -> None:
-        """Queue a line; it is written soon."""
+        """Queue a line to be written soon."""
         text = json_bytes({"time": round(time.time(), 3), "level": level, **values}).decode()
         with self._lock:
             self._lines.append(text)

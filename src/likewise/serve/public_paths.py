@@ -1,4 +1,4 @@
-"""How answers show files and folders of the server: by name, never by path."""
+"""How answers refer to the server's files and folders: by name, never by path."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from ..search.texts.passages import BEFORE_HASH
 
 
 def public_model(recorded: str) -> str:
-    """The name of a model that an index records; for a folder, the last part."""
+    """The name of a model that an index records; if it is a folder, the last part of its path."""
     is_folder = recorded.startswith("~") or Path(recorded).is_absolute()
     return Path(recorded).name if is_folder else recorded
 
 
 def public_id(name: str, metadata: Mapping[str, Value]) -> str:
-    """The id of a passage with a digest in place of its file's folder, the same for all passages of a folder."""
+    """The id of a passage, with a digest in place of the file's folder; the digest is the same for the whole folder."""
     file = _absolute_file(metadata)
     if file is None or not f"{name}{BEFORE_HASH}".startswith(f"{file}{BEFORE_HASH}"):
         return name

@@ -1,4 +1,4 @@
-"""Run the server: uvicorn on a socket, until a signal; running requests are finished if time permits."""
+"""Run the server with uvicorn on a socket until a signal arrives, and finish running requests if time permits."""
 
 import asyncio
 import ctypes
@@ -32,13 +32,13 @@ from .serve_settings import ServeSettings
 from .web.endpoint import LOOK_SECONDS
 
 SWITCH_SECONDS = 0.0001
-"""How long a thread may keep the GIL while another wants it: models must not wait 5 ms for the event loop."""
+"""Seconds a thread may keep the GIL if another wants it; with Python's 5 ms, models would wait for the event loop."""
 BACKLOG = 4096
-"""Connections waiting to be accepted; the kernel may have a lower limit."""
+"""Maximum number of connections waiting to be accepted; the kernel may have a lower limit."""
 ACCEPT_SECONDS = 0.1
-"""How long a stopping server keeps accepting connections from the kernel's queue."""
+"""Seconds that a stopping server keeps accepting connections from the kernel's queue."""
 END_SECONDS, SURE_END_SECONDS = 1.0, 1.5
-"""Seconds after the drain time until the process is ended with a log line, and until it is ended without one."""
+"""Seconds after the drain time until the process is terminated with a log line, and until it is without one."""
 SO_ATTACH_FILTER = 26
 NO_NEW_CONNECTIONS = ((0x30, 0, 0, 13), (0x54, 0, 0, 0x12), (0x15, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 1 << 31))
 """A kernel filter (classic BPF): load the TCP flags, keep SYN and ACK, drop the packet if only SYN is set."""
@@ -47,7 +47,7 @@ OTHER_FILES = 256
 
 
 def bound_socket(settings: ServeSettings) -> socket.socket:
-    """Open a socket that listens at the settings' address.
+    """Open a socket that listens on the address in the settings.
 
     Raises:
         BadInput: the address cannot be used.
@@ -67,8 +67,8 @@ def bound_socket(settings: ServeSettings) -> socket.socket:
 def refuse_connections(listening: socket.socket) -> None:
     """Stop new connections from entering a socket's queue; queued ones can still be accepted.
 
-    Closing the socket would reset queued connections. The filter applies to everyone who shares the socket. If the
-    kernel has no filters, connections that arrive between the last check of the queue and closing are lost.
+    Closing the socket would reset queued connections. The filter applies to all processes that share the socket. If the
+    kernel has no such filters, connections that arrive between the last check of the queue and closing are lost.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -79,7 +79,7 @@ def refuse_connections(listening: socket.socket) -> None:
 
 
 def stop_listening(listening: socket.socket) -> None:
-    """Leave a socket to the workers that share it and empty its queue; open here, it would accept more connections."""
+    """Close a socket that workers share, so that they can empty its queue; if open here, it would accept more."""
     refuse_connections(listening)
     listening.close()
 
@@ -98,7 +98,7 @@ def run_on(
     Raises:
         LikewiseError: the first model cannot be loaded.
     """
-    # one thread tokenizes a few texts faster than several that must be woken on busy processors
+    # on busy processors, one thread tokenizes a few texts faster than several that have to be woken up
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     sys.setswitchinterval(SWITCH_SECONDS)
     app = create_app(models, rerankers=rerankers, collections=collections, settings=settings)
@@ -107,7 +107,7 @@ def run_on(
     logging.getLogger("uvicorn.error").addHandler(UvicornLog(app.state.server.log))
     try:
         server.run(sockets=[listening])
-    except BaseException:  # uvicorn raises the signal that stopped it again; after a failed start it exits
+    except BaseException:  # uvicorn re-raises the signal that stopped it; after a failed start, it exits
         if not server.should_exit and app.state.failure is None:
             raise
     if app.state.failure is not None:
@@ -115,7 +115,7 @@ def run_on(
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]
-    """uvicorn's server, but it always terminates, whatever its threads do, and resets no connections."""
+    """uvicorn's server, except that it always terminates, whatever its threads do, and resets no connections."""
 
     def __init__(self, config: uvicorn.Config, app: ServerApplication, is_shared: bool) -> None:
         super().__init__(config)
@@ -132,7 +132,7 @@ class _Server(uvicorn.Server):  # type: ignore[misc]
         if not self._is_shared:
             for listening in sockets or ():
                 refuse_connections(listening)
-        # answer before the drain time is over, when uvicorn cancels the rest and answers 500
+        # answer before the drain time is over, because uvicorn then cancels the rest and answers 500
         self._state.deadlines.stop(self._state.settings.drain_seconds - LOOK_SECONDS)
         await asyncio.sleep(ACCEPT_SECONDS)
         await super().shutdown(sockets)
@@ -147,7 +147,7 @@ def end_surely(seconds: float, log: RequestLog) -> None:
     """Terminate this process after some time, if it is still running."""
 
     def end() -> None:
-        log.line("error", {"message": f"not all work ended within {seconds:g} seconds; the process exits without it"})
+        log.line("error", {"message": f"some work did not finish within {seconds:g} seconds; the process exits anyway"})
         log.flush()
         os._exit(1)
 
@@ -161,7 +161,7 @@ def end_surely(seconds: float, log: RequestLog) -> None:
 def connection_bound(wanted: int) -> int:
     """The number of connections wanted, or what the open-file limit, raised as far as possible, allows.
 
-    For each of them, another one may be open while it is being rejected.
+    For each of them, one more connection may be open while it is being rejected.
 
     Raises:
         BadInput: there is no room for a single connection.
@@ -176,7 +176,8 @@ def connection_bound(wanted: int) -> int:
     else:
         soft = enough
     if soft <= OTHER_FILES + 1:
-        raise BadInput(f"this process may open {soft} files, but a server needs more than {OTHER_FILES + 1}: ulimit -n")
+        needed = f"a server needs more than {OTHER_FILES + 1}; raise the limit with ulimit -n"
+        raise BadInput(f"this process may open {soft} files, but {needed}")
     return (soft - OTHER_FILES) // 2
 
 
@@ -210,13 +211,13 @@ class UvicornLog(logging.Handler):
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note a line."""
+        """Write a message to the log."""
         if self._log.level != "off" and "startup" not in record.getMessage():
             self._log.line(record.levelname.lower(), {"message": record.getMessage()[:4000]})
 
 
 def address_of(listening: socket.socket) -> str:
-    """The address as typed into a browser."""
+    """The server's address as typed into a browser."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -242,7 +243,7 @@ def check_access(settings: ServeSettings, without_keys: bool) -> None:
         from .api_keys import read_keys
 
         if not read_keys(settings.keys):
-            raise BadInput(f"{settings.keys} has no keys; make one: likewise serve keys add NAME")
+            raise BadInput(f"{settings.keys} has no keys; create one with: likewise serve keys add NAME")
     elif not settings.is_loopback and not without_keys:
         raise BadInput(
             f"--host {settings.host} can be reached from other machines, but no API keys are required. Create one "

@@ -17,29 +17,29 @@ class ServeSettings:
     host: str = "127.0.0.1"
     port: int = 8080
     max_body: int = 32 << 20
-    """Most bytes of a request's body."""
+    """Maximum size of a request body in bytes."""
     max_texts: int = 10_000
-    """Most texts per request."""
+    """Maximum number of texts per request."""
     max_characters: int = 500_000
-    """Most characters per text."""
+    """Maximum number of characters per text."""
     max_connections: int = 4096
-    """Connections per process. As many more are answered with 429 and closed; any beyond are closed at once."""
+    """Maximum connections per process. The same number again get a 429 and are closed; the rest are closed at once."""
     max_requests: int = 512
-    """Requests waiting or being computed per model; more are answered with 429."""
+    """Maximum number of requests waiting or being computed per model; further requests get a 429."""
     max_waiting_texts: int = 20_000
-    """Texts of all waiting requests of a model; if the queue is empty, a request of any size is accepted."""
+    """Maximum number of texts in a model's queue; if the queue is empty, a request of any size is accepted."""
     deadline: float = 60.0
-    """Seconds that a request may take, waiting included."""
+    """Maximum duration of a request in seconds, including the time it waits."""
     map_deadline: float = 300.0
-    """Seconds that the map of a collection may take."""
+    """Maximum seconds for computing the map of a collection."""
     body_timeout: float = 20.0
-    """Seconds in which a body must arrive."""
+    """Seconds within which the body of a request must arrive."""
     batch_tokens: int = 2048
-    """Most tokens computed together."""
+    """Maximum number of tokens in a batch."""
     slice_seconds: float = 0.001
     """How long a large request may hold the engine at a time while other requests arrive."""
     model_memory: int | None = None
-    """Most bytes of loaded weights; None: no limit. The least recently used models are unloaded."""
+    """Maximum bytes of loaded weights, beyond which the least recently used models are unloaded; None: no limit."""
     engine: str | None = None
     precision: str | None = None
     keys: Path | None = None
@@ -47,17 +47,17 @@ class ServeSettings:
     log: Literal["all", "errors", "off"] = "all"
     """Which requests are logged."""
     traces: bool = False
-    """Whether requests are exported as spans of OpenTelemetry (extra: traces)."""
+    """Whether requests are exported as OpenTelemetry spans (extra: traces)."""
     allowed_hosts: tuple[str, ...] = ()
-    """Host header names accepted besides this machine's; checked if there are no keys."""
+    """Names accepted in the Host header besides those of this machine; only checked if there are no API keys."""
     allowed_origins: tuple[str, ...] = ()
-    """Web pages (scheme://host:port) whose scripts may read answers; `*`: all."""
+    """Origins (scheme://host:port) whose scripts may read responses; `*`: all origins."""
     drain_seconds: float = 30.0
-    """How long a stopping server may finish running requests; its process ends at most 2 seconds later."""
+    """Seconds that a stopping server has to finish running requests; its process exits at most 2 seconds later."""
     budget: Budget = field(default_factory=Budget)
-    """Limits on what a process holds for its callers."""
+    """Limits on the memory that a process holds for its clients."""
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the server."""
         return self.host in LOOPBACK

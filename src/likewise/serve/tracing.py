@@ -1,4 +1,4 @@
-"""OpenTelemetry traces: a span for each request with the data of its log line, exported as the environment says.
+"""OpenTelemetry traces: a span for each request with the data of its log line, exported as the environment specifies.
 
 OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME … are OpenTelemetry's own variables. A request with a `traceparent`
 header joins its caller's trace.
@@ -20,7 +20,7 @@ SERVICE = "likewise"
 
 
 class RequestTraces:
-    """Makes spans of finished requests."""
+    """Creates spans for finished requests."""
 
     def __init__(self, exporter: SpanExporter | None = None) -> None:
         resource = Resource.create({"service.name": SERVICE}).merge(Resource.create())
@@ -30,7 +30,7 @@ class RequestTraces:
         self._context = TraceContextTextMapPropagator()
 
     def request(self, exchange: Exchange, path: str, status: int, seconds: float) -> None:
-        """Record a span of a request that has just been answered."""
+        """Record a span for a request that has just been answered."""
         end = time.time_ns()
         names = [name for name in self._context.fields if name.encode() in exchange.headers]
         given = {name: exchange.headers[name.encode()].decode("latin-1") for name in names}

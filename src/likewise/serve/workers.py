@@ -1,4 +1,4 @@
-"""Several processes that serve one socket: a dead one is replaced while the others keep answering."""
+"""Several processes that serve the same socket: a dead one is replaced while the others keep answering."""
 
 import os
 import signal
@@ -11,9 +11,9 @@ from typing import Any
 LOOK_SECONDS = 0.05
 """Seconds between the parent's checks for dead workers."""
 TOO_SOON = 3.0
-"""Seconds; a worker that lives for less has probably died of a recurring problem."""
+"""Seconds; a worker that dies sooner has probably hit a problem that will recur."""
 MOST_FAILURES = 5
-"""How many workers in a row may die too soon before the parent gives up."""
+"""How many workers in a row may die that soon before the parent gives up."""
 
 
 KILL_SECONDS = 1.75
@@ -21,7 +21,7 @@ KILL_SECONDS = 1.75
 
 
 def run_workers(count: int, serve: Callable[[], None], stop_listening: Callable[[], None], seconds: float) -> int:
-    """Run `serve` in `count` processes until SIGTERM or SIGINT; SIGHUP is passed on. Returns the exit code.
+    """Run `serve` in `count` processes until SIGTERM or SIGINT; SIGHUP is forwarded to them. Returns the exit code.
 
     At the end, `stop_listening` is called before the workers are stopped; they have `seconds` to finish requests.
     Processes are forked before any model is loaded or thread started.
@@ -30,7 +30,7 @@ def run_workers(count: int, serve: Callable[[], None], stop_listening: Callable[
 
 
 class Supervisor:
-    """The parent of the workers."""
+    """The parent process of the workers."""
 
     def __init__(
         self, count: int, serve: Callable[[], None], stop_listening: Callable[[], None], seconds: float
@@ -87,7 +87,7 @@ class Supervisor:
         self._failures = self._failures + 1 if lived < TOO_SOON and status else 0
         if not self._is_over():
             print(
-                f"likewise: worker {child} has ended ({_cause(status)}); another one starts",
+                f"likewise: worker {child} has died ({_cause(status)}); starting another one",
                 file=sys.stderr,
                 flush=True,
             )

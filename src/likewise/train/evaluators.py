@@ -1,4 +1,4 @@
-"""Evaluators score a model during training: on scored pairs, on labels, or on finding positives."""
+"""Evaluators that score a model during training: on scored pairs, on labelled pairs, or by how it ranks positives."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -32,16 +32,16 @@ TEXT_PAIRS = (
     ("premise", "hypothesis"),
     ("first", "second"),
 )
-"""Other column names for two texts, suggested for sentence1 and sentence2."""
+"""Other common names for two text columns, which an error message suggests renaming to sentence1 and sentence2."""
 NUMBERS = ("score", "label", "similarity", "relatedness", "rating")
-"""Column names for scores and labels, each suggested in place of the other."""
+"""Common names for a column of scores or labels, which an error message suggests for a missing one."""
 
 DEPTH = 10
 FOUND = "mrr@10"
 
 PairColumns = Mapping[str, Sequence[Any]]
 FinalScores = dict[str, dict[str, Any]]
-"""Per name: `value` and, if known, the 95 % interval (`low`, `high`) and the number of items `n`."""
+"""For each score's name: its `value` and, if known, a 95 % interval (`low`, `high`) and the number of items `n`."""
 
 
 @runtime_checkable
@@ -54,7 +54,7 @@ class ReportsIntervals(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SpearmanEvaluator:
-    """Spearman's correlation of cosine similarity, or of a reranker's score, with the pairs' `score` column."""
+    """Spearman's correlation of cosine similarities, or a reranker's scores, with the `score` column of the pairs."""
 
     columns: PairColumns
     name: str = "dev"
@@ -66,7 +66,7 @@ class SpearmanEvaluator:
         return {f"{self.name} spearman": spearman(predict_scores(model, self.columns), self._gold)}
 
     def final_scores(self, model: Trainable) -> FinalScores:
-        """With a bootstrap interval."""
+        """The correlation with a bootstrap confidence interval."""
         found = interval(predict_scores(model, self.columns), self._gold)
         return {f"{self.name} spearman": {**asdict(found), "n": len(self._gold)}}
 
@@ -77,7 +77,7 @@ class SpearmanEvaluator:
 
 @dataclass(frozen=True, eq=False)
 class AccuracyEvaluator:
-    """The share of pairs `sentence1`, `sentence2` whose `label` a reranker with several labels predicts correctly."""
+    """Accuracy: the share of pairs (`sentence1`, `sentence2`) whose `label` a reranker with several labels predicts."""
 
     columns: PairColumns
     name: str = "dev"
@@ -97,13 +97,13 @@ class AccuracyEvaluator:
         return {f"{self.name} accuracy": float((predicted == gold).mean())}
 
     def final_scores(self, model: Reranker) -> FinalScores:
-        """With the number of pairs."""
+        """The accuracy with the number of pairs."""
         return {name: {"value": value, "n": len(self.columns["label"])} for name, value in self(model).items()}
 
 
 @dataclass(frozen=True, eq=False)
 class RetrievalEvaluator:
-    """MRR@10 of an embedder: the mean over anchors of 1 / the rank of the first positive, or 0 beyond rank 10.
+    """MRR@10 of an embedder: the mean over anchors of the first positive's reciprocal rank, or 0 beyond rank 10.
 
     The documents are all distinct texts of `positive` and of every column whose name begins with `negative`. They are
     ranked by cosine similarity, as in `likewise evaluate --data`.
@@ -114,19 +114,19 @@ class RetrievalEvaluator:
 
     def __post_init__(self) -> None:
         if len(self._documents) < 2:
-            raise BadInput(f"{self.name}: all positives are the same text; expected two or more to choose from")
+            raise BadInput(f"{self.name}: all positives are the same text; expected at least two distinct ones")
 
     def __call__(self, model: Trainable) -> dict[str, float]:
         return {f"{self.name} {FOUND}": float(self.reciprocal_ranks(model).mean())}
 
     def final_scores(self, model: Trainable) -> dict[str, dict[str, Any]]:
-        """With a bootstrap interval over the anchors."""
+        """The MRR@10 with a bootstrap confidence interval over the anchors."""
         rows = self.reciprocal_ranks(model)
         (found,) = intervals([rows], statistic="mean")
         return {f"{self.name} {FOUND}": {**asdict(found), "n": len(rows)}}
 
     def reciprocal_ranks(self, model: Trainable) -> Float[np.ndarray, " N"]:
-        """For each distinct anchor, 1 / the rank of its first positive, or 0 beyond rank 10."""
+        """For each distinct anchor, the reciprocal rank of its first positive, or 0 beyond rank 10."""
         if not isinstance(model, TorchEmbedder):
             raise BadInput(
                 f"{self.name} has unscored pairs, which only work for embedders; the model is a {model_kind(model)}. "
@@ -164,13 +164,13 @@ def load_evaluator(
     training_columns: ColumnNames | None = None,
     labels: int = 1,
 ) -> PairEvaluator:
-    """The evaluator for the pairs of a file or data set.
+    """Create the evaluator for the pairs in a file or data set.
 
     Args:
         data: pairs with the columns sentence1, sentence2 and score, or anchor and positive; for a classifier
             (`labels` > 1), sentence1, sentence2 and label.
         columns: your names for the columns: `ColumnNames({"sentence1": "question"})`.
-        training_columns: names given for the training data; used if `columns` is not given and they fit.
+        training_columns: the training data's column names, used if `columns` is not given and they match.
         labels: the model's number of labels.
     """
     expected, name = LABELLED_PAIRS if labels > 1 else SCORED_PAIRS, str(data)
@@ -201,31 +201,31 @@ def _unscored_pairs(
 
 
 def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
-    """An evaluator's scores of a finished model, with intervals if it reports them."""
+    """An evaluator's scores for a finished model, with intervals if it reports them."""
     if isinstance(evaluator, ReportsIntervals):
         return evaluator.final_scores(model)
     return {} if evaluator is None else {name: {"value": float(value)} for name, value in evaluator(model).items()}
 
 
 def predict_scores(model: Trainable, columns: PairColumns) -> Float[np.ndarray, " N"]:
-    """The model's score of each pair: an embedder's cosine similarity, or a reranker's score."""
+    """The model's score for each pair: an embedder's cosine similarity, or a reranker's score."""
     return model.pair_scores(columns["sentence1"], columns["sentence2"], show_progress_bar=False, overflow="truncate")
 
 
 def gold_scores(columns: PairColumns, name: str) -> Float[np.ndarray, " N"]:
-    """People's scores, checked to be finite and not all equal."""
+    """Human scores, checked to be finite and not all equal."""
     _check_present(columns, SCORED_PAIRS, name)
     try:
         gold = np.asarray([float(score) for score in columns["score"]])
     except (TypeError, ValueError):
-        raise BadInput(f"{name}: the column score is not numeric") from None
+        raise BadInput(f"{name}: the score column is not numeric") from None
     if len(gold) < 2 or not np.isfinite(gold).all() or not np.ptp(gold):
-        raise BadInput(f"{name} has {len(gold)} pairs; expected two or more whose scores are finite and differ")
+        raise BadInput(f"{name} has {len(gold)} pairs; expected at least two, with finite scores that differ")
     return gold
 
 
 def gold_labels(columns: PairColumns, name: str) -> Int[np.ndarray, " N"]:
-    """The label numbers, checked to be whole numbers from 0."""
+    """The label numbers, checked to be whole numbers of 0 or more."""
     _check_present(columns, LABELLED_PAIRS, name)
     labels = np.asarray(columns["label"])
     if not len(labels) or labels.dtype.kind not in "iu" or labels.min() < 0:
@@ -245,7 +245,7 @@ def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> 
 
 
 def _rename_hint(columns: PairColumns, missing: Sequence[str]) -> str:
-    """The columns probably meant; for pairs without a score or label, an anchor and its positive."""
+    """Suggest which columns were probably meant; for pairs without a score or label, an anchor and its positive."""
     texts = next((pair for pair in TEXT_PAIRS if set(pair) <= set(columns)), ("COLUMN", "COLUMN"))
     number = next((column for column in NUMBERS if column in columns), "COLUMN")
     if missing[-1] == "score" and len(columns) == len(UNSCORED_PAIRS):

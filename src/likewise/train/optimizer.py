@@ -28,7 +28,7 @@ DECAY: Mapping[LearningRateSchedule, Callable[[float], float]] = {
     "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
     "constant": lambda done: 1.0,  # noqa: ARG005
 }
-"""The learning rate after the warm-up, as a fraction of the peak, given the share of remaining steps done."""
+"""The learning rate after the warm-up, as a fraction of the peak, given the share of the remaining steps so far."""
 
 
 def make_optimizer(model: Trainable, objectives: list[Objective], settings: TrainSettings) -> torch.optim.Optimizer:
@@ -106,7 +106,8 @@ class AdamWithoutCorrection(torch.optim.Optimizer):
 class EMA:
     """mean ← d · mean + (1 − d) · weights after each step, with d = min(decay, (1 + step) / (10 + step)).
 
-    The smaller d of the first steps forgets the initial weights sooner, as TensorFlow's ExponentialMovingAverage does.
+    In the first steps d is smaller, so that the average forgets the initial weights sooner, as in TensorFlow's
+    ExponentialMovingAverage.
     """
 
     def __init__(self, weights: Mapping[str, nn.Parameter], decay: float) -> None:
@@ -132,6 +133,6 @@ class EMA:
 
 @torch.no_grad()
 def copy_weights(values: Mapping[str, Tensor], weights: Mapping[str, nn.Parameter]) -> None:
-    """Copy the value with its name into each weight."""
+    """Copy into each weight the value that has the weight's name."""
     for name, weight in weights.items():
         weight.copy_(values[name])

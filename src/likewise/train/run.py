@@ -34,9 +34,10 @@ def train(
     >>> train("bert-base-uncased", load_data("pairs.parquet", "contrastive"), TrainSettings(epochs=1, batch_size=64),
     ...       output="out", evaluator="stsb/dev")  # doctest: +SKIP
 
-    The `output` folder gets checkpoints and a log during training, and at the end the model with its card (README.md),
-    curve, log and record (run.json). Repeating the call resumes from the last checkpoint; if the run is finished, the
-    model gets the finished weights. On Ctrl-C, training finishes the step and writes a checkpoint (`interrupted`).
+    The `output` folder holds checkpoints and a log during training, and at the end the model with its card (README.md),
+    curve, log and record (run.json). Repeating the call resumes from the last checkpoint or, if the run is finished,
+    loads the finished weights into the model. On Ctrl-C, training finishes the step, writes a checkpoint and returns
+    (`interrupted`).
 
     Args:
         model: an embedder or reranker in fp32, or an embedder's name or folder (the result is then only in `output`).
@@ -44,8 +45,8 @@ def train(
         settings: how to train.
         output: the folder for the finished model; without it, nothing is saved.
         evaluator: scores the model before and during training; the best model is kept. A callable, or pairs (a file or
-            a data set) with sentence1, sentence2 and score; anchor and positive (to be found among all positives); or
-            label for classifiers.
+            a data set) with sentence1, sentence2 and score; anchor and positive (to be found among all positives); or,
+            for classifiers, label in place of score.
         callbacks: called with a `StepState` after every step.
         resume: False deletes the checkpoints and the finished run in `output` and starts over.
 
@@ -79,7 +80,7 @@ def train(
 def training_job(
     name: str, model: Trainable, sources: Sequence[DataSource], settings: TrainSettings, evaluator: Evaluator | None
 ) -> TrainingJob:
-    """What is needed to train and to describe the run; `name` is the name of the model before training."""
+    """Gather all that is needed to train and to describe the run; `name` names the model before training."""
     for source in sources:
         check_objective(model, source.objective)
     descriptions, fingerprint = [data_description(source) for source in sources], model.fingerprint
@@ -101,7 +102,7 @@ def training_job(
 
 
 def _loaded(model: Trainable | str | Path) -> tuple[str, Trainable]:
-    """A model's name and the model; a model that is already loaded is named by its folder."""
+    """A model's name and the model; a model that is already loaded is named after its folder."""
     if isinstance(model, str | Path):
         return str(model), TorchEmbedder.load(model, precision="fp32")
     folder = getattr(model.manifest, "encoder", None)

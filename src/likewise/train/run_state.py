@@ -60,7 +60,7 @@ class RunState:
 
     @property
     def parameters(self) -> list[nn.Parameter]:
-        """What the optimizer updates, including the objectives' own weights."""
+        """The weights that the optimizer updates, including the objectives' own."""
         return [p for group in self.optimizer.param_groups for p in group["params"]]
 
     @property
@@ -90,7 +90,7 @@ class RunState:
         }
 
     def restore(self, checkpoint: checkpoints.Checkpoint, device: torch.device, tokens: int | None) -> None:
-        """Continue from a checkpoint; if `tokens` was set, it replaces the saved budget."""
+        """Continue from a checkpoint; `tokens`, if given, replaces the saved token budget."""
         others = checkpoints.restore_checkpoint(checkpoint, self.tensors(), self.optimizer)
         state = checkpoint.state
         self.step, self.seconds, self.initial_scores = state["step"], state["seconds"], state["initial_scores"]

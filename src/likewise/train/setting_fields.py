@@ -27,7 +27,7 @@ class Setting:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The allowed words; empty if it is not a choice of words."""
+        """The allowed words; empty if the setting is not a choice of words."""
         return get_args(self.kind) if get_origin(self.kind) is Literal else ()
 
 
@@ -45,7 +45,7 @@ def settings_of(holder: type) -> Mapping[str, Setting]:
 
 
 def from_settings(holder: type[T], values: Mapping[str, Any], where: str) -> T:
-    """The dataclass with these settings and defaults for the rest."""
+    """The dataclass with these settings, and defaults for the rest."""
     known = settings_of(holder)  # type: ignore[arg-type]
     check_known(values, known, where)
     return holder(**{name: parse_value(known[name], value, where) for name, value in values.items()})
@@ -66,7 +66,7 @@ def check_known(names: Iterable[str], known: Iterable[str], where: str) -> None:
 
 
 def parse_value(setting: Setting, value: Any, where: str) -> Any:
-    """The value in the setting's type; in text, list items are separated by commas."""
+    """The value converted to the setting's type; in text, list items are separated by commas."""
     try:
         return parsed(value, setting.kind)
     except (ValueError, TypeError):

@@ -55,7 +55,7 @@ class TrainSettings:
     )
     adam_epsilon: Annotated[float, "Adam's epsilon, added to the denominator", _OPTIMIZER] = 1e-6
     adam_bias_correction: Annotated[
-        bool, "correct Adam's moments for their start at 0; BERT's own optimizer did not", _OPTIMIZER
+        bool, "apply Adam's bias correction, which BERT's own optimizer omitted", _OPTIMIZER
     ] = True
     ema_decay: Annotated[
         float,
@@ -103,7 +103,7 @@ class TrainSettings:
     show_progress_bar: Annotated[bool, "show progress, loss and scores on stderr", _EVALUATION] = True
 
     def identity(self) -> dict[str, Any]:
-        """The settings that determine the result: a run resumes only from a checkpoint written with the same ones."""
+        """The settings that determine the result: a run resumes only from a checkpoint written with the same values."""
         return {name: value for name, value in asdict(self).items() if name not in CHANGEABLE}
 
 
@@ -111,7 +111,7 @@ CHANGEABLE = (
     *("save_steps", "logging_steps", "tensorboard", "show_progress_bar"),
     *("max_tokens_per_step", "gradient_checkpointing"),
 )
-"""Settings that may change when resuming: the gradient stays the same (except for dropout masks of parts)."""
+"""Settings that may change on resuming: the gradient stays the same (except for the dropout masks of the parts)."""
 
 REPORTING_ONLY = ("logging_steps", "tensorboard", "show_progress_bar")
 """Settings that do not affect the model, so its card does not list them."""

@@ -10,8 +10,8 @@ To distil a cross-encoder into an embedder by the margins of its scores (Hofstä
 
 The file is complete training data: `likewise train MODEL --data margins.parquet@margin-mse:similarity=cosine`.
 Pairs and lists work the same way with `Regression` or `CoSENT` (score) and `ScoreDistillation` (scores), single texts
-with `Distillation` or `SimilarityDistillation` (teacher: the vectors of an embedder). For texts without pairs,
-`unlabelled_examples` chooses some.
+with `Distillation` or `SimilarityDistillation` (teacher: the vectors of an embedder). For texts that are not
+paired, `unlabelled_examples` chooses pairs.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ METADATA_KEY = b"likewise"
 
 @dataclass(frozen=True)
 class TeacherRequest:
-    """What a teacher computes: an embedder's similarity, or the label of a reranker that has several."""
+    """What a teacher should compute: which similarity of an embedder, or which label of a reranker with several."""
 
     similarity: str = "cosine"
     label: str | int | None = None
@@ -166,7 +166,7 @@ def _reranker_scores(
 def _vectors(teacher: Teacher, texts: Texts, request: TeacherRequest) -> Float[np.ndarray, "N E"]:  # noqa: ARG001
     if isinstance(teacher, Reranker):
         raise BadInput(
-            f"a {type(teacher).__name__} has no text vectors, which the column teacher needs; use an embedder"
+            f"a {type(teacher).__name__} has no text vectors, which the teacher column needs; use an embedder"
         )
     return _vectors_of(teacher, _at_least(texts, 1)[0])
 
@@ -197,7 +197,7 @@ def _requested_outputs(columns: Mapping[str, Any], objective: Objective) -> list
         numbers = ", ".join((*reads.numbers, *reads.optional)) or "no numbers"
         raise BadInput(
             f"{type(objective).__name__} reads {numbers}, and the data have {', '.join(columns)}: there is nothing for "
-            f"a teacher to compute; it can compute {', '.join(TEACHER_OUTPUTS)}"
+            f"a teacher to compute; a teacher can compute {', '.join(TEACHER_OUTPUTS)}"
         )
     return names
 
@@ -215,7 +215,7 @@ def _text_columns(columns: Mapping[str, Sequence[Any]], objective: Objective) ->
     texts = {name: columns[name] for name in (*reads.texts, *more)}
     sizes = {name: len(values) for name, values in texts.items()}
     if len(set(sizes.values())) > 1 or not any(sizes.values()):
-        raise BadInput(f"expected columns of one length, at least one row; found {sizes}")
+        raise BadInput(f"expected columns of equal length with at least one row; found {sizes}")
     return {name: text_column(name, values) for name, values in texts.items()}
 
 
@@ -276,7 +276,7 @@ def _read_parquet(path: Path, metadata: Mapping[str, Any]) -> Columns:
         differs = (
             first_difference(dict(metadata), found) if isinstance(found, dict) else "it contains no teacher outputs"
         )
-        raise BadInput(f"{path} was computed from something else: {differs}. Give another file, or delete it")
+        raise BadInput(f"{path} was computed from something else: {differs}. Choose another file, or delete it")
     return {name: _numpy_column(pa, table.column(name).combine_chunks()) for name in table.column_names}
 
 

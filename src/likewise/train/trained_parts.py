@@ -26,7 +26,7 @@ _BLOCKS = re.compile(r"blocks:(\d+)(?:-(\d+))?")
 
 @contextmanager
 def prepared_for_training(model: Trainable, settings: TrainSettings) -> Iterator[None]:
-    """Apply freezing, LoRA and gradient checkpointing from the settings; undone at the end."""
+    """Apply the settings for freezing, LoRA and gradient checkpointing, and undo them at the end."""
     before = {p: p.requires_grad for p in model.parameters()}
     checkpointing_before = model.encoder.recomputes
     try:
@@ -110,7 +110,7 @@ def lora_adapters(model: Trainable, settings: TrainSettings) -> Iterator[None]:
         with torch.no_grad():
             for linear in linears:
                 parametrize.remove_parametrizations(linear, "weight", leave_parametrized=merge)
-                move_parameter_to_end(linear, "bias")  # after the weight, as it was
+                move_parameter_to_end(linear, "bias")  # after the weight, as before
 
 
 def _linears(model: Trainable, settings: TrainSettings) -> list[Linear]:

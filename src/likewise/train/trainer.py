@@ -39,11 +39,11 @@ from .trained_parts import prepared_for_training
 Evaluator = Callable[[Any], Mapping[str, float]]
 """Scores of a model by name, higher is better; the first score decides which model is best."""
 Callback = Callable[[StepState], None]
-"""Called after each step; with an evaluator also before the first one (step 0)."""
+"""Called after each step and, if there is an evaluator, before the first step (as step 0)."""
 
 SLOW_BF16 = (
     "this processor has no bf16 matrix products, and torch's emulation takes several times as long as fp32: "
-    'leave out --precision (precision="fp32"), unless you want the rounding itself'
+    'leave out --precision (precision="fp32"), unless you want bf16 rounding'
 )
 
 
@@ -68,7 +68,7 @@ class Trainer:
     evaluator: Evaluator | None = None
     callbacks: Sequence[Callback] = ()
     checkpoint_folder: Path | None = None  # training resumes from a checkpoint of the same run
-    identity: Mapping[str, Any] = field(default_factory=dict)  # also must be equal for a run to resume
+    identity: Mapping[str, Any] = field(default_factory=dict)  # must also be equal for a run to resume
 
     def run(self, *, resume: bool = True, stop: Callable[[], bool] = lambda: False) -> TrainResult:
         """Train; without `resume`, the folder's checkpoints are deleted.
@@ -243,14 +243,14 @@ class _TrainingLoop:
             with suppress(OSError, BadInput), atomic_file(path) as partial:  # a full disk must not hide the first error
                 partial.write_text(json.dumps(content), "utf-8")
                 where = f"; its last batch is in {path}"
-        raise Diverged(f"the {what} of step {step} is {value}{where}. Try a lower learning rate or gradient clipping")
+        raise Diverged(f"the {what} at step {step} is {value}{where}. Try a lower learning rate or gradient clipping")
 
     def _resume(self) -> None:
         self.checkpoints.resume(self.state, self.model.device, self.settings.max_tokens_per_step)
         if self.processes.any(self.state.step != self.processes.broadcast(self.state.step)):
             raise BadInput(
                 f"the processes read different checkpoints from {self.trainer.checkpoint_folder}; "
-                "all of them must see one folder"
+                "all of them must see the same folder"
             )
 
     def _identity(self) -> dict[str, Any]:

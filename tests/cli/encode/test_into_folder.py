@@ -72,7 +72,7 @@ def test_verify_refuses_another_model_and_names_both(here, capsys):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["a.jsonl", "-o", "v.npy", "--id", "id"], "--id requires a folder as output; v.npy is a file"),
+        (["a.jsonl", "-o", "v.npy", "--id", "id"], "--id requires a folder as output, but v.npy is a file"),
         (["a.jsonl", "more", "-o", "v.npy"], "more than one source requires a folder as output"),
         (["a.jsonl", "-o", "v.npy", "--bad-rows", "skip"], "--bad-rows requires a folder as output"),
         (["-", "-o", "out"], "standard input cannot be read twice"),

@@ -158,14 +158,14 @@ def test_a_copy_holds_the_same_and_goes_on_where_it_was_stopped(filled, call):
 def test_headings_are_embedded_unless_the_index_was_made_without_them(filled, call, folders):
     assert json_of(call, "index", "add", filled, "notes", "--headings")["headings"] is True
     code, _, err = call("index", "add", filled, "notes", "--no-headings")
-    assert code == 2 and "was made with passages embedded behind their titles" in err and "embed them without" in err
+    assert code == 2 and "were embedded with their titles" in err and "embedding them without" in err
     model = ("-m", str(folders("bert")))
     plain = json_of(call, "index", "add", "plain.index", "notes", "--no-headings", *model)
     assert (plain["headings"], plain["passages"]) == (False, 2)
     assert json_of(call, "index", "add", "plain.index", "notes")["unchanged"] == 2
     assert "headings    not embedded" in call("index", "info", "plain.index")[1]
     code, _, err = call("index", "copy", filled, "plain.index")
-    assert code == 2 and "plain.index were embedded without their headings, and these with" in err
+    assert code == 2 and "plain.index were embedded without their headings, and the new ones with" in err
 
 
 def test_an_index_is_migrated_to_another_model(filled, call, own):
@@ -185,7 +185,7 @@ def test_an_index_is_migrated_to_another_model(filled, call, own):
     ("words", "message"),
     [
         ([], "expected -m MODEL"),
-        (["-m", "M", "--to", "x.index", "--keep-old"], "--keep-old is for an index that is replaced"),
+        (["-m", "M", "--to", "x.index", "--keep-old"], "--keep-old applies only if the index is replaced"),
     ],
 )
 def test_a_migration_that_is_not_meant_is_refused(filled, call, words, message):
@@ -213,7 +213,7 @@ def test_an_index_is_verified_compacted_and_repaired(filled, call):
 def test_only_the_first_damaged_passages_are_listed_and_the_others_counted(monkeypatch, capsys):
     monkeypatch.setattr(opening, "SHOWN", 2)
     opening.print_first({"a": "text", "b": "vector", "c": "row"})
-    assert capsys.readouterr().out == "  a: text\n  b: vector\n  and 1 more: --json lists all\n"
+    assert capsys.readouterr().out == "  a: text\n  b: vector\n  and 1 more: --json lists them all\n"
 
 
 def test_words_and_meaning_are_searched_together(filled, call):
@@ -287,7 +287,7 @@ def test_a_calibration_is_of_cosines_and_of_one_model(calibrated, call, folders)
     code, _, err = call("search", calibrated, "cat", "--hybrid", "--calibration", "c.json")
     assert code == 2 and "--calibration cannot be combined with --hybrid or --rerank" in err
     code, _, err = call("search", calibrated, "cat", "--fdr", "0.1")
-    assert code == 2 and "--fdr needs to know how similar chance pairs are" in err
+    assert code == 2 and "--fdr needs to know how similar random pairs are" in err
     Path("rows.csv").rename("again.txt")
     other = "another.index"
     assert call("index", "add", other, "again.txt", "-m", str(folders("roberta")))[0] == 0
@@ -303,7 +303,7 @@ def test_what_is_skipped_is_said_and_a_broken_file_is_exit_code_1(place, call, f
     Path("notes/zebras.md").write_text("A zebra.")
     code, _, err = call("index", "add", place, "notes")
     assert code == 1 and "1 passage of 2 documents added, 2 unchanged" in err
-    assert err.endswith("old.md, line 1 is not UTF-8 (byte 4)\n")
+    assert err.endswith("old.md, line 1 is not valid UTF-8 (byte 4)\n")
     code, out, err = call("index", "add", place, "notes", "--json")
     assert code == 1 and [(one["kind"], one["count"], one["failed"]) for one in json.loads(out)["skipped"]] == [
         (".jpg", 1, False),

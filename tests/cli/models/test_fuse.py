@@ -29,7 +29,7 @@ def test_a_teacher_reads_lines_or_any_columns_of_sentences(tmp_path):
     (tmp_path / "t.csv").write_text("sentence1,sentence2\na,b\nc,d\n")
     assert _texts(tmp_path / "t.csv") == ["a", "c", "b", "d"]
     (tmp_path / "o.csv").write_text("left,right\na,b\n")
-    with pytest.raises(BadInput, match="has the columns left, right; a teacher needs one of text"):
+    with pytest.raises(BadInput, match="has the columns left, right; a teacher needs one of: text"):
         _texts(tmp_path / "o.csv")
 
 

@@ -54,7 +54,7 @@ def test_below_the_bar_it_fails_with_the_figures_and_leaves_nothing(tiny, tmp_pa
 def test_a_bar_that_is_none_is_refused(bar, tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["model", "quantize", "likewise-mini", "-o", str(tmp_path / "x"), "--bar", bar])
-    assert "expected, for example, 0.99,0.95" in capsys.readouterr().err
+    assert "mean and least, such as 0.99,0.95" in capsys.readouterr().err
 
 
 def test_info_and_models_say_that_weights_are_in_int8(tmp_path, json_output, monkeypatch):

@@ -54,3 +54,12 @@ def test_the_default_file_of_keys_is_in_the_users_configuration(monkeypatch, tmp
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert main(["serve", "keys", "add", "alice"]) == 0
     assert (tmp_path / "likewise" / "serve_keys.json").is_file()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_several_workers_are_processes_of_their_own(count, monkeypatch):
+    calls = []
+    monkeypatch.setattr("likewise.serve.workers.run_workers", lambda n, *_: calls.append(n) or 0)
+    monkeypatch.setattr("likewise.serve.run_server.run_on", lambda *_, is_shared: calls.append(is_shared))
+    assert main(["serve", "--workers", str(count), "--port", "0"]) == 0
+    assert calls == ([False] if count == 1 else [count])

@@ -149,10 +149,10 @@ def test_without_a_discovery_only_equal_texts_are_duplicates(place, model, capsy
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--fdr", "0.05"], "--fdr needs to know how similar chance pairs are: add --calibration FILE"),
-        (["--calibration", "c.json", "--fdr", "0.05", "--above", "0.5"], "--fdr and --above both choose"),
+        (["--fdr", "0.05"], "--fdr needs to know how similar random pairs are: add --calibration FILE"),
+        (["--calibration", "c.json", "--fdr", "0.05", "--above", "0.5"], "--fdr and --above both set"),
         (["--calibration", "c.json", "--fdr", "1"], "--fdr is 1.0; expected a rate above 0 and below 1"),
-        (["--calibration", "none.json"], "there is no calibration none.json; to make one: likewise calibrate"),
+        (["--calibration", "none.json"], "there is no calibration none.json; to create it: likewise calibrate"),
     ],
 )
 def test_options_that_contradict_each_other_are_one_line(verb, options, message, place, capsys):
@@ -164,7 +164,7 @@ def test_options_that_contradict_each_other_are_one_line(verb, options, message,
 def test_a_calibration_of_another_model_is_refused(place, folders, calibration, capsys):
     words = ["pairs", str(place / "in.txt"), "-m", str(folders("electra")), "--calibration", str(calibration)]
     assert main(words) == 2
-    assert "Cosines of two models are not comparable" in capsys.readouterr().err
+    assert "Cosines from two models are not comparable" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

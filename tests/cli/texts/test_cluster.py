@@ -8,7 +8,7 @@ import pytest
 from likewise import Embedder
 from likewise.cli import main
 from likewise.cli.texts import cluster as cluster_command
-from likewise.cluster import CLUSTERINGS, cluster_vectors
+from likewise.cluster import CLUSTERINGS, cluster_vectors, clusterings
 from likewise.files import Table
 from tests.cli.rarer_pairs import make_pairs_rarer
 
@@ -90,7 +90,7 @@ def test_a_map_is_drawn(ending, words, tmp_path, capsys):
 def test_a_map_without_scikit_learn_says_what_it_shows(words, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("likewise.cli.texts.cluster.find_spec", lambda name: None)
     assert main([*words, "-k", "2", "--map", str(tmp_path / "map.html")]) == 0
-    assert "only two principal components; for t-SNE: pip install" in capsys.readouterr().err
+    assert "only two principal components; to use t-SNE: pip install" in capsys.readouterr().err
     assert main([*words, "-k", "2", "--map", str(tmp_path / "map.png")]) == 2
     assert (
         "a map as a picture (a map in .html needs no package) needs the package matplotlib" in capsys.readouterr().err
@@ -110,16 +110,16 @@ def test_a_map_in_html_needs_no_package(words, tmp_path, monkeypatch):
     ("options", "message"),
     [
         (["--method", "umap"], "method is 'umap'; expected one of average"),
-        (["--method", "kmeans"], "kmeans needs k: how many clusters are wanted"),
+        (["--method", "kmeans"], "kmeans needs k: specify how many clusters you want"),
         (["--method", "hdbscan", "-k", "3"], "hdbscan takes neither k nor threshold; got k"),
         (["--threshold", "2"], "threshold is 2.0; expected a cosine from -1 to 1"),
         (["--min-size", "0"], "min_size is 0; expected a whole number, 1 or more"),
         (["--seed", "-1"], "--seed is -1; expected 0 or more"),
         (["-o", "out.npy"], "out.npy ends in '.npy'"),
-        (["-o", "out.txt"], "out.txt could hold only texts"),
+        (["-o", "out.txt"], "out.txt can contain only texts"),
         (["-k", "9"], "k is 9; expected at most the number of vectors, 8"),
-        (["--map", "map.gif"], "map.gif ends in '.gif'; expected an output that ends in .html"),
-        (["--layout", "pca"], "--layout pca places texts on a map; expected --map FILE as well"),
+        (["--map", "map.gif"], "map.gif ends in '.gif'; expected an output file that ends in .html"),
+        (["--layout", "pca"], "--layout pca requires --map FILE"),
         (["--layout", "umap"], "--layout is 'umap'; expected one of pca, t-sne"),
     ],
 )
@@ -134,7 +134,7 @@ def test_the_input_is_not_written_over(words, tmp_path, capsys):
     (tmp_path / "in.csv").write_text("text\na cat\n")
     words[1] = str(tmp_path / "in.csv")
     assert main([*words, "-o", words[1]]) == 2
-    assert "which would be lost" in capsys.readouterr().err
+    assert "would overwrite the input" in capsys.readouterr().err
 
 
 def test_a_column_of_the_file_is_not_replaced(words, tmp_path, capsys):
@@ -175,11 +175,24 @@ def test_a_false_discovery_rate_chooses_the_threshold(method, calibrated, tmp_pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-k", "3"], "--fdr chooses the threshold; expected one of --fdr, -k and --threshold"),
-        (["--threshold", "0.5"], "--fdr chooses the threshold; expected one of --fdr, -k and --threshold"),
+        (["-k", "3"], "--fdr sets the threshold; expected only one of --fdr, -k and --threshold"),
+        (["--threshold", "0.5"], "--fdr sets the threshold; expected only one of --fdr, -k and --threshold"),
         (["--method", "kmeans"], "threshold"),
     ],
 )
 def test_a_rate_goes_with_nothing_else_that_says_how_many_there_are(options, message, calibrated, capsys):
     assert main([*calibrated, "--fdr", "0.05", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("flags", "progress"), [([], None), (["-q"], False)])
+def test_progress_is_shown_unless_it_is_quiet(flags, progress, words, monkeypatch):
+    seen, cluster = [], clusterings.cluster_with_options
+
+    def spy(vectors, method, options):
+        seen.append(options.show_progress_bar)
+        return cluster(vectors, method, options)
+
+    monkeypatch.setattr(clusterings, "cluster_with_options", spy)
+    assert main([*words, *flags]) == 0
+    assert seen == [progress]

@@ -89,4 +89,4 @@ def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):
 
 def test_the_input_is_not_written_over(words, capsys):
     assert main([*words, "-o", words[1]]) == 2
-    assert "which would be lost" in capsys.readouterr().err
+    assert "would overwrite the input" in capsys.readouterr().err

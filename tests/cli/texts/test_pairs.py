@@ -52,7 +52,7 @@ def test_one_text_has_no_pairs(words, tmp_path, capsys, json_output):
     (tmp_path / "in.txt").write_text("alone\n\n")
     assert json_output([*words, "--json"])["pairs"] == []
     assert main(words) == 0
-    assert "0 of the 0 pairs among 1 distinct text; 1 equal or blank one left out" in capsys.readouterr().err
+    assert "0 of the 0 pairs among 1 distinct text; 1 equal or blank text left out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_two_files_are_paired_by_margin(words, tmp_path, capsys, json_output):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--margin"], "--margin compares two files"),
+        (["--margin"], "a second file requires --margin"),
         (["--per-text", "0"], "--per-text is 0; expected 1 or more pairs"),
         (["--per-text", "2", "--above", "0.5"], "expected one of them"),
     ],

@@ -68,7 +68,7 @@ def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys, json
     ("words", "message"),
     [
         (["-k", "0"], "expected the number of documents to keep"),
-        (["--max-seq-length", "3"], "leave no tokens for two texts"),
+        (["--max-seq-length", "3"], "leaves no room for two texts"),
         (["--device", "nowhere"], "--device nowhere cannot be used here"),
         (["--threads", "0"], "--threads is 0"),
     ],
@@ -84,4 +84,4 @@ def test_an_error_is_one_line_and_exit_2(words, message, model, file, capsys):
 @pytest.mark.usefixtures("unchecked")
 def test_an_embedder_is_reported_from_a_reranker(folders, file, capsys):
     assert main(["rerank", "-m", str(folders("bert")), "--query", "a", file]) == 2
-    assert "Reranker.start(folder) makes an untrained one" in capsys.readouterr().err
+    assert "Reranker.start(folder) turns it into an untrained reranker" in capsys.readouterr().err

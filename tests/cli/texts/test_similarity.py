@@ -33,13 +33,13 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_each_sentence_is_compared_with_those_before_it(model, tiny, monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", Terminal("a cat\nthe dog\nshares fell\n\nnot read\n"))
+@pytest.mark.parametrize("texts", [["a cat", "the dog", "shares fell"], ["the dog", "a cat", "shares fell"]])
+def test_each_sentence_is_compared_with_those_before_it(texts, model, tiny, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", Terminal("\n".join([*texts, "", "not read", ""])))
     assert main(["similarity", "-m", model]) == 0
-    texts = ["a cat", "the dog", "shares fell"]
     matrix = similarity.cosine(tiny.encode(texts), tiny.encode(texts))
     shown = capsys.readouterr().out
-    assert f"{matrix[1, 0]:8.2f}  1: a cat\n" in shown and "3: " not in shown
+    assert f"{matrix[1, 0]:8.2f}  1: {texts[0]}\n" in shown and "3: " not in shown
     last = [(matrix[2, i], f"{matrix[2, i]:8.2f}  {i + 1}: {texts[i]}") for i in range(2)]
     assert "\n".join(line for _, line in sorted(last, reverse=True)) in shown and "not read" not in shown
 

@@ -63,7 +63,7 @@ def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoin
     assert json.loads((place / "runs.jsonl").read_text())["backbone"] == "tiny"
     assert not (place / "out/checkpoints").exists()
     assert main(command) == 0
-    assert "this same run is already finished" in capsys.readouterr().err
+    assert "this run is already finished" in capsys.readouterr().err
     assert main([*command, "--seed", "1"]) == 2
     assert "another finished run: run.seed was 0 and is 1" in capsys.readouterr().err
     assert json_output([*command, "--seed", "1", "--fresh", "--json"])["run"]["seed"] == 1
@@ -161,9 +161,9 @@ def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ([], "no model is given"),
+        ([], "no model was given"),
         (["tiny"], "no data is given"),
-        (["tiny", *FLAGS], "no output is given"),
+        (["tiny", *FLAGS], "no output was given"),
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv is not there"),
         (["tiny", "--data", "nope/train@regression", "-o", "x"], "the data set 'nope/train' was not found"),
         (["tiny", "--data", "pairs.csv", "-o", "x"], "has no objective; expected --data pairs.csv@OBJECTIVE"),
@@ -199,8 +199,8 @@ GOOD = '[[data]]\nfile = "pairs.csv"\nobjective = "regression"\n'
         ),
         ("batch_size = 'x'", "batch_size is 'x'; expected a whole number"),
         (GOOD + "[[data]]\n", "expected file and objective; found nothing"),
-        (TINY + "dev_columns = {sentence1 = 'a'}\n" + GOOD, "--dev-columns renames columns of --dev FILE"),
-        (TINY + "poly_codes = 3\n" + GOOD, "poly_codes has no effect on a model of kind embedder"),
+        (TINY + "dev_columns = {sentence1 = 'a'}\n" + GOOD, "--dev-columns requires --dev FILE"),
+        (TINY + "poly_codes = 3\n" + GOOD, "poly_codes has no effect with --kind embedder"),
         ("batch 8", "is not valid TOML"),
         ("data = 3", "data is 3; expected tables"),
         ('[[data]]\nfile = "pairs.csv"\nobjectiv = "cosent"', "did you mean objective?"),

@@ -144,7 +144,7 @@ def test_a_twentieth_is_held_out_and_nothing_is_lost():
 
 def test_too_few_rows_to_hold_any_out_are_an_error():
     assert len(random_starts(Fold(np.arange(20), None, (0.1,)), 0).dev) == 1
-    with pytest.raises(BadInput, match="19 rows to train on, and 5% are held out.* at least 20"):
+    with pytest.raises(BadInput, match="19 training rows, of which 5% are held out.* at least 20"):
         random_starts(Fold(np.arange(19), None, (0.1,)), 0)
 
 

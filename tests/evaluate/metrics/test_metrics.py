@@ -172,7 +172,7 @@ def test_positives_that_were_never_found_count_as_found_last_of_all(pairs, unsee
         ([0.1, 0.2], [1], "as many scores as gold labels"),
         (np.ones((2, 1)), np.ones((2, 1)), "as many scores as gold labels"),
         ([], [], "at least one"),
-        ([np.nan, 0.2], [1, 0], "score 0 is not finite"),
+        ([np.nan, 0.2], [1, 0], "number 0 is NaN or infinite"),
         ([0.1, np.inf], [1, 0], "score 1 is not finite"),
         *(([0.1, 0.2], gold, "0 or 1 for every pair") for gold in ([1, 2], [0.5, 1], [-1, 1])),
     ],
@@ -185,7 +185,7 @@ def test_what_is_no_decision_is_refused(predicted, gold, printed):
 
 
 def test_fewer_positives_than_were_seen_are_refused():
-    with pytest.raises(BadInput, match="2 of the pairs are positive; expected at most `positives`, which is 1"):
+    with pytest.raises(BadInput, match="2 of the pairs are positive; expected at most `positives` = 1"):
         best_f1(np.array([0.1, 0.2]), np.ones(2), positives=1)
 
 
@@ -208,7 +208,7 @@ def test_no_items_and_tables_have_no_agreement(shapes):
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("shapes", [((2,), (2, 1)), ((2, 1), (2,)), ((2, 1, 1), (2, 1)), ((2, 1), (1, 1))])
 def test_rankings_and_judgements_are_tables(shapes):
-    with pytest.raises(BadInput, match=re.escape("of the same queries; got {} and {}".format(*shapes))):
+    with pytest.raises(BadInput, match=re.escape("for the same queries; got {} and {}".format(*shapes))):
         ranking_metric("recall@1", *(np.ones(shape) for shape in shapes))
 
 

@@ -171,9 +171,9 @@ def test_what_is_no_row_of_seeds_or_of_right_and_wrong_is_refused(rows):
     with pytest.raises(BadInput, match="at least two finite numbers"):
         over_seeds(rows)
     for ours, theirs in ((rows, rows), (np.array([0, 2]), np.array([0, 1])), (np.array([0, 1, 1]), np.array([0, 1]))):
-        with pytest.raises(BadInput, match="McNemar's test needs two equally long rows"):
+        with pytest.raises(BadInput, match="McNemar's test needs two sequences of 0s and 1s of the same length"):
             mcnemar(ours, theirs)
-        with pytest.raises(BadInput, match="McNemar's test needs two equally long rows"):
+        with pytest.raises(BadInput, match="McNemar's test needs two sequences of 0s and 1s of the same length"):
             mcnemar(theirs, ours)
 
 

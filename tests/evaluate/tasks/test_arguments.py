@@ -169,7 +169,7 @@ def test_the_notes_count_leaks_pairs_and_training_sizes():
     notes = run("afs-10-fold", columns).notes
     plain, aware, strict = (next(n for n in notes if n.startswith(name)) for name in FOLD_SCHEMES)
     assert "each test pair's model was trained on 27 pairs on average" in plain  # nine tenths of a topic
-    assert "of 60 test pairs have a sentence that was trained on" in aware and aware.startswith("group-aware: 0 of 60")
+    assert "of 60 test pairs contain a sentence seen in training" in aware and aware.startswith("group-aware: 0 of 60")
     assert strict.startswith("strict: 0 of 60")
     across = run("afs-cross-topic", columns).notes
     assert any("cross-topic: 0 of 60 test pairs" in n and "was trained on 30 pairs on average" in n for n in across)
@@ -180,7 +180,7 @@ def test_pairs_without_a_prediction_and_folds_without_a_correlation_are_counted(
     both = zip(columns["topic"], columns["score"], strict=True)
     columns["score"] = [3.0 if topic == "topic 0" else score for topic, score in both]
     result = run("afs-10-fold", columns)
-    assert any(n == "10-fold/folds: 10 of 20 folds have no correlation and are left out" for n in result.notes)
+    assert any(n == "10-fold/folds: 10 of 20 folds have no defined correlation and are left out" for n in result.notes)
     assert np.isnan(result.headline.value)
     alone = run("afs-cross-topic", {key: values[:1] * 30 + values[30:] for key, values in columns.items()})
     assert alone.headline.n <= 60
@@ -208,7 +208,7 @@ def test_a_fold_without_predictions_is_left_out_and_counted():
     pairs = FakePairs(gold, np.zeros(8, int))
     splits = [(np.arange(0), np.arange(first, last)) for first, last in ((0, 4), (4, 6), (6, 8))]
     scores, notes = module._by_fold(predicted, pairs, splits)
-    assert notes == ["10-fold/folds: 1 of 3 folds have no correlation and are left out"]
+    assert notes == ["10-fold/folds: 1 of 3 folds have no defined correlation and are left out"]
     assert [score.name for score in scores] == ["spearman/10-fold/folds", "pearson/10-fold/folds"]
     assert scores[0].value == pytest.approx((0.8 + 1) / 2) and scores[0].n == 6
     assert module._by_fold(np.nan_to_num(predicted, nan=1.5) + np.arange(8), pairs, splits)[1] == []

@@ -75,7 +75,7 @@ def test_the_papers_grid_is_the_grid():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"split": ["tr", "te"]}, "no row whose split is 'va'; expected tr, va, te"),
+        ({"split": ["tr", "te"]}, "no row in split 'va'; expected tr, va, te"),
         ({"split": None}, "missing: split"),
         ({"split": ["tr", "tr", "va", "te"], "label": ["a", "b", "a", "c"]}, "te.*which has 1 others, the first 'c'"),
         ({"split": ["tr", "tr", "va", "te"], "label": ["a", "a", "a", "a"]}, "two classes"),

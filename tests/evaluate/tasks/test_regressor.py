@@ -148,7 +148,7 @@ def test_pairs_are_sorted_as_senteval_sorts_them():
 def test_a_model_without_differences_has_no_score_and_a_reason(vector):
     result = run("stsb-regressor", lambda texts: np.tile(vector.astype(np.float32), (len(texts), 1)))
     assert np.isnan(result.headline.value)
-    assert any("the regressor has no correlation" in note for note in result.notes)
+    assert any("the regressor's correlation is undefined" in note for note in result.notes)
 
 
 def test_the_regressor_needs_no_torch(monkeypatch):

@@ -119,7 +119,7 @@ def test_a_subset_without_a_correlation_takes_the_mean_but_not_the_whole():
     result = run("sts13", columns)
     assert np.isnan(result["spearman/cosine/mean"]) and np.isnan(result["pearson/dot/wmean"])
     assert np.isfinite(result["spearman/cosine/all"])
-    assert any("in two, hence no mean" in note and "people gave" in note for note in result.notes)
+    assert any("in two, so its mean is undefined" in note and "people gave" in note for note in result.notes)
 
 
 def test_broken_vectors_are_zeros_and_said_to_be():
@@ -223,7 +223,7 @@ def test_what_is_known_of_published_pairs_is_not_said_of_others_that_lie_under_t
         notes = run(name, columns).notes
         assert of.caution not in notes
         assert not any("training split" in note for note in notes)
-        expected = f"the set that papers report has {of.pairs:,}" if count == 60 else "not the published pairs of"
+        expected = f"the set that papers report has {of.pairs:,}" if count == 60 else "differ from the published pairs"
         assert any(expected in note and "comparable" in note for note in notes)
 
 
@@ -247,8 +247,8 @@ def test_a_set_of_pairs_has_the_size_of_its_file():
     [
         ([1.0, 2.0], [0.0, 1.0], None),
         ([1.0], [0.0], "there are fewer than two pairs"),
-        ([1.0, np.nan], [0.0, 1.0], "a similarity is not finite, or larger than 1e+100"),
-        ([1.0, -1e100], [0.0, 1.0], "a similarity is not finite, or larger than 1e+100"),
+        ([1.0, np.nan], [0.0, 1.0], "a similarity is NaN, infinite, or larger than 1e+100"),
+        ([1.0, -1e100], [0.0, 1.0], "a similarity is NaN, infinite, or larger than 1e+100"),
         ([1.0, 0.99e100], [0.0, 1.0], None),
         ([0.1, 0.1], [0.0, 1.0], "the model gives every pair the same number"),
         ([0.1, 0.2], [3.0, 3.0], "people gave every pair the same score"),
@@ -286,4 +286,6 @@ def test_of_two_parts_the_one_without_a_correlation_is_named():
     columns = {"sentence1": list("abcd"), "sentence2": list("efgh"), "score": [1, 2, 3, 3], "part": list("xxyy")}
     pairs = sentence_pairs.read_pairs(lambda _: columns, "x", EvaluationSettings(), part="part")
     notes = list(sentence_pairs.undefined_notes("cosine", np.array([0.1, 0.2, 0.3, 0.4]), pairs))
-    assert notes == ["cosine has no correlation in y, hence no mean: people gave every pair the same score"]
+    assert notes == [
+        "cosine has an undefined correlation in y, so its mean is undefined: people gave every pair the same score"
+    ]

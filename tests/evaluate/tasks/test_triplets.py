@@ -96,7 +96,7 @@ def test_lower_casing_is_done_and_said():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"split": ["train"] * 60}, 'no triplets with the split "test"'),
+        ({"split": ["train"] * 60}, 'no triplets in the split "test"'),
         ({"negative": None}, "expected one named negative"),
     ],
 )

@@ -42,7 +42,7 @@ def test_unknown_settings_and_dtypes_are_refused(folders, tmp_path):
         SentenceTransformer(str(folders("bert")), model_kwargs={"dtype": "auto"})
     with pytest.raises(BadInput, match="keep_in_fp32_modules"):
         CrossEncoder(str(classifier_folder(tmp_path)), keep_in_fp32_modules=["0"])
-    with pytest.raises(BadInput, match="needs the name or the folder"):
+    with pytest.raises(BadInput, match="needs the name or folder"):
         SentenceTransformer()
 
 

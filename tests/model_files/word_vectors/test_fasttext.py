@@ -116,9 +116,9 @@ def test_an_older_classifier_has_no_n_grams_of_letters(tmp_path):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"quantised": True}, "quantised .* use the model from before"),
+        ({"quantised": True}, "quantized .* use the model from before"),
         ({"pruned": 5}, "pruned"),
-        ({"version": 13}, "not a fastText model of version 11 or 12"),
+        ({"version": 13}, "not a fastText model in version 11 or 12"),
         ({"magic": 5}, "not a fastText model"),
     ],
 )
@@ -130,7 +130,7 @@ def test_a_file_that_is_another_thing_is_refused_with_the_reason(tmp_path, how, 
 def test_vectors_that_are_not_finite_are_refused(tmp_path):
     data, _ = binary()
     (tmp_path / "m.bin").write_bytes(data[:-4] + struct.pack("<f", float("nan")))
-    with pytest.raises(BadModel, match="not all finite"):
+    with pytest.raises(BadModel, match="contain NaN or infinity"):
         read_fasttext(tmp_path / "m.bin")
 
 
@@ -177,20 +177,20 @@ HEAD = 8 + 12 * 4 + 8  # bytes before the counts of the dictionary
 @pytest.mark.parametrize(
     ("at", "form", "values", "message"),
     [
-        (8, "<i", [0], "its settings say width 0 and 3 buckets"),
-        (8, "<i", [-5], "its settings say width -5 and 3 buckets"),
-        (8 + 8 * 4, "<i", [-1], "its settings say width 2 and -1 buckets"),
+        (8, "<i", [0], "its settings give dimension 0 and 3 buckets"),
+        (8, "<i", [-5], "its settings give dimension -5 and 3 buckets"),
+        (8 + 8 * 4, "<i", [-1], "its settings give dimension 2 and -1 buckets"),
         (HEAD, "<iii", [3, 2, 0], "its dictionary has 3 entries, 2 words and 0 labels"),
         (HEAD, "<iii", [1, 2, -1], "its dictionary has 1 entries, 2 words and -1 labels"),
         (HEAD, "<iii", [2, 3, -1], "its dictionary has 2 entries, 3 words and -1 labels"),
-        (HEAD, "<iii", [2, 1, 1], "its dictionary holds 2 words, but says 1"),
+        (HEAD, "<iii", [2, 1, 1], "its dictionary contains 2 words instead of 1"),
         (HEAD + 12, "<qq", [99, 0], "its n-grams were pruned"),
         (-56, "<qq", [10, 1], "its matrix is 10 × 1, not 2 [+] 3 rows of 2"),
         (-56, "<qq", [4, 2], "its matrix is 4 × 2, not 2 [+] 3 rows of 2"),
         (-56, "<qq", [5, 3], "its matrix is 5 × 3, not 2 [+] 3 rows of 2"),
-        (0, "<i", [793712315], "it is not a fastText model of version 11 or 12"),
-        (4, "<i", [10], "it is not a fastText model of version 11 or 12"),
-        (4, "<i", [13], "it is not a fastText model of version 11 or 12"),
+        (0, "<i", [793712315], "it is not a fastText model in version 11 or 12"),
+        (4, "<i", [10], "it is not a fastText model in version 11 or 12"),
+        (4, "<i", [13], "it is not a fastText model in version 11 or 12"),
     ],
 )
 def test_a_number_that_cannot_be_is_named(tmp_path, at, form, values, message):
@@ -207,7 +207,7 @@ def test_a_file_cut_within_its_matrix_says_what_is_missing(tmp_path):
     path = tmp_path / "m.bin"
     path.write_bytes(data[:-1])
     at = len(data) - 40
-    with pytest.raises(BadModel, match=f"40 bytes are expected at {at}; it has {len(data) - 1}: cut short"):
+    with pytest.raises(BadModel, match=f"expected 40 bytes at {at}, but it has {len(data) - 1}: truncated"):
         read_fasttext(path)
     path.write_bytes(data[: HEAD + 28 + 2])
     with pytest.raises(BadModel, match="its dictionary does not end"):

@@ -57,12 +57,12 @@ def test_words_of_several_parts_are_words(tmp_path):
         ("a 1 2\n\nb 1 2 3\n", "table.txt:3: 3 numbers follow"),
         ("2 2\na 1 2\nb x 2\n", "table.txt:3: could not convert"),
         ("a 1 2\n 1 2\n", "table.txt:2: 1 numbers"),
-        ("a 1 2\nb nan 1\n", "table.txt:2: the vector of 'b' is not finite"),
-        ("a 1 2\nb inf -inf\n", "table.txt:2: the vector of 'b' is not finite"),
-        ("a 1 2\nb 1e39 0\n", "table.txt:2: the vector of 'b' is not finite"),
+        ("a 1 2\nb nan 1\n", "table.txt:2: the vector of 'b' contains NaN or infinity"),
+        ("a 1 2\nb inf -inf\n", "table.txt:2: the vector of 'b' contains NaN or infinity"),
+        ("a 1 2\nb 1e39 0\n", "table.txt:2: the vector of 'b' contains NaN or infinity"),
         (b"a 1 2\n\xff\xfe 1 2\n", "table.txt:2: the word .* is not UTF-8"),
-        ("5 2\na 1 2\n", "holds 1 words, but its first line says 5"),
-        ("5 2\n", "holds no words"),
+        ("5 2\na 1 2\n", "contains 1 words, but its first line says 5"),
+        ("5 2\n", "contains no words"),
         ("5 99999999999\na 1\n", "1: '5 99999999999"),
     ],
 )
@@ -84,7 +84,7 @@ def test_any_bytes_are_a_table_or_an_error_of_ours(tmp_path_factory, data):
 
 
 def test_of_equal_words_the_first_counts_and_the_others_are_reported(tmp_path):
-    with pytest.warns(UserWarning, match="gives 2 words more than once"):
+    with pytest.warns(UserWarning, match="contains 2 repeated words"):
         result = read_text_vectors(file(tmp_path, "4 1\na 1\nb 2\na 3\na 4\n"))
     assert list(result.words) == ["a", "b"] and result.rows.tolist() == [[0], [1], [2]]
 
@@ -156,7 +156,7 @@ def test_without_a_setting_the_cache_is_in_the_users_own_folder(tmp_path, monkey
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("avg-glove(nowhere.txt)", "the file nowhere.txt: not there"),
+        ("avg-glove(nowhere.txt)", "the file nowhere.txt: not found"),
         ("avg-glove()", r"avg-glove needs a file of word vectors: avg-glove\(PATH\)"),
         ("avg-fasttext", r"avg-fasttext needs a file of word vectors: avg-fasttext\(PATH\)"),
         ("avg-fasttext(/)", "the file /: it is a folder"),
@@ -184,7 +184,7 @@ def test_a_carried_table_is_checked_and_converted_once(tmp_path, monkeypatch, or
             names.PackagedModel("some-package", "some", "", sha256, "glove", "v.npy", "w.parquet"),
         )
         if fails:
-            with pytest.raises(BadModel, match="fetch them again"):
+            with pytest.raises(BadModel, match="download them again"):
                 Embedder.load("avg-glove")
         else:
             assert Embedder.load("avg-glove").encode(["dog cat"]).tolist() == [[2.5, 3.5, 4.5]]
@@ -228,13 +228,13 @@ def test_a_saved_table_is_the_same_model(tmp_path):
     ("text", "message"),
     [
         ("1 100000\na 1\n", ":2: 1 numbers follow the word; expected 100000"),
-        ("1 100001\na 1\n", ":1: '1 100001.*is neither a word with its numbers"),
-        ("1 0\na 1\n", ":1: '1 0.*is neither a word with its numbers"),
+        ("1 100001\na 1\n", ":1: '1 100001.*is neither a word with its vector"),
+        ("1 0\na 1\n", ":1: '1 0.*is neither a word with its vector"),
         (f"{'w' * 50}\n", f":1: '{'w' * 40}' is neither a word"),
-        ("2 1\na 1\n", "holds 1 words, but its first line says 2"),
-        ("1 1\na 1\nb 2\n", "holds 2 words, but its first line says 1"),
-        ("a 3.41e38\n", ":1: the vector of 'a' is not finite"),
-        ("a 2e38 2e38\n", ":1: the vector of 'a' is not finite"),
+        ("2 1\na 1\n", "contains 1 words, but its first line says 2"),
+        ("1 1\na 1\nb 2\n", "contains 2 words, but its first line says 1"),
+        ("a 3.41e38\n", ":1: the vector of 'a' contains NaN or infinity"),
+        ("a 2e38 2e38\n", ":1: the vector of 'a' contains NaN or infinity"),
         ("a 1 2\nb 5 1 2\n", ":2: 3 numbers follow the word; expected 2"),
     ],
 )

@@ -43,10 +43,10 @@ def test_a_percent_sign_spells_what_a_url_cannot_hold():
         ("mysql://ann:secret@h/d#t", "begins with 'mysql'"),
         ("postgresql://ann:secret@h:port/d#t", "not a URL"),
         ("postgresql://ann:secret@[h/d#t", "not a URL"),
-        ("postgresql://ann:secret@h/d", "the name of a table"),
-        ("postgresql://ann:secret@h/d#", "the name of a table"),
+        ("postgresql://ann:secret@h/d", "a table name"),
+        ("postgresql://ann:secret@h/d#", "a table name"),
         ("postgresql://ann:secret@h/d#" + "é" * 32, "1 to 63 bytes"),
-        ("postgresql://ann:secret@h/d#a%00b", "the name of a table"),
+        ("postgresql://ann:secret@h/d#a%00b", "a table name"),
         ("postgresql://ann:secret@h/d#a%25sb", "without %"),
         ("postgresql://ann:secret@h/d?index=flat#t", "index is 'flat'; expected one of exact, hnsw"),
     ],
@@ -57,9 +57,9 @@ def test_a_wrong_location_is_refused_without_repeating_the_password(location, me
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("row", "found"), [(None, "none there"), ((4, "hnsw", None), "index=hnsw")])
+@pytest.mark.parametrize(("row", "found"), [(None, "no index"), ((4, "hnsw", None), "index=hnsw")])
 def test_what_create_did_not_make_so_is_not_opened(row, found):
-    with pytest.raises(BadInput, match=f"expected an index that `create` made from this location; found {found}"):
+    with pytest.raises(BadInput, match=f"expected an index that `create` made for this location; found {found}"):
         parse("postgresql://h/d?index=exact#t").check_created(row)
     assert parse("postgresql://h/d#t").check_created((4, "hnsw", None)) == (4, "hnsw", None)
 

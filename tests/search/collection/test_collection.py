@@ -86,7 +86,7 @@ def test_vectors_beyond_float16_are_kept_at_their_length(folder):
 
 def test_a_second_writer_is_refused_and_named_and_a_reader_is_not(folder):
     with filled(folder):
-        with pytest.raises(BadInput, match=r"is being written by the process \d+, and one writes at a time"):
+        with pytest.raises(BadInput, match=r"is being written by process \d+, and only one can write at a time"):
             Collection.open(str(folder))
         with Collection.open(str(folder), read_only=True) as reader:
             assert len(reader) == 60
@@ -126,14 +126,14 @@ def test_what_a_killed_create_left_is_made_again_and_not_opened(folder):
     with pytest.raises(BadInput, match="its creation was interrupted; create it again"):
         Collection.open(str(folder))
     filled(folder).close()
-    with pytest.raises(BadInput, match="is a collection already; open it"):
+    with pytest.raises(BadInput, match="is already a collection; open it"):
         Collection.create(str(folder), WIDTH)
 
 
 def test_a_collection_of_another_format_is_refused(folder):
     filled(folder).close()
     execute(folder, "UPDATE settings SET value = '3' WHERE name = 'format'")
-    with pytest.raises(BadInput, match="of format 3; this version of likewise reads 1 and 2"):
+    with pytest.raises(BadInput, match="of format 3; this version of likewise reads formats 1 and 2"):
         Collection.open(str(folder))
 
 
@@ -169,7 +169,7 @@ def test_settings_that_changed_on_the_disk_are_refused_and_cost_no_record(folder
 def test_something_else_in_the_place_of_the_journal_is_refused(folder):
     filled(folder).close()
     (folder / "collection.sqlite").write_bytes(b"not a database" * 1000)
-    with pytest.raises(BadInput, match="it is damaged, or not a SQLite file"):
+    with pytest.raises(BadInput, match="it is damaged, or it is not a SQLite file"):
         Collection.open(str(folder))
 
 
@@ -409,7 +409,7 @@ def test_columns_are_known_until_the_last_record_that_has_them_is_gone(folder):
         collection.add(Records(["a", "b"], np.ones((2, 2), np.float32), None, [{"x": 1}, {"x": None, "y": 2}]))
         assert (collection.count("x = 1"), collection.count("x is null"), collection.count("y = 2")) == (1, 1, 1)
         collection.delete(["b"])
-        with pytest.raises(BadInput, match="has the column 'y' of the filter; its columns are x"):
+        with pytest.raises(BadInput, match="has the column 'y' used in the filter; its columns are x"):
             collection.count("y = 2")
         collection.upsert(Records(["a"], np.ones((1, 2), np.float32)))
         with pytest.raises(BadInput, match="its records have no metadata"):

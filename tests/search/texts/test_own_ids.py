@@ -53,7 +53,7 @@ def test_a_long_text_is_one_id_of_several_passages(index):
 def test_an_id_that_is_there_is_refused_by_add_and_replaced_by_upsert(index):
     index.add([{"id": "a", "text": LONG}])
     before = index.index.count()
-    with pytest.raises(BadInput, match="the id 'a' is in the index already; upsert replaces its text"):
+    with pytest.raises(BadInput, match="the id 'a' is already in the index; upsert replaces its text"):
         index.add([{"id": "new", "text": "quick"}, {"id": "a", "text": "the cat"}])
     assert index.index.count() == before  # a list is checked before any of it is stored
     report = index.upsert([{"id": "a", "text": "the cat", "x": 1}, {"id": "new", "text": "quick"}])
@@ -105,9 +105,9 @@ def test_an_iterator_is_added_as_it_comes(index):
         ([{"id": "a", "text": "cat", "tags": ["x"]}], {}, r"metadata\[0\]\['tags'\] is a list"),
         ([{"id": "a", "text": "cat", "start": 1}], {}, "has 'start', which the index itself uses"),
         (["cat", "dog"], {"ids": ["a"]}, "expected as many ids as texts, 2; got 1"),
-        (["cat", "dog"], {"ids": "ab"}, "expected as many ids as texts, 2; got the one string 'ab'"),
+        (["cat", "dog"], {"ids": "ab"}, "expected as many ids as texts, 2; got a single string, 'ab'"),
         (["cat"], {"metadata": [{}, {}]}, "expected as many metadata as texts, 1; got 2"),
-        ([{"id": "a", "text": "cat"}], {"ids": ["b"]}, "has an id of its own, 'a'"),
+        ([{"id": "a", "text": "cat"}], {"ids": ["b"]}, "has its own id, 'a'"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
@@ -124,11 +124,11 @@ def test_ids_that_are_not_there_or_no_ids_are_refused(index):
     with pytest.raises(BadInput, match="the id 'x' is not in"):
         index.get(["x"])
     for wrong in ([""], [None]):
-        with pytest.raises(BadInput, match="is not an id; expected a string that is not empty"):
+        with pytest.raises(BadInput, match="is not an id; expected a non-empty string"):
             index.delete(wrong)
-    with pytest.raises(BadInput, match="expected a list of ids; got the one string 'x'"):
+    with pytest.raises(BadInput, match="expected a list of ids; got a single string, 'x'"):
         index.get("x")
-    with pytest.raises(BadInput, match="nothing to delete was named"):
+    with pytest.raises(BadInput, match="to say what to delete"):
         index.delete()
     assert index.index.count() == 2
 
@@ -161,7 +161,7 @@ def test_it_holds_what_a_dictionary_would(index, calls):
         if name in ("add", "upsert"):
             given = [{"id": key, **row} for key, row in value.items()]
             if name == "add" and model.keys() & value:
-                with pytest.raises(BadInput, match="is in the index already"):
+                with pytest.raises(BadInput, match="is already in the index"):
                     index.add(given)
             else:
                 getattr(index, name)(given)

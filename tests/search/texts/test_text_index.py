@@ -187,7 +187,7 @@ def test_a_search_sees_one_state_whatever_is_deleted_meanwhile(embedder, tmp_pat
 
 def test_an_index_without_search_by_words_says_so(index):
     index.add(TEXTS)
-    with pytest.raises(BadInput, match="has no search by words"):
+    with pytest.raises(BadInput, match="cannot search by words"):
         index.search("cat", hybrid=True)
 
 
@@ -218,7 +218,7 @@ def test_what_is_no_index_is_not_written_to(tmp_path, embedder):
 def test_an_index_of_unknown_vectors_needs_a_model_of_its_width(embedder):
     MemoryIndex.discard("memory:unknown")
     create_index("memory:unknown", 7).close()
-    with pytest.raises(BadInput, match="does not say which model"):
+    with pytest.raises(BadInput, match="does not record which model"):
         TextIndex.open("memory:unknown")
     with pytest.raises(BadInput, match="vectors of 7 dimensions, but the model has 32"):
         TextIndex(open_index("memory:unknown"), embedder)
@@ -228,6 +228,6 @@ def test_an_index_of_unknown_vectors_needs_a_model_of_its_width(embedder):
 def test_chunks_that_the_model_cannot_read_are_refused(embedder):
     MemoryIndex.discard("memory:small")
     made = create_index("memory:small", 32, ModelIdentity("a", embedder.fingerprint))
-    with pytest.raises(BadInput, match="chunks of 500 tokens are longer than the 64"):
+    with pytest.raises(BadInput, match="chunks of 500 tokens exceed the model's limit of 64"):
         TextIndex(made, embedder, chunking=ChunkSettings(500))
     MemoryIndex.discard("memory:small")

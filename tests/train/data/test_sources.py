@@ -211,7 +211,7 @@ def test_what_a_stream_cannot_do_is_told(own):
     bad = read_rows(lambda: [{"anchor": "a", "positive": "b"}, {"anchor": "a"}], Contrastive())
     with pytest.raises(BadInput, match="rows 0 to 1 of the stream: row 1: positive is None"):
         next(bad.batches(2))
-    with pytest.raises(BadInput, match="gave a str"):
+    with pytest.raises(BadInput, match="yielded a str"):
         next(read_rows(lambda: ["a"], Contrastive()).batches(1))
 
 
@@ -225,7 +225,7 @@ def test_numbers_of_a_column_are_not_changed_in_place():
 
 def test_rows_that_are_all_the_same_or_whose_texts_are_teach_nothing():
     same = {"sentence1": ["a", "a"], "sentence2": ["b", "b"]}
-    with pytest.raises(BadInput, match=r"all 2 rows are the same, \['a', 'b'\]"):
+    with pytest.raises(BadInput, match=r"all 2 rows are identical, \['a', 'b'\]"):
         read_rows({**same, "score": [0.5, 0.5]}, Regression())
     assert len(read_rows({**same, "score": [0.5, 0.25]}, Regression())) == 2
     triples = {"anchor": ["a", "b"], "positive": ["a", "b"], "negative": ["c", "d"], "margin": [1.0, 2.0]}

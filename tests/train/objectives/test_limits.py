@@ -146,15 +146,15 @@ PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["d", "e", "f"]}
         (Regression(), "score", [0, 0, 1], [0, 1, 5.125], "row 2: score is 5.125; expected -1 … 1: divide by 5.12,"),
         (Regression(), "score", [0, 0, 1], [0, 1, 87.656], "row 2: score is 87.656; expected -1 … 1: divide by 87.66,"),
         (PairRegression(), "score", [0, 0.5, 1], [0, 1, -0.5], "row 2: score is -0.5; expected 0 … 1: .*score/5"),
-        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 4.25], "divide by 5, for example .score=score/5."),
-        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 5], "divide by 5, for example .score=score/5."),
-        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 5.5], "divide by 5.5, for example .score=score/5.5."),
-        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 87.656], "divide by 87.66, for example .score=score/87.66."),
-        (PairRegression(), "score", [0, 0.5, 1], [1, 1, 1], "every score is 1, in all 3 rows"),
-        (PairRegression("mse"), "score", [-9, 0, 99], [7, 7, 7], "every score is 7, in all 3 rows"),
+        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 4.25], "divide by 5 .score=score/5."),
+        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 5], "divide by 5 .score=score/5."),
+        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 5.5], "divide by 5.5 .score=score/5.5."),
+        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 87.656], "divide by 87.66 .score=score/87.66."),
+        (PairRegression(), "score", [0, 0.5, 1], [1, 1, 1], "score is 1 in all 3 rows"),
+        (PairRegression("mse"), "score", [-9, 0, 99], [7, 7, 7], "score is 7 in all 3 rows"),
         (PairClassification(2), "label", [0, 1, 1], [0, 1, 2], "row 2: label is 2; expected 0 … 1: there are 2 labels"),
         (PairClassification(2), "label", [0, 1, 1], [-1, 1, 0], "row 0: label is -1; expected 0 … 1"),
-        (PairClassification(2), "label", [0, 1, 1], [1, 1, 1], "every label is 1, in all 3 rows"),
+        (PairClassification(2), "label", [0, 1, 1], [1, 1, 1], "label is 1 in all 3 rows"),
         (Classification(3), "label", [0, 1, 2], [0, 1, 3], "row 2: label is 3; expected 0 … 2: there are 3 labels"),
         (MarginPairs(), "label", [0, 1, 1], [0, 1, -1], "row 2: label is -1; expected 0 … 1"),
     ],
@@ -167,7 +167,7 @@ def test_a_column_is_accepted_up_to_its_limits_and_the_row_beyond_is_named(objec
 
 def test_one_row_cannot_vary_and_two_equal_rows_are_refused():
     CoSENT().check({"sentence1": ["a"], "sentence2": ["b"]}, {"score": np.array([0.5])})
-    with pytest.raises(BadInput, match="every score is 0.5, in all 2 rows"):
+    with pytest.raises(BadInput, match="score is 0.5 in all 2 rows"):
         CoSENT().check({"sentence1": ["a", "b"], "sentence2": ["b", "c"]}, {"score": np.array([0.5, 0.5])})
     Contrastive().check({"anchor": ["a"], "positive": ["b"]}, {})
     with pytest.raises(BadInput, match="in all 2 rows the text is 'a'"):
@@ -306,15 +306,15 @@ TRIPLES = {"anchor": ["a", "b", "c"], "positive": ["d", "e", "f"], "negative": [
         (Classification(3), {**PAIRS, "label": [[0], [1], [2]]}, "row 0: label is of shape (1,); expected one number"),
         (Regression(), {**SAME, "score": [0.0, 0.5, 1.0]}, "both texts are the same"),
         (CoSENT(), {**SAME, "score": [0, 1, 2]}, "both texts are the same"),
-        (AnglE(), {**PAIRS, "score": [3, 3, 3]}, "every score is 3"),
+        (AnglE(), {**PAIRS, "score": [3, 3, 3]}, "score is 3 in all"),
         (
             MarginPairs(),
             {**PAIRS, "label": [0, 1, 2]},
             "row 2: label is 2; expected 0 … 1: 1 means that the two texts are similar",
         ),
-        (MarginPairs(), {**PAIRS, "label": [1, 1, 1]}, "every label is 1"),
+        (MarginPairs(), {**PAIRS, "label": [1, 1, 1]}, "label is 1 in all"),
         (Triplet(), {**TRIPLES, "negative": TRIPLES["positive"]}, "the negative equals the positive"),
-        (MarginMSE(), {**TRIPLES, "margin": [1, 1, 1]}, "every margin is 1"),
+        (MarginMSE(), {**TRIPLES, "margin": [1, 1, 1]}, "margin is 1 in all"),
         (Distillation(), {"sentence": ["a", "b"], "teacher": [[1.0], [2.0, 3.0]]}, "the column teacher is not numeric"),
         (Distillation(), {"sentence": ["a", "b"], "teacher": [1.0, 2.0]}, "expected a list of numbers"),
         (Distillation(), {"sentence": ["a", "b"], "teacher": [[1.0, 0.0], [np.inf, -np.inf]]}, "row 1: teacher is"),

@@ -1,1 +1,1 @@
-"""`likewise encode` and `likewise verify`: turn texts from files into vectors, in one file or a folder of shards."""
+"""`likewise encode` and `likewise verify`: turn texts in files into vectors, in one file or a folder of shards."""

@@ -28,29 +28,29 @@ EPILOG = f"""examples:
 
 {FORMATS}
 
-To write one file, give a name with one of the endings below. The file appears only when all texts are encoded; an
-interrupted run starts over. Every row is a text, so that vectors match rows: a blank line in a .txt, or in a .csv with
-one column, is an empty text.
+To write a single file, give a name with one of the suffixes below. The file appears only once all texts are encoded; an
+interrupted run starts over. Every row is a text, so that vectors match rows: a blank line in a .txt file, or in a .csv
+file with one column, is an empty text.
   .npy      an array of float32, one row per text
   .jsonl    one object per text: text, vector
   .parquet  the columns text and vector
-The model, its fingerprint and the options are recorded in the Parquet file, or else beside the file in OUT.origin.json.
+The model, its fingerprint and the options are recorded in the Parquet file, or in OUT.origin.json next to it.
 
-To write a folder, which suits any number of texts, give a name without an ending or with a / at its end. Files, folders
-and patterns are read in order and written as Parquet shards with the columns id, text, vector and the other columns.
-Memory use stays constant. If interrupted, run the same command again: it resumes, and the result is byte for byte the
-same. All sources are read once first, so that a bad row is found before hours of work. To check: likewise verify."""
+To write a folder, which can hold any number of texts, give a name without a suffix or ending in /. Files, folders and
+patterns are read in order and written as Parquet shards with the columns id, text, vector and the other columns. Memory
+use stays constant. To resume an interrupted run, repeat the same command; the result is the same, byte for byte. All
+sources are first read once, so that a bad row is found before hours of work. To check the result: likewise verify."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
-    files = "file of texts: .txt, .csv, .tsv, .jsonl (each also .gz, .zst) or .parquet; - reads standard input; if "
-    files += "OUT is a folder, also several files, folders, and patterns such as 'notes/**/*.csv'"
+    files = "file of texts: .txt, .csv, .tsv, .jsonl (also .gz or .zst) or .parquet; - reads standard input; if "
+    files += "OUT is a folder, you can give several files, folders, and patterns such as 'notes/**/*.csv'"
     add("FILE", files, dest="files", nargs="+")
-    add("--column NAME", "the column that holds the texts, if the files have several")
+    add("--column NAME", "column with the texts, if the files have several columns")
     add("-o --output OUT", "file to write: .npy, .jsonl or .parquet; or a folder", required=True)
     add("--prompt TEXT", "text to prepend to every text (default: the model's own prompt)")
-    add("--prompt-name NAME", "name of one of the model's prompts, in place of --prompt")
+    add("--prompt-name NAME", "name of one of the model's prompts, instead of --prompt")
     add_overflow(add)
     add("--batch-tokens N", "maximum number of tokens in a batch (default: depends on the device)")
     add("--json", "print a summary as JSON")
@@ -90,7 +90,7 @@ def _encode_into_file(embedder: "Embedder", texts: Iterable[str], args: argparse
     from ...files import writer
     from ...files.vector_origin import write_origin
 
-    rows, pending = 0, list[str]()  # pending: texts still waiting for their vectors
+    rows, pending = 0, list[str]()  # pending: texts that are still waiting for their vectors
     recorded = _recorded(texts, pending) if args.file == STDIN else _Recorded(texts, pending)
     origin = origin_from_options(embedder, args)
     with writer(args.output, embedder.dimension, origin.metadata()) as write:
@@ -111,14 +111,14 @@ def _encode_into_file(embedder: "Embedder", texts: Iterable[str], args: argparse
 
 
 def _recorded(texts: Iterable[str], pending: list[str]) -> Iterator[str]:
-    """Yield the texts; each is also appended to `pending`, to be written with its vector."""
+    """Yield the texts, appending each one to `pending` so that it can be written with its vector."""
     for text in texts:
         pending.append(text)
         yield text
 
 
 class _Recorded:
-    """The same for texts with a known length."""
+    """The same for texts whose number is known."""
 
     def __init__(self, texts: Iterable[str], pending: list[str]) -> None:
         self.texts, self.pending = texts, pending

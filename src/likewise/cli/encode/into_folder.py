@@ -26,20 +26,18 @@ SHOWN_NOTES = 3
 
 
 def add_folder_options(add: Callable[..., None]) -> None:
-    """Add the options that require an output folder."""
-    add("--id NAME", "column of unique ids (default: FILE:LINE)")
+    """Add the options that require a folder as output."""
+    add("--id NAME", "column with unique ids (default: FILE:LINE)")
     add("--keep NAMES", "other columns to keep, separated by commas; '' for none (default: all)")
     add("--shard-rows N", "rows per shard (default: 16384)")
     bad = "what to do with rows that have no text or cannot be read. error: stop before encoding anything; "
-    bad += "skip: leave them out and report their number"
+    bad += "skip: leave them out and report how many"
     add("--bad-rows", bad, "error", choices=("error", "skip"))
     add("--workers N", "number of encoding processes, which share the --threads (default: 1)")
-    ray = (
-        "encode on the machines of a Ray cluster that share this disk: HOST:PORT, auto or ray://…; without an address, "
-    )
+    ray = "encode on the machines of a Ray cluster that shares this disk: HOST:PORT, auto or ray://…; with no address, "
     ray += "on this machine. --workers is then the number of actors, by default one per processor or GPU (extra: ray)"
     add("--ray ADDRESS", ray, nargs="?", const="local")
-    cache = "cache vectors by text, and reuse the cached ones (at most 4 GiB per model)"
+    cache = "cache vectors in this folder and reuse them for equal texts (at most 4 GiB per model)"
     add("--cache FOLDER", cache, type=Path)
     add("--restart", "start over instead of resuming an earlier run")
 
@@ -50,15 +48,15 @@ def names_folder(output: str) -> bool:
 
 
 def check_no_folder_options(args: argparse.Namespace) -> None:
-    """If the output is a file, reject options that require a folder."""
+    """Reject options that require a folder if the output is a file."""
     given = [f"--{name.replace('_', '-')}" for name in FOLDER_OPTIONS if getattr(args, name) not in (None, False)]
     given += ["--bad-rows"] * (args.bad_rows != "error") + ["more than one source"] * (len(args.files) > 1)
     if given:
-        raise BadInput(f"{given[0]} requires a folder as output; {args.output} is a file (write -o NAME/)")
+        raise BadInput(f"{given[0]} requires a folder as output, but {args.output} is a file (use -o NAME/)")
 
 
 def run_into_folder(args: argparse.Namespace) -> int:
-    """Encode whatever has not been encoded yet."""
+    """Encode everything that has not been encoded yet."""
     from ...distribute.encode import encode_to_folder
 
     paths, folder, settings = _sources(args), Path(args.output), _settings(args)
@@ -81,7 +79,7 @@ def _sources(args: argparse.Namespace) -> list[Path]:
     from ...runtime.atomic_files import check_not_input
 
     if STDIN in args.files:
-        raise BadInput("standard input cannot be read twice, so a run could not resume; write the texts to a file")
+        raise BadInput("standard input cannot be read twice, so a run could not be resumed; write the texts to a file")
     skipped: list[SkippedFile] = []
     paths = document_paths(args.files, READABLE_ENDINGS, skip=skipped.append)
     for file in skipped:
@@ -104,7 +102,7 @@ def _settings(args: argparse.Namespace) -> "EncodeSettings":
 
 
 def _model(args: argparse.Namespace) -> "tuple[VectorOrigin, EncodeShards]":
-    """The origin of the vectors, and what encodes shards: this process, or several that each load the model."""
+    """The origin of the vectors, and what encodes the shards: this process, or several that each load the model."""
     workers = None if args.workers is None else whole_number("--workers", args.workers)
     embedder = load_from_options(args)
     return origin_from_options(embedder, args), _encode_shards(args, embedder, workers)
@@ -118,10 +116,10 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
 
     choice = ModelChoice(args.model, loading_options(args))
     if args.ray is not None:
-        from ...distribute.workers.ray_cluster import in_ray  # requires ray
+        from ...distribute.workers.ray_cluster import in_ray  # needs ray
 
         if args.cache is not None:
-            raise BadInput("--cache works on one machine only; leave it out with --ray")
+            raise BadInput("--cache works on one machine only; omit it with --ray")
         gpus = int(str(embedder.device).startswith("cuda"))
         return in_ray(choice, None if args.ray == "local" else args.ray, workers, gpus)
     if workers is None or workers == 1:
@@ -130,7 +128,7 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
 
 
 def origin_from_options(embedder: "Embedder", args: argparse.Namespace) -> "VectorOrigin":
-    """The origin of this command's vectors; options that change the vectors are part of the model's name."""
+    """The origin of the vectors that this command writes; options that change them are part of the model's name."""
     from ...files.vector_origin import VectorOrigin
 
     given = {name: getattr(args, name) for name in ("pooling", "max_seq_length", "truncate_dim")}
@@ -146,6 +144,6 @@ def _print_summary(folder: Path, report: "EncodeReport", seconds: float) -> None
     lines = [f"rebuilt: {problem}" for problem in report.damaged]
     lines += [f"{counted(report.left_out, 'row was', 'rows were')} left out"] if report.left_out else []
     more = len(report.notes) - SHOWN_NOTES
-    lines += list(report.notes[:SHOWN_NOTES]) + ([f"{more:,} more such notes on other shards"] if more > 0 else [])
+    lines += list(report.notes[:SHOWN_NOTES]) + ([f"{more:,} more notes on other shards"] if more > 0 else [])
     for line in lines:
         note(f"likewise: note: {line}")

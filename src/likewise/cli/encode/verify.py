@@ -1,4 +1,4 @@
-"""Checks a folder written by likewise encode: files, checksums, vectors."""
+"""Checks a folder written by likewise encode: its files, checksums and vectors."""
 
 import argparse
 from dataclasses import asdict
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 EPILOG = """examples:
   likewise verify vectors/
   likewise verify vectors/ -k 1000 --json
-  likewise verify vectors/ -k 0              only the files; no model is loaded
+  likewise verify vectors/ -k 0              checks only the files; no model is loaded
 
-Each shard is checked against its checksum, and its columns and number of rows against the manifest. Randomly chosen
-rows are encoded again with the model named in the manifest (if that model has another name or place here: -m).
+Each shard is checked against its checksum, and its columns and row count against the manifest. Randomly chosen rows are
+encoded again with the model named in the manifest (use -m if that model has a different name or location here).
 
-Exit code 1: something is damaged or missing. Repeat the command that made the folder: it rebuilds only those parts."""
+Exit code 1: something is damaged or missing. Repeat the command that made the folder to rebuild only those parts."""
 SHOWN = 20
 
 
@@ -31,13 +31,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("FOLDER", "folder written by likewise encode", type=Path)
     add("-k N", "number of rows to encode again; 0 for none", 100)
     add("--seed N", "seed for choosing the rows", 0)
-    add("--json", "print the result as JSON, with all damage found")
+    add("--json", "print the result as JSON, with a full list of the damage")
     add("-q --quiet", "show no progress")
     add_model(parser, "the one named in the manifest")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify; returns 1 if anything is damaged."""
+    """Run the checks; returns 1 if anything is damaged."""
     from ...distribute.verify_output import verify_output
     from ...runtime.arguments import whole_number
 

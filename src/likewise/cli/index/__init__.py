@@ -1,4 +1,4 @@
-"""Keeps an index on disk: the passages of files, their vectors and their metadata."""
+"""Keeps an index on disk: passages from files, with their vectors and metadata."""
 
 import argparse
 
@@ -6,12 +6,12 @@ from ..parser import Entry, add_actions
 
 ACTIONS = {
     "add": Entry("add_files", "add files, folders or patterns; unchanged texts are not embedded again"),
-    "info": Entry("describe", "show what an index holds: model, passages, files, columns, size"),
+    "info": Entry("describe", "show the contents of an index: model, passages, files, columns, size"),
     "delete": Entry("delete", "delete passages by file, filter or id"),
     "export": Entry("export", "write texts, metadata and vectors to a file"),
-    "copy": Entry("copy_index", "copy an index to another place or kind"),
+    "copy": Entry("copy_index", "copy an index to another location or another kind of index"),
     "migrate": Entry("migrate", "embed an index's texts with another model, and replace the index"),
-    "verify": Entry("verify", "read everything and check it against its checksums"),
+    "verify": Entry("verify", "read the whole index and check it against its checksums"),
     "repair": Entry("repair", "keep the intact parts of a damaged index, and list the rest"),
     "compact": Entry("compact", "free the space of deleted passages"),
 }

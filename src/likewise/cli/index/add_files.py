@@ -23,38 +23,36 @@ EPILOG = """examples:
   likewise index add books.index books/*.txt --txt document --chunk 150 --overlap 30
   likewise index add code.index docs/ --no-headings
 
-Markdown (.md), HTML, .pdf, .docx, .rst, .org and .adoc files are documents. Each row of .csv, .tsv, .jsonl and .parquet
-is a document, with its other columns as metadata for --filter; so is each line of a .txt, except with --txt document.
-PDF and Word files need the extra documents: likewise doctor shows how to install it. Markdown front matter becomes
-metadata; a page's navigation, header and footer are left out. Documents are split into passages at headings and
+Markdown (.md), HTML, .pdf, .docx, .rst, .org and .adoc files are documents. So is each row of a .csv, .tsv, .jsonl or
+.parquet file, with its other columns as metadata for --filter, and each line of a .txt file, unless you use --txt
+document. PDF and Word files need the extra documents: likewise doctor shows how to install it. Markdown front matter
+becomes metadata; a page's navigation, header and footer are dropped. Documents are split into passages at headings and
 sentences. A passage is embedded as "title > heading: text"; only the text is stored, with the title and headings as
 metadata. --no-headings embeds the text alone.
 
-Files that were not read are listed at the end, by kind and with the reason. A broken or encrypted file is reported, the
-other files are added, and the exit code is 1; passages already in the index from that file stay.
+Files that could not be read are listed at the end, by kind and with the reason. If a file is broken or encrypted, it is
+reported, the other files are added, and the exit code is 1; any passages already in the index from that file stay.
 
-An index has one model: the first call chooses it (-m), later calls use it. Files that were added before are compared
-with the index: unchanged passages are kept, new ones embedded, and vanished ones deleted. Each block of passages is
-stored whole or not at all; after an interruption, run the same command again to resume."""
+An index has one model: the first call chooses it (-m), and later calls use it. Files that were added before are
+compared with the index: unchanged passages are kept, new ones embedded, and missing ones deleted. Each block of
+passages is stored whole or not at all; after an interruption, run the same command again to resume."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_location(add)
     add("FILE", "files, folders, or patterns such as 'notes/**/*.md'", dest="files", nargs="+")
-    add("--column NAME", "the column that holds the texts, for files with columns")
-    lines = "whether each line of a .txt is a text, or the whole file is one document"
+    add("--column NAME", "column with the texts, for files that have columns")
+    lines = "whether each line of a .txt file is a text, or the whole file is one document"
     add("--txt", lines, "lines", choices=("lines", "document"))
     add("--chunk TOKENS", "maximum number of tokens in a passage (default: 200, or the model's limit)")
-    overlap = "maximum number of tokens repeated from the previous passage, in whole sentences"
+    overlap = "maximum number of tokens, in whole sentences, repeated from the previous passage"
     add("--overlap TOKENS", overlap, 0)
-    headings = (
-        "embed passages with or without their titles and headings in front (default: as the index was made; a new one "
-    )
+    headings = "embed passages with or without their titles and headings in front (default: as before; in a new index "
     add("--headings", f"{headings}has them)", action=argparse.BooleanOptionalAction)
     add("--json", "print a summary as JSON")
     add("-q --quiet", "show no progress and no summary")
-    add_model(parser, f"the index's own; for a new index {DEFAULT_MODEL}")
+    add_model(parser, f"the index's own; for a new index, {DEFAULT_MODEL}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from ...text.chunking import ChunkSettings
 
     whole = args.txt == "document"
-    total = estimated_count(args.files, whole=whole)  # first, because it rejects what cannot be read
+    total = estimated_count(args.files, whole=whole)  # first, because this rejects what cannot be read
     size = ChunkSettings.size if args.chunk is None else args.chunk
     chunking = ChunkSettings(size, args.overlap) if args.chunk is not None or args.overlap else None
     with opened_with_model(args, read_only=False, chunking=chunking, headings=args.headings) as index:
@@ -92,4 +90,4 @@ def _summary(report: "AddReport", index: "TextIndex") -> str:
     documents = counted(report.documents, "document")
     parts = [f"{counted(report.added, 'passage')} of {documents} added", f"{report.unchanged:,} unchanged"]
     parts += [f"{report.deleted:,} deleted"] if report.deleted else []
-    return f"{', '.join(parts)}; {len(index.index):,} in all"
+    return f"{', '.join(parts)}; {len(index.index):,} in total"

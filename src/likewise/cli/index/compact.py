@@ -10,7 +10,7 @@ from .opening import add_location, opened_collection
 EPILOG = """examples:
   likewise index compact notes.index
 
-It needs free space for one segment (65,536 vectors). Nothing is lost if it is interrupted."""
+This needs free space for one segment (65,536 vectors). Nothing is lost if it is interrupted."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Copies an index to another place or kind."""
+"""Copies an index to another location or another kind of index."""
 
 import argparse
 from collections.abc import Iterator
@@ -24,11 +24,11 @@ EPILOG = """examples:
 
 FROM is an index, or a folder written by `likewise encode`: its ids, texts and vectors are copied, and its other columns
 become metadata. Records are stored block by block; if the command is interrupted, run it again to resume without
-writing anything twice. An existing target must have the same model and dimension; if both contain an id, the target's
-passage is kept."""
+writing anything twice. An existing target must have the same model and dimension; if both contain the same id, the
+target's passage is kept."""
 
 BLOCK = 5000
-"""Records stored per call."""
+"""Records stored in each call."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         copied = _copy(source, target, not args.quiet)
         left = len(target)
     value = {"from": args.location, "to": args.target, "copied": copied, "passages": left}
-    print_result(args, value, f"{args.target}: {counted(copied, 'passage')} copied; {left:,} in all", note)
+    print_result(args, value, f"{args.target}: {counted(copied, 'passage')} copied; {left:,} in total", note)
     return 0
 
 

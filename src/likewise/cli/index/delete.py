@@ -19,16 +19,16 @@ EPILOG = """examples:
   likewise index delete papers.index --filter 'year < 1990' --dry-run
   likewise index delete notes.index --id "#0123456789abcdef0123"
 
-Name a file as it was added; it need not exist any more. If you give several options, passages that match any of them
-are deleted. To free the space: likewise index compact"""
+Give a file's name as it was when added; the file need not exist any more. If you use several options, passages that
+match any of them are deleted. To free the space: likewise index compact"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_location(add)
-    add("--file FILE", "all passages of these files", nargs="+", default=[])
-    add("--filter CONDITION", "all passages whose metadata satisfies a condition")
-    add("--id ID", "texts by their ids, or passages by their keys", nargs="+", default=[])
+    add("--file FILE", "delete all passages from these files", nargs="+", default=[])
+    add("--filter CONDITION", "delete all passages whose metadata satisfies a condition")
+    add("--id ID", "delete texts by their ids, or passages by their keys", nargs="+", default=[])
     add("--dry-run", "only count the passages that would be deleted")
     add("--json", "print the result as JSON")
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from ...search.texts.stored_texts import delete_passages, keys_passing
 
     if not (args.file or args.filter or args.id):
-        raise BadInput("nothing to delete is given; expected --file, --filter or --id")
+        raise BadInput("nothing to delete was given; expected --file, --filter or --id")
     with open_index(args.location, read_only=args.dry_run) as index:
         chosen = {*_of_files(index, args.file), *_of_ids(index, args.id)}
         chosen |= {*(keys_passing(index, args.filter) if args.filter else ())}
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         left = len(index)
     value = {"location": args.location, "deleted": len(chosen), "dry_run": args.dry_run, "passages": left}
     done = "would be deleted" if args.dry_run else "deleted"
-    print_result(args, value, f"{args.location}: {counted(len(chosen), 'passage')} {done}; {left:,} in all")
+    print_result(args, value, f"{args.location}: {counted(len(chosen), 'passage')} {done}; {left:,} in total")
     return 0
 
 
@@ -57,7 +57,7 @@ def _of_files(index: "Index", files: list[str]) -> Iterator[str]:
     wanted = {os.path.abspath(os.path.expanduser(file)): file for file in files}  # noqa: PTH100, PTH111, as they are kept
     for path, keys in passage_keys(index, [*wanted]).items():
         if not keys:
-            raise BadInput(f"{index.location} has no passage of {wanted[path]}; likewise index info lists its files")
+            raise BadInput(f"{index.location} has no passages from {wanted[path]}; likewise index info lists its files")
         yield from keys
 
 

@@ -1,4 +1,4 @@
-"""Shows what an index holds."""
+"""Shows the contents of an index."""
 
 import argparse
 from collections import Counter
@@ -18,9 +18,9 @@ EPILOG = """examples:
   likewise index info notes.index --json"""
 
 SAMPLE = 1000
-"""Records whose columns are examined."""
+"""The number of records whose columns are examined."""
 SHOWN = 10
-"""Files to list, those with the most passages first."""
+"""The number of files to list, those with the most passages first."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def described(index: "Index") -> dict[str, Any]:
-    """What an index holds, as plain values; the columns are taken from its first records."""
+    """The contents of an index as plain values; the columns are those of its first records."""
     from ...search.texts.passages import id_of_key
 
     files = Counter(id_of_key(name) for name in index.ids())
@@ -61,7 +61,7 @@ def described(index: "Index") -> dict[str, Any]:
 
 
 def _size(folder: Path) -> int | None:
-    """Bytes in a folder; None if the index is not a folder."""
+    """The number of bytes in a folder; None if the index is not a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else None
 
 
@@ -70,10 +70,10 @@ def _print(about: dict[str, Any]) -> None:
     size = "" if about["bytes"] is None else f", {about['bytes'] / 1e6:,.1f} MB"
     print(f"{about['location']} ({about['kind']}): {counted(about['passages'], 'passage')}{size}")
     print(f"  model       {model['name'] if model else 'unknown'}, {about['dimension']} dimensions")
-    print(f"  fingerprint {model['fingerprint']}" if model else "  fingerprint none: the model is not checked")
+    print(f"  fingerprint {model['fingerprint']}" if model else "  fingerprint none: the model cannot be checked")
     print(f"  headings    {'embedded' if model and model['headings'] else 'not embedded'}")
     print(f"  columns     {', '.join(about['columns']) or 'none'} (of the first {SAMPLE:,} passages)")
     for name, count in list(files.items())[:SHOWN]:
         print(f"  {count:>9,}  {shown_path(name) or '(no file)'}")
     if len(files) > SHOWN:
-        print(f"  and {counted(len(files) - SHOWN, 'more file')}: --json lists all")
+        print(f"  and {counted(len(files) - SHOWN, 'more file')}: --json lists them all")

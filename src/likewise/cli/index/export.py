@@ -19,9 +19,9 @@ EPILOG = """examples:
   likewise index export notes.index -o notes.parquet
   likewise index export notes.index -o notes.csv
 
-The columns are id, text, the metadata's columns, and vector (not in .csv and .tsv). A metadata column with one of these
-names gets an underscore. .jsonl is written passage by passage; other formats are assembled in memory. The file appears
-only when it is complete."""
+The columns are id, text, the metadata columns, and vector (except in .csv and .tsv). An underscore is added to a
+metadata column with one of these names. .jsonl is written passage by passage; other formats are assembled in memory.
+The file appears only once it is complete."""
 
 OWN_COLUMNS = ("id", "text", "vector")
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def exported_rows(index: "Index", vectors: bool) -> Iterator[dict[str, Any]]:
-    """Each record as one row."""
+    """Each record as a row."""
     for block in index.records():
         texts, metadata = block.texts or [None] * len(block), block.metadata or [{}] * len(block)
         for i, (name, text, row) in enumerate(zip(block.ids, texts, metadata, strict=True)):

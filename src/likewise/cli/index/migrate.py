@@ -1,4 +1,4 @@
-"""Embeds an index's texts with another model, into a new index that replaces the old one."""
+"""Embeds the texts of an index with another model, into a new index that replaces the old one."""
 
 import argparse
 from functools import partial
@@ -20,12 +20,12 @@ EPILOG = """examples:
   likewise index migrate notes.index -m all-MiniLM-L6-v2 --keep-old
   likewise index migrate notes.index -m all-MiniLM-L6-v2 --to postgresql://localhost/search#notes
 
-The new index is built beside the old one, in notes.index.migrating, so that no index mixes vectors of two models.
-Meanwhile you can search the old one and add to it; additions are embedded too. When both hold the same texts, the new
-index takes the old one's name, and the old one is deleted (--keep-old keeps it, as notes.index.before-migration).
-No other process may have it open at that moment. After an interruption, run the same command again to resume.
+The new index is built beside the old one, in notes.index.migrating, so that no index mixes vectors from two models.
+Meanwhile, you can search the old index and add to it; additions are embedded too. When both contain the same texts, the
+new index takes the old one's name, and the old one is deleted (--keep-old keeps it as notes.index.before-migration). No
+other process may have it open at that moment. After an interruption, run the same command again to resume.
 
-With --to, the new index is created there, and the old one does not change."""
+With --to, the new index is created at that location, and the old one does not change."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -40,9 +40,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.model is None:
-        raise BadInput("no model is given for the new index; expected -m MODEL")
+        raise BadInput("no model was given for the new index; expected -m MODEL")
     if args.to is not None and args.keep_old:
-        raise BadInput("--keep-old is for an index that is replaced, and --to replaces none; expected one of them")
+        raise BadInput("--keep-old applies only if the index is replaced, but --to does not replace it")
     embedder = load_from_options(args)
     report = _migrate(args, embedder)
     about = {"model": args.model, "fingerprint": embedder.fingerprint, "location": args.to or args.location}

@@ -1,4 +1,4 @@
-"""Opens the index given to a command, with or without its model, and prints parts of it."""
+"""Opens the index given to a command, with or without its model, and prints parts of its contents."""
 
 import argparse
 import os
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ...text.chunking import ChunkSettings
 
 RECORDED_OPTIONS = ("pooling", "precision", "max_seq_length", "truncate_dim")
-"""Options recorded with the model's name, since they change its vectors."""
+"""Options recorded with the model's name because they change its vectors."""
 
 SHOWN = 20
-"""Damaged passages to list."""
+"""The number of damaged passages to list."""
 
 
 def add_location(add: Callable[..., None], word: str = "INDEX", dest: str = "location") -> None:
@@ -30,7 +30,7 @@ def add_location(add: Callable[..., None], word: str = "INDEX", dest: str = "loc
 def opened_with_model(
     args: argparse.Namespace, *, read_only: bool, chunking: "ChunkSettings | None" = None, headings: bool | None = None
 ) -> "TextIndex":
-    """The index, with the model given in the options or else its own; created if needed, unless `read_only`."""
+    """Open the index with the model given by the options or its own; create it if necessary, unless `read_only`."""
     from ...model_files import DEFAULT_MODEL
     from ...search.indexes import open_index
     from ...search.texts.text_index import TextIndex, named_model
@@ -52,7 +52,7 @@ def opened_with_model(
 
 
 def recorded_name(args: argparse.Namespace) -> str:
-    """The model's name with the options that change its vectors."""
+    """The model's name, with the options that change its vectors."""
     from ...search.texts.text_index import lasting_name
 
     name = lasting_name(args.model)
@@ -61,14 +61,14 @@ def recorded_name(args: argparse.Namespace) -> str:
 
 
 def opened_collection(location: str, *, read_only: bool, purpose: str) -> "Collection":
-    """The collection in a folder; raises for other kinds of index."""
+    """Open the collection in a folder; raises for other kinds of index."""
     from ...search.collection import Collection
     from ...search.indexes import open_index
 
     index: Index = open_index(location, read_only=read_only)
     if not isinstance(index, Collection):
         index.close()
-        raise BadInput(f"{purpose} works on folders only; {location} is not one")
+        raise BadInput(f"{purpose} works only on folders; {location} is not a folder")
     return index
 
 
@@ -79,8 +79,8 @@ def shown_path(file: str) -> str:
 
 
 def print_first(damaged: Mapping[str, str]) -> None:
-    """Print the ids of at most SHOWN damaged passages with what is damaged, and how many more there are."""
+    """Print the ids of at most SHOWN damaged passages with the damage, and how many more there are."""
     for name, what in islice(damaged.items(), SHOWN):
         print(f"  {name}: {what}")
     if len(damaged) > SHOWN:
-        print(f"  and {len(damaged) - SHOWN:,} more: --json lists all")
+        print(f"  and {len(damaged) - SHOWN:,} more: --json lists them all")

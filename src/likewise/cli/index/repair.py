@@ -10,8 +10,8 @@ from .opening import add_location, opened_collection, print_first
 EPILOG = """examples:
   likewise index repair notes.index
 
-Damaged passages are removed; what can still be read of them is written to a file in the folder. To embed them again,
-add their files again: likewise index add"""
+Damaged passages are removed; whatever can still be read of them is written to a file in the folder. To embed them
+again, add their files again: likewise index add"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -30,5 +30,5 @@ def run(args: argparse.Namespace) -> int:
     print(f"{args.location}: {counted(report.kept, 'passage')} kept, {removed} removed")
     print_first(report.removed)
     if report.file is not None:
-        print(f"What could still be read of them is in {report.file}")
+        print(f"The parts that could still be read are in {report.file}")
     return 0

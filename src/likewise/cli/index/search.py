@@ -27,33 +27,33 @@ EPILOG = """examples:
   likewise search papers.index "graph kernels" --calibration papers.json --fdr 0.05
   likewise search papers.index "graph kernels" --rerank cross-encoder/ms-marco-MiniLM-L6-v2 --budget 500 --json
 
-Filters compare metadata columns with values: =  !=  <  <=  >  >=, in ("a", "b"), like "a%", is null; combined with
-and, or, not and parentheses. likewise index info lists the columns.
+Filters compare metadata columns with values: =  !=  <  <=  >  >=, in ("a", "b"), like "a%", is null; combine conditions
+with and, or, not and parentheses. likewise index info lists the columns.
 
---hybrid also searches words (BM25) and combines both rankings by reciprocal rank fusion. --rerank passes the best 100,
-or as many as --budget allows, to a reranker. More about rerankers: likewise rerank --help
+--hybrid also searches by words (BM25) and combines both rankings by reciprocal rank fusion. --rerank passes the best
+100 passages, or as many as --budget allows, to a reranker. More about rerankers: likewise rerank --help
 
---calibration (likewise calibrate PASSAGES --queries QUERIES -o FILE) adds p, the probability that a chance passage is
-as similar to a query; --fdr drops passages that are no more similar than chance. Every searched passage counts as a
-comparison."""
+--calibration (likewise calibrate PASSAGES --queries QUERIES -o FILE) adds p, the probability that a random passage is
+at least this similar to a query; --fdr drops passages that are no more similar than chance. Every passage searched
+counts as a comparison."""
 
 LINES = 3
-"""Terminal lines per passage."""
+"""Terminal lines shown per passage."""
 INDENT = 4
-SHORTEST = 3  # least letters of a query's word for it to be marked; shorter ones are marked only if no word is longer
+SHORTEST = 3  # a query's words are marked if they have this many letters; shorter ones only if no word is longer
 MARK = "bold green"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_location(add)
-    add("QUERY", "a question, or words")
+    add("QUERY", "question or words to search for")
     add("-k N", "number of passages to print", 10)
     add("--filter CONDITION", "search only passages whose metadata satisfies a condition")
-    add("--hybrid", "also search words, and combine both rankings")
-    add("--rerank RERANKER", "reranker for the best 100: a folder or a name")
-    add("--label NAME", "label whose probability is the score, if it has several")
-    add("--budget MS", "milliseconds for the reranker (default: no limit)")
+    add("--hybrid", "also search by words, and combine both rankings")
+    add("--rerank RERANKER", "reranker for the best 100 passages: a folder or a name")
+    add("--label NAME", "label whose probability is the score, if the reranker has several")
+    add("--budget MS", "time limit for the reranker in milliseconds (default: none)")
     calibration_options.add_calibration(add, "passages")
     add("--json", "print the result as JSON")
     add_model(parser, "the index's own")
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 def _significant(
     result: "SearchResult", calibration: "Calibration", comparisons: int, fdr: float | None
 ) -> "tuple[SearchResult, CutOff | None]":
-    """The passages with p-values; with --fdr, only those more similar than chance, and the cut-off."""
+    """The passages with p-values; with --fdr, only passages more similar than chance, and the cut-off."""
     import numpy as np
 
     from ...calibrate import cut_off
@@ -124,7 +124,7 @@ def _as_json(args: argparse.Namespace, index: "TextIndex", result: "SearchResult
 
 
 def show_passages(passages: Sequence["Passage"], query: str) -> None:
-    """Print score and location on one line, then the part of the passage that contains the query's words."""
+    """Print the score and location on one line, then the part of the passage that contains the query's words."""
     from rich.console import Console
 
     from ..terminal_tables import fit_line, width
@@ -146,7 +146,7 @@ def _indented(text: Any) -> Any:
 
 
 def place(passage: "Passage") -> str:
-    """A passage's location: file, row or characters, title and headings."""
+    """The location of a passage: file, row or characters, title and headings."""
     found = passage.metadata
     place = shown_path(passage.file) or passage.id
     place += f", row {found['row']}" if "row" in found else ""
@@ -156,20 +156,20 @@ def place(passage: "Passage") -> str:
 
 
 def query_words(query: str) -> frozenset[str]:
-    """The words of a query to mark in passages, case-folded."""
+    """The words of a query that are marked in passages, case-folded."""
     words = frozenset(folded_words(query))
     return frozenset(word for word in words if len(word) >= SHORTEST) or words
 
 
 def word_spans(text: str, words: frozenset[str]) -> list[tuple[int, int]]:
-    """The positions of these words."""
+    """The positions of these words in the text."""
     return [(begin, end) for begin, end in spans_of_words(text) if not words.isdisjoint(folded_words(text[begin:end]))]
 
 
 def best_excerpt(text: str, words: frozenset[str], size: int) -> tuple[int, int]:
-    """Start and stop of the excerpt of at most `size` characters with the most different words, cut at blanks.
+    """The start and end of the excerpt of at most `size` characters with the most distinct query words, cut at spaces.
 
-    Ties go to the first; if no word occurs, it is the beginning.
+    Ties go to the first such excerpt; if no word occurs, the excerpt is the beginning of the text.
     """
     if len(text) <= size:
         return 0, len(text)
@@ -186,7 +186,7 @@ def _distinct(text: str, spans: Sequence[tuple[int, int]], start: int, stop: int
 
 
 def _at_blank(text: str, start: int, latest: int) -> int:
-    """The start of the first whole word from here, at most `latest`."""
+    """The start of the first whole word from `start` on, but at most `latest`."""
     if start == 0:
         return 0
     blank = text.find(" ", start - 1, latest)
@@ -194,7 +194,7 @@ def _at_blank(text: str, start: int, latest: int) -> int:
 
 
 def marked_excerpt(text: str, query: str, size: int) -> Any:
-    """The excerpt on one line, with the query's words marked."""
+    """The excerpt on one line, with the words of the query marked."""
     from rich.text import Text
 
     words, line = query_words(query), " ".join(text.split())

@@ -11,26 +11,26 @@ EPILOG = """examples:
   likewise index verify notes.index
   likewise index verify notes.index --json
 
-Exit code 1: something is damaged; likewise index repair keeps the intact parts."""
+Exit code 1 means that something is damaged; likewise index repair keeps the intact parts."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_location(add)
-    add("--json", "print the result as JSON, with all damage found")
+    add("--json", "print the result as JSON, with a full list of the damage")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify; returns 1 if anything is damaged."""
+    """Check the index; returns 1 if anything is damaged."""
     with opened_collection(args.location, read_only=True, purpose="verify") as collection:
         report = collection.verify()
     if args.json:
         print_json(report.as_json())
         return int(not report.is_clean)
-    state = "all good" if report.is_clean else f"{counted(len(report.damaged), 'passage is', 'passages are')} damaged"
+    state = "no damage" if report.is_clean else f"{counted(len(report.damaged), 'passage is', 'passages are')} damaged"
     print(f"{args.location}: {counted(report.records, 'passage')} read, {state}")
     print_first(report.damaged)
-    for problem in [*report.problems, *(f"{name} is stale and will be computed again" for name in report.stale)]:
+    for problem in [*report.problems, *(f"{name} is out of date and will be recomputed" for name in report.stale)]:
         print(f"  {problem}")
     if not report.is_clean:
         print(f"To keep the intact parts: likewise index repair {args.location}")

@@ -1,17 +1,17 @@
-"""Describes models, and changes them without training."""
+"""Describes models, and modifies them without training."""
 
 import argparse
 
 from ..parser import Entry, add_actions
 
 ACTIONS = {
-    "list": Entry("list_models", "list the models that can be used by name"),
+    "list": Entry("list_models", "list the models that you can use by name"),
     "show": Entry("show", "show a model's architecture, sizes, pooling and fingerprint"),
     "download": Entry("download", "download a published model"),
     "quantize": Entry("quantize", "write a model with int8 weights, and measure how much its vectors change"),
     "dissect": Entry("dissect", "show how words change through a model's layers"),
     "select-layers": Entry("select_layers", "choose which layers to average, using unlabelled texts"),
-    "fuse": Entry("fuse", "train a map over all layers in seconds; the encoder does not change"),
+    "fuse": Entry("fuse", "train a map over all layers in seconds, without changing the encoder"),
 }
 
 EPILOG = """examples:

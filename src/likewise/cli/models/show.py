@@ -1,4 +1,4 @@
-"""Shows a model's architecture, maximum input length, pooling, heads, and fingerprint."""
+"""Shows a model's architecture, maximum input length, pooling, heads and fingerprint."""
 
 import argparse
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LABEL = 14  # columns
 FORMATS = {"F64": "fp64", "F32": "fp32", "F16": "fp16", "BF16": "bf16", "I8": "int8 (a step for each row)"}
-"""Number formats by their names in safetensors."""
+"""Number formats by their safetensors names."""
 
 
 EPILOG = """examples:
@@ -34,7 +34,7 @@ TRANSFORMERS = {
     "albert": "ALBERT",
     "modernbert": "ModernBERT",
 }
-"""Architectures by model_type in config.json; how the weights were trained does not matter."""
+"""Architectures by the model_type in config.json; it does not matter how the weights were trained."""
 OTHERS = {"words": "table of word vectors", "bilstm": "bidirectional LSTM", "dan": "deep averaging network"}
 NAMES = TRANSFORMERS | OTHERS
 
@@ -43,7 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", MODEL, DEFAULT_MODEL, nargs="?")
     add("--json", "print the description as JSON")
-    add_loading(options(parser, "how it is loaded"))
+    add_loading(options(parser, "how the model is loaded"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -87,7 +87,7 @@ def describe_model(embedder: "Embedder") -> dict[str, Any]:
 
 
 def stored_weights(encoder: Path) -> str:
-    """The number formats in which an encoder's weights are stored, and their size."""
+    """The number formats in which an encoder's weights are stored, and their total size."""
     from ...runtime.weight_files import COLUMN_SCALE_SUFFIX, WeightReader, weight_files
 
     with ExitStack() as stack:

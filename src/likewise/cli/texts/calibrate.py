@@ -1,5 +1,5 @@
-"""Measures how similar texts are by chance, to turn this model's cosines into p-values and find the cut-off for a false
-discovery rate.
+"""Measures how similar texts are by chance, so that this model's cosines can be converted to p-values and a cut-off
+found for a false discovery rate.
 """
 
 import argparse
@@ -24,16 +24,16 @@ EPILOG = f"""examples:
   likewise calibrate documents.txt --queries queries.txt -o calibration.json
   likewise calibrate questions.csv --column title --pairs labelled.csv -o calibration.json --plot calibration.png
 
-A chance pair is two different texts of FILE drawn at random. Its cosine depends on the model and on the kind of text,
-so calibrate with the kind of texts that you will compare. The p-value of a cosine is the share of chance pairs that
-reach it; the smallest p-values come from a tail fitted to the most similar chance pairs and are marked as extrapolated.
-Related texts among the chance pairs increase p-values, so that less is found. Texts that are more similar than chance
-need not mean the same: to find those that do, label some pairs.
+A random pair is two different texts of FILE, drawn at random. Its cosine depends on the model and on the kind of text,
+so calibrate with the kind of text that you will compare. The p-value of a cosine is the fraction of random pairs that
+reach it; the smallest p-values come from a tail fitted to the most similar random pairs and are marked as extrapolated.
+If some random pairs happen to be related, p-values increase and fewer results are found. Texts that are more similar
+than chance need not mean the same thing: to find texts that do, label some pairs.
 
 {FORMATS}
 
---pairs is a table with the columns sentence1, sentence2 and label (0 or 1). It adds probabilities that
-a pair is positive (assuming the table's share of positives) and the threshold with the best F1."""
+--pairs is a table with the columns sentence1, sentence2 and label (0 or 1). It adds probabilities that a pair is
+positive (assuming the same fraction of positives as in the table) and the threshold with the best F1."""
 
 SHOWN = (0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 PLOTS = (".png", ".pdf", ".svg")
@@ -44,12 +44,12 @@ COLUMNS = ("sentence1", "sentence2", "label")
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_file(add)
-    add("-o --output FILE", "file to write the calibration to: .json", type=Path, required=True)
-    add("--queries FILE", "file of queries: a chance pair is then a query and a text of FILE")
+    add("-o --output FILE", ".json file to write the calibration to", type=Path, required=True)
+    add("--queries FILE", "file of queries: a random pair is then a query and a text of FILE")
     add("--pairs FILE", "labelled pairs, for probabilities and a threshold", type=Path)
-    add("--chance-pairs N", "chance pairs (default: 1,000,000)", 1_000_000)
+    add("--chance-pairs N", "number of random pairs (default: 1,000,000)", 1_000_000)
     add("--seed N", "seed for drawing the pairs", 0)
-    add("--plot FILE", "plot of chance pairs: .png, .pdf or .svg (extra: map)", type=Path)
+    add("--plot FILE", "plot of the random pairs: .png, .pdf or .svg (extra: map)", type=Path)
     add("--json", "print the calibration as JSON")
     add("-q --quiet", "show no progress and no table")
     add_overflow(add)
@@ -94,10 +94,10 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def read_labelled_pairs(path: Path) -> tuple[list[str], list[str], list[int]]:
-    """The first texts, second texts and labels (0 or 1) of a table.
+    """Read the first texts, second texts and labels (0 or 1) of a table.
 
     Raises:
-        BadInput: a column is missing, or a row has a blank text or another label.
+        BadInput: a column is missing, or a row has a blank text or a label other than 0 and 1.
     """
     from ...evaluate.own_data import BOOLEANS
     from ...files import Table
@@ -131,14 +131,14 @@ def _fit(
 
 
 def show_calibration(calibration: "Calibration") -> None:
-    """Print a table of p-values and their cosines and, if there are labelled pairs, the threshold."""
+    """Print a table of p-values with their cosines and, if there are labelled pairs, the threshold."""
     from ..terminal_tables import aligned, printable, table
 
     chance = calibration.chance
     of = counted(calibration.texts, "distinct text")
     if calibration.queries is not None:
         of = f"{counted(calibration.queries, 'query', 'queries')} and {of}"
-    aligned(f"{calibration.model.name}: {counted(chance.pairs, 'chance pair')} of {of}")
+    aligned(f"{calibration.model.name}: {counted(chance.pairs, 'random pair')} of {of}")
     rows = table("chance pairs", ">cosine", "")
     for p in SHOWN:
         cosine, share = chance.cosine_at(p), f"1 in {round(1 / p):,}"

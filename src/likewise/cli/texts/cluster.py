@@ -1,4 +1,4 @@
-"""Groups the texts of a file by similarity, and names each group by its distinctive words."""
+"""Groups the texts in a file by similarity, and names each group by its distinctive words."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -32,25 +32,26 @@ EPILOG = f"""examples:
 methods:
   average      merges the two clusters with the highest mean cosine (-k or --threshold; default: 0.4)
   complete     the same, but with the highest minimum cosine (-k or --threshold; default: 0.3)
-  ward         merges the clusters whose squared distances to the centre grow least (-k)
-  kmeans       spherical k-means: each text goes to the nearest of k centres (-k)
-  communities  texts near a centre, the densest groups first (--threshold; default: 0.6)
-  hdbscan      dense regions of any shape after t-SNE; needs scikit-learn (neither)
+  ward         merges clusters so that squared distances to centres grow least (-k)
+  kmeans       spherical k-means: assigns each text to the nearest of k centres (-k)
+  communities  texts near a centre, densest groups first (--threshold; default: 0.6)
+  hdbscan      dense regions of any shape after t-SNE; needs scikit-learn (no options)
 
 {FORMATS}
 
-Equal texts are clustered once and blank ones are ignored; sizes count distinct texts. A cluster's name is made of words
-frequent in it and rare elsewhere. -o writes all rows with two more columns, cluster (1 is the largest; empty for rows
-without a cluster) and cluster_name. average, complete and ward keep a matrix of distances: 800 MB for 10,000 texts.
+Equal texts are clustered once and blank ones are ignored; sizes count distinct texts. A cluster is named by words that
+are frequent in it and rare elsewhere. -o writes all rows with two more columns, cluster (1 is the largest; empty for
+rows without a cluster) and cluster_name. average, complete and ward keep a distance matrix in memory: 800 MB for 10,000
+texts.
 
 With --fdr, the threshold is the cosine above which pairs are more similar than chance (likewise calibrate).
 
-A map in HTML is one file that needs no network: zoom, search, and click on a cluster to single it out."""
+An HTML map is a single file that works offline: zoom, search, and click a cluster to isolate it."""
 
-SHOWN = 20  # clusters
-WIDEST = 140  # columns of the table
-SLOW = 5000  # texts; with more, t-SNE takes so long that a note announces it
-CLUSTER, NAME = "cluster", "cluster_name"  # columns of -o
+SHOWN = 20  # clusters listed
+WIDEST = 140  # columns of the printed table
+SLOW = 5000  # with more texts, t-SNE takes so long that a note announces it
+CLUSTER, NAME = "cluster", "cluster_name"  # columns added by -o
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -59,15 +60,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--method NAME", "clustering method (see above)", "average")
     amount = options(parser.add_mutually_exclusive_group())
     amount("-k N", "number of clusters")
-    amount("--threshold X", "cosine (-1 to 1) that limits clusters (default: depends on the method)")
+    amount("--threshold X", "minimum cosine within a cluster, -1 to 1 (default: depends on the method)")
     add("--min-size N", "dissolve clusters with fewer texts (default: depends on the method; 1 with -k)")
     add("--seed N", "seed for kmeans, hdbscan and the map", 0)
     calibration_options.add_calibration(add, "groups of texts")
     add = options(parser, "output")
-    written = "write all rows, with their clusters, to this file: .csv, .tsv, .jsonl or .parquet"
+    written = "write all rows with their clusters to this file: .csv, .tsv, .jsonl or .parquet"
     add("-o --output FILE", written, type=Path)
     add("--map FILE", f"draw a map in this file: {', '.join(MAPS)}", type=Path)
-    add("--layout NAME", "how to place texts on the map: t-sne or pca (default: t-sne if installed)")
+    add("--layout NAME", "how to place texts on the map: t-sne or pca (default: t-sne if available)")
     add("--json", "print all clusters as JSON")
     add("-q --quiet", "show no progress and no clusters")
     add_overflow(add)
@@ -110,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
 def _with_cut_off(
     args: argparse.Namespace, chosen: "ClusterOptions", vectors: Any, calibration: "Calibration | None"
 ) -> "tuple[ClusterOptions, CutOff | None]":
-    """The options with the threshold for --fdr; only copies form clusters if no pair is more similar than chance."""
+    """The options with the threshold from --fdr; if no pair is more similar than chance, only copies form clusters."""
     if args.fdr is None or calibration is None:
         return chosen, None
     _, cut = calibration_options.significant_pairs(vectors, calibration, args.fdr, chosen.show_progress_bar)
@@ -122,7 +123,7 @@ def _checked(args: argparse.Namespace) -> "ClusterOptions":
 
     calibration_options.check_calibration(args)
     if args.fdr is not None and (args.k is not None or args.threshold is not None):
-        raise BadInput("--fdr chooses the threshold; expected one of --fdr, -k and --threshold")
+        raise BadInput("--fdr sets the threshold; expected only one of --fdr, -k and --threshold")
     chosen = checked_options(args.method, args.k, args.threshold if args.fdr is None else 1.0, args.min_size)
     if args.seed < 0:
         raise BadInput(f"--seed is {args.seed}; expected 0 or more")
@@ -135,9 +136,9 @@ def _checked(args: argparse.Namespace) -> "ClusterOptions":
 def _check_columns(table: TextRows, output: Path | None) -> None:
     taken = [name for name in (CLUSTER, NAME) if name in table.columns]
     if output is not None and output.suffix.lower() == ".txt":
-        raise BadInput(f"{output} could hold only texts; write their clusters to .csv, .tsv, .jsonl or .parquet")
+        raise BadInput(f"{output} can contain only texts; write their clusters to .csv, .tsv, .jsonl or .parquet")
     if output is not None and taken:
-        raise BadInput(f"the file already has a column {taken[0]!r}, which -o would replace; rename that column")
+        raise BadInput(f"the file already has a column {taken[0]!r}, which -o would overwrite; rename that column")
 
 
 def _write(output: Path, table: TextRows, label_of: dict[str, int], summaries: "list[ClusterSummary]") -> None:
@@ -173,7 +174,7 @@ def _summary(texts: int, in_none: int, clusters: int, least: int, args: argparse
 
 
 def show_clusters(summaries: "Sequence[ClusterSummary]", texts: Sequence[str]) -> None:
-    """A table of the largest clusters: number, size, mean cosine to the centre, name, and the most central text."""
+    """Print a table of the largest clusters: number, size, mean cosine to the centre, name, and most central text."""
     from rich.table import Column, Table
 
     from ..terminal_tables import escape, one_line, printable
@@ -199,7 +200,7 @@ def _check_map(args: argparse.Namespace) -> None:
         known_name("--layout", args.layout, LAYOUTS)
     if args.map is None:
         if args.layout is not None:
-            raise BadInput(f"--layout {args.layout} places texts on a map; expected --map FILE as well")
+            raise BadInput(f"--layout {args.layout} requires --map FILE")
         return
     check_new_file(args.map, MAPS, input_files(args.file))
     if args.output is not None and args.output.resolve() == args.map.resolve():
@@ -223,9 +224,9 @@ def _write_map(
 
     layout = _layout_name(args)
     if not args.quiet and args.layout is None and layout == "pca":
-        note(f"The map shows only two principal components; for t-SNE: {install_hint('map')}")
+        note(f"The map shows only two principal components; to use t-SNE: {install_hint('map')}")
     if not args.quiet and layout == "t-sne" and len(texts) >= SLOW:
-        note(f"Placing {len(texts):,} texts by t-SNE (--layout pca is instant) …")
+        note(f"Placing {len(texts):,} texts with t-SNE (--layout pca is instant) …")
     source = "standard input" if args.file == "-" else Path(args.file).name
     title = f"{source}: {counted(len(texts), 'text')} in {counted(len(summaries), 'cluster')}"
     places = map_layout(vectors, layout, seed=args.seed)

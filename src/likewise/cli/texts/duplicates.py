@@ -1,4 +1,4 @@
-"""Finds groups of texts that say the same, and a representative of each group."""
+"""Finds groups of texts that say the same thing, and a representative of each group."""
 
 import argparse
 from collections import defaultdict
@@ -25,13 +25,13 @@ EPILOG = f"""examples:
 
 {FORMATS}
 
-The first text of a group represents it. Every other text in the group has a cosine of at least --above to it, so chains
-of neighbours cannot join different texts. Equal texts are always copies. -o writes the remaining rows in order with all
-their columns. --groups writes a row for every text that has copies or is one: group (1 is the largest), row, score (the
-cosine to the representative, which comes first, with 1) and text. Rows are counted from 1.
+The first text of a group represents it. Every other text in the group has a cosine of at least --above with it, so
+chains of neighbours cannot join different texts. Equal texts always count as copies. -o writes the remaining rows in
+order with all their columns. --groups writes a row for every text that has copies or is a copy: group (1 is the
+largest), row, score (the cosine with the representative, which comes first, with 1) and text. Rows are counted from 1.
 
-With --fdr, pairs above the least cosine are more similar than chance. That does not mean that they say the same: look
-at the groups before you delete rows this way."""
+With --fdr, pairs above the minimum cosine are more similar than chance. That does not mean that they say the same
+thing: look at the groups before you delete rows this way."""
 
 NEARLY_EQUAL = 0.95
 SHOWN = 20
@@ -41,10 +41,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_file(add)
     default = f"(default: {NEARLY_EQUAL}, or chosen by --fdr)"
-    add("--above X", f"least cosine of a copy to its representative; 1 finds only equal vectors {default}")
+    add("--above X", f"minimum cosine of a copy with its representative; 1 finds only equal vectors {default}")
     calibration_options.add_calibration(add, "copies")
     add("-k N", "number of groups to show", SHOWN)
-    add("-o --output FILE", "file for the rows without the copies: .txt, .csv, .tsv, .jsonl or .parquet", type=Path)
+    add("-o --output FILE", "file for the rows without copies: .txt, .csv, .tsv, .jsonl or .parquet", type=Path)
     add("--groups FILE", "file for the groups: .csv, .tsv, .jsonl or .parquet", type=Path)
     add("--json", "print all groups as JSON")
     add("-q --quiet", "show no progress and no groups")
@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Copy:
-    """A row that says the same as its group's representative; rows are counted from 1."""
+    """A row that says the same thing as its group's representative; rows are counted from 1."""
 
     row: int
     score: float
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> float:
-    """The least cosine of a copy; rejects invalid options before the model is loaded."""
+    """The minimum cosine of a copy; rejects invalid options before the model is loaded."""
     from ...files import check_table
 
     calibration_options.check_calibration(args)
@@ -131,7 +131,7 @@ def _write(args: argparse.Namespace, table: TextRows, groups: Sequence[Duplicate
 
 
 def group_columns(groups: Sequence[DuplicateGroup]) -> dict[str, list[Any]]:
-    """A row for each text in each group, the representative first."""
+    """One row for each text in each group, the representative first."""
     rows = [
         (number, text.row, text.score, text.text)
         for number, group in enumerate(groups, 1)
@@ -143,7 +143,7 @@ def group_columns(groups: Sequence[DuplicateGroup]) -> dict[str, list[Any]]:
 def duplicate_groups(
     texts: Sequence[str], distinct: Sequence[str], vectors: Any, above: float, show_progress_bar: Any = None
 ) -> list[DuplicateGroup]:
-    """Groups of two or more rows, the largest first; `vectors` belong to the distinct texts."""
+    """Groups of at least two rows, largest first; `vectors` belong to the distinct texts."""
     from ...arrays.similarity import unit, unit_cosine
     from ...cluster.near_duplicates import near_duplicates
 
@@ -165,7 +165,7 @@ def duplicate_groups(
 
 
 def show_groups(groups: Sequence[DuplicateGroup], most: int) -> None:
-    """Print the largest groups, a line per text: its row, its cosine to the representative, the text."""
+    """Print the largest groups, one line per text: its row, its cosine with the representative, and the text."""
     from ..terminal_tables import fit_line
 
     shown = groups[:most]

@@ -1,4 +1,4 @@
-"""Splits the cosine of two texts exactly into contributions of word pairs, to show which words make them similar."""
+"""Splits the cosine of two texts exactly into contributions from word pairs, to show which words make them similar."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -21,13 +21,13 @@ EPILOG = """examples:
 
 The cosine is a sum over all pairs of a word in the first text and a word in the second; the terms of this sum are shown
 × 100. A word's vector depends on its sentence, so its term shows where the similarity comes from, not what the word
-would contribute alone. [CLS] and other tokens added by the model have their own terms.
+would contribute on its own. [CLS] and other tokens added by the model have their own terms.
 
-The model needs linear heads and a pooling for which this is exact: mean, mean-sqrt-len, weighted-mean, SBERT-WK or a
+The model needs linear heads and a pooling that can be split exactly: mean, mean-sqrt-len, weighted-mean, SBERT-WK or a
 fusion of means."""
 
 PLOT, HEAT_MAP = "explain.plots", "drawing a heat map"
-STRONGEST = 0.75  # colour strength of the greatest contribution: 0 is the background
+STRONGEST = 0.75  # colour strength of the largest contribution; 0 is the background
 ADDS, TAKES = (213, 94, 0), (0, 114, 178)
 
 
@@ -36,9 +36,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("TEXT", "the first text", dest="first")
     add("TEXT", "the second text", dest="second")
     add("-k N", "number of word pairs to list", 8)
-    files = "file to write: .html for a page with colours and a table of word pairs, .png, .pdf or .svg for a heat map "
-    add("-o --output FILE", f"{files}(extra: map); can be given several times", type=Path, action="append", default=[])
-    add("--json", "print words and all contributions as JSON")
+    files = "file to write: .html for a page with coloured words and a table, .png, .pdf or .svg for a heat map "
+    add("-o --output FILE", f"{files}(extra: map); may be given several times", type=Path, action="append", default=[])
+    add("--json", "print the words and all contributions as JSON")
     add_overflow(add, ("warn", "error", "truncate"))
     add_model(parser)
 
@@ -108,7 +108,7 @@ def show_explanation(explanation: "PairExplanation", most: int) -> None:
 
 
 def coloured_words(words: "Sequence[Word]", totals: Any, greatest: float) -> Any:
-    """Words on an orange background if they increase the cosine, or a blue one if they decrease it."""
+    """Words on an orange background if they increase the cosine, or on a blue one if they decrease it."""
     from rich.style import Style
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""Compares all texts of a file with each other by cosine, and shows the most similar pairs first."""
+"""Compares all texts in a file with each other by cosine, and shows the most similar pairs first."""
 
 import argparse
 from collections.abc import Sequence
@@ -29,13 +29,14 @@ EPILOG = f"""examples:
 {FORMATS}
 
 Equal texts are compared once (`likewise duplicates` lists them) and blank ones are ignored. Rows are counted from 1. -o
-writes the columns sentence1, sentence2, score, row1 and row2; `likewise train` and `likewise evaluate` can read them.
+writes the columns sentence1, sentence2, score, row1 and row2, which `likewise train` and `likewise evaluate` can read.
 
---calibration adds p, the probability that a chance pair is as similar, and, if the calibration has labelled pairs,
-probability, that the pair is positive. For --fdr, every pair of distinct texts counts as one comparison.
+--calibration adds p, the probability that a random pair is at least this similar, and, if the calibration has labelled
+pairs, the probability that the pair is positive. For --fdr, every pair of distinct texts counts as one comparison.
 
---margin pairs texts of two files that say the same, in two languages if the model is multilingual. The score is the
-cosine divided by both texts' mean cosine to their nearest neighbours in the other file (Artetxe and Schwenk 2019)."""
+--margin pairs texts from two files that say the same thing, even in two languages if the model is multilingual. The
+score is the cosine divided by both texts' mean cosine with their nearest neighbours in the other file (Artetxe and
+Schwenk 2019)."""
 
 SHOWN = 10
 
@@ -43,12 +44,12 @@ SHOWN = 10
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_file(add)
-    add("OTHER", "second file, with --margin", nargs="?")
-    add("-k N", f"number of pairs (default: {SHOWN}; with the options below, all)")
-    add("--above X", "only pairs with a cosine of X or more (-1 to 1)")
+    add("OTHER", "second file, for --margin", nargs="?")
+    add("-k N", f"number of pairs (default: {SHOWN}, or all with the options below)")
+    add("--above X", "only pairs with a cosine of at least X (-1 to 1)")
     calibration_options.add_calibration(add, "pairs")
-    add("--per-text N", "for each text, the N most similar other texts")
-    translations = "find translations in OTHER, each text once, with a margin of at least X (default X: 1)"
+    add("--per-text N", "for each text, the N texts most similar to it")
+    translations = "find translations in OTHER with a margin of at least X (default X: 1), using each text once"
     add("--margin X", translations, nargs="?", const=1.0)
     add("-o --output FILE", "file to write the pairs to: .csv, .tsv, .jsonl or .parquet", type=Path)
     add("--json", "print the pairs as JSON")
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class DistinctTexts:
-    """The distinct non-blank texts of a file, in order, and the first row of each, counted from 1."""
+    """The distinct non-blank texts in a file, in order, and the first row of each, counted from 1."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         rows = {text: row for row, text in reversed(list(enumerate(texts, 1))) if text.strip()}
@@ -102,11 +103,11 @@ def _check(args: argparse.Namespace) -> None:
         raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
     calibration_options.check_calibration(args)
     if args.calibration is not None and args.margin is not None:
-        raise BadInput("--calibration describes cosines, but --margin ranks by margins; expected one of them")
+        raise BadInput("--calibration describes cosines, but --margin ranks by margins; expected only one of them")
     if sum(value is not None for value in (args.above, args.per_text, args.margin, args.fdr)) > 1:
         raise BadInput("--above, --per-text, --margin and --fdr choose pairs in different ways; expected one of them")
     if (args.other is None) != (args.margin is None):
-        raise BadInput("--margin compares two files, and without it there is one; expected: pairs A B --margin")
+        raise BadInput("a second file requires --margin, and --margin a second file; expected: pairs A B --margin")
 
 
 def _pairs(
@@ -119,7 +120,7 @@ def _pairs(
 
 
 def _chosen_pairs(vectors: Sequence[Any], args: argparse.Namespace) -> "PairColumns":
-    """The requested pairs, best first, or by text with --per-text."""
+    """The requested pairs, best first, or grouped by text with --per-text."""
     from ...search import closest_pairs, mine_bitext, nearest_others, pairs_above
     from ...search.pairs import as_columns, best_first, of_neighbours
 
@@ -160,7 +161,7 @@ def show_pairs(columns: dict[str, list[Any]]) -> None:
 def _summary(pairs: int, sides: Sequence[DistinctTexts], args: argparse.Namespace, cut: "CutOff | None") -> str:
     where = f"{args.output}: " if args.output is not None else ""
     left_out = sum(side.count - len(side.texts) for side in sides)
-    equal = f"; {counted(left_out, 'equal or blank one')} left out" if left_out else ""
+    equal = f"; {counted(left_out, 'equal or blank text')} left out" if left_out else ""
     sizes = [len(side.texts) for side in sides]
     if args.margin is not None:
         texts = " and ".join(counted(size, "distinct text") for size in sizes)

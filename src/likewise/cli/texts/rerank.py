@@ -19,15 +19,15 @@ EPILOG = f"""examples:
 
 {FORMATS}
 
-A reranker reads the query and one document together: a cross-encoder of sentence-transformers, any Hugging Face
-sequence classifier, or a poly-encoder of likewise (which needs torch). None is bundled. Rows are counted from 1; the
-index in the JSON is counted from 0."""
+A reranker reads the query and one document together: a cross-encoder from sentence-transformers, any Hugging Face
+sequence classifier, or one of likewise's own poly-encoders (which need torch). None is bundled. Rows are counted from
+1; the index in the JSON is counted from 0."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_file(add)
-    add("--query TEXT", "what the documents should answer", required=True)
+    add("--query TEXT", "query that the documents should answer", required=True)
     add("-k N", "number of documents to print", 10)
     add("--label NAME", "label whose probability is the score, if the model has several")
     add_overflow(add, ("warn", "error", "truncate"), "pairs")
@@ -57,12 +57,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def label_of(reranker: "Reranker", name: str | None) -> str | int | None:
-    """The label given by name or number in --label."""
+    """The label given to --label by name or number."""
     return int(name) if name and name.isdigit() and name not in reranker.labels else name
 
 
 def show_ranking(ranking: Sequence[tuple[int, float]], documents: Sequence[str]) -> None:
-    """Print score, row and text, one line per document."""
+    """Print the score, row and text of each document, one line per document."""
     from ..terminal_tables import fit_line
 
     digits = len(str(len(documents)))

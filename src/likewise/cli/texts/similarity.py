@@ -1,4 +1,4 @@
-"""Compares every text with every other one. Higher is more similar; distances are negated."""
+"""Compares every text with every other one. Higher means more similar; distances are negated."""
 
 import argparse
 import json
@@ -23,17 +23,17 @@ EPILOG = """examples:
   likewise similarity - < lines.txt
 
 Without texts, on a terminal, it asks for sentences one by one and shows how similar each one is to the earlier ones; an
-empty line or ctrl-D ends the session. Otherwise it reads one text per line from standard input."""
+empty line or ctrl-D ends the session. If standard input is not a terminal, it reads one text per line from it."""
 
 LARGEST_MATRIX = 40  # texts
-TEXT_COLUMNS = 60  # terminal columns for a text beside its row
+TEXT_COLUMNS = 60  # terminal columns for a text next to its row
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
-    add("TEXT", "two or more texts; - reads lines from standard input", dest="texts", nargs="*")
+    add("TEXT", "two or more texts; - reads one text per line from standard input", dest="texts", nargs="*")
     add("--metric", "how vectors are compared", "cosine", choices=("cosine", "dot", "euclidean", "manhattan"))
-    add("--json", "print texts and matrix as JSON")
+    add("--json", "print the texts and the matrix as JSON")
     add_model(parser)
 
 
@@ -59,7 +59,7 @@ def _check_texts(texts: Sequence[str], as_json: bool) -> None:
         raise BadInput(f"expected two or more texts to compare; got {len(texts)}")
     if len(texts) > LARGEST_MATRIX and not as_json:
         raise BadInput(
-            f"a matrix of {len(texts)} texts is not readable (at most {LARGEST_MATRIX} are shown); --json prints it, "
+            f"a matrix of {len(texts)} texts is unreadable (at most {LARGEST_MATRIX} are shown); --json prints it, "
             "and `likewise pairs FILE` shows the most similar pairs"
         )
 
@@ -101,16 +101,16 @@ def _colour(x: float, low: float, high: float, same: bool) -> str:
     return ("blue", "cyan", "green", "yellow", "bold red")[min(4, int(part * 5))]
 
 
-SHOWN = 10  # earlier sentences shown after each
+SHOWN = 10  # earlier sentences shown after each new one
 
 
 def ask_and_compare(embedder: "Embedder", model: str, metric: str) -> None:
-    """Ask for sentences; after each one, print the earlier ones, the most similar first."""
+    """Ask for sentences; after each one, print the earlier ones, most similar first."""
     import numpy as np
 
     from ...arrays.similarity import SIMILARITIES
 
-    print(f"{model}, {metric}. Type a sentence and press Enter; an empty line or ctrl-D ends.")
+    print(f"{model}, {metric}. Type a sentence and press Enter; an empty line or ctrl-D ends the session.")
     texts: list[str] = []
     vectors = np.empty((0, embedder.dimension), np.float32)
     for text in asked_texts():
@@ -124,7 +124,7 @@ def ask_and_compare(embedder: "Embedder", model: str, metric: str) -> None:
 
 
 def asked_texts() -> Iterator[str]:
-    """The sentences typed on the terminal, up to an empty line or ctrl-D."""
+    """The sentences typed on the terminal, until an empty line or ctrl-D."""
     with suppress(ImportError):
         import readline  # noqa: F401, which gives `input` line editing and a history
     number = 1

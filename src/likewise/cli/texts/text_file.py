@@ -1,4 +1,4 @@
-"""Texts for a verb: FILE and --column, - for standard input, and whole rows for verbs that write them again."""
+"""Texts for a verb: FILE and --column, - for standard input, and whole rows for verbs that write them back."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from ...errors import BadInput
 from ..sources import check_new_file
 
 STDIN = "-"
-FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl (all also compressed: .gz, .zst), or .parquet.
-Parquet needs the extra parquet, .zst the extra zstd.
-The column is --column, or the only one, or text, sentence, question, … if the file has exactly one of these."""
+FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl (all may be compressed: .gz, .zst), or .parquet.
+Parquet needs the extra parquet, .zst the extra zstd. The texts are in the column given by --column, in the only column,
+or in the only one that is named text, sentence, question, …"""
 
 
 def add_file(add: Callable[..., None]) -> None:
     """Add FILE and --column."""
     add("FILE", "file of texts: .txt, .csv, .tsv, .jsonl or .parquet; - reads standard input")
-    add("--column NAME", "the column that holds the texts, if the file has several")
+    add("--column NAME", "column with the texts, if the file has several columns")
 
 
 def read_texts(file: str, column: str | None) -> Iterable[str]:
-    """The texts of a file, or the lines of standard input; a file's texts can be counted and read again."""
+    """The texts in a file, or the lines of standard input; texts in a file can be counted and read again."""
     from ...files import Texts
     from ...files.read import standard_input
 
@@ -40,17 +40,17 @@ class TextRows:
         return self.columns[self.text_column]
 
     def select(self, rows: Iterable[int]) -> dict[str, list[Any]]:
-        """All columns, but only these rows."""
+        """Select these rows in all columns."""
         numbers = list(rows)
         return {name: [values[i] for i in numbers] for name, values in self.columns.items()}
 
 
 def read_text_rows(file: str, column: str | None) -> TextRows:
-    """Every column of a file, including the texts; standard input has one column, text."""
+    """Read every column of a file, including the texts; standard input has a single column, text."""
     from ...files import Table
     from ...files.read import choose_text_column
 
-    texts = list(read_texts(file, column))  # first, because it checks that every value is a text
+    texts = list(read_texts(file, column))  # first, because this checks that every value is a text
     if file == STDIN:
         return TextRows({"text": texts}, "text")
     path = Path(file)
@@ -59,7 +59,7 @@ def read_text_rows(file: str, column: str | None) -> TextRows:
 
 
 def check_rows_file(path: Path, inputs: Iterable[Path]) -> None:
-    """Like check_table, but also accepts .txt."""
+    """Like check_table, but also accepts .txt files."""
     from ...files import check_table
 
     if path.suffix.lower() == ".txt":
@@ -84,10 +84,10 @@ def _write_lines(path: Path, texts: Sequence[str]) -> None:
     broken = next((text for text in texts if len(text.splitlines()) > 1), None)
     if broken is not None:
         raise BadInput(
-            f"{path} would hold one text per line, but {broken[:40]!r} has a line break; write .csv or .jsonl"
+            f"{path} would have one text per line, but {broken[:40]!r} has a line break; write .csv or .jsonl"
         )
     with atomic_file(path) as partial:
         try:
             partial.write_text("".join(f"{text}\n" for text in texts), "utf-8")
         except UnicodeEncodeError as error:
-            raise BadInput(f"{path} would be UTF-8, which cannot encode {error.object[:40]!r}; write .jsonl") from None
+            raise BadInput(f"{path} must be UTF-8, which cannot encode {error.object[:40]!r}; write .jsonl") from None

@@ -1,4 +1,4 @@
-"""Turns the command's configuration into data and a model in memory: an embedder, or a reranker of either kind."""
+"""Turns the command's configuration into data and a model in memory: an embedder, or either kind of reranker."""
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ from .config import CommandOptions, DataOptions, Kind, TrainCommand
 
 @dataclass(frozen=True, kw_only=True)
 class ReadyToTrain:
-    """The command with its model and data in memory."""
+    """A training command whose model and data are in memory."""
 
     command: TrainCommand
     job: TrainingJob
@@ -38,7 +38,7 @@ class ReadyToTrain:
 
 
 def prepare_training(command: TrainCommand) -> ReadyToTrain:
-    """Read the data, then the model; problems are reported before anything is computed."""
+    """Read the data, then the model, so that problems are reported before anything is computed."""
     options = command.options
     set_threads(Namespace(threads=options.threads))
     prepare_runtime(Namespace(device=options.device))
@@ -51,14 +51,14 @@ def prepare_training(command: TrainCommand) -> ReadyToTrain:
 
 
 def data_source(one: DataOptions, kind: Kind = "embedder") -> DataSource:
-    """The rows of one --data option with their objective."""
+    """The rows of one --data option, with their objective."""
     columns = ColumnNames.parse(one.columns, one.labels, one.where)
     objectives = OBJECTIVES if kind == "embedder" else RERANKER_OBJECTIVES
     return load_data(one.file, one.objective, columns, objectives=objectives, licence=one.licence, hub=one.hub)
 
 
 def _evaluator(command: TrainCommand, labels: int) -> PairEvaluator | None:
-    """The evaluator for --dev: correlation with scores, retrieval of positives, or accuracy for several labels."""
+    """The evaluator for --dev: correlation with scores, retrieval of positives, or accuracy with several labels."""
     options = command.options
     if not options.dev:
         return None
@@ -70,13 +70,13 @@ def _evaluator(command: TrainCommand, labels: int) -> PairEvaluator | None:
 
 
 def _expected_labels(command: TrainCommand, objectives: Sequence[Objective]) -> Sequence[str]:
-    """The names of the labels that a reranker needs for these objectives; none for an embedder."""
+    """The names of the labels that a reranker needs for these objectives; empty for an embedder."""
     counts = [objective.num_labels for objective in objectives if isinstance(objective, RerankerObjective)]
     if not counts:
         return ()
     if len(set(counts)) > 1:
         numbers = " and ".join(map(str, sorted(set(counts))))
-        raise BadInput(f"the data need models with {numbers} labels; expected the same number for all data")
+        raise BadInput(f"the data sets need models with {numbers} labels; expected the same number for all of them")
     names = next((one.labels for one in command.data if one.labels), NLI_LABELS)
     return names if len(names) == counts[0] > 1 else tuple(f"LABEL_{i}" for i in range(counts[0]))
 
@@ -102,9 +102,9 @@ def _start_cross_encoder(options: CommandOptions, labels: Sequence[str], seed: i
 def _check_not_new(options: CommandOptions, reranker: PolyEncoder) -> None:
     codes, pooling = len(reranker.codes), reranker.pooling.spec
     if options.poly_codes not in (codes, settings_of(CommandOptions)["poly_codes"].default):
-        raise BadInput(f"{options.model} is already a poly-encoder with {codes} codes; leave out poly_codes")
+        raise BadInput(f"{options.model} is already a poly-encoder with {codes} codes; omit poly_codes")
     if options.pooling not in (None, pooling):
-        raise BadInput(f"{options.model} is already a poly-encoder with the pooling {pooling}; leave out --pooling")
+        raise BadInput(f"{options.model} is already a poly-encoder with the pooling {pooling}; omit --pooling")
 
 
 def _start_embedder(options: CommandOptions, labels: Sequence[str] = (), seed: int = 0) -> TorchEmbedder:  # noqa: ARG001
@@ -114,7 +114,7 @@ def _start_embedder(options: CommandOptions, labels: Sequence[str] = (), seed: i
 
 def _saved_reranker(options: CommandOptions) -> TorchReranker | None:
     if options.pooling is not None and options.kind == "cross-encoder":
-        raise BadInput(f"a cross-encoder has no pooling; leave out --pooling {options.pooling}")
+        raise BadInput(f"a cross-encoder has no pooling; omit --pooling {options.pooling}")
     loading: dict[str, Any] = {"device": options.device, "max_seq_length": options.max_seq_length}
     try:
         return TorchReranker.load(options.model or "", precision="fp32", **loading)
@@ -135,4 +135,4 @@ STARTS: Mapping[Kind, Callable[[CommandOptions, Sequence[str], int], Trainable]]
     "cross-encoder": _start_cross_encoder,
     "poly-encoder": _start_poly_encoder,
 }
-"""Starts a model of each --kind: the saved one if it has that kind and these labels, else a new one."""
+"""Starts a model of each --kind: the saved one if it is of that kind and has these labels, otherwise a new one."""

@@ -30,7 +30,7 @@ EPILOG = """examples:
 Run the same command again to resume from the last checkpoint. To train on several processes, for example one per GPU:
   torchrun --nproc-per-node 2 -m likewise train MODEL --data … --output out/
 
-A TOML file uses the same names with underscores, and accepts more: poly_codes, recipe, and every field of
+A TOML file uses the same names with underscores, and also accepts poly_codes, recipe, and every field of
 likewise.train.TrainSettings, such as ema_decay or lora_alpha:
   model = "bert-base-uncased"
   output = "out"
@@ -45,7 +45,7 @@ likewise.train.TrainSettings, such as ema_decay or lora_alpha:
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.usage = "likewise train MODEL|CONFIG.toml --data FILE@OBJECTIVE [--data …] --output FOLDER [options]"
-    first = "the model to train (like --model), or a TOML file with all settings"
+    first = "model to train (like --model), or a TOML file with all settings"
     options(parser)("MODEL|CONFIG.toml", first, dest="model_or_config", nargs="?")
     groups = {"data": options(parser, "data"), "model": options(parser, "model")}
     _add_data_flags(groups["data"])
@@ -55,21 +55,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--fresh", "start over: delete the checkpoints and the finished run in --output")
     add("--json", "print the record of the run as JSON")
     add("-q --quiet", "show no progress")
-    add("--list-objectives", "list all objectives with columns and options")
+    add("--list-objectives", "list all objectives with their columns and options")
 
 
 def _add_data_flags(add: Callable[..., None]) -> None:
-    data = "training data: .parquet, .csv, .tsv, .jsonl or the name of a data set (likewise data), and the training "
-    data += "objective; if given several times, the data are mixed"
+    data = "training data (.parquet, .csv, .tsv, .jsonl or the name of a data set: likewise data) and training "
+    data += "objective; if given several times, the data sets are mixed"
     add("--data FILE[@OBJECTIVE]", data, action="append")
-    add("--objective NAME[:OPTION=VALUE,…]", "objective for every --data without one")
-    add("--columns NAME=COLUMN,…", "names of columns: anchor=question; score=similarity/5 also scales")
-    add("--labels TEXT,…", "label texts; a label's number is its position, from 0")
+    add("--objective NAME[:OPTION=VALUE,…]", "objective for each --data that has none")
+    add("--columns NAME=COLUMN,…", "which columns to use: anchor=question; score=similarity/5 also scales")
+    add("--labels TEXT,…", "label texts, numbered by position from 0")
     add("--where CONDITION", "use only rows that satisfy this condition: label==1, score>0.5")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, save and report; 130 if the run was interrupted."""
+    """Train, save and report; returns 130 if the run was interrupted."""
     require_torch("likewise train")
     if args.list_objectives:
         from ...train.objectives.registry import objectives_text
@@ -112,7 +112,7 @@ def _train(prepared: "ReadyToTrain", args: argparse.Namespace, processes: "Proce
     try:
         finished = run_in_folder(folder, prepared.job, resume=not args.fresh, is_main=processes.is_main)
     except KeyboardInterrupt:
-        note(f"\nlikewise: stopped at once; to resume from a checkpoint in {folder}, if any, run the command again")
+        note(f"\nlikewise: stopped immediately; to resume from a checkpoint in {folder}, if any, run the command again")
         return 130
     if finished.result.interrupted:
         return 130

@@ -1,4 +1,4 @@
-"""The configuration of `likewise train`, from flags and a TOML file, which share one list of names."""
+"""The configuration of `likewise train`, from flags and a TOML file, which use the same names."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ DATA_FLAGS = ("objective", "columns", "labels", "where")
 FILE_ONLY = """poly_codes recipe gradient_accumulation_steps data_mixing max_grad_norm layer_lr_decay
 objective_learning_rate adam_betas adam_epsilon adam_bias_correction ema_decay lora_alpha lora_layers
 early_stopping_patience logging_steps tensorboard show_progress_bar"""
-"""Settings without a flag, only for the TOML file."""
+"""Settings that have no flag and can only be set in the TOML file."""
 _MODEL = "model"
 _OUTPUT = "output and evaluation"
 _MACHINE = "device"
@@ -27,12 +27,12 @@ _MACHINE = "device"
 
 @dataclass(frozen=True)
 class DataOptions:
-    """Data and their use; one [[data]] table of the TOML file."""
+    """Training data and how to use them; corresponds to a [[data]] table in the TOML file."""
 
     file: Annotated[str, ".parquet, .csv, .tsv or .jsonl, or the name of a data set"]
-    objective: Any = None  # a text or a TOML table
+    objective: Any = None  # a string or a TOML table
     columns: Annotated[tuple[str, ...], "NAME=COLUMN, or NAME=COLUMN/5 to scale"] = ()
-    labels: Annotated[tuple[str, ...], "label texts; a label's number is its position, from 0"] = ()
+    labels: Annotated[tuple[str, ...], "label texts, numbered by position from 0"] = ()
     where: Annotated[str | None, "use only rows that satisfy this condition: label==1"] = None
     licence: Annotated[str | None, "licence of the data, for the model card"] = None
     hub: Annotated[str | None, "name of the data on the hub, for the model card"] = None
@@ -44,14 +44,14 @@ class CommandOptions:
 
     model: Annotated[str | None, "model to train: a folder, a bundled model or a hub name", _MODEL] = None
     kind: Annotated[
-        Kind, "what to train from the model: an embedder (text to vector) or a reranker of pairs", _MODEL
+        Kind, "kind of model to train: an embedder (text to vector) or a reranker (pairs to scores)", _MODEL
     ] = "embedder"
-    poly_codes: Annotated[int, "number of context vectors of a new poly-encoder", _MODEL] = 64
+    poly_codes: Annotated[int, "number of context vectors in a new poly-encoder", _MODEL] = 64
     pooling: Annotated[
-        str | None, "pooling of token vectors: mean, cls, max, cls+mean …; the model's own if not given", _MODEL
+        str | None, "pooling of token vectors: mean, cls, max, cls+mean …; default: the model's own", _MODEL
     ] = None
     max_seq_length: Annotated[
-        int | None, "maximum input length in tokens, special tokens included; the model's own if not given", _MODEL
+        int | None, "maximum input length in tokens, including special ones; default: the model's own", _MODEL
     ] = None
 
     output: Annotated[
@@ -64,7 +64,7 @@ class CommandOptions:
         _OUTPUT,
     ] = None
     dev_columns: Annotated[
-        tuple[str, ...], "NAME=COLUMN,… for --dev; if --columns fits, it applies to --dev too", _OUTPUT
+        tuple[str, ...], "NAME=COLUMN,… for --dev; --columns applies to --dev too if it fits", _OUTPUT
     ] = ()
     record: Annotated[str | None, "append a line about the finished run to this .jsonl file", _OUTPUT] = None
     recipe: Annotated[str | None, "name of the run, for the record and the model card", _OUTPUT] = None
@@ -83,9 +83,9 @@ class TrainCommand:
 
 
 def train_command(args: argparse.Namespace) -> TrainCommand:
-    """The command for these arguments: flags first, then the file's settings, then defaults.
+    """The command given by these arguments: flags come first, then the file's settings, then defaults.
 
-    The file's settings must be valid even if a flag replaces them.
+    The file's settings must be valid even if flags override them.
 
     Raises:
         BadInput: a name is unknown, a value has the wrong type, or something required is missing.
@@ -95,27 +95,27 @@ def train_command(args: argparse.Namespace) -> TrainCommand:
     values, data = _read_config(config) if config else ({}, [])
     flags = {name: value for name in _names() if (value := getattr(args, name, None)) is not None}
     flags |= ({"model": model} if model else {}) | ({"show_progress_bar": False} if args.quiet else {})
-    _parsed(values, where)  # so that flags are not blamed for errors in the file
+    _parsed(values, where)  # parsed separately, so that flags are not blamed for errors in the file
     chosen, settings = _parsed({**values, **flags}, "the command line" if flags else where)
     data = _data_of_flags(args) or _data_of_config(data, args, where)
     for name, value, flag in (("model", chosen.model, "MODEL"), ("data", data, "--data FILE@OBJECTIVE")):
         if not value:
-            raise BadInput(f"no {name} is given; expected {flag}, or a TOML file that sets it")
+            raise BadInput(f"no {name} was given; expected {flag}, or a TOML file that sets it")
     _check_used(chosen)
     if not chosen.output and not args.dry_run:
-        raise BadInput("no output is given; expected --output FOLDER, or --dry-run to see the plan")
+        raise BadInput("no output was given; expected --output FOLDER, or --dry-run to see the plan")
     return TrainCommand(chosen, tuple(data), settings)
 
 
 def _check_used(chosen: CommandOptions) -> None:
     if chosen.dev_columns and not chosen.dev:
-        raise BadInput("--dev-columns renames columns of --dev FILE, which was not given")
+        raise BadInput("--dev-columns requires --dev FILE, which was not given")
     if chosen.kind != "poly-encoder" and chosen.poly_codes != settings_of(CommandOptions)["poly_codes"].default:
-        raise BadInput(f"poly_codes has no effect on a model of kind {chosen.kind}; expected --kind poly-encoder")
+        raise BadInput(f"poly_codes has no effect with --kind {chosen.kind}; expected --kind poly-encoder")
 
 
 def add_flags(parser: argparse.ArgumentParser, groups: dict[str, Callable[..., None]]) -> None:
-    """Add a flag for each option and training setting, in the given groups or in new ones after them."""
+    """Add a flag for each option and training setting, to the given groups or to new groups after them."""
     for setting in [*settings_of(CommandOptions).values(), *settings_of(TrainSettings).values()]:
         if setting.name not in FILE_ONLY.split():
             if setting.group not in groups:
@@ -124,12 +124,12 @@ def add_flags(parser: argparse.ArgumentParser, groups: dict[str, Callable[..., N
 
 
 def _config_and_model(args: argparse.Namespace) -> tuple[Path | None, str | None]:
-    """The TOML file and the model; the model may come from MODEL or --model."""
+    """The TOML file and the model, which may come from MODEL or --model."""
     first = args.model_or_config or ""
     if first.endswith(".toml"):
         return Path(first), args.model
     if first and args.model and first != args.model:
-        raise BadInput(f"two models are given, {first} and --model {args.model}; expected one")
+        raise BadInput(f"two models were given, {first} and --model {args.model}; expected one")
     return None, first or args.model
 
 
@@ -142,7 +142,7 @@ def _add_flag(add: Callable[..., None], setting: Setting) -> None:
     elif setting.choices:
         add(spec, text, choices=setting.choices)
     else:
-        add(f"{spec} {_metavar(setting)}", text, type=str)  # parsed later, with the file's settings
+        add(f"{spec} {_metavar(setting)}", text, type=str)  # parsed later, together with the file's settings
 
 
 def _shown_default(default: Any) -> str:
@@ -170,7 +170,7 @@ def _names() -> list[str]:
 
 
 def _read_config(path: Path) -> tuple[dict[str, Any], list[DataOptions]]:
-    import tomllib  # here, since --help needs no TOML parser
+    import tomllib  # imported here, since --help needs no TOML parser
 
     try:
         values = tomllib.loads(path.read_text("utf-8"))
@@ -198,7 +198,7 @@ def _data_table(table: Mapping[str, Any], where: str) -> DataOptions:
 
 
 def _column_pairs(columns: Any) -> Any:
-    """A TOML table {anchor = "question"} as NAME=COLUMN pairs."""
+    """Convert a TOML table {anchor = "question"} to NAME=COLUMN pairs."""
     return [f"{name}={column}" for name, column in columns.items()] if isinstance(columns, dict) else columns
 
 
@@ -214,7 +214,7 @@ def _data_of_config(data: list[DataOptions], args: argparse.Namespace, file: str
 
 
 def _data_of_flags(args: argparse.Namespace) -> list[DataOptions]:
-    """--data FILE@OBJECTIVE, or --data FILE with --objective for all; the other flags apply to all data too."""
+    """The data from --data FILE@OBJECTIVE, or --data FILE with --objective; other flags also apply to all data."""
     data = []
     for given in args.data or ():
         file, at, objective = given.rpartition("@")

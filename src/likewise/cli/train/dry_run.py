@@ -1,4 +1,4 @@
-"""likewise train --dry-run: the plan, and the first batch as the model reads it."""
+"""likewise train --dry-run: shows the plan, and the first batch as the model reads it."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from .build import ReadyToTrain
 if TYPE_CHECKING:
     from ...train.data.batch import Batch
 
-SAMPLED_BATCHES = 8  # batches whose tokens are counted
+SAMPLED_BATCHES = 8  # batches in which tokens are counted
 SHOWN_ROWS = 4
 
 
@@ -69,7 +69,7 @@ def _describe(prepared: ReadyToTrain, schedule: BatchSchedule, plan: Plan) -> di
 
 
 def _steps(count: int) -> str:
-    """Completes "every": step, or 5 steps."""
+    """What follows "every": step, or 5 steps."""
     return "step" if count == 1 else counted(count, "step")
 
 

@@ -1,1 +1,1 @@
-"""Maps of clusters: every text is a point near similar texts; as a picture, or as an interactive page."""
+"""Maps of clusters, with every text as a point near similar texts, as a picture or an interactive page."""

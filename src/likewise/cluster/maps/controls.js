@@ -1,4 +1,4 @@
-// What pointers and keys do on a map.
+// Pointer and keyboard controls of a map.
 
 export class MapControls {
   constructor(map) {
@@ -53,7 +53,7 @@ export class MapControls {
     this.pointers.set(event.pointerId, now);
   }
 
-  // Two fingers: zoom by how far they part, about the one that rests.
+  // Pinch: zoom by the change in distance, centred on the finger that did not move.
   pinch(other, before, now) {
     const apart = (point) => Math.max(1, Math.hypot(point.x - other.x, point.y - other.y));
     this.map.zoomAt(apart(now) / apart(before), other.x, other.y);
@@ -78,7 +78,7 @@ export class MapControls {
   }
 }
 
-// What a key does to a map; a key that does nothing is not listed.
+// The action of each key on a map; other keys do nothing.
 export const MAP_KEYS = {
   ArrowLeft: (map) => map.moveBy(60, 0),
   ArrowRight: (map) => map.moveBy(-60, 0),

@@ -1,4 +1,4 @@
-// Dots written as pixels: as fast without a graphics card, where copying an image for each is slow.
+// Draws dots pixel by pixel: without a graphics card, copying an image for each dot would be slow.
 
 export class DotImage {
   constructor() {
@@ -6,7 +6,7 @@ export class DotImage {
     this.pixels = null;
   }
 
-  // An empty image of this size, in one colour.
+  // An empty image of this size, for dots of one colour.
   clear(width, height, paper) {
     if (!this.image || this.image.width !== width || this.image.height !== height) {
       this.image = new ImageData(Math.max(1, width), Math.max(1, height));
@@ -16,7 +16,7 @@ export class DotImage {
     this.pixels.fill(this.pixels[0]);
   }
 
-  // A dot at a pixel; what lies outside the image is left out.
+  // Draw a dot at a pixel; the part outside the image is clipped.
   stamp({ half, side, cover }, x, y, [red, green, blue], strength) {
     const { width, height, data: bytes } = this.image;
     const first = Math.max(0, half - x);
@@ -34,12 +34,12 @@ export class DotImage {
   }
 }
 
-// Red, green and blue of #rrggbb.
+// The red, green and blue components of #rrggbb.
 export function inkOf(hex) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 }
 
-// How much of each pixel of a square a dot covers: 0 to 1.
+// The fraction of each pixel in a square that a dot covers, 0 to 1.
 export function dotMask(radius) {
   const half = Math.ceil(radius);
   const side = 2 * half + 1;

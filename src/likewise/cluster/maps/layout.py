@@ -1,4 +1,4 @@
-"""A place on the map for every vector, so that neighbours stay neighbours."""
+"""A position on the map for every vector, chosen so that neighbours stay neighbours."""
 
 import numpy as np
 from jaxtyping import Float
@@ -9,18 +9,18 @@ from ...runtime.installation import missing_extra
 from ...search.pairs import checked_vectors
 
 LAYOUTS = ("pca", "t-sne")
-"""pca: instant, but shows only the coarsest shape. t-sne: shows clusters; needs scikit-learn."""
+"""pca: instant, but shows only the coarsest structure. t-sne: shows clusters, but needs scikit-learn."""
 WIDTH = 30
-"""Principal components that t-SNE starts from, as its authors do."""
+"""The principal components that t-SNE starts from, as recommended by its authors."""
 NEIGHBOURS = 30
-"""The perplexity: roughly how many neighbours of each point count; less for few points."""
+"""The perplexity: roughly how many neighbours of each point matter; lower if there are few points."""
 STEPS = 500
 ANGLE = 0.7  # how coarsely distant points are grouped; scikit-learn's 0.5 takes longer and looks the same
-FEWEST = 8  # minimum points; fewer are placed by their principal components
+FEWEST = 8  # minimum number of points for t-SNE; fewer are placed by their principal components
 
 
 def map_layout(vectors: Float[np.ndarray, "N D"], layout: str, *, seed: int = 0) -> Float[np.ndarray, "N 2"]:
-    """Two numbers for each row, both from 0 to 1, in one scale; compared by cosine.
+    """Two coordinates for each row, from 0 to 1 on the same scale; rows are compared by cosine.
 
     Raises:
         BadInput: the layout is unknown, or the vectors are not a table of finite numbers.
@@ -32,7 +32,7 @@ def map_layout(vectors: Float[np.ndarray, "N D"], layout: str, *, seed: int = 0)
 
 
 def to_unit_square(places: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N 2"]:
-    """Shift and scale the places, both axes alike, to just fit between 0 and 1."""
+    """Shift and scale the positions, both axes equally, so that they just fit between 0 and 1."""
     result = np.zeros((len(places), 2))
     result[:, : places.shape[1]] = places
     if not len(result):
@@ -42,9 +42,9 @@ def to_unit_square(places: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N 2"]
 
 
 def principal_components(vectors: Float[np.ndarray, "N D"], width: int) -> Float[np.ndarray, "N d"]:
-    """Project the vectors onto their first `width` principal components, greatest variance first; or all, if fewer.
+    """Project the vectors onto their first `width` principal components, or all if fewer, largest variance first.
 
-    Each component's weight of greatest absolute value is made positive, so that results are the same everywhere.
+    Each component's weight with the largest absolute value is made positive, so that results are the same everywhere.
     """
     width = whole_number("width", width)
     centred = np.asarray(vectors, np.float64)
@@ -57,7 +57,7 @@ def principal_components(vectors: Float[np.ndarray, "N D"], width: int) -> Float
 
 
 def tsne_layout(vectors: Float[np.ndarray, "N D"], seed: int) -> Float[np.ndarray, "N 2"]:
-    """A place for each row by t-SNE (van der Maaten and Hinton 2008); O(N log N), minutes for 20,000 rows."""
+    """A position for each row by t-SNE (van der Maaten and Hinton 2008); O(N log N), minutes for 20,000 rows."""
     try:
         from sklearn.manifold import TSNE
     except ImportError:
@@ -66,7 +66,7 @@ def tsne_layout(vectors: Float[np.ndarray, "N D"], seed: int) -> Float[np.ndarra
     if len(reduced) < FEWEST or reduced.shape[1] < 2 or not reduced.any():
         return np.pad(reduced, ((0, 0), (0, 2)))[:, :2]
     perplexity = min(NEIGHBOURS, (len(reduced) - 1) / 3)
-    start = reduced[:, :2] / (reduced[:, 0].std() or 1) * 1e-4  # scikit-learn's, without a random solver
+    start = reduced[:, :2] / (reduced[:, 0].std() or 1) * 1e-4  # as in scikit-learn, but without a random solver
     tsne = TSNE(
         init=start.astype(np.float32), perplexity=perplexity, max_iter=STEPS, angle=ANGLE, random_state=seed, n_jobs=1
     )

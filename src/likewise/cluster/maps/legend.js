@@ -1,6 +1,6 @@
-// The clusters beside a map: each with its colour, name and size, and a press shows it alone.
+// The clusters beside a map, each with its colour, name and size; pressing one shows it alone.
 
-// `list` is filled with a button for each cluster that has texts; `press` is called with its number.
+// Fills `list` with a button for each cluster that has texts; `press` is called with the cluster's number.
 export function fillLegend(list, points, press) {
   list.replaceChildren();
   points.groups.forEach((group, number) => {

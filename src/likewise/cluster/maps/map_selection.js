@@ -1,10 +1,10 @@
-// Which texts of a map stand out: those of a cluster, those that were searched for, one after the other.
+// Which texts of a map are highlighted: those in a cluster or those found by a search, and which one is current.
 
 import { fillLegend, pressInLegend } from "./legend.js";
 import { MapView } from "./map_view.js";
 
 export class ClusterMap extends MapView {
-  // As MapView; `legend` is a list and `state` a line of text.
+  // Same arguments as MapView; `legend` is a list and `state` a line of text.
   constructor(elements, points) {
     super(elements, points);
     this.legend = elements.legend;
@@ -13,13 +13,13 @@ export class ClusterMap extends MapView {
     this.report();
   }
 
-  // Show one cluster alone; null: all.
+  // Show one cluster alone, or all clusters for null.
   isolate(group) {
     pressInLegend(this.legend, group);
     this.choose(group, this.chosen.found, this.chosen.said);
   }
 
-  // Let the rows that were found stand out; `said` is what was searched for. null: no search.
+  // Highlight the rows found by a search for `said`; null ends the search.
   find(rows, said) {
     this.choose(this.chosen.only, rows, said);
   }
@@ -35,7 +35,7 @@ export class ClusterMap extends MapView {
     this.redraw();
   }
 
-  // The next text that is shown, or the one before it, in the order of the file.
+  // Go to the next or previous visible text, in file order.
   step(by) {
     const { count } = this.points;
     for (let tried = 1; tried <= count; tried++) {
@@ -45,7 +45,7 @@ export class ClusterMap extends MapView {
     }
   }
 
-  // Move a text to the middle, and say it.
+  // Centre the map on a text and announce the text.
   goTo(row) {
     const { points } = this;
     Object.assign(this.view, { x: points.x[row], y: points.y[row], zoom: Math.max(this.view.zoom, 3) });

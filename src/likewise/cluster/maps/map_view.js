@@ -1,12 +1,12 @@
-// A map, drawn. x to the right and y upwards, both from 0 to 1, become pixels by `view`.
+// Draws a map. `view` converts x (rightwards) and y (upwards), both from 0 to 1, to pixels.
 
 import { DotImage, dotMask, inkOf } from "./dots.js";
 import { swatch } from "./legend.js";
 
-const MOST_NAMES = 36; // on the map at once; zooming in shows those of smaller clusters
+const MOST_NAMES = 36; // shown at once; zooming in shows names of smaller clusters
 
 export class MapView {
-  // `canvas` and `tip` (with a .cluster and a .text) are elements of one frame; `points` are MapPoints.
+  // `canvas` and `tip` (with a .cluster and a .text) are elements in the same frame; `points` is a MapPoints.
   constructor({ canvas, tip }, points) {
     Object.assign(this, { canvas, tip, points });
     this.pen = canvas.getContext("2d");
@@ -15,7 +15,7 @@ export class MapView {
     this.view = { x: 0.5, y: 0.5, zoom: 1 };
     this.chosen = { only: null, found: null, said: "", at: -1 };
     this.size = { width: 0, height: 0, ratio: 1 };
-    this.shown = new Uint8Array(points.count).fill(1); // 1 for texts that are neither outside the cluster nor the search
+    this.shown = new Uint8Array(points.count).fill(1); // 1 for texts in the chosen cluster and search results
     this.nameWidths = new Map();
     this.isQueued = false;
     this.isShown = (row) => this.shown[row] === 1;
@@ -38,7 +38,7 @@ export class MapView {
     return Math.min(9, Math.max(1.3, Math.min(4.5, crowd)) * this.view.zoom ** 0.4);
   }
 
-  // Take the size of the canvas on the screen.
+  // Match the size of the canvas on the screen.
   fit() {
     const { width, height } = this.canvas.getBoundingClientRect();
     Object.assign(this.size, { width, height, ratio: window.devicePixelRatio || 1 });
@@ -71,7 +71,7 @@ export class MapView {
     if (chosen.at >= 0) this.drawRing(chosen.at, radius);
   }
 
-  // All dots that are shown (1), or all that are not (0).
+  // Paint all visible dots (1) or all others (0).
   paintDots(radius, strength, which) {
     const { canvas, points, shown, inks } = this;
     const mask = dotMask(radius);
@@ -88,7 +88,7 @@ export class MapView {
     }
   }
 
-  // Names of clusters, the largest first, where they do not overlap.
+  // Write cluster names, largest clusters first, unless they overlap.
   drawNames() {
     const { pen, size } = this;
     const taken = [];
@@ -122,7 +122,7 @@ export class MapView {
     this.pen.stroke();
   }
 
-  // The text of a row beside its dot; -1 hides it.
+  // Show the text of a row beside its dot; -1 hides it.
   show(row) {
     if (row === this.chosen.at && this.tip.hidden === row < 0) return;
     this.chosen.at = row;
@@ -154,7 +154,7 @@ export class MapView {
     this.redraw();
   }
 
-  // Zoom so that what is under this point stays there.
+  // Zoom so that the map stays fixed under this point.
   zoomAt(factor, x = this.size.width / 2, y = this.size.height / 2) {
     const before = this.scale;
     this.view.zoom = Math.max(0.5, Math.min(200, this.view.zoom * factor));
@@ -171,7 +171,7 @@ export class MapView {
   }
 }
 
-// A colour of the style sheet.
+// A colour from the style sheet.
 function colourNamed(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

@@ -1,4 +1,4 @@
-// The page of one map: its data, its search, its keys, light and dark.
+// The page for one map: its data, search, keyboard shortcuts, and light or dark theme.
 
 import { MAP_KEYS, MapControls } from "./controls.js";
 import { ClusterMap } from "./map_selection.js";

@@ -1,7 +1,7 @@
-"""A map as one HTML file that works without a network: zoom, hover, search, and clusters to pick out.
+"""A map as a single HTML file that works offline: zoom, hover, search, and select clusters.
 
-Texts are data in the page, never markup: they are in a JSON block without any `<`, and the script inserts them as
-text nodes. A content security policy allows only the page's own script, by its hash.
+Texts are data in the page, never markup: they are in a JSON block that contains no `<`, and the script inserts them as
+text nodes. A content security policy allows only the page's own script, identified by its hash.
 """
 
 import base64
@@ -17,9 +17,9 @@ from ...runtime.atomic_files import atomic_file
 from .cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 
 SCRIPTS = ("points.js", "dots.js", "legend.js", "map_view.js", "map_selection.js", "controls.js", "page.js")
-"""Modules, each after those it imports; all but the last are shared with other pages."""
+"""The modules, each after those it imports; all but the last are shared with other pages."""
 LINKS = re.compile(r"^import .*;\n|^export ", re.MULTILINE)
-DIGITS = 5  # decimals of a place between 0 and 1: finer than a pixel at 100× zoom
+DIGITS = 5  # decimals of a position between 0 and 1: finer than a pixel at 100× zoom
 
 
 def write_page(shown: ClusterMap, path: Path) -> None:
@@ -36,7 +36,7 @@ def map_page(shown: ClusterMap) -> str:
 
 
 def one_script() -> str:
-    """The modules as one script, without imports and exports; no two modules declare the same name."""
+    """Combine the modules into one script without imports and exports; no two modules declare the same name."""
     return '"use strict";\n' + LINKS.sub("", "".join(map(_part, SCRIPTS)))
 
 
@@ -53,7 +53,7 @@ def _data(shown: ClusterMap) -> dict[str, object]:
 
 
 def json_for_script(value: object) -> str:
-    """JSON that is safe in a script element: nothing in it can end the element or begin a comment."""
+    """JSON that is safe in a script element: nothing in it can end the element or start a comment."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if not is_utf8(text):
         text = json.dumps(value, separators=(",", ":"))

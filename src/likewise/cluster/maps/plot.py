@@ -1,4 +1,4 @@
-"""A map as a picture: every text is a dot in its cluster's colour; the largest clusters are named [extra: map]."""
+"""A map as a picture: every text is a dot in the colour of its cluster; the largest clusters are named [extra: map]."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from .cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 
 MOST_NAMED = 60
 SIZE = (11, 10)  # inches
-GAP = 4  # pixels between names
+GAP = 4  # minimum pixels between names
 MAP_STYLE = STYLE | {"savefig.dpi": 160, "axes.titlesize": 12}
 
 
@@ -24,11 +24,11 @@ def draw_map(shown: ClusterMap, path: Path) -> None:
 
 
 def map_figure(shown: ClusterMap) -> Figure:
-    """Draw dots, and those cluster names that do not overlap, largest clusters first."""
+    """Draw the dots, and as many cluster names as fit without overlapping, largest clusters first."""
     figure = Figure(figsize=SIZE)
     axes = figure.add_subplot()
     size = max(2.0, min(30.0, 70_000 / max(1, len(shown.places))))
-    colours = [*shown.colours, NO_CLUSTER_COLOUR]  # label −1 picks the last colour
+    colours = [*shown.colours, NO_CLUSTER_COLOUR]  # label −1 selects the last colour
     for number in (-1, *reversed(range(len(shown.names)))):  # large clusters on top, unclustered texts at the bottom
         points = shown.places[shown.labels == number]
         faint = 0.35 if number < 0 else 0.85
@@ -37,7 +37,7 @@ def map_figure(shown: ClusterMap) -> Figure:
     axes.set_aspect("equal", adjustable="box")
     axes.set_axis_off()
     axes.set_title(_literal(shown.title), loc="left")
-    figure.draw_without_rendering()  # fixes the scale that overlaps are measured in
+    figure.draw_without_rendering()  # fixes the scale in which overlaps are measured
     _name_clusters(axes, shown)
     return figure
 
@@ -55,5 +55,5 @@ def _name_clusters(axes: Axes, shown: ClusterMap) -> None:
 
 
 def _literal(text: str) -> str:
-    """A text that matplotlib shows literally: it would read dollar signs as mathematics."""
+    """A text that matplotlib displays literally, instead of reading dollar signs as mathematics."""
     return text.replace("$", r"\$")

@@ -1,15 +1,15 @@
-// The points of a map, and what is asked of them: which one is near, which texts hold these words.
+// The points of a map, with queries: which point is nearest, which texts contain these words.
 
 export class MapPoints {
-  // `texts`, their places `x` and `y` from 0 to 1 and `labels`; `clusters` have a name, a colour and a place; points in
-  // none, whose label is below 0, have the colour `other`, and go by the number after the last cluster's.
+  // `texts` with positions `x` and `y`, from 0 to 1, and `labels`; `clusters` have a name, a colour and a position.
+  // Points with labels below 0 are in no cluster: they have the colour `other` and the number after the last cluster.
   constructor({ texts, x, y, labels, clusters, other }) {
     Object.assign(this, { texts, x, y, count: texts.length, none: clusters.length });
     this.groups = [...clusters, { name: "in no cluster", colour: other }];
     this.groupOf = Int32Array.from(labels, (label) => (label < 0 ? this.none : label));
     this.rowsOf = this.groups.map(() => []);
     this.groupOf.forEach((group, row) => this.rowsOf[group].push(row));
-    this.order = this.rowsOf.flat().reverse(); // texts in no cluster first, the largest cluster on top
+    this.order = this.rowsOf.flat().reverse(); // unclustered texts first, so that the largest cluster is on top
     this.lowered = texts.map((text) => text.toLowerCase());
     this.side = Math.max(1, Math.min(256, Math.round(Math.sqrt(this.count / 2))));
     this.cells = this.cellLists();
@@ -29,7 +29,7 @@ export class MapPoints {
     return lists;
   }
 
-  // The row nearest to a place, within a radius, among those that are shown; -1 if there is none.
+  // The nearest visible row to a position within a radius; -1 if there is none.
   nearestRow(x, y, radius, isShown) {
     let best = -1;
     let least = radius * radius;
@@ -47,7 +47,7 @@ export class MapPoints {
     return best;
   }
 
-  // The rows whose texts hold every word of the query, whatever its case; null for an empty query.
+  // The rows whose texts contain every word of the query, ignoring case; null for an empty query.
   rowsWith(query) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) return null;

@@ -26,7 +26,7 @@ CLASSES = (
         name="cr", title="Customer reviews: positive or negative",
         files={
             "all": DatasetFile(TEXT, 3771, "7a6682e7a78ab469bac704d5c768ffc7268ace23f425b213a1107c6d660eb117", 3775,
-                note="Less 4 blank lines."),
+                note="Without 4 blank lines."),
         },
         licence="not stated", citation="Hu and Liu 2004, Mining and summarizing customer reviews, KDD",
         homepage="https://www.cs.uic.edu/~liub/FBS/sentiment-analysis.html",
@@ -44,15 +44,15 @@ CLASSES = (
         name="mpqa", title="MPQA: polarity of opinions",
         files={
             "all": DatasetFile(TEXT, 10603, "9560ba8dd74dd3d54347b4c8916d2c917f4df13b80b87f8d56e046046fb4aea3", 10606,
-                note="Less 3 blank lines."),
+                note="Without 3 blank lines."),
         },
         licence="not stated",
         citation="Wiebe, Wilson and Cardie 2005, Annotating expressions of opinions and emotions, LRE 39",
         homepage="https://mpqa.cs.pitt.edu", obtain=CONV + "data/raw/mpqa.{pos,neg}; label 1 is positive",
-        note="2,363 of its rows repeat a phrase.",
+        note="2,363 rows repeat an earlier phrase.",
     ),
     Dataset(
-        name="sst2", title="Stanford Sentiment Treebank, binary: phrases to train on, sentences to test",
+        name="sst2", title="Stanford Sentiment Treebank, binary: phrases for training, sentences for testing",
         files={
             "train": DatasetFile(TEXT, 67349, "4ec8232f52414ba8f340d1ab0f53defbe54e57354f498fe76d6dd9444038cc6b",
                 67349, aliases={"text": "sentence"}, hub=HubFiles(*GLUE, ("sst2/train*",))),
@@ -91,15 +91,15 @@ CLASSES = (
         },
         licence="not stated", citation="Li and Roth 2002, Learning question classifiers, C02-1150",
         homepage="https://cogcomp.seas.upenn.edu/Data/QA/QC",
-        obtain=CONV + "data/raw/TREC.{train,test}; label is the part before the colon",
-        note="Copies differ: some have the quotes of 43 test questions stripped.",
+        obtain=CONV + "data/raw/TREC.{train,test}; the label is the part before the colon",
+        note="Copies differ: some lack the quotation marks of 43 test questions.",
     ),
     Dataset(
         name="probing", title="SentEval's ten probing tasks",
         files={task: DatasetFile(("split", "label", "text"), note="About 120,000 rows.") for task in PROBES},
         licence="not stated", citation="Conneau et al. 2018, What you can cram into a single vector, P18-1198",
         homepage="https://github.com/facebookresearch/SentEval/tree/main/data/probing",
-        obtain="data/probing/TASK.txt of SentEval's repository, as probing/TASK.tsv with a first line that names the "
+        obtain="data/probing/TASK.txt of SentEval's repository, saved as probing/TASK.tsv with a header line for the "
         "columns split (tr, va, te), label and text",
     ),
 )  # fmt: skip

@@ -17,7 +17,7 @@ TEXT_COLUMNS = ("text", "sentence1", "sentence2", *TRIPLETS, *CAPTIONS)
 
 @dataclass(frozen=True)
 class HubFiles:
-    """Where to download a file from the Hugging Face hub: file patterns, read in this order.
+    """Where to download a file from the Hugging Face hub: file patterns, tried in this order.
 
     `filename_column` names a column to fill with each file's name without ending (qrels/test.tsv → "test").
     """
@@ -49,7 +49,7 @@ class DatasetFile:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set by name. Files are read as `name/file`; `licence` has at most 15 characters, `terms` gives details."""
+    """A data set by name. Files are read as `name/file`; `licence` has at most 15 characters; `terms` gives details."""
 
     name: str
     title: str

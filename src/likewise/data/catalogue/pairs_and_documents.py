@@ -1,11 +1,11 @@
-"""Pairs, triplets, captions and documents: to train on, and to search."""
+"""Pairs, triplets, captions and documents, for training and for search."""
 
 from .entry import CAPTIONS, LABELLED, TRIPLETS, Dataset, DatasetFile, HubFiles
 
 SCIFACT = ("mteb/scifact", "cf10ab6856b15b0e670ef8ae5dae4e266c12d035")
 NLI = (
-    "SNLI about 24,500, MultiNLI about 34,100, the rest other human-written three-way NLI; no pair is in the dev "
-    "and test files."
+    "About 24,500 pairs are from SNLI, 34,100 from MultiNLI, and the rest from other human-written three-way NLI; "
+    "no pair is in the dev and test files."
 )
 DOR = {"anchor": "Sentence1", "positive": "Sentence2", "negative": "Sentence3"}
 
@@ -19,11 +19,11 @@ PAIRS = (
             "test": DatasetFile(LABELLED, 1725, "c4740d362073c4883c5bdfa9f68236868bb9b21cac82ce05274b6c77cbc3aba9",
                 1725),
         },
-        licence="Microsoft's", terms="Microsoft Research's own, included in the download.",
+        licence="Microsoft's", terms="Microsoft Research's own licence, included in the download.",
         citation="Dolan and Brockett 2005, Automatically constructing a corpus of sentential paraphrases, I05-5002",
         homepage="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
-        obtain="msr_paraphrase_{train,test}.txt of the download (tabs, no quoting); label 1 is a paraphrase",
-        note="250 of its pairs are in STS-B test (251 of its rows, without punctuation).",
+        obtain="msr_paraphrase_{train,test}.txt from the download (tab-separated, unquoted); label 1 is a paraphrase",
+        note="250 pairs are also in STS-B test (251 rows if punctuation is ignored).",
     ),
     Dataset(
         name="nli", title="Natural language inference: SNLI, MultiNLI and others",
@@ -32,12 +32,12 @@ PAIRS = (
                 942069, kind="partial", note=NLI),
             "triplets": DatasetFile(TRIPLETS, 31167,
                 "861f7b802c24dd435f8369d815016b057131385614d18b4c1bb10d3e9a27bf6d", 275601, kind="partial",
-                note="Made of nli/train."),
+                note="Derived from nli/train."),
             "snli_dev": DatasetFile(LABELLED, 9842, "f4a8c16e6f94952bc48d31fed95cdcbba459bcab267f3b31702f8c5de4d11615",
-                9842, note="Re-joined from tokens."),
+                9842, note="Detokenized."),
             "snli_test": DatasetFile(LABELLED, 9824,
                 "a4154d21577ef5f200689305a9ffe36d69ae9804f36184914034d7cbf749abd2", 9824,
-                note="Re-joined from tokens."),
+                note="Detokenized."),
             "mnli_dev_matched_partial": DatasetFile(LABELLED, 9570,
                 "0893c25a2a3aebbfc3dac9ca127b8e98973a8a079a4d8fbdfc445aa5d72cc993", 9815, kind="partial"),
             "mnli_dev_mismatched_partial": DatasetFile(LABELLED, 3912,
@@ -48,12 +48,12 @@ PAIRS = (
                 "f105ae7372527b601ca877a26728ec40518e33fad684dde947292c0fdc8b4014"),
         },
         licence="mixed",
-        terms="SNLI and what is made of it CC BY-SA 4.0; MultiNLI OANC's licence and CC BY (SA) 3.0; other parts "
-        "Apache-2.0, CC BY-SA 3.0, C-UDA 1.0, or not stated.",
+        terms="SNLI and data derived from it: CC BY-SA 4.0; MultiNLI: the OANC's licence and CC BY (SA) 3.0; other "
+        "parts: Apache-2.0, CC BY-SA 3.0, C-UDA 1.0, or not stated.",
         citation="Bowman et al. 2015, D15-1075; Williams et al. 2018, N18-1101",
         homepage="https://nlp.stanford.edu/projects/snli",
         obtain="the hub's stanfordnlp/snli and nyu-mll/multi_nli (premise and hypothesis become sentence1 and "
-        "sentence2; label in words, unlabelled rows left out): 549,367 and 392,702 pairs to train on",
+        "sentence2; labels are words; unlabelled rows are left out): 549,367 and 392,702 training pairs",
     ),
     Dataset(
         name="qqp_subset", title="Quora question pairs: a subset",
@@ -64,7 +64,7 @@ PAIRS = (
         licence="non-commercial", terms="Quora's terms of use.",
         citation="Iyer, Dandekar and Csernai 2017, First Quora dataset release",
         homepage="https://quoradata.quora.com/First-Quora-Dataset-Release-Question-Pairs",
-        obtain="quora_duplicate_questions.tsv of Quora's release; question1 becomes sentence1, question2 sentence2",
+        obtain="quora_duplicate_questions.tsv from Quora's release; question1 becomes sentence1, question2 sentence2",
     ),
     Dataset(
         name="scifact", title="SciFact: abstracts that support or refute a claim (BEIR's form)",
@@ -79,9 +79,9 @@ PAIRS = (
                 "386af192a2ffc30bb5f917a8dd97cc9240f1ed2ad8dcbef1806b36f4930d25a6", 1258,
                 aliases={"query_id": "query-id", "doc_id": "corpus-id"},
                 hub=HubFiles(*SCIFACT, ("qrels/train.tsv", "qrels/test.tsv"), filename_column="split"),
-                note="919 judgements to train on, 339 to test."),
+                note="919 training and 339 test judgements."),
         },
-        licence="CC BY 4.0", terms="Claims CC BY 4.0, abstracts ODC-By 1.0.",
+        licence="CC BY 4.0", terms="Claims: CC BY 4.0; abstracts: ODC-By 1.0.",
         citation="Wadden et al. 2020, Fact or fiction, 2020.emnlp-main.609; Thakur et al. 2021, BEIR",
         homepage="https://github.com/allenai/scifact", obtain="the hub's mteb/scifact, or BEIR's scifact.zip",
     ),
@@ -90,15 +90,15 @@ PAIRS = (
         files={
             "triplets": DatasetFile((*TRIPLETS, "split"), 11400,
                 "bb50804f29b964916d880f604c45c28307232e296cf4bf3c327c20010defb855", kind="look-alike",
-                note="7,400 train, 4,000 test."),
+                note="7,400 training and 4,000 test rows."),
             "sentences": DatasetFile(("article", "section", "text"), 9270,
                 "9e172d9fa6d032cdbabd4bec6895b57db0873a4f30b067250300fa2970d82a5e", kind="look-alike"),
         },
-        licence="CC BY-SA 3.0", terms="Wikipedia's: CC BY-SA 3.0 and GFDL.",
+        licence="CC BY-SA 3.0", terms="Wikipedia's licences, CC BY-SA 3.0 and GFDL.",
         citation="built as in Ein Dor et al. 2018, P18-2009, from WikiText-2 (Merity et al. 2017)",
         homepage="https://en.wikipedia.org/wiki/Wikipedia:Featured_articles",
-        obtain="60 articles of WikiText-2's raw test file, cut into sentences and sections; articles of train and test "
-        "are distinct", note="Scores are not comparable with Dor et al.'s corpus (wiki_sections_dor).",
+        obtain="60 articles from WikiText-2's raw test file, split into sentences and sections; train and test share "
+        "no article", note="Scores are not comparable with Dor et al.'s corpus (wiki_sections_dor).",
     ),
     Dataset(
         name="wiki_sections_dor", title="Sentences from one or two Wikipedia sections (Dor et al.)",
@@ -110,11 +110,11 @@ PAIRS = (
         licence="not stated",
         citation="Ein Dor et al. 2018, Learning thematic similarity metric from article sections, P18-2009",
         homepage="https://sbert.net/datasets/wikipedia-sections-triplets.zip",
-        obtain="the zip file of its homepage; train.csv, validation.csv and test.csv are read as they are",
+        obtain="the zip file on its homepage; train.csv, validation.csv and test.csv are read as they are",
     ),
     Dataset(
         name="diverse_text",
-        title="Sentences, passages, definitions and questions of science, medicine, computing and more",
+        title="Sentences, passages, definitions and questions from science, medicine, computing and more",
         files={
             f"part-{number}": DatasetFile(("text", "source", "kind"), rows, sha256)
             for number, (rows, sha256) in enumerate((
@@ -124,12 +124,12 @@ PAIRS = (
             ))
         },
         licence="mixed",
-        terms="Each text keeps its source's: public domain, CC0, CC BY, CC BY-SA, GFDL, GPL and other free licences.",
-        citation="arXiv's metadata, MedQuAD, WordNet 3.0, OpenTriviaQA, GCIDE, FOLDOC, OpenStax, PLOS: 84 sources",
+        terms="Each text keeps its source's terms: public domain, CC0, CC BY, CC BY-SA, GFDL, GPL or other free terms.",
+        citation="arXiv metadata, MedQuAD, WordNet 3.0, OpenTriviaQA, GCIDE, FOLDOC, OpenStax, PLOS: 84 sources",
         homepage="https://github.com/staeiou/arxiv_archive",
-        obtain="docs/diverse-text.md names every source with version and licence; texts are sentences and passages, "
-        "12 to 1,200 characters, distinct by letters and digits",
-        note="It contains no test text, and no run of nine words from one.",
+        obtain="docs/diverse-text.md lists every source with its version and licence; texts are sentences and passages "
+        "of 12 to 1,200 characters, no two of which have the same letters and digits",
+        note="It contains no test text, and no sequence of nine words from one.",
     ),
     Dataset(
         name="flickr30k_captions", title="Flickr30k: five captions per image",
@@ -142,10 +142,10 @@ PAIRS = (
                 "f4db18a29e140af7517884abffa0fb7e9286cd93962cf9e0f5ef27e20dedfcf6", 1000),
         },
         licence="research only",
-        terms="Flickr30k is for research, Multi30K CC BY-NC-SA, to our knowledge; the copy measured here states none.",
+        terms="To our knowledge, Flickr30k is for research only and Multi30K is CC BY-NC-SA; our copy states no terms.",
         citation="Young et al. 2014, Q14-1006; Elliott et al. 2016, Multi30K, W16-3210",
-        homepage="https://github.com/multi30k/dataset", obtain="data/task2/raw of multi30k/dataset on GitHub",
-        note="Train holds 1,210 of STS15's 5,156 distinct texts (letters and digits compared), and SNLI's premises "
-        "are Flickr30k captions: the columns in_sts_eval and in_snli_eval mark what to leave out.",
+        homepage="https://github.com/multi30k/dataset", obtain="data/task2/raw in multi30k/dataset on GitHub",
+        note="Train contains 1,210 of STS15's 5,156 distinct texts (comparing letters and digits only), and SNLI's "
+        "premises are Flickr30k captions; the columns in_sts_eval and in_snli_eval mark the rows to leave out.",
     ),
 )  # fmt: skip

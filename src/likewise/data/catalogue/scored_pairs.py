@@ -4,8 +4,8 @@ from .entry import LABELLED, SCORED, Dataset, DatasetFile, HubFiles
 
 STS_LICENCE = "CC BY-SA 4.0"
 STS_TERMS = (
-    "The scores are CC BY-SA 4.0. The sentences keep the terms of their sources: MSRpar and MSRvid need Microsoft "
-    "Research's, headlines are EMM's, StackExchange's are CC BY-SA 3.0, captions are free or CC BY-SA."
+    "The scores are CC BY-SA 4.0. The sentences keep the terms of their sources: Microsoft Research's for MSRpar and "
+    "MSRvid, EMM's for headlines, CC BY-SA 3.0 for StackExchange; captions are free or CC BY-SA."
 )
 STSB = ("stsbenchmark-sts", "b0fddb56ed78048fa8b90373c8a3cfc37b684831")
 
@@ -15,7 +15,7 @@ def _hub(repository: str, revision: str, pattern: str = "*test*") -> HubFiles:
 
 
 def _sts(year: int, rows: int, sha256: str, revision: str, citation: str, note: str = "") -> Dataset:
-    """One year's shared task: its English test set, all subsets in one file."""
+    """The English test set of one year's shared task, with all subsets in one file."""
     hub = _hub(f"sts{year}-sts", revision)
     return Dataset(
         name=f"sts{year}",
@@ -25,8 +25,8 @@ def _sts(year: int, rows: int, sha256: str, revision: str, citation: str, note: 
         terms=STS_TERMS,
         citation=citation,
         homepage="http://ixa2.si.ehu.eus/stswiki",
-        obtain=f"the hub's {hub.repository} (without the subsets), or STS{year} of the STS wiki: raw text, gold scores "
-        "0–5, lines without a score left out, and a column subset for the means over subsets",
+        obtain=f"the hub's {hub.repository} (without the subsets), or STS{year} from the STS wiki: raw text, gold "
+        "scores 0–5, without unscored lines, and with a column named subset for the means over subsets",
         note=note,
     )
 
@@ -38,7 +38,7 @@ SCORED_PAIRS = (
         "7e2493b0eea4e80cb2e630ae65ff2943fcc1a02b76ea279802fe2e4783aa3b5a",
         "a0d554a64d88156834ff5ae9920b964011b16384",
         "Agirre et al. 2012, SemEval-2012 Task 6, S12-1051",
-        "STS-B train holds 996 of its distinct pairs: do not report it after training on STS-B.",
+        "STS-B train contains 996 of its distinct pairs: do not report scores on it after training on STS-B.",
     ),
     _sts(
         13,
@@ -46,7 +46,7 @@ SCORED_PAIRS = (
         "ae45bb97aa1b7ad66d93e94baa269d58cd5591d05c6a0f4238e88ae863fb151b",
         "7e90230a92c190f1bf69ae9002b8cea547a64cca",
         "Agirre et al. 2013, *SEM 2013 shared task, S13-1004",
-        "Without SMT, whose licence is closed. STS-B train holds 596 of its distinct pairs.",
+        "Without the SMT subset, whose licence is closed. STS-B train contains 596 of its distinct pairs.",
     ),
     _sts(
         14,
@@ -54,7 +54,7 @@ SCORED_PAIRS = (
         "23e1d178b6e8c890a1f5e6f33947f473456ff597a644b264962d5be7f80f2553",
         "6031580fec1f6af667f0bd2da0a551cf4f0b2375",
         "Agirre et al. 2014, SemEval-2014 Task 10, S14-2010",
-        "STS-B train holds 1,822 of its distinct pairs.",
+        "STS-B train contains 1,822 of its distinct pairs.",
     ),
     _sts(
         15,
@@ -62,7 +62,7 @@ SCORED_PAIRS = (
         "79f1f480cc24f362043c15f14573f69cee45f01384bf63f1a2c0119ce46b3d98",
         "ae752c7c21bf194d8b67fd573edf7ae58183cbe3",
         "Agirre et al. 2015, SemEval-2015 Task 2, S15-2045",
-        "Those of 8,500 pairs that have a gold score. STS-B train holds 1,102 of its distinct pairs.",
+        "The pairs, out of 8,500, with a gold score. STS-B train contains 1,102 of its distinct pairs.",
     ),
     _sts(
         16,
@@ -70,7 +70,7 @@ SCORED_PAIRS = (
         "7cab960504c3c6ab1cfa9a1a8622412abca3e7fb14c6324099c7972d5c1d604e",
         "4d8694f8f0e0100860b497b999b3dbed754a0513",
         "Agirre et al. 2016, SemEval-2016 Task 1, S16-1081",
-        "STS-B train holds 197 of its distinct pairs.",
+        "STS-B train contains 197 of its distinct pairs.",
     ),
     Dataset(
         name="stsb", title="STS Benchmark",
@@ -84,9 +84,9 @@ SCORED_PAIRS = (
         },
         licence=STS_LICENCE, terms=STS_TERMS, citation="Cer et al. 2017, SemEval-2017 Task 1, S17-2001",
         homepage="http://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark",
-        obtain="the hub's mteb/stsbenchmark-sts, or Stsbenchmark.tar.gz of the STS wiki (tabs, no quoting): score is "
-        "column 5, the sentences columns 6 and 7",
-        note="Test shares 257 of its 2,552 distinct sentences with train; train has 43 pairs twice.",
+        obtain="the hub's mteb/stsbenchmark-sts, or Stsbenchmark.tar.gz from the STS wiki (tab-separated, unquoted): "
+        "the score is in column 5, the sentences in columns 6 and 7",
+        note="257 of the 2,552 distinct test sentences are also in train, which contains 43 pairs twice.",
     ),
     Dataset(
         name="sick", title="SICK: relatedness and entailment",
@@ -101,10 +101,10 @@ SCORED_PAIRS = (
         licence="CC BY-NC-SA 3.0",
         citation="Marelli et al. 2014, A SICK cure for the evaluation of compositional models, L14-1314",
         homepage="https://zenodo.org/record/2787612",
-        obtain="SICK_{train,trial,test_annotated}.txt of SemEval-2014 Task 1: score is relatedness_score (1–5), label "
-        "entailment_judgment in lower case",
-        note="73 test pairs are also in train. The hub's mteb/sickr-sts holds all 9,927 pairs as its test set, so its "
-        "figures are not comparable, and it is not read here.",
+        obtain="SICK_{train,trial,test_annotated}.txt from SemEval-2014 Task 1: score is relatedness_score (1–5), "
+        "label is entailment_judgment in lower case",
+        note="73 test pairs are also in train. The hub's mteb/sickr-sts uses all 9,927 pairs as its test set, so its "
+        "scores are not comparable, and it is not read here.",
     ),
     Dataset(
         name="ukp_aspect", title="UKP argument aspect similarity",
@@ -113,10 +113,10 @@ SCORED_PAIRS = (
                 "6866582fb92dad4b1c5a7646de7dd73e7af33f17e5feb67bd732671eed32534d", 3595,
                 note="Labels NS, DTORCD (not similar), SS, HS."),
         },
-        licence="CC BY-NC", terms="To our knowledge of its release; the copy measured here states none.",
+        licence="CC BY-NC", terms="The licence of its release, to our knowledge; our copy states none.",
         citation="Reimers et al. 2019, Classification and clustering of arguments, P19-1054",
         homepage="https://github.com/UKPLab/acl2019-BERT-argument-classification-and-clustering",
-        obtain="UKP_ASPECT.tsv of its authors (tudatalib)",
+        obtain="UKP_ASPECT.tsv from its authors (tudatalib)",
         note="Like AFS, but with four degrees instead of scores, so results are not comparable with AFS.",
     ),
     Dataset(
@@ -124,7 +124,7 @@ SCORED_PAIRS = (
         files={"all": DatasetFile((*SCORED, "topic"), published=6000)}, licence="not stated",
         citation="Misra, Ecker and Walker 2016, Measuring the similarity of sentential arguments, W16-3636",
         homepage="https://nlds.soe.ucsc.edu/node/44",
-        obtain="its authors' page; three topics (gun control, gay marriage, death penalty) with 2,000 pairs each in "
-        "one file, score 0–5 (mean over annotators), topic by name",
+        obtain="its authors' page; one file with 2,000 pairs for each of three topics (gun control, gay marriage, "
+        "death penalty), the topic's name, and a score 0–5 (mean over annotators)",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Check that any number of ids are distinct, by digests in files on disk, one part in memory at a time."""
+"""Check that any number of ids are distinct, using digests in files on disk, with one part in memory at a time."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from ...errors import BadInput
 
 PARTS = 256
 BUFFER_BYTES = 1 << 14
-"""Digests of each part held in memory before they are written to its file."""
+"""How many digests of each part are held in memory before they are written to its file."""
 DIGEST = np.dtype([("digest", "S16"), ("source", "<u4"), ("line", "<u8")])
 
 
 class DistinctIds:
-    """The digests and locations of ids, in 256 files in an existing folder; equal ids share a file."""
+    """The digests and locations of ids, in 256 files in an existing folder; equal ids land in the same file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._written = folder, set[int]()
@@ -29,7 +29,7 @@ class DistinctIds:
             self._write(digest[0])
 
     def check(self, sources: Sequence[str]) -> None:
-        """Raise if an id occurs twice."""
+        """Raise an error if an id occurs twice."""
         for part, buffer in enumerate(self._buffers):
             rows = np.frombuffer(bytes(buffer), DIGEST)
             if part in self._written:
@@ -54,5 +54,5 @@ def _check_part(rows: np.ndarray, sources: Sequence[str]) -> None:
         places = [f"{sources[row['source']]}:{row['line']}" for row in rows[order[same[0] : same[0] + 2]]]
         raise BadInput(
             f"the rows {places[0]} and {places[1]} have the same id; expected distinct ids (choose another column with "
-            "--id, or leave it out: rows are then numbered)"
+            "--id, or omit --id to number the rows)"
         )

@@ -1,4 +1,4 @@
-"""The output's columns besides id, text and vector, with types that can hold every value from every source."""
+"""The output's columns besides id, text and vector, with types that can hold every value in every source."""
 
 import base64
 import json
@@ -12,8 +12,8 @@ from ...files.read import open_parquet
 from .source_files import ChosenColumns, TextRow
 
 OWN_COLUMNS = ("id", "text", "vector")
-"""The columns of every shard; another column with one of these names gets an underscore."""
-EXACT = 1 << 53  # integers up to here are exact in a double
+"""Columns of every shard; an underscore is added to any other column with one of these names."""
+EXACT = 1 << 53  # up to here, integers are exact in a double
 LARGEST = 1 << 63
 KINDS_OF_TYPE = {
     frozenset(): "string",
@@ -25,13 +25,13 @@ KINDS_OF_TYPE = {
     frozenset({"float"}): "double",
     frozenset({"int", "float"}): "double",
 }
-"""A column's type by the kinds of its values; other mixtures become texts, with non-texts as JSON."""
+"""A column's type, by the kinds of its values; other mixtures become texts, with JSON for values that are not texts."""
 MIXED = "json"
 
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A carried column; its type is one of KINDS_OF_TYPE, `MIXED`, or a Parquet type as written by `type_name`."""
+    """A column carried over from the input; its type is in KINDS_OF_TYPE, `MIXED`, or Parquet's (see `type_name`)."""
 
     source: str
     name: str
@@ -45,12 +45,12 @@ class OutputColumn:
 
 
 class ColumnKinds:
-    """Collects the kinds of values in each carried column, row by row."""
+    """Collects, row by row, the kinds of values in each carried-over column."""
 
     def __init__(self, chosen: ChosenColumns) -> None:
         self._chosen = chosen
         self._kinds: dict[str, set[str]] = {}
-        self._stored: dict[str, set[str]] = {}  # Parquet column types; "" for a source of another format
+        self._stored: dict[str, set[str]] = {}  # Parquet column types; "" for a source in another format
         self._ending, self._seen = "", set[str]()
 
     def begin_source(self, path: Path) -> None:
@@ -73,7 +73,7 @@ class ColumnKinds:
             self._stored.setdefault(name, set()).add("")
 
     def columns(self) -> tuple[OutputColumn, ...]:
-        """All carried columns, in order of first appearance."""
+        """All carried-over columns, in order of first appearance."""
         names = output_names(self._kinds)
         return tuple(OutputColumn(source, name, self._type(source)) for source, name in names.items())
 
@@ -85,7 +85,7 @@ class ColumnKinds:
 
 
 def output_names(sources: Iterable[str]) -> dict[str, str]:
-    """The output name of each column: all distinct, and different from OWN_COLUMNS."""
+    """The name of each column in the output: all distinct, and different from OWN_COLUMNS."""
     names: dict[str, str] = {}
     for source in sources:
         name = source
@@ -96,7 +96,7 @@ def output_names(sources: Iterable[str]) -> dict[str, str]:
 
 
 def type_name(found: Any) -> str:
-    """An Arrow type as a text for the manifest: its name if simple, else its serialized form in base64."""
+    """An Arrow type as a text for the manifest: its name if it is simple, otherwise its serialized form in base64."""
     import pyarrow as pa
 
     simple = str(found) in KINDS_OF_TYPE.values()

@@ -1,4 +1,4 @@
-"""Source files: read and check their rows from any offset, and detect changes to a file."""
+"""Source files: read and check their rows from any offset, and detect changes to the files."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from ...files.read import choose_text_column, parquet_rows
 Values = Mapping[str, Any]
 Reject = Callable[[str], None]
 NamedRow = tuple[str, LinePlace, Values]
-"""The place of a row ("line 3"), the place after it, and its values by the names of their columns."""
+"""The location of a row ("line 3"), the position after it, and its values by column name."""
 
 
 @dataclass(frozen=True)
 class ChosenColumns:
-    """Which columns of the sources to use; `text` None: the usual text column; `id` None: row numbers."""
+    """Which source columns to use; `text` None: the usual text column; `id` None: row numbers."""
 
     text: str | None = None
     id: str | None = None
     keep: tuple[str, ...] | None = None
-    """Which other columns to carry; None: all."""
+    """Which other columns to carry over to the output; None: all."""
 
     def keeps(self, name: str) -> bool:
         return self.keep is None or name in self.keep
@@ -31,7 +31,7 @@ class ChosenColumns:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file's state when first read: its name, size in bytes, modification time (ns) and text column."""
+    """The state of a file when it was first read: its name, size in bytes, modification time (ns) and text column."""
 
     path: str
     bytes: int
@@ -45,7 +45,7 @@ class SourceFile:
         return cls(str(path), state.st_size, state.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Raise if the file has changed since it was first read."""
+        """Raise an error if the file has changed since it was first read."""
         try:
             now = SourceFile.at(Path(self.path))
         except OSError as error:
@@ -53,12 +53,12 @@ class SourceFile:
         if (now.bytes, now.modified) != (self.bytes, self.modified):
             raise BadInput(
                 f"{self.path} has changed since it was first read: {self.bytes:,} bytes then, {now.bytes:,} now, "
-                "modified since; --restart starts over with the file as it is"
+                "modified since; --restart starts over with the current file"
             )
 
 
 class TextRow(NamedTuple):
-    """A row with a text: the offset after it, its id, its text and text column, and all its values."""
+    """A row with a text: the offset after the row, its id, its text, the text column, and all its values."""
 
     after: LinePlace
     id: str
@@ -70,10 +70,10 @@ class TextRow(NamedTuple):
 def text_rows(
     path: Path, columns: ChosenColumns, text: str = "", start: LinePlace = BEGINNING, reject: Reject = refuse_row
 ) -> Iterator[TextRow]:
-    """Yield rows that have a text, from an offset on; problems with other rows are passed to `reject`.
+    """Yield the rows that have a text, starting at an offset; problems with other rows are passed to `reject`.
 
     Args:
-        text: the file's text column; if empty, `columns` chooses it by the names in the first row.
+        text: the file's text column; if empty, `columns` chooses it from the names in the first row.
         reject: raises an error, or returns to skip the row.
     """
     text = "text" if data_ending(path) == ".txt" else text or columns.text or ""
@@ -101,7 +101,7 @@ def row_problem(values: Values, text: str, id_column: str | None) -> str | None:
             return f"the id in column {id_column!r} is {name!r:.60}; expected a text or a whole number"
     for key, value in values.items():
         if isinstance(value, str) and not value.isascii() and not is_utf8(value):
-            return f"the column {key!r} has half of a surrogate pair, which is not valid text"
+            return f"the column {key!r} contains half of a surrogate pair, which is not valid text"
     return None
 
 
@@ -138,7 +138,7 @@ def _parquet_rows(path: Path, start: int, used: Sequence[str | None] | None) -> 
 
 
 def _all_into(names: list[str], used: Sequence[str | None] | None = None) -> Callable[[Sequence[str]], Sequence[str]]:
-    """Chooses all columns, or the existing ones among `used`, and remembers their names."""
+    """Choose all columns, or those in `used` that exist, and store their names in `names`."""
 
     def choose(found: Sequence[str]) -> Sequence[str]:
         names[:] = [name for name in found if used is None or name in used]

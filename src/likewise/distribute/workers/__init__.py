@@ -1,1 +1,1 @@
-"""Parallel encoding of a job's shards: by processes on this machine, or actors in a Ray cluster."""
+"""Parallel encoding of a job's shards: in processes on this machine, or in actors in a Ray cluster."""

@@ -1,4 +1,4 @@
-"""Encode a job's shards in several processes; each takes the next shard when ready, or that of a dead process."""
+"""Encode a job's shards in several processes; an idle process takes the next shard, or one left by a dead process."""
 
 import json
 import os
@@ -24,14 +24,14 @@ from ..shards import EncodeJob, ModelChoice, ShardRecord
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MOST_DEATHS = 3
-"""How many workers may die on one shard before it is considered the cause."""
-PATIENCE = 10.0  # seconds for a worker to exit
+"""How many workers may die on one shard before the shard is considered the cause."""
+PATIENCE = 10.0  # seconds to wait for a worker to exit
 
 
 def in_workers(model: ModelChoice, workers: int, threads: int, cache: Path | None = None) -> EncodeShards:
-    """Encode in this many processes, which share this many threads and a cache in this folder.
+    """Encode in this many processes, which share this many threads and, if given, the `cache` folder.
 
-    A process that dies is replaced, and another one encodes its shard.
+    If a process dies, it is replaced, and another process encodes its shard.
     """
     whole_number("workers", workers)
     threads_each = max(1, threads // workers)
@@ -47,7 +47,7 @@ def in_workers(model: ModelChoice, workers: int, threads: int, cache: Path | Non
 
 
 class _Worker:
-    """A process, its current shard, and its reported progress."""
+    """A process, its current shard, and the progress it has reported."""
 
     def __init__(self, job: EncodeJob, model: ModelChoice, threads: int, replies: "SimpleQueue[_Reply]") -> None:
         source = str(Path(__file__).parents[3])
@@ -74,7 +74,7 @@ class _Worker:
         self.texts, self.tokens = self.texts + texts, self.tokens + tokens
 
     def stop(self) -> None:
-        """Stop the process, which exits when its input ends."""
+        """Stop the process by closing its input."""
         with suppress(OSError):
             self.process.stdin.close()  # type: ignore[union-attr]  # a pipe
         try:
@@ -85,13 +85,13 @@ class _Worker:
         self._reader.join()
 
     def _send(self, content: object) -> None:
-        with suppress(OSError):  # the process is dead; its reader will notice
+        with suppress(OSError):  # the process is dead, as its reader will notice
             print(json.dumps(content), file=self.process.stdin, flush=True)
 
     def _read(self, replies: "SimpleQueue[_Reply]") -> None:
         with self.process.stdout as lines:  # type: ignore[union-attr]  # a pipe
             for line in lines:
-                with suppress(ValueError):  # a line truncated by its death
+                with suppress(ValueError):  # a line cut off by its death
                     replies.put((self, json.loads(line)))
         replies.put((self, None))
 
@@ -101,7 +101,7 @@ _Reply = tuple[_Worker, dict[str, Any] | None]
 
 
 class _Pool:
-    """The workers of a job, and the shards not yet assigned."""
+    """The workers of a job, and the shards that are not yet assigned."""
 
     def __init__(self, job: EncodeJob, model: ModelChoice, threads: int, waiting: "deque[int]") -> None:
         self._job, self._model, self._threads, self._waiting = job, model, threads, waiting
@@ -149,7 +149,7 @@ class _Pool:
         self._workers.remove(worker)
         self._deaths[worker.shard] += 1
         if self._deaths[worker.shard] >= MOST_DEATHS:
-            at = "before they began" if worker.shard is None else f"at shard {worker.shard}"
+            at = "before their first shard" if worker.shard is None else f"at shard {worker.shard}"
             code = worker.process.returncode
             why = f"signal {-code}; 9 may mean that memory ran out" if code < 0 else f"exit code {code}"
             raise LikewiseError(f"{MOST_DEATHS} workers ended {at}, the last by {why}; finished shards are kept")
@@ -160,6 +160,6 @@ class _Pool:
 
 
 def _error(kind: str, message: str) -> Exception:
-    """A worker's error, in its original class if that class takes a single message."""
+    """A worker's error, in its original class if that class accepts a single message."""
     found = getattr(errors, kind, None)
     return found(message) if found not in (None, errors.BelowBar) else RuntimeError(message)

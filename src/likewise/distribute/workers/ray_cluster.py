@@ -1,8 +1,8 @@
-"""Encode the shards of a job by actors in a Ray cluster [extra: ray].
+"""Encode the shards of a job in actors in a Ray cluster [extra: ray].
 
-Every machine must have likewise and the model, and reach the sources and the output folder by the same paths (a
-shared disk). Each actor takes the next shard when it is ready; if an actor or its machine is lost, another takes over
-its shard, and a new actor starts as soon as the cluster has room.
+Every machine must have likewise and the model, and must reach the sources and the output folder under the same paths (a
+shared disk). Each actor takes the next shard when it is ready; if an actor or its machine is lost, another actor takes
+over its shard, and a new actor starts as soon as the cluster has room.
 """
 
 import os
@@ -28,8 +28,8 @@ except ImportError:
     raise missing_extra("ray", "ray", "--ray") from None
 
 MOST_DEATHS = 3
-"""How many actors may die on one shard before it is considered the cause."""
-PATIENCE = 60.0  # seconds to wait for room for a first actor
+"""How many actors may die on one shard before the shard is considered the cause."""
+PATIENCE = 60.0  # seconds to wait for room for the first actor
 CONNECT_SECONDS = 5.0
 LOOK = 1.0  # seconds between checks of the cluster's size
 STARTING, LOADING = -2, -1  # what an actor does before its first shard
@@ -40,8 +40,8 @@ def in_ray(model: ModelChoice, address: str | None = None, actors: int | None = 
 
     Args:
         address: the cluster's `HOST:PORT`, `ray://…` or `auto`; None starts a cluster on this machine.
-        actors: maximum number; by default one per processor, or per `gpus` GPUs, of the cluster.
-        gpus: GPUs per actor; 0 for actors with one processor each.
+        actors: the maximum number; by default, one per processor, or per `gpus` GPUs, in the cluster.
+        gpus: GPUs per actor; if 0, each actor gets one processor.
     """
 
     def encode_shards(job: EncodeJob, numbers: Sequence[int], advance: Advance) -> Iterator[ShardRecord]:
@@ -57,7 +57,7 @@ def in_ray(model: ModelChoice, address: str | None = None, actors: int | None = 
 
 @contextmanager
 def connected(address: str | None) -> Iterator[None]:
-    """Connect to a cluster while the block runs; an existing connection of this process is reused and kept."""
+    """Connect to a cluster while the block runs; an existing connection of this process is reused and kept open."""
     if ray.is_initialized():
         yield
         return
@@ -73,7 +73,7 @@ def connected(address: str | None) -> Iterator[None]:
 
 
 def _check_answers(address: str | None) -> None:
-    """Raise if nothing listens at HOST:PORT; Ray itself would retry for minutes."""
+    """Raise an error if nothing listens at HOST:PORT; Ray itself would retry for minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
         return
@@ -90,18 +90,18 @@ def _no_cluster(address: str | None, error: Exception) -> BadInput:
 
 @ray.remote(max_restarts=0, max_task_retries=0)
 class _ShardActor:
-    """A process on some machine of the cluster that holds the model."""
+    """A process on one of the cluster's machines that holds the model."""
 
     def __init__(self, job: EncodeJob, model: ModelChoice, working_folder: str) -> None:
-        """Paths of the job may be relative to the folder where it was started."""
+        """Change to the working folder first, since the job's paths may be relative to where it was started."""
         self._job, self._model = job, model
         os.chdir(working_folder)
 
     def start(self) -> None:
-        """Confirm that the actor has been placed."""
+        """Confirm that the actor has been scheduled."""
 
     def load(self) -> None:
-        """Load the model; not in the constructor, so that errors keep their type."""
+        """Load the model; this is not done in the constructor, so that errors keep their type."""
         self._embedder = self._model.load(self._job.origin)
 
     def encode(self, number: int) -> ShardRecord:
@@ -109,7 +109,7 @@ class _ShardActor:
 
 
 class _ActorPool:
-    """The actors of a job, what each is doing, and the shards not yet assigned."""
+    """The actors of a job, what each of them is doing, and the shards that are not yet assigned."""
 
     def __init__(
         self, job: EncodeJob, model: ModelChoice, waiting: "deque[int]", actors: int | None, gpus: float
@@ -118,7 +118,7 @@ class _ActorPool:
         self._most, self._gpus = actors, gpus
         self._job = ray.put(job)
         self._running: dict[Any, tuple[Any, int]] = {}
-        """By result reference: the actor that computes it and its shard, or its step before the first shard."""
+        """By result reference: the actor that computes the result, and its shard or its step before the first shard."""
         self._deaths = Counter[int]()
 
     def records(self, advance: Advance) -> Iterator[ShardRecord]:
@@ -154,7 +154,7 @@ class _ActorPool:
             self._running[actor.start.remote()] = actor, STARTING
 
     def _result(self, reference: Any) -> ShardRecord | None:
-        """The record of a shard, if one was finished; the actor then continues with the next task."""
+        """The record of the shard that was finished, if any; the actor then continues with its next task."""
         actor, number = self._running.pop(reference)
         try:
             record: ShardRecord | None = ray.get(reference)
@@ -174,7 +174,7 @@ class _ActorPool:
     def _lost(self, number: int, error: Exception) -> None:
         self._deaths[number] += 1
         if self._deaths[number] >= MOST_DEATHS:
-            at = f"at shard {number}" if number >= 0 else "before they began"
+            at = f"at shard {number}" if number >= 0 else "before their first shard"
             reason = str(error).partition("\n")[0]
             raise LikewiseError(f"{MOST_DEATHS} actors ended {at}; finished shards are kept. The last one: {reason}")
         if number >= 0:
@@ -182,7 +182,7 @@ class _ActorPool:
 
 
 def _places(gpus: float) -> int:
-    """How many actors the cluster has room for if nothing else runs there."""
+    """How many actors the cluster has room for if nothing else is running there."""
     resources = ray.cluster_resources()
     return int(resources.get("GPU", 0) / gpus) if gpus else int(resources.get("CPU", 0))
 

@@ -1,8 +1,8 @@
 """A worker process: it receives shard numbers and encodes those shards until its input ends.
 
-Its input is lines of JSON: first the folder and the model, then shard numbers. Its output is JSON lines too: progress,
-the record of each finished shard, or an error. When its input ends, because its parent has exited or needs no more, it
-exits at once: an unfinished shard is still under a temporary name, and a later run removes it.
+Its input is JSON lines: first the folder and the model, then shard numbers. Its output is JSON lines too: progress, the
+record of each finished shard, or an error. When its input ends, because its parent has exited or has no more work, it
+exits at once: an unfinished shard still has a temporary name, and a later run removes it.
 """
 
 import json
@@ -20,13 +20,13 @@ from ...errors import LikewiseError
 from ..output_folder import OutputFolder
 from ..shards import ModelChoice, encode_shard
 
-REPORT_EVERY = 0.2  # seconds between reports of progress
+REPORT_EVERY = 0.2  # seconds between progress reports
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the parent decides what to do
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what packages print must not look like a reply
+    os.dup2(2, 1)  # output printed by packages must not look like a reply
     lines: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=_read, args=(lines,), daemon=True).start()
     try:

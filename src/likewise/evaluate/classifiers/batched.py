@@ -1,10 +1,10 @@
 """SentEval's classifiers trained in batches: the same starts, steps and early stopping, many in one matrix product.
 
-Nothing is approximated. All classifiers start from the same seed, so folds with the same number of rows draw the same
-order of positions, and all L2 values tried on one fold see the same rows. So the rows are gathered once, and the
-weights of several folds form one array (folds, L2 values, out, in). The results differ from sequential training only by
+Nothing is approximated. All classifiers start from the same seed, so folds with equally many rows draw the same order
+of positions, and all L2 values tried on a fold see the same rows. Rows are therefore gathered once, and the weights of
+several folds form one array (folds, L2 values, out, in). The results differ from sequential training only by
 floating-point rounding, since weights and dropout masks are drawn as in torch. (On Intel processors, torch takes
-dropout masks from MKL; there, only the masks differ.)
+dropout masks from MKL, so the masks differ there.)
 """
 
 from collections import defaultdict
@@ -18,11 +18,11 @@ from jaxtyping import Bool, Float, Int
 from ...native.threads import thread_count
 from .classifier import ClassifierRecipe, Fold, Problem, RandomStart, TrainedClassifier, random_starts
 
-_GATHERED = 1 << 18  # numbers gathered per step: few enough to stay in a core's cache
+_GATHERED = 1 << 18  # numbers gathered per step: few enough to stay in the core's cache
 _FIRST, _SECOND, _EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants
 
 ClassifierWeights = Float[np.ndarray, "G R _ _"]
-"""(folds, L2 values, out, in + 1) of a layer; the bias is the weight of a constant input 1."""
+"""(folds, L2 values, out, in + 1) for a layer; the bias is the weight of a constant input of 1."""
 Features = Float[np.ndarray, "N D1"]
 OneHot = Float[np.ndarray, "N C"]
 Logits = Float[np.ndarray, "G R C B"]
@@ -85,7 +85,7 @@ class _Group:
         self.failures: Int[np.ndarray, "F R"] = np.zeros(tried, np.int64)
 
     def step(self, x: Float[np.ndarray, "G B D1"], truth: Float[np.ndarray, "G C B"]) -> None:
-        """One step of Adam with L2 regularisation (weight decay as part of the gradient)."""
+        """One step of Adam with L2 regularization (weight decay as part of the gradient)."""
         self.steps += 1
         size = self.recipe.learning_rate / (1 - _FIRST**self.steps)
         correction = (1 - _SECOND**self.steps) ** 0.5
@@ -107,7 +107,7 @@ class _Group:
             w -= change
 
     def _mask(self, rows: int) -> Float[np.ndarray, "H B"]:
-        """A dropout mask; all classifiers share it, since they share the seed."""
+        """A dropout mask; since all classifiers share the seed, they share the mask."""
         hidden, dropout = self.recipe.hidden, self.recipe.dropout
         if not dropout:
             return np.ones((hidden, rows), np.float32)
@@ -115,7 +115,7 @@ class _Group:
         return np.asarray(kept.T.astype(np.float32) / (1 - dropout), np.float32)
 
     def evaluate(self, x: Features, y: OneHot, starts: Sequence[RandomStart]) -> None:
-        """Evaluate on the dev sets: keep new best weights, count failures, and drop folds that have stopped."""
+        """Evaluate on the dev sets: store new best weights, count failures, and drop folds that have stopped."""
         for g, fold in enumerate(self.active.tolist()):
             dev = starts[fold].dev
             logits = _logits([w[g : g + 1] for w in self.weights], x[dev][None])[0]
@@ -189,7 +189,7 @@ def linear_weights(random: np.random.RandomState, into: int, out: int) -> Float[
     """The initial weights of torch's Linear, uniform in ±1/√into, with the bias as the last column.
 
     torch's CPU generator is the Mersenne Twister, seeded like NumPy's RandomState; only the conversion from 32 bits to
-    a number differs.
+    a floating-point number differs.
     """
     weights, bias = _uniform(random, (out, into)), _uniform(random, (out, 1))
     bound = np.float32(into**-0.5)
@@ -197,11 +197,11 @@ def linear_weights(random: np.random.RandomState, into: int, out: int) -> Float[
 
 
 def kept_by_dropout(random: np.random.RandomState, size: tuple[int, int], p: float) -> Bool[np.ndarray, "_ _"]:
-    """True with probability p, drawn as in torch: the low 53 bits of two draws, the first one higher."""
+    """True with probability p, drawn as in torch: the low 53 bits of two draws, the first being the high part."""
     high, low = np.moveaxis(random.randint(0, 1 << 32, (*size, 2), np.uint32).astype(np.uint64), -1, 0)
     return np.asarray(((high << np.uint64(32) | low) & np.uint64((1 << 53) - 1)) / (1 << 53) < p)
 
 
 def _uniform(random: np.random.RandomState, size: tuple[int, int]) -> Float[np.ndarray, "_ _"]:
-    """Numbers from 0 to 1 in fp32: the low 24 bits of a draw."""
+    """Numbers from 0 to 1 in fp32, from the low 24 bits of each draw."""
     return (random.randint(0, 1 << 32, size, np.uint32) & np.uint32((1 << 24) - 1)).astype(np.float32) / (1 << 24)

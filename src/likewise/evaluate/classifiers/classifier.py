@@ -1,8 +1,8 @@
-"""SentEval's classifier: softmax regression, or one hidden layer of sigmoids, with early stopping on a dev set.
+"""SentEval's classifier: softmax regression, or one hidden sigmoid layer, with early stopping on a dev set.
 
-Conneau and Kiela 2018, "SentEval". A *fold* lists rows to train on, rows for early stopping, and the strengths of L2
-regularisation to try. Two implementations train the same classifiers: `sequential` follows SentEval step by step,
-`batched` takes the same batches and steps for many classifiers at once.
+Conneau and Kiela 2018, "SentEval". A *fold* lists the rows to train on, the rows for early stopping, and the L2
+regularization strengths to try. Two implementations train the same classifiers: `sequential` follows SentEval step by
+step; `batched` takes the same batches and steps for many classifiers at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from ...errors import BadInput
 
-HELD_OUT = 0.05  # share of the training rows used for early stopping if no dev set is given
+HELD_OUT = 0.05  # fraction of the training rows used for early stopping if no dev set is given
 Indices = Int[np.ndarray, " _"]
 
 
@@ -21,19 +21,19 @@ Indices = Int[np.ndarray, " _"]
 class ClassifierRecipe:
     """How to train a classifier; the defaults are from the literature (SBERT, InferSent)."""
 
-    hidden: int = 0  # units of the hidden layer, 0 for none; SBERT-WK uses 50
+    hidden: int = 0  # hidden units, 0 for no hidden layer; SBERT-WK uses 50
     dropout: float = 0.0  # before the sigmoid, as in SentEval
     learning_rate: float = 1e-3
     batch_size: int = 64
     epochs_per_evaluation: int = 4  # epochs between two evaluations on the dev set
-    patience: int = 5  # evaluations without improvement, counted over the whole training
+    patience: int = 5  # evaluations without improvement, counted over the whole of training
     max_epochs: int = 200  # no new round of epochs starts after this
     seed: int = 1111
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows to train on, rows for early stopping (None: a random 5 % of the training rows), and the L2 values to try."""
+    """The training rows, the rows for early stopping (None: a random 5 % of those), and the L2 values to try."""
 
     train: Indices
     dev: Indices | None
@@ -44,7 +44,7 @@ class Fold:
 class TrainedClassifier:
     """A trained classifier, at its best accuracy on the dev set."""
 
-    layers: tuple[Float[np.ndarray, "_ _"], ...]  # (out, in and bias), the bias as the last column
+    layers: tuple[Float[np.ndarray, "_ _"], ...]  # (out, in and bias), with the bias as the last column
     dev_accuracy: float
 
     def predict(self, x: Float[np.ndarray, "N D"]) -> Int[np.ndarray, " N"]:
@@ -56,7 +56,7 @@ class TrainedClassifier:
 
 @dataclass(frozen=True)
 class Problem:
-    """Features of all rows, and the class of each, 0 to `classes` − 1."""
+    """The features of all rows, and the class of each row, 0 to `classes` − 1."""
 
     x: Float[np.ndarray, "N D"]
     y: Int[np.ndarray, " N"]
@@ -64,12 +64,12 @@ class Problem:
 
 
 TrainClassifiers = Callable[[Problem, Sequence[Fold], ClassifierRecipe], list[tuple[TrainedClassifier, ...]]]
-"""Trains a classifier for every L2 value of every fold."""
+"""Trains one classifier for every L2 value of every fold."""
 
 
 @dataclass(frozen=True)
 class RandomStart:
-    """A fold with its dev set drawn, and the random generator that next shuffles each epoch."""
+    """A fold whose dev set has been drawn, and the random generator that shuffles each epoch next."""
 
     train: Indices
     dev: Indices
@@ -84,7 +84,7 @@ def random_starts(fold: Fold, seed: int) -> RandomStart:
     held_out = int(HELD_OUT * len(fold.train))
     if not held_out:
         raise BadInput(
-            f"there are {len(fold.train)} rows to train on, and {HELD_OUT:.0%} are held out for early stopping; "
+            f"there are {len(fold.train)} training rows, of which {HELD_OUT:.0%} are held out for early stopping; "
             f"expected at least {round(1 / HELD_OUT)} rows"
         )
     order = fold.train[random.permutation(len(fold.train))]

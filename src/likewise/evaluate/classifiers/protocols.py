@@ -1,7 +1,7 @@
 """SentEval's three protocols: nested cross-validation, cross-validation with a test set, and predefined splits.
 
-Conneau and Kiela 2018; the rules follow its code. Each protocol tries four L2 values, compares their accuracies in per
-cent *rounded to two decimals*, and takes the first best one.
+Conneau and Kiela 2018; the rules follow the authors' code. Each protocol tries four L2 values, compares their
+accuracies in per cent *rounded to two decimals*, and chooses the first of the best.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,26 +15,26 @@ from .classifier import ClassifierRecipe, Fold, Indices, Problem, TrainClassifie
 
 L2 = tuple(10.0**power for power in range(-5, -1))
 FOLDS = 10  # as in the literature; SentEval's quick setting uses 5
-SEED_OF_NESTED_FOLDS = 1111  # SentEval's nested folds do not follow its seed
+SEED_OF_NESTED_FOLDS = 1111  # SentEval's nested folds ignore its seed
 Parts = Sequence[Indices]
 """The rows of each part of the data; the last part is the test set."""
 
 
 @dataclass(frozen=True)
 class ProtocolResult:
-    """The result of a protocol; accuracies are in per cent, rounded as SentEval does."""
+    """The result of a protocol; accuracies are in per cent, rounded as in SentEval."""
 
     predicted: Int[np.ndarray, " n"]  # the class of each row of the test set
     accuracy: float
-    dev_accuracy: float  # of the chosen L2 value
-    l2: tuple[float, ...]  # chosen in each outer fold, or once
+    dev_accuracy: float  # with the chosen L2 value
+    l2: tuple[float, ...]  # one for each outer fold, or just one
     recipe: ClassifierRecipe
 
 
 def nested_cross_validation(
     problem: Problem, parts: Parts, train: TrainClassifiers, recipes: Sequence[ClassifierRecipe]
 ) -> ProtocolResult:
-    """Every row is predicted once, by a classifier not trained on its fold; ten inner folds choose the L2 value."""
+    """Predict every row once, by a classifier not trained on its fold; ten inner folds choose the L2 value."""
     [everything], [recipe] = parts, recipes
     outer = splits(problem.y[everything], FOLDS, SEED_OF_NESTED_FOLDS)
     inner = [fold for rows, _ in outer for fold in _inner_folds(rows, problem.y, SEED_OF_NESTED_FOLDS)]
@@ -52,7 +52,7 @@ def nested_cross_validation(
 def cross_validation(
     problem: Problem, parts: Parts, train: TrainClassifiers, recipes: Sequence[ClassifierRecipe]
 ) -> ProtocolResult:
-    """Ten folds of the training rows choose the L2 value; a classifier of all of them is scored on the test rows."""
+    """Choose the L2 value by ten folds of the training rows, train on all of them, and score on the test rows."""
     (rows, test), [recipe] = parts, recipes
     l2, dev = _choose(train(problem, _inner_folds(rows, problem.y, recipe.seed), recipe))
     [(classifier,)] = train(problem, [Fold(rows, None, (l2,))], recipe)
@@ -63,9 +63,9 @@ def cross_validation(
 def given_splits(
     problem: Problem, parts: Parts, train: TrainClassifiers, recipes: Sequence[ClassifierRecipe]
 ) -> ProtocolResult:
-    """The dev rows choose the L2 value and, if there are several, the recipe.
+    """Choose the L2 value, and the recipe if there are several, on the dev rows.
 
-    SentEval trains the chosen classifier again from the same seed on the same rows, which gives the same classifier.
+    SentEval retrains the chosen classifier from the same seed on the same rows, which yields the same classifier.
     """
     rows, dev, test = parts
     tried = {recipe: train(problem, [Fold(rows, dev, L2)], recipe) for recipe in recipes}
@@ -77,7 +77,7 @@ def given_splits(
 
 
 def f1(predicted: Int[np.ndarray, " n"], truth: Int[np.ndarray, " n"]) -> float:
-    """F1 of class 1, in per cent with two decimals; 0 if there is no true positive."""
+    """F1 of class 1, in per cent with two decimals; 0 if there are no true positives."""
     true_positives = int((predicted * truth == 1).sum())
     return round(100 * (2 * true_positives / max(1, int((predicted == 1).sum() + (truth == 1).sum()))), 2)
 
@@ -102,18 +102,19 @@ def _mean(accuracies: Sequence[float]) -> float:
 
 
 def stratified(labels: Int[np.ndarray, " N"], k: int, seed: int) -> Int[np.ndarray, " N"]:
-    """The fold, 0 to k − 1, that holds out each item, as scikit-learn 0.22 and later assign them.
+    """The fold, 0 to k − 1, in which each item is held out, as assigned by scikit-learn 0.22 and later.
 
     Identical to StratifiedKFold(k, shuffle=True, random_state=seed): SentEval's scores depend on which sentence falls
-    into which fold. The labels, sorted by class, are assigned to folds in turn, which sets how many items of each class
-    a fold has. The items themselves are then drawn class by class, in the order in which the classes first appear.
+    into which fold. The labels, sorted by class, are dealt out to the folds in turn, which determines how many items of
+    each class a fold has. The items themselves are then drawn class by class, in the order in which the classes first
+    appear.
     """
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     appearance = np.argsort(np.argsort(first))[inverse]
     counts = np.bincount(appearance)
     if counts.max(initial=0) < k:
         raise BadInput(
-            f"{k} folds need at least one class with {k} items; the largest class of these {len(labels):,} items has "
+            f"{k} folds need at least one class with {k} items; the largest class of {len(labels):,} items has "
             f"{counts.max(initial=0)}. Add data, or use fewer folds"
         )
     assigned = np.arange(len(labels)) % k

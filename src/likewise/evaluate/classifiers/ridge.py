@@ -1,7 +1,7 @@
 """Ridge regression solved exactly, with the penalty chosen by cross-validation (Hoerl and Kennard 1970).
 
-No fold is refitted. If H is the matrix that maps targets to predictions, the errors on a held-out fold g are
-(I − H_gg)⁻¹ times its training errors, so one decomposition serves every penalty and every fold.
+No fold is refitted. If H is the matrix that maps targets to predictions, the errors on a held-out fold g are (I −
+H_gg)⁻¹ times its training errors, so a single decomposition serves every penalty and every fold.
 """
 
 import numpy as np
@@ -10,15 +10,15 @@ from jaxtyping import Float, Int
 Row = Float[np.ndarray, " _"]
 Matrix = Float[np.ndarray, "_ _"]
 PENALTIES = tuple(10.0**power for power in range(7))
-"""Penalties for standardised features; the middle one is used if there are no folds to choose by."""
-_NEGLIGIBLE = 1e-10  # directions with a smaller share of the largest variance are rounding errors
+"""Penalties for standardized features; the middle one is used if there are no folds to choose by."""
+_NEGLIGIBLE = 1e-10  # directions with a smaller fraction of the largest variance are treated as rounding errors
 
 
 def ridge(x: Matrix, y: Row, test: Matrix, fold: Int[np.ndarray, " N"]) -> tuple[Row, float]:
-    """The predictions of a ridge regression of y on x for the test rows, and its penalty.
+    """The predictions of a ridge regression of y on x for the test rows, and the penalty.
 
-    Features are standardised by the N rows; the intercept is not penalised. The penalty is the one with the smallest
-    squared error over `fold`, each fold being predicted by a regression on the others.
+    Features are standardized over the N rows; the intercept is not penalized. The penalty is the one with the smallest
+    squared error over `fold`, where each fold is predicted by a regression on the others.
     """
     mean, spread = x.mean(0), x.std(0)
     spread = np.where(spread > 0, spread, 1)
@@ -31,7 +31,7 @@ def ridge(x: Matrix, y: Row, test: Matrix, fold: Int[np.ndarray, " N"]) -> tuple
 
 
 def _spectrum(x: Matrix) -> tuple[Row, Matrix, Matrix]:
-    """The parts of x = u √squares vᵀ, from the smaller of xxᵀ and xᵀx."""
+    """The factors of x = u √squares vᵀ, computed from the smaller of xxᵀ and xᵀx."""
     wide = x.shape[0] < x.shape[1]
     squares, vectors = np.linalg.eigh(x @ x.T if wide else x.T @ x)
     significant = squares > _NEGLIGIBLE * max(float(squares[-1]), 0.0)
@@ -53,6 +53,6 @@ def _best_penalty(u: Matrix, squares: Row, centred: Row, projected: Row, fold: n
 
 
 def _squared_error(u: Matrix, shrinkage: Row, residual: Row, n: int) -> float:
-    """The squared error on rows as if they had been held out; 1/n is the intercept's part of H."""
+    """The squared error as if each row had been held out; 1/n is the intercept's part of H."""
     errors = np.linalg.solve(np.eye(len(u)) - (u * shrinkage) @ u.T - 1 / n, residual)
     return float(errors @ errors)

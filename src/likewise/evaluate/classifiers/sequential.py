@@ -1,4 +1,4 @@
-"""SentEval's classifiers trained one after another: its model, optimiser and early stopping, with torch's modules."""
+"""SentEval's classifiers trained one after another: its model, optimizer and early stopping, with torch modules."""
 
 import copy
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from .classifier import ClassifierRecipe, Fold, Problem, TrainedClassifier, rand
 def train_sequential(
     problem: Problem, folds: Sequence[Fold], recipe: ClassifierRecipe
 ) -> list[tuple[TrainedClassifier, ...]]:
-    """Train a classifier for every L2 value of every fold, each from the same seed."""
+    """Train one classifier for every L2 value of every fold, each from the same seed."""
     x = torch.from_numpy(problem.x).float()
     y = torch.from_numpy(problem.y)
     with torch.random.fork_rng(devices=[]):
@@ -49,7 +49,7 @@ def _fit(
 
 
 def network(width: int, classes: int, recipe: ClassifierRecipe) -> nn.Sequential:
-    """Linear, or Linear, Dropout, Sigmoid, Linear, as in SentEval's code (its README has tanh)."""
+    """Linear, or Linear, Dropout, Sigmoid, Linear, as in SentEval's code (its README says tanh)."""
     if not recipe.hidden:
         return nn.Sequential(nn.Linear(width, classes))
     layers = nn.Linear(width, recipe.hidden), nn.Dropout(recipe.dropout), nn.Sigmoid()

@@ -1,1 +1,1 @@
-"""Metrics of rankings, binary decisions and clusterings."""
+"""Metrics for rankings, binary decisions and clusterings."""

@@ -1,4 +1,4 @@
-"""Metrics of binary decisions: pairs with a score and the truth (1 or 0), decided by a threshold.
+"""Metrics for binary decisions: each pair has a score and a true label (1 or 0), and a threshold decides.
 
 Pairs with equal scores always get the same decision.
 """
@@ -15,7 +15,7 @@ Truth = Shaped[np.ndarray, " N"]  # 1 or 0, or booleans
 
 
 class ThresholdDecision(NamedTuple):
-    """The best rule of the form "positive if the score reaches this threshold": its value, precision and recall."""
+    """The best rule of the form "positive if the score reaches this threshold", and its value, precision and recall."""
 
     value: float
     threshold: float
@@ -24,9 +24,9 @@ class ThresholdDecision(NamedTuple):
 
 
 def average_precision(scores: Numbers, gold: Truth, *, positives: int | None = None) -> float:
-    """Precision at each distinct score, weighted by the recall it adds; NaN if there is no positive.
+    """Precision at each distinct score, weighted by the recall it adds; NaN if there are no positives.
 
-    Ties count as in scikit-learn. `positives` is their total number; positives not among the pairs count as missed.
+    Ties are handled as in scikit-learn. `positives` is their total number; those not among the pairs count as missed.
     """
     selected, correct, total = _selections(scores, gold, positives)
     if not total:
@@ -35,7 +35,7 @@ def average_precision(scores: Numbers, gold: Truth, *, positives: int | None = N
 
 
 def best_f1(scores: Numbers, gold: Truth, *, positives: int | None = None) -> ThresholdDecision:
-    """The greatest F1, 2TP / (selected + positive), at the highest such threshold; 0 if there is no positive."""
+    """The highest F1, 2TP / (selected + positive), at the highest threshold that reaches it; 0 without positives."""
     selected, correct, total = _selections(scores, gold, positives)
     denominator = selected + total
     values = np.divide(2 * correct, denominator, out=np.zeros(len(denominator)), where=denominator > 0)
@@ -43,14 +43,14 @@ def best_f1(scores: Numbers, gold: Truth, *, positives: int | None = None) -> Th
 
 
 def best_accuracy(scores: Numbers, gold: Truth) -> ThresholdDecision:
-    """The greatest accuracy, at the highest such threshold; rejecting every pair is one of the candidates."""
+    """The highest accuracy, at the highest threshold that reaches it; one candidate rejects every pair."""
     selected, correct, total = _selections(scores, gold, None)
     wrong = (selected - correct) + (total - correct)
     return _decision(scores, selected, correct, total, 1 - wrong / selected[-1])
 
 
 def auc(scores: Numbers, gold: Truth) -> float:
-    """The probability that a positive scores above a negative, ties counting half; NaN unless there are both."""
+    """The probability that a positive scores above a negative, counting ties as half; NaN unless both occur."""
     scores, positive = _checked_pairs(scores, gold)
     positives, negatives = int(positive.sum()), int((~positive).sum())
     if not positives or not negatives:
@@ -59,7 +59,7 @@ def auc(scores: Numbers, gold: Truth) -> float:
 
 
 def binary_decisions(scores: Numbers, gold: Truth, threshold: float) -> tuple[float, Float[np.ndarray, " N"]]:
-    """F1 of the rule "positive from `threshold` on", and for each pair whether the rule is correct (1 or 0)."""
+    """The F1 of the rule "positive from `threshold` on", and whether the rule is right for each pair (1 or 0)."""
     scores, positive = _checked_pairs(scores, gold)
     predicted = scores >= threshold
     total = int(predicted.sum() + positive.sum())
@@ -67,7 +67,7 @@ def binary_decisions(scores: Numbers, gold: Truth, threshold: float) -> tuple[fl
 
 
 def _selections(scores: Numbers, gold: Truth, positives: int | None) -> tuple[np.ndarray, np.ndarray, int]:
-    """Per distinct threshold, the number of pairs selected (the first: none) and of positives among them; the total."""
+    """Per threshold, how many pairs are selected (initially none) and how many of them are positive; and the total."""
     scores, positive = _checked_pairs(scores, gold)
     order = np.argsort(-scores, kind="stable")
     descending = scores[order]
@@ -76,7 +76,7 @@ def _selections(scores: Numbers, gold: Truth, positives: int | None) -> tuple[np
     correct = np.append(0, np.cumsum(positive[order])[last])
     total = int(correct[-1]) if positives is None else positives
     if total < correct[-1]:
-        raise BadInput(f"{int(correct[-1])} of the pairs are positive; expected at most `positives`, which is {total}")
+        raise BadInput(f"{int(correct[-1])} of the pairs are positive; expected at most `positives` = {total}")
     return selected, correct, total
 
 
@@ -89,7 +89,7 @@ def _decision(
 
 
 def _threshold(scores: Numbers, selected: int) -> float:
-    """Half-way between the last selected score and the next one; at the ends, the lowest score or just above all."""
+    """Half-way between the last selected score and the next; at the ends, the lowest score or just above the best."""
     descending = -np.sort(-np.asarray(scores, np.float64))
     if selected == 0:
         return float(np.nextafter(descending[0], np.inf))
@@ -97,18 +97,20 @@ def _threshold(scores: Numbers, selected: int) -> float:
         return float(descending[-1])
     above, below = descending[selected - 1], descending[selected]
     middle = below + (above - below) / 2
-    return float(middle if middle > below else above)  # adjacent floats have nothing between them
+    return float(middle if middle > below else above)  # there is nothing between adjacent floats
 
 
 def _checked_pairs(scores: Numbers, gold: Truth) -> tuple[Numbers, Bool[np.ndarray, " N"]]:
-    """Scores in fp64 and truth as booleans, checked: equal length, at least one, all finite."""
+    """Scores in fp64 and labels as booleans, after checking that lengths match and all scores are finite."""
     scores, gold = np.asarray(scores, np.float64), np.asarray(gold)
     if scores.ndim != 1 or scores.shape != gold.shape or not len(scores):
         raise BadInput(
             f"expected as many scores as gold labels, at least one; got shapes {scores.shape} and {gold.shape}"
         )
     if not np.isfinite(scores).all():
-        raise BadInput(f"expected finite scores; score {int(np.flatnonzero(~np.isfinite(scores))[0])} is not finite")
+        raise BadInput(
+            f"expected finite scores; number {int(np.flatnonzero(~np.isfinite(scores))[0])} is NaN or infinite"
+        )
     if not np.isin(gold, (0, 1)).all():
         raise BadInput("expected a gold label of 0 or 1 for every pair")
     return scores, gold.astype(bool)

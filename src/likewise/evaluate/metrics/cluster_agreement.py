@@ -1,4 +1,4 @@
-"""Agreement of a clustering with known classes: V-measure and its parts, adjusted Rand index."""
+"""Agreement between a clustering and known classes: V-measure and its components, adjusted Rand index."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from ...errors import BadInput
 
 
 class ClusterAgreement(NamedTuple):
-    """Homogeneity (groups are pure), completeness (classes are not split), their mean, and pairs beyond chance."""
+    """Homogeneity (pure groups), completeness (unsplit classes), their harmonic mean, and adjusted Rand index."""
 
     v_measure: float
     homogeneity: float
@@ -18,9 +18,9 @@ class ClusterAgreement(NamedTuple):
 
 
 def cluster_agreement(groups: Shaped[np.ndarray, " n"], classes: Shaped[np.ndarray, " n"]) -> ClusterAgreement:
-    """V-measure and its parts (Rosenberg and Hirschberg 2007), adjusted Rand index (Hubert and Arabie 1985).
+    """V-measure and its components (Rosenberg and Hirschberg 2007), adjusted Rand index (Hubert and Arabie 1985).
 
-    With a single class, homogeneity is 1; with a single group, completeness is 1. Memory is O(n).
+    If there is only one class, homogeneity is 1; if there is only one group, completeness is 1. Memory is O(n).
     """
     if np.shape(groups) != np.shape(classes) or np.ndim(groups) != 1 or not len(groups):
         raise BadInput(
@@ -46,7 +46,7 @@ def _entropy(sizes: Int[np.ndarray, " c"]) -> float:
 def _adjusted_rand(
     groups: Int[np.ndarray, " g"], classes: Int[np.ndarray, " c"], cells: Int[np.ndarray, " x"]
 ) -> float:
-    """Agreement on pairs beyond chance; 1 if both sides are a single group or all singletons."""
+    """Agreement on pairs beyond chance; 1 if both sides form a single group, or only singletons."""
     n = int(groups.sum())
     in_groups, in_classes, in_both = (int((sizes * (sizes - 1) // 2).sum()) for sizes in (groups, classes, cells))
     expected = in_groups * in_classes / (n * (n - 1) / 2) if n > 1 else 0.0

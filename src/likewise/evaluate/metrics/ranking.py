@@ -1,8 +1,8 @@
-"""Metrics of ranked documents (nDCG, recall, MRR, MAP …), one value per query, 0 … 1.
+"""Metrics for ranked documents (nDCG, recall, MRR, MAP …), one value per query, 0 … 1.
 
 `ranked` holds the relevance of the documents returned for each query, best first; `judged` holds the relevance of every
-document judged for it, in any order. Both are padded with zeros, which change nothing: a document that was not returned
-or not judged counts as irrelevant (as in trec_eval). A query without relevant documents scores 0.
+document judged for that query, in any order. Both are padded with zeros, which has no effect: a document that was not
+returned or not judged counts as irrelevant (as in trec_eval). A query without relevant documents scores 0.
 """
 
 from collections.abc import Callable
@@ -18,21 +18,21 @@ Metric = Callable[[RankedDocuments, JudgedDocuments, int], Float[np.ndarray, " Q
 
 
 def ranking_metric(name: str, ranked: RankedDocuments, judged: JudgedDocuments) -> Float[np.ndarray, " Q"]:
-    """A metric of RANKING_METRICS by its name and cutoff ("ndcg@10"), for each query."""
+    """Compute a metric in RANKING_METRICS, given by name and cutoff ("ndcg@10"), for each query."""
     metric, _, cutoff = name.partition("@")
     if metric not in RANKING_METRICS or not cutoff.isdecimal() or int(cutoff) < 1:
-        raise BadInput(f"expected one of {', '.join(RANKING_METRICS)}, then @ and a cutoff of 1 or more; got {name!r}")
+        raise BadInput(f"expected one of {', '.join(RANKING_METRICS)}, then @ and a cutoff of at least 1; got {name!r}")
     if ranked.ndim != 2 or judged.ndim != 2 or len(ranked) != len(judged):
         raise BadInput(
-            f"expected relevances (Q, n) and (Q, m) of the same queries; got {ranked.shape} and {judged.shape}"
+            f"expected relevances (Q, n) and (Q, m) for the same queries; got {ranked.shape} and {judged.shape}"
         )
     return RANKING_METRICS[metric](ranked, judged, int(cutoff))
 
 
 def ndcg(ranked: RankedDocuments, judged: JudgedDocuments, k: int) -> Float[np.ndarray, " Q"]:
-    """Discounted cumulative gain of the first k, divided by that of the ideal order (Järvelin and Kekäläinen 2002).
+    """Discounted cumulative gain of the first k, divided by that of the ideal ranking (Järvelin and Kekäläinen 2002).
 
-    As in trec_eval: the gain is the relevance itself, negative relevance counts as 0, and the gain at rank r is divided
+    As in trec_eval, the gain is the relevance itself, negative relevance counts as 0, and the gain at rank r is divided
     by log2(r + 1).
     """
     ideal = -np.sort(-judged, axis=1)
@@ -40,30 +40,30 @@ def ndcg(ranked: RankedDocuments, judged: JudgedDocuments, k: int) -> Float[np.n
 
 
 def recall(ranked: RankedDocuments, judged: JudgedDocuments, k: int) -> Float[np.ndarray, " Q"]:
-    """The share of the relevant documents that are among the first k."""
+    """The fraction of the relevant documents that are among the first k."""
     return _ratio((ranked[:, :k] > 0).sum(1), (judged > 0).sum(1))
 
 
 def precision(ranked: RankedDocuments, judged: JudgedDocuments, k: int) -> Float[np.ndarray, " Q"]:  # noqa: ARG001
-    """The share of the first k that are relevant; divided by k even if fewer were returned."""
+    """The fraction of the first k documents that are relevant; divided by k even if fewer were returned."""
     return np.asarray((ranked[:, :k] > 0).sum(1) / k)
 
 
 def reciprocal_rank(ranked: RankedDocuments, judged: JudgedDocuments, k: int) -> Float[np.ndarray, " Q"]:  # noqa: ARG001
-    """1 / the rank of the first relevant document among the first k, 0 if there is none. Its mean is MRR@k."""
+    """1 / the rank of the first relevant document among the first k; 0 if there is none. The mean is MRR@k."""
     hits = ranked[:, :k] > 0
     return np.where(hits.any(1), 1 / (1 + hits.argmax(1)), 0.0) if hits.shape[1] else np.zeros(len(hits))
 
 
 def average_precision_at(ranked: RankedDocuments, judged: JudgedDocuments, k: int) -> Float[np.ndarray, " Q"]:
-    """Precision at the rank of each relevant document, averaged over *all* relevant ones (MAP@k of trec_eval)."""
+    """Precision at the rank of each relevant document, averaged over *all* relevant documents (trec_eval's MAP@k)."""
     hits = ranked[:, :k] > 0
     precisions = hits.cumsum(1) / np.arange(1, hits.shape[1] + 1)
     return _ratio((precisions * hits).sum(1), (judged > 0).sum(1))
 
 
 def hit(ranked: RankedDocuments, judged: JudgedDocuments, k: int) -> Float[np.ndarray, " Q"]:  # noqa: ARG001
-    """1 if any relevant document is among the first k."""
+    """1 if any relevant document is among the first k, else 0."""
     return (ranked[:, :k] > 0).any(1).astype(float)
 
 

@@ -1,4 +1,4 @@
-"""Plot of results: models by tasks, a dot for each score and whiskers for its interval [extra: map]."""
+"""A plot of results: models by tasks, with a dot for each score and whiskers for its interval [extra: map]."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from .report import winners
 FORMATS = (".png", ".pdf", ".svg")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe and Ito
 MARKERS = "osD^vPX"
-SPREAD = 0.6  # the share of a task's space that its models spread over
+SPREAD = 0.6  # fraction of a task's space over which its models are spread
 PLOT_STYLE = STYLE | {"axes.spines.left": False, "savefig.dpi": 200}
 
 
@@ -28,15 +28,15 @@ def check_plot_path(path: Path) -> None:
 
 
 def draw_results(results: Results, path: Path) -> None:
-    """Write the plot; the file is renamed into place when complete."""
+    """Write the plot; the file is renamed into place once complete."""
     check_plot_path(path)
     with matplotlib.rc_context(PLOT_STYLE), atomic_file(path) as partial:
         results_figure(results).savefig(partial, format=path.suffix.lower()[1:])
 
 
 def results_figure(results: Results) -> Figure:
-    """Tasks down, scores across: dots with 95 % whiskers, filled if the model is significantly the best."""
-    best = winners(results)  # empty if there is one model
+    """Tasks run down, scores across: dots with 95 % whiskers, filled if the model is significantly the best."""
+    best = winners(results)  # empty if there is only one model
     count, names = len(results.models), [task.name for task in results.tasks]
     row = 0.2 + 0.09 * count
     figure = Figure(figsize=(7, 1.1 + 0.2 * -(-count // 3) + row * len(names)))

@@ -21,9 +21,9 @@ TESTS = {"williams": "Williams", "mcnemar": "McNemar"}
 
 
 def format_report(results: Results, *, width: int = 100, bold: bool = False) -> str:
-    """The results as text of this width: table, legend, protocols and notes.
+    """The results as text of this width: the table, its legend, protocols and notes.
 
-    A star (and bold type) marks a model that is significantly better than the next best one on the same task.
+    A star (and bold type) marks a model that is significantly better than the next best model on the same task.
     """
     compared = compare_best_two(results)
     marks = _significant_winners(compared)
@@ -36,7 +36,7 @@ def format_report(results: Results, *, width: int = 100, bold: bool = False) -> 
 
 
 def format_csv(results: Results) -> str:
-    """One CSV line for every score of every cell, with scores as fractions of 1."""
+    """One CSV line per score of each cell, with scores as fractions of 1."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(["model", "task", "score", "value", "low", "high", "n", "seconds", "error"])
@@ -51,12 +51,12 @@ def format_csv(results: Results) -> str:
 
 
 def winners(results: Results) -> Mapping[str, str]:
-    """The model that is significantly better than the runner-up, by task, with Holm's correction over tasks."""
+    """The model that is significantly better than the runner-up, by task, with Holm's correction across tasks."""
     return _significant_winners(compare_best_two(results))
 
 
 def compare_best_two(results: Results) -> Mapping[str, tuple[str, Comparison]]:
-    """For each task with two comparable models, the best one and its comparison with the next best."""
+    """For each task with at least two comparable models, the best model and its comparison with the runner-up."""
     best: dict[str, tuple[str, Comparison]] = {}
     resamples = min(MARK_RESAMPLES, results.settings.resamples)
     for task in results.tasks:
@@ -73,7 +73,7 @@ def _significant_winners(compared: Mapping[str, tuple[str, Comparison]]) -> Mapp
 
 
 def compare_two(results: Results, a: str, b: str) -> dict[str, Comparison]:
-    """Model b minus model a on each comparable task, with Holm's correction: a gain of b over a is positive."""
+    """Model b minus model a on each comparable task, with Holm's correction: positive if b is better."""
     names = [task.name for task in results.tasks]
     compared = {name: _compare_cells(results[b, name], results[a, name], results.settings.resamples) for name in names}
     valid = {name: one for name, one in compared.items() if one}
@@ -83,7 +83,7 @@ def compare_two(results: Results, a: str, b: str) -> dict[str, Comparison]:
 def comparison_lines(
     results: Results, a: str, b: str, comparisons: Mapping[str, Comparison], *, width: int = 100
 ) -> str:
-    """The comparison of two models as a summary and a table; `comparison_method` explains it."""
+    """The comparison of two models as a summary and a table; `comparison_method` explains the columns."""
     full, short = (_comparison_table(results, a, b, comparisons, classical) for classical in (True, False))
     table, gap = fit_to_width([(full, 2), (short, 2), (short, 1)], width)
     summary = f"A is {a}, B is {b}. {_wins_line(results, comparisons)}"
@@ -102,7 +102,7 @@ def comparison_method(results: Results, width: int = 100) -> str:
 
 def _wins_line(results: Results, comparisons: Mapping[str, Comparison]) -> str:
     if not comparisons:
-        return "They could not be compared on any task: none has scores of both on the same items."
+        return "They could not be compared on any task: no task has scores for both on the same items."
     better = sum(one.significant and one.difference.value < 0 for one in comparisons.values())
     worse = sum(one.significant and one.difference.value > 0 for one in comparisons.values())
     left = len(results.tasks) - len(comparisons)
@@ -115,7 +115,7 @@ def _wins_line(results: Results, comparisons: Mapping[str, Comparison]) -> str:
 
 
 def report_notes(results: Results, width: int = 100) -> Iterator[str]:
-    """The text below a table: reasons for missing cells, protocols, notes."""
+    """The text below a table: the reasons for missing cells, the protocols, and the notes."""
     reasons: dict[str, list[Cell]] = {}
     for cell in results.failed:
         reasons.setdefault(cell.error, []).append(cell)
@@ -136,7 +136,7 @@ def report_notes(results: Results, width: int = 100) -> Iterator[str]:
 
 
 def _where(results: Results, cells: list[Cell]) -> str:
-    """The tasks of some cells, and their models unless they are all models."""
+    """The tasks of these cells, with their models unless all models are included."""
     models = list(dict.fromkeys(cell.model for cell in cells))
     tasks = list(dict.fromkeys(cell.task for cell in cells))
     same_kind = {cell.model for cell in results.cells.values() if bool(cell.error) == bool(cells[0].error)}
@@ -168,7 +168,7 @@ def _significance_note(results: Results, compared: Mapping[str, tuple[str, Compa
 
 
 def _table(results: Results, marks: Mapping[str, str], plus: str) -> TextTable:
-    """Tasks down, models across, with averages of complete suites and seconds at the bottom."""
+    """Tasks run down, models across, with averages of complete suites and seconds at the bottom."""
     rows = []
     for task in results.tasks:
         best = marks.get(task.name)
@@ -194,7 +194,7 @@ def _averages(results: Results) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 
 def _score_cell(cell: Cell, plus: str, best: bool) -> tuple[str, str]:
-    """The score, and the text after it (half the interval, mark)."""
+    """The score, and the text that follows it (half the interval, mark)."""
     if cell.result is None:
         return DASH, ""
     headline = cell.result.headline
@@ -216,7 +216,7 @@ def _transposed(table: TextTable) -> TextTable:
 def _comparison_table(
     results: Results, a: str, b: str, comparisons: Mapping[str, Comparison], classical: bool
 ) -> TextTable:
-    """One line per task: both scores, the difference with interval and p, a classical test, the verdict."""
+    """One line per task: both scores, the difference with its interval and p, a classical test, and the verdict."""
     columns = ["A", "B", "B − A [95 %]", "p", "Holm", "test", "verdict"]
     rows = []
     for task in results.tasks:
@@ -238,12 +238,12 @@ def _p(p: float) -> str:
 
 
 def _compare_cells(ours: Cell, theirs: Cell, resamples: int) -> Comparison | None:
-    """The comparison of two headlines; None unless both have evidence on the same items and a finite difference."""
+    """The comparison of two headline scores; None unless they cover the same items and their difference is finite."""
     a, b = (cell.result.headline.evidence if cell.result else None for cell in (ours, theirs))
     if a is None or b is None or not comparable(a, b):
         return None
     try:
         comparison = compare(a, b, resamples=resamples)
-    except BadInput:  # fewer than two items, or a value that is not finite
+    except BadInput:  # fewer than two items, or a NaN or infinite value
         return None
     return comparison if comparison.valid else None

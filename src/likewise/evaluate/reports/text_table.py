@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
-BREAKS = re.compile(r"(?<=[-/(),:\s])")  # a long name may be wrapped after one of these
-MIN_WRAP_WIDTH = 10  # shorter parts of a name are not broken
+BREAKS = re.compile(r"(?<=[-/(),:\s])")  # a long name may be broken after one of these
+MIN_WRAP_WIDTH = 10  # shorter parts of a name are kept whole
 
 IsBold = Callable[[str], bool]
 
@@ -25,11 +25,11 @@ class TextTable:
     left_aligned: frozenset[str] = frozenset()  # columns of words
 
     def width(self, gap: int) -> int:
-        """The width in characters, with this gap between columns."""
+        """The width in characters, given the gap between columns."""
         return sum(self._widths()) + gap * len(self.columns)
 
     def text(self, gap: int = 2, is_bold: IsBold = lambda _: False) -> str:
-        """The table as lines of text, with `is_bold` cells in a terminal's bold type."""
+        """The table as lines of text, with cells for which `is_bold` is true in bold terminal type."""
         widths = self._widths()
         heads = [_wrapped(name, width) for name, width in zip(self.columns, widths[1:], strict=True)]
         height = max(map(len, heads), default=1)
@@ -52,7 +52,7 @@ class TextTable:
         return (" " * gap).join(cells).rstrip()
 
     def _widths(self) -> list[int]:
-        """Column widths: the widest cell, or the longest unbreakable part of the name."""
+        """Column widths: the width of the widest cell, or of the longest unbreakable part of the column name."""
         widths = [max(map(len, [self.corner, *(row[0] for row in self.rows)]))]
         for j, name in enumerate(self.columns, 1):
             cells = [len(row[j]) for row in self.rows if row[0]]
@@ -62,13 +62,13 @@ class TextTable:
 
 
 def fit_to_width(layouts: Sequence[tuple[TextTable, int]], width: int) -> tuple[TextTable, int]:
-    """The first table that fits with its gap between columns, or the narrowest if none fits."""
+    """The first table that fits with its gap between columns, or the narrowest one if none fits."""
     narrowest = min(layouts, key=lambda one: one[0].width(one[1]))
     return next((one for one in layouts if one[0].width(one[1]) <= width), narrowest)
 
 
 def paragraph(text: str, width: int, indent: str = "") -> str:
-    """A text wrapped to this width, with every line but the first indented by `indent`."""
+    """Wrap a text to this width, indenting every line but the first by `indent`."""
     return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 

@@ -1,8 +1,8 @@
-"""The bootstrap's inner loop: items resampled with replacement, and four statistics of each resample.
+"""The inner loop of the bootstrap: resampling items with replacement, and four statistics of each resample.
 
-Efron 1979. A resample is stored as *how often each item was drawn*, so that values are sorted once, and the ranks of
-every resample are running sums of those counts. Counts have one row per item and one column per resample: reordering
-items then copies whole rows.
+Efron 1979. A resample is stored as *how often each item was drawn*, so that values need to be sorted only once, and the
+ranks in every resample are running sums of those counts. Counts have one row per item and one column per resample, so
+reordering items copies whole rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from ...arrays.correlation import Numbers, centred, ties
 
-_BLOCK = 1 << 16  # counts in a temporary array: few enough to stay in a core's cache
+_BLOCK = 1 << 16  # counts in a temporary array: few enough to stay in the core's cache
 Counts = Int[np.ndarray, "n b"]
 ResampledValues = Float[np.ndarray, "S b"]
 ResampledStatistic = Callable[[Counts], ResampledValues]
@@ -21,7 +21,7 @@ ResampledStatistic = Callable[[Counts], ResampledValues]
 def resample(
     statistic: ResampledStatistic, n: int, resamples: int, random: np.random.Generator
 ) -> Float[np.ndarray, "S B"]:
-    """A statistic of S rows on n items, for every resample."""
+    """A statistic of S rows over n items, for every resample."""
     return np.concatenate([statistic(counts) for counts in draw_counts(n, resamples, random)], axis=1)
 
 
@@ -42,7 +42,7 @@ def means(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledStatis
 
 
 def pearsons(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledStatistic:
-    """Pearson's correlation of each row with gold; NaN if all drawn values are equal."""
+    """Pearson's correlation between each row and gold; NaN if all drawn values are equal."""
     assert gold is not None
     x, y = _centred(np.stack(predicted)), _centred(gold)
 
@@ -57,9 +57,9 @@ def pearsons(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledSta
 
 
 def spearmans(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledStatistic:
-    """Spearman's correlation of each row with gold, ties at their average rank; NaN if all drawn values are equal."""
+    """Spearman's correlation between each row and gold, with average ranks for ties; NaN if all draws are equal."""
     assert gold is not None
-    order, first, _ = ties(gold)  # items in gold's order, so that its ties are contiguous
+    order, first, _ = ties(gold)  # items in the order of gold, so that its ties are contiguous
     ranks = [_Ranks(row[order]) for row in predicted]
 
     def evaluate(counts: Counts) -> ResampledValues:
@@ -79,7 +79,7 @@ def spearmans(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledSt
 
 
 def average_precisions(predicted: Sequence[Numbers], gold: Numbers | None) -> ResampledStatistic:
-    """Precision at each distinct value of a row, weighted by the recall it adds; NaN if no positive is drawn."""
+    """Precision at each distinct value of a row, weighted by the recall it adds; NaN if no positive item is drawn."""
     assert gold is not None
     positive = gold > 0
     sorts = [ties(-row)[:2] for row in predicted]
@@ -124,14 +124,14 @@ def _centred_ranks(members: Int[np.ndarray, "g b"]) -> Float[np.ndarray, "g b"]:
 
 
 def _ratio(shared: np.ndarray, squares: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Shared / √squares; NaN if squares are only rounding errors."""
+    """Shared / √squares; NaN if squares are nothing but rounding errors."""
     tiny = 1e-14 * scale * scale
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(squares > tiny, shared / np.sqrt(np.maximum(squares, 0)), np.nan)
 
 
 def _centred(x: np.ndarray) -> np.ndarray:
-    """Shift to mean 0 and, unless constant, scale to standard deviation 1, so that sums of squares lose no digits."""
+    """Shift to mean 0 and, unless constant, scale to standard deviation 1, so that sums of squares keep all digits."""
     x = np.apply_along_axis(centred, -1, x)
     spread = x.std(axis=-1, keepdims=True)
     return np.asarray(x / np.where(spread == 0, 1, spread))

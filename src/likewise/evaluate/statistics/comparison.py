@@ -1,4 +1,4 @@
-"""Two models on one task or several: the difference of their scores, its interval and p, and a verdict in words."""
+"""Compare two models on one or more tasks: the difference of their scores, its interval and p, a verdict in words."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,9 +22,9 @@ CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 class Comparison:
     """The difference of two scores (first minus second, as a fraction of 1), and the results of tests.
 
-    `p` is from the paired bootstrap; `tests` holds p of the classical tests that apply: "williams" and "steiger" for
-    correlations, "mcnemar" for right and wrong. `adjusted` is `p` after Holm's correction over the tasks that were
-    compared together, and `p` itself before that.
+    `p` is from the paired bootstrap; `tests` contains the p-values of the classical tests that apply: "williams" and
+    "steiger" for correlations, "mcnemar" for right or wrong answers. `adjusted` is `p` after Holm's correction across
+    the tasks that were compared together, and `p` itself before that.
     """
 
     difference: Interval
@@ -34,7 +34,7 @@ class Comparison:
 
     @property
     def valid(self) -> bool:
-        """Whether the difference and its interval are finite; otherwise nothing was compared."""
+        """Whether the difference and its interval are finite; otherwise, no comparison was possible."""
         d = self.difference
         return bool(np.isfinite([d.value, d.low, d.high]).all())
 
@@ -47,7 +47,7 @@ class Comparison:
         return {**asdict(self), "significant": self.significant}
 
     def verdict(self, ours: str, theirs: str) -> str:
-        """The result in words; `ours` and `theirs` are names of the two models."""
+        """The result in words; `ours` and `theirs` are the names of the two models."""
         if not self.valid:
             return "not comparable"
         if not self.significant:
@@ -56,7 +56,7 @@ class Comparison:
 
 
 def estimate(evidence: Evidence, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
-    """The score computed from the evidence, and its confidence interval."""
+    """The score computed from the evidence, with its confidence interval."""
     return estimates([evidence], resamples=resamples, seed=seed)[0]
 
 
@@ -78,8 +78,8 @@ def compare(ours: Evidence, theirs: Evidence, *, resamples: int = RESAMPLES, see
     """Compare two models on the same items; raises if the items, their groups or the statistic differ."""
     if not comparable(ours, theirs):
         raise BadInput(
-            f"only evidence on the same items can be compared; found {ours.statistic} of {len(ours.values):,} items "
-            f"and {theirs.statistic} of {len(theirs.values):,}, or different gold values or groups"
+            f"only evidence on the same items can be compared; found {ours.statistic} over {len(ours.values):,} items "
+            f"and {theirs.statistic} over {len(theirs.values):,}, or different gold values or groups"
         )
     rows, how = (ours.values, theirs.values, ours.gold, ours.groups), BootstrapSettings(resamples, seed)
     difference, p = paired(*rows, statistic=ours.statistic, bootstrap=how)
@@ -98,11 +98,11 @@ def holm_adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
 def mean_interval(
     evidence: Sequence[Evidence], minus: Sequence[Evidence] | None = None, *, bootstrap: BootstrapSettings = USUAL
 ) -> Interval:
-    """The plain mean of the tasks' scores, or of their differences from another model's (`minus`), and its interval.
+    """The unweighted mean of the scores on several tasks, or of their differences from `minus`, with its interval.
 
-    Tasks share items (most pairs of STS-B's test split are also in STS12 to STS16), so errors are not independent:
-    one bootstrap draws the distinct items of all tasks, and an item counts equally often in every task that has it.
-    Items without identifiers count as different from all others.
+    Tasks share items (most pairs in STS-B's test split are also in STS12 to STS16), so errors are not independent: one
+    bootstrap draws from the distinct items of all tasks, and an item counts equally often in every task that contains
+    it. Items without identifiers count as different from all others.
     """
     others: Sequence[Evidence | None] = [None] * len(evidence) if minus is None else minus
     scores = [_score(ours, theirs) for ours, theirs in zip(evidence, others, strict=True)]
@@ -117,7 +117,7 @@ def mean_interval(
 
 
 def _score(ours: Evidence, theirs: Evidence | None) -> Callable[[Counts], Float[np.ndarray, " b"]]:
-    """A task's score, or the difference of two scores, for every column of item counts."""
+    """The score on a task, or the difference of two scores, for every column of item counts."""
     if theirs is not None and not comparable(ours, theirs):
         raise BadInput("only evidence on the same items can be compared, task by task")
     rows = [one.values for one in (ours, theirs) if one is not None]
@@ -136,16 +136,16 @@ def _score(ours: Evidence, theirs: Evidence | None) -> Callable[[Counts], Float[
 
 
 def _distinct_items(evidence: Sequence[Evidence]) -> tuple[list[Int[np.ndarray, " n"]], int]:
-    """The positions of each task's items among the distinct ones, and the number of distinct items."""
+    """The position of each task's items among the distinct items, and the number of distinct items."""
     sizes = [len(one.values) for one in evidence]
-    own = np.split(-1 - np.arange(sum(sizes)), np.cumsum(sizes)[:-1])  # below 0, so that they match no digest
+    own = np.split(-1 - np.arange(sum(sizes)), np.cumsum(sizes)[:-1])  # negative, so that they match no digest
     keys = [key if one.items is None else one.items for one, key in zip(evidence, own, strict=True)]
     distinct, places = np.unique(np.concatenate(keys), return_inverse=True)
     return np.split(places, np.cumsum(sizes)[:-1]), len(distinct)
 
 
 def _classical_tests(ours: Evidence, theirs: Evidence) -> dict[str, float]:
-    """The p of each test that applies; no test covers means over groups."""
+    """The p-value of each test that applies; none applies to means over groups."""
     if ours.groups is not None:
         return {}
     if ours.statistic in CORRELATIONS and ours.gold is not None and len(ours.values) > 3:
@@ -162,6 +162,6 @@ def _classical_tests(ours: Evidence, theirs: Evidence) -> dict[str, float]:
 
 
 def _family(evidence: Evidence) -> tuple[object, ...]:
-    """What evidence must have in common to be compared or to share resamples."""
+    """What pieces of evidence must have in common to be compared or to share resamples."""
     arrays = (None if x is None else np.ascontiguousarray(x).tobytes() for x in (evidence.gold, evidence.groups))
     return (evidence.statistic, len(evidence.values), *arrays)

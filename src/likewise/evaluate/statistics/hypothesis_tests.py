@@ -1,4 +1,4 @@
-"""Hypothesis tests of two models on the same items, Holm's correction for many tests, and the spread over seeds."""
+"""Hypothesis tests for two models on the same items, Holm's correction for many tests, and the spread over seeds."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _TINY, _STEPS = 1e-300, 500  # for the continued fraction
 
 @dataclass(frozen=True)
 class TestResult:
-    """A test's statistic and its two-sided p."""
+    """A test statistic and its two-sided p-value."""
 
     statistic: float
     p: float
@@ -23,7 +23,7 @@ class TestResult:
 
 @dataclass(frozen=True)
 class Spread:
-    """The mean over seeds, the standard deviation across them, and the t interval of the mean."""
+    """The mean over seeds, the standard deviation, and the t interval of the mean."""
 
     mean: float
     sd: float
@@ -39,8 +39,9 @@ def williams(ours: float, theirs: float, between: float, n: int) -> TestResult:
     """Test whether two correlations with the same third variable differ: Williams' t with n − 3 degrees of freedom.
 
     E. J. Williams 1959; equation 7 of J. H. Steiger, "Tests for comparing elements of a correlation matrix",
-    Psychological Bulletin 87 (1980), who recommends it. Derived for Pearson's correlation; for Spearman's, on ranks, an
-    approximation. `between` is the correlation of the two models with each other, over `n` items, 4 or more.
+    Psychological Bulletin 87 (1980), who recommends this test. It was derived for Pearson's correlation; applied to
+    ranks, for Spearman's, it is an approximation. `between` is the correlation between the two models over `n` items,
+    at least 4.
     """
     _check_correlations(ours, theirs, between, n)
     determinant = max(0.0, 1 - ours**2 - theirs**2 - between**2 + 2 * ours * theirs * between)
@@ -51,7 +52,7 @@ def williams(ours: float, theirs: float, between: float, n: int) -> TestResult:
 
 
 def steiger(ours: float, theirs: float, between: float, n: int) -> TestResult:
-    """Like `williams`, with Fisher's z of each correlation: equations 3, 11 and 14 of Steiger 1980, pooled."""
+    """Like `williams`, but with Fisher's z of each correlation: equations 3, 11 and 14 of Steiger 1980, pooled."""
     _check_correlations(ours, theirs, between, n)
     square = ((ours + theirs) / 2) ** 2
     numerator = between * (1 - 2 * square) - square * (1 - 2 * square - between**2) / 2
@@ -62,13 +63,13 @@ def steiger(ours: float, theirs: float, between: float, n: int) -> TestResult:
 
 
 def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) -> TestResult:
-    """Test whether one model is right more often: the exact binomial test on the items where only one of them is right.
+    """Test whether one model is right more often: an exact binomial test on the items that only one of them gets right.
 
-    McNemar 1947. Rows have 1 (right) or 0 (wrong) for each item; the statistic is how many more `ours` gets right.
+    McNemar 1947. Each sequence has 1 (right) or 0 (wrong) per item; the statistic is how many more `ours` has right.
     """
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     if ours.shape != theirs.shape or ours.ndim != 1 or not np.isin([ours, theirs], (0, 1)).all():
-        raise BadInput("McNemar's test needs two equally long rows of 1 (right) and 0 (wrong)")
+        raise BadInput("McNemar's test needs two sequences of 0s and 1s of the same length")
     only_ours = int(((ours == 1) & (theirs == 0)).sum())
     only_theirs = int(((ours == 0) & (theirs == 1)).sum())
     discordant, fewer = only_ours + only_theirs, min(only_ours, only_theirs)
@@ -82,8 +83,8 @@ def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) ->
 
 def holm(p: Sequence[float]) -> list[float]:
     """The p-values of several tests, adjusted so that the probability of any false positive stays below the level.
-
-    S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
+    Adjust the p-values of several tests, so that the probability of any false positive stays below the level.
+        S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
     """
     adjusted, floor = list(p), 0.0
     for rank, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
@@ -93,7 +94,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def over_seeds(values: Sequence[float] | Float[np.ndarray, " n"], level: float = 0.95) -> Spread:
-    """One score measured with several seeds: mean, standard deviation (n − 1), and Student's interval of the mean."""
+    """A score measured with several seeds: mean, standard deviation (n − 1), and Student's t interval of the mean."""
     scores: Numbers = np.asarray(values, np.float64)
     if scores.ndim != 1 or len(scores) < 2 or not np.isfinite(scores).all():
         raise BadInput(f"a spread over seeds needs at least two finite numbers; got {scores.tolist()}")
@@ -114,21 +115,21 @@ def _fisher(r: float) -> float:
 
 
 def _ratio(numerator: float, denominator: float) -> float:
-    """The quotient; 0 for 0 / 0, infinite for anything else over 0."""
+    """The quotient; 0 for 0 / 0, and infinity for anything else over 0."""
     if numerator == 0 or math.isnan(numerator):
         return 0.0
     return numerator / denominator if denominator else math.copysign(math.inf, numerator)
 
 
 def two_sided(t: float, degrees: float) -> float:
-    """The probability that |t| is at least this large in Student's distribution with these degrees of freedom."""
+    """The probability that |t| is at least this large under Student's t distribution with these degrees of freedom."""
     if not math.isfinite(t):
         return t if math.isnan(t) else 0.0
     return _beta(degrees / (degrees + t * t), degrees / 2, 0.5)
 
 
 def quantile(level: float, degrees: float) -> float:
-    """The value that |t| stays below with probability `level`, by bisection."""
+    """The value that |t| stays below with probability `level`, found by bisection."""
     low, high = 0.0, 1.0
     while two_sided(high, degrees) > 1 - level:
         high *= 2
@@ -139,7 +140,7 @@ def quantile(level: float, degrees: float) -> float:
 
 
 def _beta(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function; Lentz's evaluation of its continued fraction (DLMF 8.17.22)."""
+    """The regularized incomplete beta function, by Lentz's evaluation of its continued fraction (DLMF 8.17.22)."""
     if x <= 0:
         return 0.0
     if x > (a + 1) / (a + b + 2):  # if the fraction converges slowly, its mirror image does not

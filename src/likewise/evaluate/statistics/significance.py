@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals for a score, and for the difference of two scores on the same items.
+"""Bootstrap confidence intervals for a score, and for the difference between two scores on the same items.
 
 Percentile method (Efron 1979; Efron and Tibshirani 1993, chapters 13 and 16).
 """
@@ -46,14 +46,14 @@ class Interval:
 
     @property
     def half(self) -> float:
-        """Half the width: the number printed after ±."""
+        """Half the width of the interval: the number printed after ±."""
         return (self.high - self.low) / 2
 
 
 def interval(
     predicted: Numbers, gold: Numbers, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
 ) -> Interval:
-    """Spearman's correlation of `predicted` with `gold`, and its interval."""
+    """Spearman's correlation between `predicted` and `gold`, with its interval."""
     how = BootstrapSettings(resamples, seed, level)
     return intervals([predicted], gold, statistic="spearman", bootstrap=how)[0]
 
@@ -61,7 +61,7 @@ def interval(
 def difference(
     ours: Numbers, theirs: Numbers, gold: Numbers, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
 ) -> Interval:
-    """How much better `ours` correlates with `gold` than `theirs`, on the same resamples (a paired test)."""
+    """How much better `ours` correlates with `gold` than `theirs` does, on the same resamples (a paired test)."""
     how = BootstrapSettings(resamples, seed, level)
     return paired(ours, theirs, gold, statistic="spearman", bootstrap=how)[0]
 
@@ -74,9 +74,9 @@ def intervals(
     statistic: str,
     bootstrap: BootstrapSettings = USUAL,
 ) -> list[Interval]:
-    """A statistic of each row of predictions, and its interval; all rows share the same resamples.
+    """A statistic of each row of predictions, with its interval; all rows share the same resamples.
 
-    With `groups`, items are drawn within their group, and the statistic is the plain mean over groups.
+    With `groups`, items are drawn within their group, and the statistic is the unweighted mean over groups.
     """
     values, draws = map(mean_of_groups, _by_group(predicted, gold, groups, statistic, bootstrap))
     return [percentiles(value, row, bootstrap.level) for value, row in zip(values, draws, strict=True)]
@@ -93,12 +93,12 @@ def paired(
 ) -> tuple[Interval, float]:
     """The difference of a statistic between two rows of predictions for the same items, and its two-sided p.
 
-    p is twice the share of resamples in which the difference changes its sign or is zero, with 1 added to each count,
-    so that it is never 0 (Davison and Hinkley 1997, section 4.2): with 10,000 resamples it is at least 0.0002. If no
-    resample changes the sign, the p of a t test with the bootstrap's standard error is used if it is smaller, but not
-    below the sign test's p: 0.5 to the power of n − 1 for n items (or n positive items, if precision is measured).
+    p is twice the fraction of resamples in which the difference changes sign or is zero, with 1 added to each count so
+    that p is never 0 (Davison and Hinkley 1997, section 4.2): with 10,000 resamples, it is at least 0.0002. If no
+    resample changes the sign, the p of a t test with the bootstrap's standard error is used if it is smaller, but never
+    below the p of the sign test: 0.5 to the power of n − 1 for n items (or n positive items, if precision is measured).
 
-    A group in which the statistic is undefined for one of the two is left out for both, with a warning.
+    A group in which the statistic is undefined for either side is left out for both, with a warning.
     """
     by_group = _by_group([ours, theirs], gold, groups, statistic, bootstrap)
     value, differences = (part[:, 0] - part[:, 1] for part in by_group)
@@ -116,13 +116,13 @@ def paired(
 
 
 def _tail(lead: float, error: float, items: int, groups: int) -> float:
-    """The two-sided p of a difference from its standard error, but not below the sign test's p for this many items."""
+    """The two-sided p of a difference, from its standard error, but no smaller than a sign test's p for these items."""
     t = lead / error if error else math.copysign(math.inf, lead)
     return max(two_sided(t, max(1, items - groups)), 0.5 ** (items - 1))
 
 
 def percentiles(value: float, draws: Float[np.ndarray, " B"], level: float) -> Interval:
-    """A value with the interval that contains this share of its finite draws."""
+    """A value with the interval that contains the fraction `level` of its finite draws."""
     if not np.isfinite(draws).any():
         return Interval(float(value), float("nan"), float("nan"))
     tail = 50 * (1 - level)
@@ -165,7 +165,7 @@ def _checked_rows(
 
 
 def mean_of_groups(groups: np.ndarray) -> np.ndarray:
-    """The mean over the groups that have a value; NaN if there is no such group."""
+    """The mean over the groups that have a value; NaN if no group does."""
     finite = np.isfinite(groups)
     counts = finite.sum(0)
     total = np.where(finite, groups, 0).sum(0)

@@ -1,1 +1,1 @@
-"""The evaluation tasks, one kind per file; `registry` lists them and their suites."""
+"""The evaluation tasks, one kind per file; `registry` lists the tasks and their suites."""

@@ -1,8 +1,8 @@
-"""Similarity of arguments: the protocols of Argument Facet Similarity (Misra et al. 2016), on AFS and on UKP ASPECT.
+"""Argument similarity: the protocols of Argument Facet Similarity (Misra et al. 2016), on AFS and on UKP ASPECT.
 
-Three protocols, each a task: no training; ten folds within each topic; train on all topics but one. The papers
-fine-tune the encoder for the latter two. Here the vectors are frozen and a ridge regression on [|u − v|, u ∗ v] is
-trained, so that a score describes the vectors; fine-tuning is left to `likewise.train`, on the same folds
+There are three protocols, each one a task: no training; ten folds within each topic; training on all topics but one.
+The papers fine-tune the encoder for the last two. Here, the vectors are frozen and a ridge regression is trained on [|u
+− v|, u ∗ v], so that the score describes the vectors; to fine-tune, use `likewise.train` with the same folds
 (data/splits.py).
 """
 
@@ -37,9 +37,9 @@ METHOD = "ridge regression on [|u−v|, u∗v] of frozen vectors (the papers fin
 
 @dataclass(frozen=True)
 class ArgumentSet:
-    """A set of argument pairs: its file, the column of ratings, and the number that each label stands for.
+    """A set of argument pairs: its file, the column of ratings, and the number that each label represents.
 
-    Pairs with a label in `undecided` also have a degree; an additional score leaves them out.
+    Pairs with a label in `undecided` also have a degree; an additional score excludes these pairs.
     """
 
     data: str
@@ -60,7 +60,7 @@ ARGUMENT_SETS: dict[str, ArgumentSet] = {
 
 
 def zero_shot(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
-    """Spearman and Pearson correlation of the cosine: over all pairs, as mean over topics, and in each topic."""
+    """Spearman and Pearson correlation of the cosine: over all pairs, averaged over topics, and in each topic."""
     dataset, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
     found, notes = pairs.similarities(encode, ["cosine"])
     protocol = f"spearman/cosine/all, no training, {settings.casing}, n = {len(pairs):,}, {len(pairs.parts)} topics"
@@ -69,10 +69,10 @@ def zero_shot(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *
 
 
 def ten_fold(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
-    """Ten folds within each topic, assigned pair by pair and in two leak-free ways.
+    """Ten folds within each topic, assigned by pair and in two leak-free ways.
 
     Scores named `…/mean` correlate the out-of-fold predictions for all pairs of a topic, and average over topics;
-    `…/folds` averages over folds. The papers do not state whether their folds are within topics.
+    `…/folds` averages over folds. The papers do not say whether their folds are within topics.
     """
     dataset, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
     a, b, notes = pairs.encoded(encode)
@@ -89,7 +89,7 @@ def ten_fold(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *,
 
 
 def across_topics(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
-    """Each topic is predicted by a model trained on all others, whose penalty is chosen by leaving topics out again."""
+    """Predict each topic from all others; the ridge penalty is chosen by leaving topics out again."""
     dataset, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
     a, b, notes = pairs.encoded(encode)
     schemes = {"cross-topic": list(train_test_splits(pairs.group))}
@@ -103,7 +103,7 @@ def across_topics(encode: Encode, read: ReadDataset, settings: EvaluationSetting
 
 
 def folds_within_topics(pairs: RatedPairs, seed: int, group_aware: bool = False) -> Splits:
-    """The splits of ten folds within each topic, assigned by pair or by component of the graph of pairs."""
+    """The splits into ten folds within each topic, assigned by pair or by connected component of the pairs."""
     texts = _texts(pairs)
     splits: Splits = []
     for topic in range(len(pairs.parts)):
@@ -114,7 +114,7 @@ def folds_within_topics(pairs: RatedPairs, seed: int, group_aware: bool = False)
 
 
 def strict_folds_within_topics(pairs: RatedPairs, seed: int) -> Splits:
-    """The splits of `folds_within_topics`, without training pairs that share a sentence with the test pairs."""
+    """The splits of `folds_within_topics`, minus training pairs that share a sentence with the test pairs."""
     return [without_shared_sentences(_texts(pairs), split) for split in folds_within_topics(pairs, seed)]
 
 
@@ -123,7 +123,7 @@ FOLD_SCHEMES: dict[str, Callable[[RatedPairs, int], Splits]] = {
     "group-aware": partial(folds_within_topics, group_aware=True),
     "strict": strict_folds_within_topics,
 }
-"""How pairs are split into folds within topics; also used by a training recipe."""
+"""How pairs are split into folds within topics; a training recipe uses this too."""
 
 
 def _predictions(a: Vectors, b: Vectors, pairs: RatedPairs, schemes: Schemes, seed: int) -> dict[str, Numbers]:
@@ -132,13 +132,13 @@ def _predictions(a: Vectors, b: Vectors, pairs: RatedPairs, schemes: Schemes, se
 
 
 def _out_of_fold(x: Vectors, pairs: RatedPairs, splits: Splits, seed: int, group_aware: bool) -> Numbers:
-    """Each split's ridge predictions for its test pairs; NaN if there is nothing to learn from."""
+    """The ridge predictions of each split for its test pairs; NaN if there is nothing to learn from."""
     predicted, texts = np.full(len(pairs), np.nan), _texts(pairs)
     for train, test in splits:
         if len(train) < 2 or not np.isfinite(x).all() or not x[train].std(0).any():
             continue
         inner = pairs.group[train]
-        if (inner == inner[0]).all():  # one topic: its pairs are split into folds again
+        if (inner == inner[0]).all():  # a single topic, whose pairs are split into folds again
             inner = folds([texts[i] for i in train.tolist()], min(INNER_FOLDS, len(train)), seed, group_aware)
         predicted[test], _ = ridge(x[train], pairs.gold[train], x[test], inner)
     return predicted
@@ -153,7 +153,7 @@ def _texts(pairs: RatedPairs) -> list[tuple[str, str]]:
 
 
 def _scores(name: str, predicted: Numbers, pairs: RatedPairs, groups: np.ndarray | None = None) -> Iterator[Score]:
-    """Spearman and Pearson correlation of the pairs that have a prediction."""
+    """The Spearman and Pearson correlations over the pairs that have a prediction."""
     rows = np.isfinite(predicted)
     within = None if groups is None else groups[rows]
     for statistic in CORRELATIONS:
@@ -176,7 +176,7 @@ def _by_fold(predicted: Numbers, pairs: RatedPairs, splits: Splits) -> tuple[lis
         fold[test] = number
     without = [number for number, (_, test) in enumerate(splits) if undefined_reason(predicted[test], pairs.gold[test])]
     defined = np.where(np.isin(fold, without), np.nan, predicted)
-    notes = [f"10-fold/folds: {len(without)} of {len(splits)} folds have no correlation and are left out"]
+    notes = [f"10-fold/folds: {len(without)} of {len(splits)} folds have no defined correlation and are left out"]
     return list(_scores("10-fold/folds", defined, pairs, fold)), notes if without else []
 
 
@@ -188,7 +188,7 @@ def _notes(
         leaks = sum(count_leaked(_texts(pairs), split) for split in splits)
         trained = sum(len(train) * len(test) for train, test in splits) / len(pairs)
         result.append(
-            f"{name}: {leaks:,} of {len(pairs):,} test pairs have a sentence that was trained on; "
+            f"{name}: {leaks:,} of {len(pairs):,} test pairs contain a sentence seen in training; "
             f"each test pair's model was trained on {trained:.0f} pairs on average"
         )
         if missing := int(np.isnan(predicted[name]).sum()):

@@ -1,4 +1,4 @@
-"""Clustering: k-means of the vectors, compared with known labels."""
+"""Clustering: k-means on the vectors, compared with known labels."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -18,12 +18,12 @@ LABELLED_FILES = {
     "trec-clusters": ("label", ("trec/train", "trec/test"), "questions by type (six types)"),
     "ukp-topics": ("topic", ("ukp_aspect/all",), "arguments by their topic (28)"),
 }
-"""Each task's label column, files, and summary."""
+"""The label column, files, and summary of each task."""
 TEXTS = ("text", "sentence1", "sentence2")
 
 
 def clustering_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
-    """K-means with one group per label, from five seeds; the mean of each metric over the seeds."""
+    """Run k-means with one group per label, from five seeds, and average each metric over the seeds."""
     column, files, _ = LABELLED_FILES[name]
     texts, labels, notes = distinct_labelled(labelled_texts(read, files, column))
     vectors = TaskVectors.of(encode, texts)
@@ -46,7 +46,7 @@ def labelled_texts(read: ReadDataset, files: Sequence[str], column: str) -> Iter
 
 
 def distinct_labelled(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], Shaped[np.ndarray, " n"], tuple[str, ...]]:
-    """Each distinct text with its label, in order of appearance; texts with several labels are left out."""
+    """Each distinct text with its label, in order of appearance; texts with more than one label are left out."""
     labels_of: dict[str, set[str]] = {}
     for text, label in pairs:
         labels_of.setdefault(text, set()).add(label)

@@ -1,4 +1,4 @@
-"""Duplicates, either decided pair by pair with a threshold on a similarity, or mined as the closest of many texts."""
+"""Duplicate detection, either pair by pair with a similarity threshold, or by mining the closest pairs of texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ BLOCK = 4096  # pairs compared at a time
 QQP_PAIRS = 404_290
 """The number of pairs that Quora published."""
 MAX_TEXTS, MINED_PAIRS = 20_000, 100_000
-"""The number of texts, in complete groups of duplicates in file order, and of closest pairs to mine."""
+"""The number of texts (whole groups of duplicates, in file order), and of closest pairs to mine."""
 
 
 @dataclass(frozen=True)
 class LabelledPairs:
-    """N pairs, and whether each is a duplicate (both texts have the same meaning)."""
+    """N pairs, and whether each is a pair of duplicates (both texts have the same meaning)."""
 
     first: Sequence[str]
     second: Sequence[str]
     is_duplicate: Bool[np.ndarray, " N"]
 
     def similarities(self, vectors: TaskVectors, similarity: str) -> Float[np.ndarray, " N"]:
-        """Each pair's similarity, in fp64 to avoid overflow."""
+        """The similarity of each pair, in fp64 to avoid overflow."""
         values = np.empty(len(self.is_duplicate))
         for start in range(0, len(values), BLOCK):
             block = slice(start, start + BLOCK)
@@ -40,7 +40,7 @@ class LabelledPairs:
 
 
 def labelled_pairs(read: ReadDataset, name: str) -> LabelledPairs:
-    """The pairs of a file with labels 1 (duplicates) and 0; raises unless it has both and no others."""
+    """The pairs in a file with labels 1 (duplicates) and 0; raises unless both labels occur, and no others."""
     columns = read(name)
     labels = list(columns["label"])
     if set(labels) != {0, 1}:
@@ -52,17 +52,17 @@ def labelled_pairs(read: ReadDataset, name: str) -> LabelledPairs:
 
 
 def duplicate_questions(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """Duplicate questions: average precision of each similarity, and the best thresholds on the cosine."""
+    """Duplicate questions: the average precision of each similarity, and the best cosine thresholds."""
     pairs = labelled_pairs(read, "qqp_subset/pairs")
     vectors = TaskVectors.of(encode, pairs.first, pairs.second)
     n = len(pairs.is_duplicate)
-    caution = f"{n:,} of the {QQP_PAIRS:,} pairs that Quora published: not comparable with scores on others"
+    caution = f"{n:,} of the {QQP_PAIRS:,} pairs that Quora published: not comparable with scores on other subsets"
     notes = (*vectors.notes, *([caution] if n != QQP_PAIRS else []), baseline_note(pairs))
     return Result("qqp", tuple(similarity_scores(pairs, vectors)), threshold_protocol(pairs), notes)
 
 
 def news_paraphrases(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """MRPC: scores of its test pairs, also with thresholds chosen on its training pairs."""
+    """MRPC: scores on the test pairs, also with thresholds chosen on the training pairs."""
     tuning, pairs = labelled_pairs(read, "mrpc/train"), labelled_pairs(read, "mrpc/test")
     vectors = TaskVectors.of(encode, tuning.first, tuning.second, pairs.first, pairs.second)
     train, test = tuning.similarities(vectors, "cosine"), pairs.similarities(vectors, "cosine")
@@ -80,7 +80,7 @@ def news_paraphrases(encode: Encode, read: ReadDataset, settings: EvaluationSett
 
 
 def similarity_scores(pairs: LabelledPairs, vectors: TaskVectors) -> list[Score]:
-    """Average precision of each similarity, cosine first; for the cosine also F1, accuracy and AUC."""
+    """The average precision of each similarity, cosine first; for the cosine, also F1, accuracy and AUC."""
     n, gold = len(pairs.is_duplicate), pairs.is_duplicate.astype(float)
     scores, decisions = [], []
     for name in PAIRWISE:
@@ -107,7 +107,7 @@ def threshold_protocol(pairs: LabelledPairs) -> str:
 
 
 def baseline_note(pairs: LabelledPairs) -> str:
-    """The share of positive pairs, and the F1 of predicting positive for all."""
+    """The fraction of positive pairs, and the F1 of always predicting positive."""
     share = float(pairs.is_duplicate.mean())
     f1 = 2 * share / (1 + share)
     return f"{share:.1%} of the pairs are positive: predicting positive for all has an F1 of {f1:.4f}"
@@ -115,16 +115,16 @@ def baseline_note(pairs: LabelledPairs) -> str:
 
 @dataclass(frozen=True)
 class KnownDuplicates:
-    """Distinct texts, and the pairs of them known to be duplicates, as i · N + j with i < j."""
+    """Distinct texts, and the known duplicate pairs among them, each stored as i · N + j with i < j."""
 
     texts: tuple[str, ...]
     pairs: Int[np.ndarray, " P"]
-    largest_group: int  # texts
-    contradicted: int  # pairs that follow from others but are labelled as not duplicates
+    largest_group: int  # in texts
+    contradicted: int  # pairs implied by others but labelled as not duplicates
 
 
 def paraphrase_mining(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """Compare all pairs of texts and predict the closest as duplicates; those that are not mined count as missed."""
+    """Compare all pairs of texts and predict the closest as duplicates; known duplicates not mined count as missed."""
     pairs = labelled_pairs(read, "qqp_subset/pairs")
     known = transitive_closure(pairs, MAX_TEXTS)
     vectors = TaskVectors.of(encode, known.texts)
@@ -156,9 +156,9 @@ def paraphrase_mining(encode: Encode, read: ReadDataset, settings: EvaluationSet
 
 
 def transitive_closure(pairs: LabelledPairs, max_texts: int) -> KnownDuplicates:
-    """The texts of duplicates, and every pair within a group: duplicates of the same text are duplicates.
+    """The duplicates, and every pair within a group: two duplicates of the same text are duplicates of each other.
 
-    Complete groups are used, in the order of their first texts, up to the first that would exceed `max_texts`.
+    Whole groups are used, in the order of their first texts, until one would exceed `max_texts`.
     """
     labelled = list(zip(pairs.first, pairs.second, pairs.is_duplicate, strict=True))
     texts: list[str] = []
@@ -169,7 +169,7 @@ def transitive_closure(pairs: LabelledPairs, max_texts: int) -> KnownDuplicates:
         group_rows.append(range(len(texts), len(texts) + len(group)))
         texts.extend(group)
     if not any(len(rows) > 1 for rows in group_rows):
-        raise BadInput(f"there is nothing to mine: no group of different duplicates within {max_texts:,} texts")
+        raise BadInput(f"there is nothing to mine: no group of distinct duplicates within {max_texts:,} texts")
     codes = np.array([i * len(texts) + j for rows in group_rows for i, j in combinations(rows, 2)], np.int64)
     group_of = {texts[i]: g for g, rows in enumerate(group_rows) for i in rows}
     negatives = {frozenset((a, b)) for a, b, positive in labelled if not positive}

@@ -1,7 +1,7 @@
-"""SentEval's ten probing tasks: classifiers that predict length, words, tree depth, tense and so on from the vectors.
+"""SentEval's ten probing tasks: classifiers that predict length, words, tree depth, tense and so on from vectors.
 
 Conneau, Kruszewski, Lample, Barrault and Baroni 2018, "What you can cram into a single vector". The classifier has one
-hidden layer of sigmoids, with width, dropout and L2 value chosen on dev; word content has no hidden layer.
+hidden sigmoid layer, with its width, dropout and L2 value chosen on dev; for word content, it has no hidden layer.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ WITHOUT_HIDDEN = "word-content"  # a thousand classes
 
 
 def run_probing(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str, file: str) -> Result:
-    """One probing task with its given splits; a non-zero `settings.hidden` is the only hidden width tried."""
+    """Run one probing task with its predefined splits; a non-zero `settings.hidden` is the only hidden width tried."""
     rows = {split: _rows_of_split(read(file), split, file) for split in PROBING_SPLITS}
     classes = tuple(sorted(set(rows["tr"]["label"])))
     source = SentEvalData(name, (file,), classes, TEXT)
@@ -29,12 +29,12 @@ def run_probing(encode: Encode, read: ReadDataset, settings: EvaluationSettings,
 
 
 def _rows_of_split(columns: DatasetColumns, split: str, file: str) -> DatasetColumns:
-    """The rows of a split, with labels as strings, because sorting these gives the order of SentEval's classes."""
+    """The rows of a split, with labels as strings, whose sorted order is the order of SentEval's classes."""
     if missing := {"split", "label", "text"} - set(columns):
         raise BadInput(f"{file} needs the columns split, label and text; missing: {', '.join(sorted(missing))}")
     rows = [i for i, value in enumerate(columns["split"]) if value == split]
     if not rows:
-        raise BadInput(f"{file} has no row whose split is {split!r}; expected {', '.join(PROBING_SPLITS)}")
+        raise BadInput(f"{file} has no row in split {split!r}; expected {', '.join(PROBING_SPLITS)}")
     return {"text": [columns["text"][i] for i in rows], "label": [str(columns["label"][i]) for i in rows]}
 
 

@@ -1,4 +1,4 @@
-"""Every task by name, and the suites of tasks. Add a task here."""
+"""All tasks by name, and the suites that group them. Add new tasks here."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -28,16 +28,16 @@ SUITES: dict[str, tuple[str, ...]] = {
 ALIASES: dict[str, tuple[str, ...]] = {
     "supervised": ("mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e")
 }
-"""Other names for suites, such as the name of SentEval's classification tasks in SBERT-WK's evaluation script."""
+"""Other names for suites, such as that of SentEval's classification tasks in SBERT-WK's evaluation script."""
 
 
 def select_tasks(names: str | Task | Sequence[str | Task]) -> tuple[Task, ...]:
-    """Select tasks by name, by suite, or all ("sts,senteval,stsb"), each once, in the given order."""
+    """Select tasks by name, by suite, or all ("sts,senteval,stsb"), each task once, in the given order."""
     selected: dict[str, Task] = {}
     for part in [names] if isinstance(names, str | Task) else names:
         for task in [part] if isinstance(part, Task) else _named(part):
             if selected.setdefault(task.name, task) is not task:
-                raise BadInput(f"there are two different tasks named {task.name!r}; give one of them another name")
+                raise BadInput(f"there are two different tasks named {task.name!r}; rename one of them")
     if not selected:
         raise BadInput(f"no task was given; the suites are {', '.join([*SUITES, *ALIASES, 'all'])}")
     return tuple(selected.values())

@@ -1,10 +1,10 @@
 """STS-B and SICK-R with a trained regressor, as reported by SentEval (Conneau and Kiela 2018) and SBERT-WK.
 
-A linear layer reads [|u − v|, u ∗ v] and predicts probabilities of five classes; the score is their mean, 1 … 5. It is
-trained on Tai et al.'s (2015, section 4.2) soft labels with squared error. Scores of this protocol differ greatly from
-scores without training; never compare the two.
+A linear layer reads [|u − v|, u ∗ v] and predicts the probabilities of five classes; the score is the expected class, 1
+… 5. The layer is trained on the soft labels of Tai et al. (2015, section 4.2) with squared error. Scores from this
+protocol differ greatly from scores without training; never compare the two.
 
-Training follows SentEval step by step in every `EvaluationSettings.mode`. With a hand-written gradient it takes
+Training follows SentEval step by step in every `EvaluationSettings.mode`. With a hand-written gradient, it takes
 seconds; of the larger batches and learning rates we tried, the only one within 0.3 points was no faster.
 """
 
@@ -21,9 +21,9 @@ from .sentence_pairs import CORRELATIONS, RatedPairs, correlation_score, pair_fe
 
 CLASSES = np.arange(1, 6, dtype=np.float32)
 LEARNING_RATE, BATCH_SIZE, EPOCHS_PER_EVALUATION, MAX_EPOCHS, PATIENCE = 1e-3, 64, 50, 1000, 3
-"""Adam's learning rate; pairs per step; epochs between evaluations on dev; no round of epochs starts after the maximum;
-evaluations without improvement before training stops."""
-_DECAY, _SQUARE_DECAY, _EPSILON = 0.9, 0.999, 1e-8  # Adam's, torch's defaults
+"""Adam's learning rate; pairs per step; epochs between evaluations on dev; the number of epochs after which no new
+round starts; the number of evaluations without improvement before training stops."""
+_DECAY, _SQUARE_DECAY, _EPSILON = 0.9, 0.999, 1e-8  # Adam's, with torch's defaults
 REGRESSOR_SPLITS: dict[str, tuple[str, str, str]] = {
     "stsb-regressor": ("stsb/train", "stsb/dev", "stsb/test"),
     "sick-r-regressor": ("sick/train", "sick/trial", "sick/test"),
@@ -36,7 +36,7 @@ SoftLabels = Float[np.ndarray, "N 5"]
 
 @dataclass(frozen=True)
 class FittedRegressor:
-    """The best regressor's scores for the test pairs, its Pearson correlation on dev, and the number of epochs."""
+    """The best regressor's predictions for the test pairs, its Pearson correlation on dev, and the number of epochs."""
 
     predicted: Float[np.ndarray, " N"]
     dev_pearson: float
@@ -44,11 +44,11 @@ class FittedRegressor:
 
 
 def regressor_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
-    """Pearson (the headline) and Spearman of a regressor trained on one split and stopped on another."""
+    """The Pearson (headline) and Spearman correlations of a regressor trained on one split and stopped on another."""
     train, dev, test = (in_order(read_pairs(read, split, settings)) for split in REGRESSOR_SPLITS[name])
     vectors = TaskVectors.of(encode, *(side for pairs in (train, dev, test) for side in (pairs.first, pairs.second)))
     x, y, z = (pair_features(vectors[pairs.first], vectors[pairs.second]) for pairs in (train, dev, test))
-    with np.errstate(over="ignore", invalid="ignore"):  # not finite, hence without a correlation: a note says so
+    with np.errstate(over="ignore", invalid="ignore"):  # a note says that the correlation is undefined
         fitted = fit_regressor(x, soft_labels(train.gold), y, dev.gold, z, settings.seed)
     correlations = (
         correlation_score(f"{statistic}/regressor", fitted.predicted, test.gold, statistic, None, test.items)
@@ -57,7 +57,7 @@ def regressor_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
     notes = tuple(note for pairs in (train, dev, test) for note in pairs.notes) + vectors.notes
     not_finite = bool(vectors.notes) and not vectors.values.any()
     if reason := "no vector of the model is finite" if not_finite else undefined_reason(fitted.predicted, test.gold):
-        notes += (f"the regressor has no correlation: {reason}",)
+        notes += (f"the regressor's correlation is undefined: {reason}",)
     protocol = (
         f"pearson of a regressor on [|u−v|, u∗v] trained on {len(train):,} pairs, stopped on {len(dev):,} "
         f"(dev {100 * fitted.dev_pearson:.2f}, {fitted.epochs} epochs), seed {settings.seed}, {settings.casing}, "
@@ -67,9 +67,9 @@ def regressor_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
 
 
 def soft_labels(gold: Numbers) -> SoftLabels:
-    """Split each score between its two nearest classes so that their mean is the score (Tai et al. 2015).
+    """Split each score between the two nearest classes, so that their weighted mean is the score (Tai et al. 2015).
 
-    There is no class 0: a gold score below 1, which STS-B has, keeps only its part in class 1, and 0 has no part.
+    There is no class 0: a gold score below 1, as in STS-B, keeps only its part in class 1; a score of 0 has none.
     """
     return np.asarray(np.maximum(0, 1 - np.abs(gold[:, None] - CLASSES)), np.float32)
 
@@ -82,10 +82,10 @@ def fit_regressor(
     test: Float[np.ndarray, "K F"],
     seed: int,
 ) -> FittedRegressor:
-    """Train until Pearson on dev has not improved four times in total, and keep the best weights.
+    """Train until Pearson on dev has failed to improve four times in total, and keep the best weights.
 
-    Failures are counted over the whole training, not in a row; and as SentEval checks the number of epochs before each
-    round of 50, training may end at 1,050.
+    Failures are counted over the whole of training, not consecutively; and since SentEval checks the number of epochs
+    before each round of 50, training may end at 1,050.
     """
     initial, shuffles = (np.random.RandomState(seed) for _ in range(2))  # SentEval's generators
     adam = _Adam(linear_weights(initial, train.shape[1], len(CLASSES)).T)
@@ -106,7 +106,7 @@ def fit_regressor(
 
 
 def in_order(pairs: RatedPairs) -> RatedPairs:
-    """Pairs sorted by their numbers of words and gold scores, as SentEval sorts them before it shuffles."""
+    """Pairs sorted by their numbers of words and gold scores, as in SentEval before shuffling."""
 
     def key(i: int) -> tuple[int, int, float]:
         return len(pairs.first[i].split()), len(pairs.second[i].split()), float(pairs.gold[i])
@@ -117,7 +117,7 @@ def in_order(pairs: RatedPairs) -> RatedPairs:
 
 
 class _Adam:
-    """Weights and Adam's two running means of their gradients (Kingma and Ba 2015)."""
+    """Weights, with the two running means that Adam keeps of their gradients (Kingma and Ba 2015)."""
 
     def __init__(self, weights: RegressorWeights):
         self.weights = weights
@@ -136,7 +136,7 @@ def _epoch(adam: _Adam, train: Features, labels: SoftLabels, order: Int[np.ndarr
     for start in range(0, len(order), BATCH_SIZE):
         x, target = train[start : start + BATCH_SIZE], labels[start : start + BATCH_SIZE]
         probabilities = _softmax(x @ adam.weights)
-        gradient = (probabilities - target) * np.float32(2 / target.size)  # of the mean squared error
+        gradient = (probabilities - target) * np.float32(2 / target.size)  # gradient of the mean squared error
         adam.step(x.T @ (probabilities * (gradient - (probabilities * gradient).sum(1, keepdims=True))))
 
 
@@ -150,7 +150,7 @@ def _softmax(x: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]:
 
 
 def _with_one(x: Features) -> Float[np.ndarray, "N F+1"]:
-    """Append a column of ones, whose weights are the bias."""
+    """Append a column of ones, whose weights act as the bias."""
     return np.hstack([x, np.ones((len(x), 1), np.float32)])
 
 

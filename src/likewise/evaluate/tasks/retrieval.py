@@ -23,14 +23,14 @@ PAIR_METRICS = ("mrr@10", "hit@1", "hit@5", "hit@10", "ndcg@10")
 Ranking = Int[np.ndarray, " _"]
 """Indices of documents, best first."""
 ScorePairs = Callable[[Sequence[tuple[str, str]]], np.ndarray]
-"""Turns N pairs of query and document into N scores; higher is more relevant."""
+"""Converts N pairs of query and document to N scores; higher means more relevant."""
 RetrievalScores = Iterator[Float[np.ndarray, " _"]]
-"""For each query, a score for each document from its first stage."""
+"""For each query, the first-stage score of each document."""
 
 
 @dataclass(frozen=True)
 class RetrievalCollection:
-    """Queries, documents, and for each query the relevance of its judged documents, by document index."""
+    """Queries, documents, and the relevance of each query's judged documents, by document index."""
 
     queries: tuple[str, ...]
     documents: tuple[str, ...]
@@ -38,23 +38,23 @@ class RetrievalCollection:
 
     @classmethod
     def of_pairs(cls, anchors: Sequence[str], positives: Sequence[str], name: str) -> "RetrievalCollection":
-        """Each distinct anchor is a query; each distinct positive is a document, relevant to its anchors."""
+        """Each distinct anchor becomes a query; each distinct positive becomes a document, relevant to its anchors."""
         queries = {text: i for i, text in enumerate(dict.fromkeys(anchors))}
         rows = {text: i for i, text in enumerate(dict.fromkeys(positives))}
         if len(rows) < 2:
-            raise BadInput(f"{name}: all positives are the same text; expected two or more to find the right one among")
+            raise BadInput(f"{name}: all positives are the same text; expected at least two different ones to rank")
         judged: list[dict[int, float]] = [{} for _ in queries]
         for anchor, positive in zip(anchors, positives, strict=True):
             judged[queries[anchor]][rows[positive]] = 1.0
         return cls(tuple(queries), tuple(rows), tuple(judged))
 
     def first_stage(self) -> list[Ranking]:
-        """The best DEPTH documents by BM25; fewer if fewer share a word with the query."""
+        """The best DEPTH documents by BM25, or fewer if fewer share a word with the query."""
         index = BM25Index.of(self.documents)
         return [index.nearest(query, DEPTH)[0] for query in self.queries]
 
     def scores(self, rankings: Sequence[Ranking], metrics: Sequence[str], prefix: str = "") -> list[Score]:
-        """Each metric as the mean over queries, with the value of each query as evidence."""
+        """The mean of each metric over queries, with the values for single queries as evidence."""
         both = zip(self.judged, rankings, strict=True)
         ranked = _table([[relevance.get(int(i), 0) for i in row] for relevance, row in both])
         judged = _table([list(relevance.values()) for relevance in self.judged])
@@ -83,7 +83,7 @@ def read_collection(read: ReadDataset, folder: str = "scifact", split: str = "te
 
 
 def retrieval_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """Rank all documents by their cosine with the query, by exact search."""
+    """Rank all documents by their cosine with the query, using exact search."""
     collection = read_collection(read)
     vectors = TaskVectors.of(encode, collection.queries, collection.documents)
     hits = search(vectors[collection.queries], vectors[collection.documents], k=DEPTH)
@@ -92,7 +92,7 @@ def retrieval_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
 
 
 def score_pair_retrieval(encode: Encode, collection: RetrievalCollection) -> tuple[list[Score], tuple[str, ...]]:
-    """PAIR_METRICS for ranking a collection's documents by cosine for each query, and notes about the vectors."""
+    """PAIR_METRICS for ranking a collection's documents by cosine for each query, and notes on the vectors."""
     vectors = TaskVectors.of(encode, collection.queries, collection.documents)
     hits = search(vectors[collection.queries], vectors[collection.documents], k=min(DEPTH, len(collection.documents)))
     return collection.scores(list(hits.indices), PAIR_METRICS), vectors.notes
@@ -108,7 +108,7 @@ def cosine_reranking_task(encode: Encode, read: ReadDataset, settings: Evaluatio
 
 
 def reranking_task(score: ScorePairs, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """Re-rank the documents retrieved by BM25 with any score for a query and a document, such as a cross-encoder's."""
+    """Re-rank BM25's results by any score for a query and a document, such as a cross-encoder's."""
     collection = read_collection(read)
     first_stage = collection.first_stage()
     return _reranked(collection, first_stage, _scored(collection, first_stage, score), "a score of query and document")
@@ -121,7 +121,7 @@ def _reranked(
     after = collection.scores(reranked, RERANKING_METRICS)
     before = collection.scores(first_stage, (*RERANKING_METRICS, f"recall@{DEPTH}"), "bm25/")
     protocol = f"{_description(collection)}, the top {DEPTH} of BM25 (k1 1.2, b 0.75, plain words) re-ranked by {by}"
-    note = f"bm25/recall@{DEPTH} is the share of relevant documents that re-ranking can reach"
+    note = f"bm25/recall@{DEPTH} is the fraction of relevant documents that re-ranking can reach"
     return Result("scifact-rerank", (*after, *before), protocol, (note,))
 
 
@@ -146,7 +146,7 @@ def _scored(collection: RetrievalCollection, first_stage: Sequence[Ranking], sco
 
 
 def _table(rows: Sequence[Sequence[float]]) -> Float[np.ndarray, "Q n"]:
-    """Rows of unequal length as a matrix, padded with zeros, which no metric counts."""
+    """Rows of unequal length as a matrix, padded with zeros, which metrics ignore."""
     columns = np.array(list(zip_longest(*rows, fillvalue=0)), np.float64)
     return np.ascontiguousarray(columns.reshape(-1, len(rows)).T)
 

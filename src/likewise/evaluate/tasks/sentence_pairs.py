@@ -1,4 +1,4 @@
-"""Pairs of sentences with a gold score: read, checked, and correlated with a model's similarities."""
+"""Sentence pairs with gold scores: reading, checking, and correlating them with a model's similarities."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,14 +40,14 @@ class RatedPairs:
         return len(self.gold)
 
     def encoded(self, encode: Encode) -> tuple[Vectors, Vectors, tuple[str, ...]]:
-        """Vectors of both sides, in fp64 so that similarities of fp32 vectors do not overflow, and notes on them."""
+        """The vectors of both sides, in fp64 so that similarities of fp32 vectors don't overflow, and notes on them."""
         vectors = TaskVectors.of(encode, self.first, self.second)
         return vectors[self.first].astype(np.float64), vectors[self.second].astype(np.float64), vectors.notes
 
     def similarities(self, encode: Encode, kinds: Iterable[str]) -> tuple[dict[str, Numbers], tuple[str, ...]]:
-        """Every pair's similarity by each measure, and notes on pairs, vectors and undefined correlations."""
+        """The similarity of every pair by each measure, and notes on pairs, vectors and undefined correlations."""
         a, b, notes = self.encoded(encode)
-        with np.errstate(over="ignore", invalid="ignore"):  # correlation is then undefined; a note says so
+        with np.errstate(over="ignore", invalid="ignore"):  # the correlation is then undefined, and a note says so
             found = {kind: PAIRWISE[kind](a, b) for kind in kinds}
         not_finite = no_finite_pair(a, b, notes)
         undefined = (
@@ -57,7 +57,7 @@ class RatedPairs:
 
     @cached_property
     def items(self) -> Int[np.ndarray, " N"]:
-        """A number for each pair, from its texts alone, ignoring order, case and punctuation."""
+        """A number for each pair, from its texts alone, regardless of order, case and punctuation."""
         return np.array([_digest(*pair) for pair in zip(self.first, self.second, strict=True)], np.int64)
 
 
@@ -70,9 +70,9 @@ def read_pairs(
     part: str | None = None,
     degrees: Mapping[str, float] | None = None,
 ) -> RatedPairs:
-    """The pairs of the file `name`; pairs without a gold score are left out, and counted in the notes.
+    """The pairs in the file `name`; pairs without a gold score are left out, and counted in the notes.
 
-    `gold` is the column of ratings, `degrees` maps its labels to numbers, `part` is the column of subsets or topics.
+    `gold` is the column of ratings; `degrees` maps its labels to numbers; `part` is the column of subsets or topics.
     """
     columns = read(name)
     first, second, ratings = (pair_column(columns, key, name) for key in ("sentence1", "sentence2", gold))
@@ -91,14 +91,14 @@ def read_pairs(
 
 
 def pair_column(columns: DatasetColumns, key: str, name: str) -> Sequence[Any]:
-    """A column of a file by its name; raises with the list of columns if it is missing."""
+    """A column of a file, by name; if it is missing, the error lists the columns."""
     if key not in columns:
         raise BadInput(f"{name} has the columns {', '.join(columns)}; expected one named {key}")
     return columns[key]
 
 
 def pair_features(u: Vectors, v: Vectors) -> Float[np.ndarray, "N 2*E"]:
-    """[|u − v|, u ∗ v] in fp32, SentEval's features of a pair."""
+    """[|u − v|, u ∗ v] in fp32: the features that SentEval uses for a pair."""
     u, v = u.astype(np.float32), v.astype(np.float32)
     with np.errstate(over="ignore"):
         return np.hstack([np.abs(u - v), u * v])
@@ -117,7 +117,7 @@ def correlation_score(
     groups: Int[np.ndarray, " N"] | None = None,
     items: Int[np.ndarray, " N"] | None = None,
 ) -> Score:
-    """A correlation, or the mean of the groups' correlations, with evidence; NaN without evidence if undefined."""
+    """A correlation, or its mean over groups, with evidence; NaN without evidence if undefined."""
     members = np.zeros(len(gold), int) if groups is None else groups
     correlations = correlations_by_group(predicted, gold, statistic, members)
     value = float(np.mean(correlations)) if len(correlations) else float("nan")
@@ -128,21 +128,21 @@ def correlation_score(
 def correlations_by_group(
     predicted: Numbers, gold: Numbers, statistic: Correlation, groups: Int[np.ndarray, " N"]
 ) -> Float[np.ndarray, " G"]:
-    """The correlation within each group, in the order of group numbers; NaN if it is undefined."""
+    """The correlation within each group, ordered by group number; NaN if it is undefined."""
     correlate = CORRELATIONS[statistic]
     within = [(predicted[groups == group], gold[groups == group]) for group in np.unique(groups)]
     return np.array([np.nan if undefined_reason(*rows) else correlate(*rows) for rows in within])
 
 
 def undefined_reason(predicted: Numbers, gold: Numbers) -> str | None:
-    """Why the correlation of two rows is undefined, or None if it is defined.
+    """Why the correlation between two sequences is undefined, or None if it is defined.
 
-    Values are compared for equality; the computed variance of 0.1, 0.1, 0.1 need not be exactly zero.
+    Values are tested for equality, because the computed variance of 0.1, 0.1, 0.1 may not be exactly zero.
     """
     if len(gold) < 2:
         return "there are fewer than two pairs"
     if not (np.abs(predicted) < _LARGEST).all():
-        return f"a similarity is not finite, or larger than {_LARGEST:.0e}"
+        return f"a similarity is NaN, infinite, or larger than {_LARGEST:.0e}"
     if (predicted == predicted[0]).all():
         return "the model gives every pair the same number"
     if (gold == gold[0]).all():
@@ -151,21 +151,21 @@ def undefined_reason(predicted: Numbers, gold: Numbers) -> str | None:
 
 
 def undefined_notes(name: str, predicted: Numbers, pairs: RatedPairs, not_finite: bool = False) -> Iterable[str]:
-    """Notes on every undefined correlation of `name`, over all pairs and within parts.
+    """Notes on each undefined correlation of `name`, over all pairs and within parts.
 
-    `not_finite`: no pair has two finite vectors, so there is no similarity at all.
+    `not_finite`: no pair has two finite vectors, so there are no similarities at all.
     """
     reason = "no pair has two finite vectors" if not_finite else undefined_reason(predicted, pairs.gold)
     if reason:
-        yield f"{name} has no correlation: {reason}"
+        yield f"{name} has an undefined correlation: {reason}"
     for number, part in enumerate(pairs.parts if len(pairs.parts) > 1 and not reason else ()):
         rows: Bool[np.ndarray, " N"] = pairs.group == number
         if within := undefined_reason(predicted[rows], pairs.gold[rows]):
-            yield f"{name} has no correlation in {part}, hence no mean: {within}"
+            yield f"{name} has an undefined correlation in {part}, so its mean is undefined: {within}"
 
 
 def no_finite_pair(a: Vectors, b: Vectors, notes: Sequence[str]) -> bool:
-    """Whether every pair has a non-finite vector (replaced by zeros, as the notes report)."""
+    """Whether every pair has a vector with NaN or infinity (replaced by zeros, as the notes report)."""
     return bool(notes) and not (a.any(1) & b.any(1)).any()
 
 

@@ -1,7 +1,7 @@
-"""SentEval's transfer tasks: classifiers that predict sentiment, subjectivity and the like from sentence vectors.
+"""SentEval's transfer tasks: classifiers that predict sentiment, subjectivity and so on from sentence vectors.
 
-Conneau and Kiela 2018. As in its code, texts are split at spaces and sorted by (number of words, class); folds and
-batches are drawn afterwards and depend on that order. An empty text becomes ".". A task consists of its data and
+Conneau and Kiela 2018. As in the authors' code, texts are split at spaces and sorted by (number of words, class); folds
+and batches are drawn afterwards and depend on that order. An empty text becomes ".". A task consists of its data and
 one of three protocols.
 """
 
@@ -28,7 +28,7 @@ BINARY = (0, 1)
 
 @dataclass(frozen=True)
 class SentEvalData:
-    """The files and columns of a task, and its classes in SentEval's numbering."""
+    """The files and columns of a task, and its classes as numbered by SentEval."""
 
     name: str
     files: tuple[str, ...]
@@ -40,7 +40,7 @@ class SentEvalData:
 
 @dataclass(frozen=True)
 class SentEvalSplit:
-    """A file's texts after SentEval's preprocessing, by column; the class of each row; and SentEval's order of rows."""
+    """A file's texts after SentEval's preprocessing, by column, the class of each row, and SentEval's row order."""
 
     texts: tuple[Sequence[str], ...]
     y: Int[np.ndarray, " n"]
@@ -50,7 +50,7 @@ class SentEvalSplit:
     def of(
         cls, columns: DatasetColumns, file: str, source: SentEvalData, settings: EvaluationSettings
     ) -> "SentEvalSplit":
-        """The split in these columns; raises if one is missing, there are no rows, or a label is not a class."""
+        """The split in these columns; raises if a column is missing, there are no rows, or a label is not a class."""
         for column in (*source.columns, "label"):
             if column not in columns:
                 raise BadInput(f"{source.name} needs a column {column!r} in {file}, which has {', '.join(columns)}")
@@ -70,7 +70,7 @@ class SentEvalSplit:
 
 
 def sentence_features(vectors: TaskVectors, texts: Sequence[Sequence[str]]) -> Float[np.ndarray, "n F"]:
-    """The features of texts (their vectors u) or of pairs ([|u − v|, u ∗ v])."""
+    """The features of single texts (their vectors u) or of pairs ([|u − v|, u ∗ v])."""
     u, *others = [vectors[side] for side in texts]
     features = np.hstack([np.abs(u - others[0]), u * others[0]]) if others else u
     return features.astype(np.float32)
@@ -93,14 +93,14 @@ def score_classifiers(
     protocol: Protocol,
     recipes: Sequence[ClassifierRecipe],
 ) -> Result:
-    """The result of a task for splits already read; the last split is the test set."""
+    """The result of a task whose splits have been read; the last split is the test set."""
     present = np.unique(parts[0].y)
     if len(present) < 2:
         raise BadInput(
             f"{source.name}: all {len(parts[0].y):,} rows of {source.files[0]} have the label "
             f"{source.classes[present[0]]!r}; a classifier needs at least two classes"
         )
-    train = classifier_trainer(settings.mode)  # a missing package is reported before hours of encoding
+    train = classifier_trainer(settings.mode)  # reports a missing package before hours of encoding
     vectors = TaskVectors.of(encode, *(side for part in parts for side in part.texts))
     x = np.concatenate([sentence_features(vectors, part.texts)[part.order] for part in parts])
     y = np.concatenate([part.y[part.order] for part in parts])
@@ -119,7 +119,7 @@ def score_classifiers(
 
 
 def classifier_trainer(mode: Mode) -> TrainClassifiers:
-    """The trainer of classifiers: batched (fast), or sequential like SentEval's (faithful), which needs torch."""
+    """The classifier trainer: batched (fast), or sequential as in SentEval (faithful), which requires torch."""
     if mode == "fast":
         return train_batched
     if mode != "faithful":
@@ -134,7 +134,7 @@ def classifier_trainer(mode: Mode) -> TrainClassifiers:
 
 
 def _fraction(percent: float) -> float:
-    return round(percent / 100, 4)  # exact: the percentage has two decimals
+    return round(percent / 100, 4)  # exact, since the percentage has two decimals
 
 
 def _chosen_l2(outcome: ProtocolResult, recipes: Sequence[ClassifierRecipe]) -> str:
@@ -162,14 +162,14 @@ def _description(
 
 
 SENTEVAL_NAMES = ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc")
-"""The columns of Table 5 of Sentence-BERT (Reimers and Gurevych 2019)."""
+"""The columns of Table 5 in Sentence-BERT (Reimers and Gurevych 2019)."""
 
 
 def senteval_average(results: Iterable[Result]) -> float:
     """The mean accuracy over the paper's seven tasks, as a fraction; other results are ignored."""
     accuracy = {result.task: result["accuracy"] for result in results}
     if missing := ", ".join(name for name in SENTEVAL_NAMES if name not in accuracy):
-        raise BadInput(f"the average of SentEval is over {', '.join(SENTEVAL_NAMES)}; without a result: {missing}")
+        raise BadInput(f"the SentEval average is over {', '.join(SENTEVAL_NAMES)}; without a result: {missing}")
     return sum(accuracy[name] for name in SENTEVAL_NAMES) / len(SENTEVAL_NAMES)
 
 

@@ -1,7 +1,7 @@
-"""Semantic textual similarity: correlation of similarities with human ratings on STS12 to STS16, STS-B and SICK-R.
+"""Semantic textual similarity: correlations with human ratings on STS12 to STS16, STS-B and SICK-R.
 
-Papers report three different numbers as the score of STS12–16, so each name says which one it is: `all` correlates the
-pairs of all subsets together (Reimers and Gurevych 2019, SimCSE, mteb), `mean` is the plain mean over subsets
+Papers report three different numbers as the score on STS12–16, so each name says which one it is: `all` correlates the
+pairs of all subsets at once (Reimers and Gurevych 2019, SimCSE, mteb), `mean` is the unweighted mean over subsets
 (SBERT-WK), and `wmean` is the mean weighted by subset size (the older SentEval).
 """
 
@@ -22,16 +22,16 @@ from .sentence_pairs import CORRELATIONS, Correlation, RatedPairs, correlation_s
 
 HEADLINE = "spearman/cosine/all"
 STS_NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r")
-"""The columns of Sentence-BERT's table 1, in its order."""
+"""The columns of Sentence-BERT's table 1, in order."""
 SBERT_WK_NAMES = (*(f"{name}-mean" for name in STS_NAMES[:5]), "stsb-regressor", "sick-r-regressor")
-"""The columns of SBERT-WK's table, as tasks of its protocol."""
+"""The columns of SBERT-WK's table, as tasks with its protocol."""
 
 
 @dataclass(frozen=True)
 class StsSet:
-    """A set of pairs: its file, the number of pairs in the literature, and a caution for readers of the score.
+    """A set of pairs: its file, the number of pairs reported in the literature, and a caveat about the score.
 
-    `digest` identifies the published pairs: the caution applies only to them, since a user's own file may have the same
+    `digest` identifies the published pairs: the caveat applies only to them, since a user's own file may have the same
     name.
     """
 
@@ -43,7 +43,7 @@ class StsSet:
 
 
 def _in_stsb(count: int) -> str:
-    return f"STS-B's training split holds {count:,} of these pairs: not a fair score for a model trained on it"
+    return f"STS-B's training split contains {count:,} of these pairs: not a fair score for a model trained on it"
 
 
 STS_SETS: dict[str, StsSet] = {
@@ -61,7 +61,7 @@ STS_SETS: dict[str, StsSet] = {
     ),
     "sick-r": StsSet(
         *("sick/test", 4927, "c72f42586c95c1f1", False),
-        "SICK's training split holds 81 of these pairs, in one order or the other",
+        "SICK's training split contains 81 of these pairs, in either order",
     ),
     "stsb-dev": StsSet("stsb/dev", 1500, "3fa22c033e6022b6"),
 }
@@ -70,7 +70,7 @@ STS_SETS: dict[str, StsSet] = {
 def sts_task(
     encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str, headline: str = HEADLINE
 ) -> Result:
-    """The correlations of every similarity, over all pairs and over subsets, with `headline` first."""
+    """The correlations of each similarity, over all pairs and over subsets, with `headline` first."""
     dataset = STS_SETS[name.removesuffix("-mean")]
     pairs = read_pairs(read, dataset.data, settings, part="subset" if dataset.subsets else None)
     result = correlate_pairs(encode, pairs, settings, name=name, headline=headline)
@@ -80,7 +80,7 @@ def sts_task(
 def correlate_pairs(
     encode: Encode, pairs: RatedPairs, settings: EvaluationSettings, *, name: str, headline: str = HEADLINE
 ) -> Result:
-    """The correlations of every similarity with the gold scores of some pairs, with `headline` first."""
+    """The correlations of each similarity with the gold scores of these pairs, with `headline` first."""
     similarities, notes = pairs.similarities(encode, PAIRWISE)
     scores = [score for kind, numbers in similarities.items() for score in _scores(kind, numbers, pairs)]
     scores.sort(key=lambda score: score.name != headline)
@@ -89,14 +89,14 @@ def correlate_pairs(
 
 
 def sts_average(results: Iterable[Result], names: Sequence[str] = STS_NAMES) -> Score:
-    """The plain mean of the headlines of `names`, as in the last column of both papers' tables; NaN if one is NaN."""
+    """The unweighted mean of the headlines of `names`, as in the last column of both papers' tables; NaN if one is."""
     results = list(results)
     count = Counter(result.task for result in results)
     for name in names:
         if count[name] > 1:
-            raise BadInput(f"an average of {len(names)} tasks needs each task once; {name} occurs {count[name]} times")
+            raise BadInput(f"averaging {len(names)} tasks needs each one once; {name} occurs {count[name]} times")
     if missing := [name for name in names if not count[name]]:
-        raise BadInput(f"no average of {len(names)} tasks: {', '.join(missing)} was not run")
+        raise BadInput(f"cannot average {len(names)} tasks: {', '.join(missing)} was not run")
     by_task = {result.task: result.headline for result in results}
     headlines = [by_task[name] for name in names]
     return Score("average", float(np.mean([one.value for one in headlines])), sum(one.n for one in headlines))
@@ -120,13 +120,13 @@ def _cautions(dataset: StsSet, pairs: RatedPairs) -> Iterator[str]:
     if len(pairs) != dataset.pairs:
         yield f"{len(pairs):,} pairs; the set that papers report has {dataset.pairs:,}, so scores are not comparable"
     elif pairs_digest(pairs) != dataset.digest:
-        yield f"these are not the published pairs of {dataset.data}, though equally many: scores may not be comparable"
+        yield f"these differ from the published pairs of {dataset.data}: scores may not be comparable"
     elif dataset.caution:
         yield dataset.caution
 
 
 def pairs_digest(pairs: RatedPairs) -> str:
-    """A digest of the distinct pairs that ignores order and punctuation, so that it is the same for other formats."""
+    """A digest of the distinct pairs that ignores order and punctuation, so that it is the same in every format."""
     form = partial(normalized, punctuation=False)
     distinct = {tuple(sorted((form(a), form(b)))) for a, b in zip(pairs.first, pairs.second, strict=True)}
     lines = "\n".join(sorted(f"{a} | {b}" for a, b in distinct))

@@ -1,8 +1,8 @@
 """Triplets: is a sentence closer to one from its own section than to one from another section (Dor et al. 2018)?
 
-The Wikipedia sections of Sentence-BERT's table 4 (222,957 test triplets: SBERT-base 80.42, mean of word vectors 65), or
-a set built the same way. Accuracy is the share of triplets with d(anchor, positive) < d(anchor, negative); a tie is
-wrong.
+The data is the Wikipedia sections of Sentence-BERT's table 4 (222,957 test triplets: SBERT-base 80.42, mean of word
+vectors 65), or a set built the same way. Accuracy is the fraction of triplets with d(anchor, positive) < d(anchor,
+negative); a tie counts as wrong.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from .sentence_pairs import pair_column
 DATA, LITERATURE = "wiki_sections/triplets", 222_957
 SIDES = ("anchor", "positive", "negative")
 DISTANCES = ("euclidean", "cosine", "manhattan")
-"""The first one is used for the headline, because the paper trains with it."""
+"""The first one gives the headline, because the paper trains with it."""
 MAX_ACCURACY = "accuracy/max of the three (2019's evaluator)"
 _BLOCK = 4096  # triplets compared at a time
 
@@ -30,7 +30,7 @@ def triplet_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings
     columns = read(DATA)
     rows = [i for i, split in enumerate(pair_column(columns, "split", DATA)) if split == "test"]
     if not rows:
-        raise BadInput(f'{DATA} has no triplets with the split "test"')
+        raise BadInput(f'{DATA} has no triplets in the split "test"')
     columns = {name: [values[i] for i in rows] for name, values in columns.items()}
     result = score_triplets(encode, columns, settings, name="wiki-sections")
     caution = f"{len(rows):,} triplets, not Dor et al.'s {LITERATURE:,}: not comparable with the papers' scores"
@@ -40,7 +40,7 @@ def triplet_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings
 def score_triplets(
     encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, *, name: str, headline: str = DISTANCES[0]
 ) -> Result:
-    """The accuracy with each distance on all rows of anchor, positive and negative, with `headline` first."""
+    """The accuracy of each distance over all triplets, with `headline` first."""
     sides = [settings.cased(pair_column(columns, side, name)) for side in SIDES]
     vectors = TaskVectors.of(encode, *sides)
     margins = {kind: similarity_margins(vectors, sides, kind) for kind in dict.fromkeys((headline, *DISTANCES))}
@@ -51,7 +51,7 @@ def score_triplets(
 
 
 def similarity_margins(vectors: TaskVectors, sides: Sequence[Sequence[str]], kind: str) -> Float[np.ndarray, " N"]:
-    """Each anchor's similarity to its positive minus that to its negative, in fp64; above 0 is correct."""
+    """Each anchor's similarity to its positive minus its similarity to its negative, in fp64; above 0 is correct."""
     margins = []
     for start in range(0, len(sides[0]), _BLOCK):
         anchor, positive, negative = (vectors[texts[start : start + _BLOCK]].astype(np.float64) for texts in sides)
@@ -72,7 +72,7 @@ def _scores(margins: dict[str, Float[np.ndarray, " N"]], n: int, articles: np.nd
 
 
 def _articles(columns: DatasetColumns) -> np.ndarray | None:
-    """The number of each row's article, if known, since triplets from the same article are not independent."""
+    """The article number of each row, if known, since triplets from the same article are not independent."""
     if "article_id" not in columns:
         return None
     number = {name: i for i, name in enumerate(dict.fromkeys(columns["article_id"]))}

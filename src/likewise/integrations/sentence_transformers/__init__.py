@@ -4,8 +4,8 @@
 >>> model = SentenceTransformer("likewise-mini")
 >>> util.cos_sim(model.encode("A cat sleeps."), model.encode("A kitten naps."))           # doctest: +SKIP
 
-An application only changes this import; libraries that import sentence-transformers themselves get this package instead
-after `stand_in()`. docs/drop-in.md lists what is not supported.
+An application only has to change this import; libraries that import sentence-transformers themselves get this package
+instead after `stand_in()`. docs/drop-in.md lists what is not supported.
 """
 
 import sys
@@ -33,7 +33,7 @@ __all__ = [
     "util",
 ]
 __version__ = "6.2.0"
-"""The version of sentence-transformers whose signatures these are."""
+"""The version of sentence-transformers that these signatures follow."""
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -54,11 +54,11 @@ PARTS = {
     "models": "models",
     "SentenceTransformer": "sentence_transformer",
 }
-"""Modules that libraries import by name, and their counterparts here."""
+"""Modules that libraries import by name, and what replaces them here."""
 
 
 def stand_in() -> ModuleType:
-    """Make `import sentence_transformers` return the drop-in in this process, whether or not that library is installed.
+    """Make `import sentence_transformers` return the drop-in in this process, even if that library is installed.
 
     Call it before importing a library that uses it:
 
@@ -67,7 +67,7 @@ def stand_in() -> ModuleType:
     >>> from bertopic import BERTopic                                           # doctest: +SKIP
 
     Raises:
-        BadInput: sentence-transformers itself is imported already.
+        BadInput: sentence-transformers itself has already been imported.
     """
     package = sys.modules[__name__]
     present = sys.modules.get(PEER)
@@ -83,10 +83,10 @@ def stand_in() -> ModuleType:
 
 
 def _alias(name: str, home: ModuleType) -> ModuleType:
-    """A module with this name and the attributes of another module."""
+    """Create a module with this name and the attributes of another module."""
     alias = ModuleType(name, home.__doc__)
     alias.__spec__ = ModuleSpec(name, None, is_package=name == PEER)
-    alias.__path__ = []  # so that missing submodules raise ModuleNotFoundError
+    alias.__path__ = []  # makes missing submodules raise ModuleNotFoundError
     alias.__dict__["__getattr__"] = lambda attribute: getattr(home, attribute)
     alias.__dict__["__dir__"] = lambda: dir(home)
     return alias

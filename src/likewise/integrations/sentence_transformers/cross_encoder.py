@@ -1,4 +1,4 @@
-"""CrossEncoder: `Reranker` with the signatures of sentence-transformers, so that only an import changes."""
+"""CrossEncoder: a `Reranker` with the signatures of sentence-transformers, so that only an import changes."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -21,7 +21,7 @@ from .sentence_transformer import as_output
 from .util import as_array, as_tensor
 
 Activation = str | Callable[[Any], Any]
-"""A name such as `"Sigmoid"` or `"torch.nn.Identity"`, or a function of a tensor (without torch, of an array)."""
+"""A name such as `"Sigmoid"` or `"torch.nn.Identity"`, or a function of a tensor (of an array, without torch)."""
 
 
 class CrossEncoder(DropInModel[Reranker]):
@@ -85,19 +85,19 @@ class CrossEncoder(DropInModel[Reranker]):
 
     @property
     def num_labels(self) -> int:
-        """The number of labels; 1: a score."""
+        """The number of labels; 1 means that the model returns a single score."""
         return len(self.loaded.labels)
 
     @property
     def activation_fn(self) -> Any:
-        """What turns logits into scores: a torch module, or the function that was set, or without torch its name."""
+        """Converts logits to scores: a torch module, the function that was set, or, without torch, its name."""
         if callable(self._activation) or not has_torch():
             return self._activation
         return getattr(import_module("torch").nn, self._activation.rpartition(".")[2])()
 
     @activation_fn.setter
     def activation_fn(self, activation: Activation) -> None:
-        _activated(np.zeros((1, self.num_labels), np.float32), activation)  # rejects an unknown one now
+        _activated(np.zeros((1, self.num_labels), np.float32), activation)  # rejects an unknown activation right away
         self._activation = activation
 
     max_length = DropInModel.max_seq_length  # the older names
@@ -120,7 +120,7 @@ class CrossEncoder(DropInModel[Reranker]):
         chunk_size: int | None = None,
         **kwargs: Any,
     ) -> Any:
-        """The scores of pairs of texts, or of one pair; a row of scores per pair if there are several labels.
+        """The scores of pairs of texts, or of one pair; each pair gets a row of scores if there are several labels.
 
         Batches are sized by tokens and do not affect results, so `batch_size` is checked but otherwise ignored.
 
@@ -163,7 +163,7 @@ class CrossEncoder(DropInModel[Reranker]):
         pool: dict[str, Any] | None = None,
         chunk_size: int | None = None,
     ) -> list[dict[str, Any]]:
-        """The documents by their score with the query, best first: `corpus_id`, `score` and, if requested, `text`.
+        """The documents ranked by score with the query, best first: `corpus_id`, `score` and, if requested, `text`.
 
         Raises:
             BadInput: the model has several labels.
@@ -186,7 +186,7 @@ class CrossEncoder(DropInModel[Reranker]):
 
 
 def checked_pairs(inputs: Any) -> tuple[list[Any], bool]:
-    """A list of pairs, and whether a single pair was given."""
+    """The input as a list of pairs, and whether a single pair was given."""
     if isinstance(inputs, Mapping) or not is_list_of_rows(inputs, 2):
         raise BadInput(f"the input is {describe_value(inputs)}; expected pairs of texts")
     pairs = list(inputs)
@@ -195,7 +195,7 @@ def checked_pairs(inputs: Any) -> tuple[list[Any], bool]:
 
 
 def _activated(logits: Float[np.ndarray, "N C"], activation: Activation) -> Float[np.ndarray, "N ..."]:
-    """Apply an activation to logits: a named one in NumPy, a function to a tensor or, without torch, to an array."""
+    """Apply an activation to logits: a named one in NumPy, a function to a tensor (or an array, without torch)."""
     if callable(activation):
         return np.asarray(as_array(activation(as_tensor(logits) if has_torch() else logits)), np.float32)
     name = str(activation).rpartition(".")[2]

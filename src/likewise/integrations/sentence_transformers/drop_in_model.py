@@ -1,4 +1,4 @@
-"""Shared by `SentenceTransformer` and `CrossEncoder`: prompts, lengths, devices, process pools, saving."""
+"""The parts common to `SentenceTransformer` and `CrossEncoder`: prompts, lengths, devices, process pools, saving."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ POOL_KEYS = ("input", "output", "processes")
 class DropInModel(Generic[Model]):
     """A model of this library with the methods and attributes of sentence-transformers' models.
 
-    The subclass sets `loaded`, the embedder or reranker, before anything else is used.
+    The subclass must set `loaded`, the embedder or reranker, before anything else is used.
     """
 
     loaded: Model
@@ -36,22 +36,22 @@ class DropInModel(Generic[Model]):
     default_prompts: tuple[str, ...] = ()
     """Prompt names that every model has, even if the prompts are empty."""
     _load_on: Callable[[Any], Model] | None = None
-    """Loads the model on a device; None if a loaded model was passed."""
+    """Loads the model onto a device; None if a loaded model was passed."""
     modalities = ("text",)
     backend = "torch"
     trust_remote_code = False
     training = False
 
     def _take(self, given: Any, load_on: Callable[[Any], Model], device: Any) -> None:
-        """Set the model passed to the constructor, or load the one it names."""
-        self.model_card_data = SimpleNamespace()  # applications set values for model cards on it; unused here
+        """Use the model passed to the constructor, or load the one that it names."""
+        self.model_card_data = SimpleNamespace()  # applications store values for model cards here; they are not used
         if hasattr(given, "manifest"):
             self.loaded = given
         else:
             self._load_on, self.loaded = load_on, load_on(device)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """A copy with its own settings; weights are shared if no call can change or move them."""
+        """A copy with its own settings; it shares the weights if no call can change or move them."""
         twin = object.__new__(type(self))
         shared = ("loaded", "_load_on")
         own = {name: deepcopy(value, memo) for name, value in vars(self).items() if name not in shared}
@@ -60,7 +60,7 @@ class DropInModel(Generic[Model]):
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """The settings for pickle; the model is loaded again from its name or folder."""
+        """The settings for pickling; the model is loaded again from its name or folder."""
         if self._load_on is None:
             raise BadInput("a loaded model that was passed in cannot be pickled; construct it with a name or folder")
         place = {"device": str(self._any.device), "length": self.max_seq_length, "manifest": self._any.manifest}
@@ -75,7 +75,7 @@ class DropInModel(Generic[Model]):
         self.max_seq_length = place["length"]
 
     def _set_prompts(self, prompts: Mapping[str, str | None] | None, default: str | None) -> None:
-        """The model's own prompts, overridden by those of the constructor."""
+        """Set the model's own prompts, overridden by those passed to the constructor."""
         own = self._any.manifest
         joined = {**dict.fromkeys(self.default_prompts), **own.prompts, **(prompts or {})}
         self.prompts = {name: text or "" for name, text in joined.items()}
@@ -83,10 +83,10 @@ class DropInModel(Generic[Model]):
         self._named_prompt(self.default_prompt_name, "Default prompt")
 
     def _prompt_text(self, prompt: str | None, prompt_name: str | None) -> str:
-        """The text prepended to each text; `prompt` takes precedence over `prompt_name`, as there."""
+        """The prompt before each text; as in sentence-transformers, `prompt` takes precedence over `prompt_name`."""
         if prompt is not None:
             if prompt_name is not None:
-                LOGGER.warning(  # worded as there, like the errors below, since applications match it
+                LOGGER.warning(  # worded as in sentence-transformers, like the errors below: applications match it
                     "Provide either a `prompt`, a `prompt_name`, or neither, but not both. "
                     "Ignoring the `prompt_name` in favor of `prompt`."
                 )
@@ -105,20 +105,20 @@ class DropInModel(Generic[Model]):
 
     @property
     def device(self) -> Any:
-        """The device it runs on: a `torch.device` if torch is installed, otherwise its name."""
+        """The device that the model runs on: a `torch.device` if torch is installed, otherwise its name."""
         return import_module("torch").device(str(self._any.device)) if has_torch() else str(self._any.device)
 
     _target_device = device  # the older name
 
     @property
     def dtype(self) -> Any:
-        """Its precision as a torch data type, or without torch its name."""
+        """The model's precision as a torch data type or, without torch, its name."""
         names = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
         name = names[self._any.precision]
         return getattr(import_module("torch"), name) if has_torch() else name
 
     def to(self, device: Any = None) -> Any:
-        """Move the model to another device; weights are loaded again there unless torch moves them."""
+        """Move the model to another device; unless torch can move the weights, they are loaded again there."""
         present = str(self._any.device)
         if isinstance(device, list | tuple):
             raise refuse(type(self).__name__, "device", device)
@@ -143,7 +143,7 @@ class DropInModel(Generic[Model]):
         return self
 
     def _use(self, device: Any, pool: Any, chunk_size: int | None) -> None:
-        """Move to a call's device; a pool, or several CPUs, stands for this process with all its cores."""
+        """Move to the device given for a call; a pool, or several CPUs, stands for this process with all its cores."""
         if chunk_size is not None:
             whole_number("chunk_size", chunk_size)
         if pool is not None and (not isinstance(pool, Mapping) or set(pool) != set(POOL_KEYS)):
@@ -157,7 +157,7 @@ class DropInModel(Generic[Model]):
             self.to(device)
 
     def start_multi_process_pool(self, target_devices: list[str] | None = None) -> dict[str, Any]:
-        """A pool without processes: `encode` and `predict` already use every core in this process."""
+        """Return a pool without processes: `encode` and `predict` already use every core in this process."""
         if target_devices is not None:
             self._use(list(target_devices), None, None)
         return {"input": None, "output": None, "processes": []}
@@ -184,11 +184,11 @@ class DropInModel(Generic[Model]):
 
     @property
     def tokenizer(self) -> TokenizerView:
-        """The tokenizer, with those methods of transformers' tokenizers that applications use."""
+        """The tokenizer, with the methods of transformers' tokenizers that applications use."""
         return TokenizerView(self._any.tokenizer)
 
     def preprocess(self, inputs: list[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
-        """The ids of texts, or of pairs of texts, padded to equal length, with their mask; arrays without torch."""
+        """The ids of texts or text pairs, padded to equal length, and their mask; arrays if torch is not installed."""
         self._check_extra("preprocess", kwargs)
         return encoded_batch(self._any.tokenizer, inputs, prompt or "")
 
@@ -200,21 +200,21 @@ class DropInModel(Generic[Model]):
         return modality in self.modalities
 
     def get_model_kwargs(self) -> list[str]:
-        """Additional options of `encode`, of which there are none."""
+        """Names of additional options for `encode`, of which there are none."""
         return []
 
     def get_backend(self) -> str:
-        """`"torch"`, since applications check this before loading a model, though another engine may run it."""
+        """Always `"torch"`, since applications check this before loading a model; another engine may run it."""
         return self.backend
 
     def evaluate(self, evaluator: Any, output_path: str | None = None) -> Any:
-        """What an evaluator of sentence-transformers returns for this model."""
+        """Return what an evaluator from sentence-transformers computes for this model."""
         return evaluator(self) if output_path is None else evaluator(self, output_path)
 
     def save(
         self,
         path: str | Path | None,
-        model_name: str | None = None,  # noqa: ARG002, the card does not use it
+        model_name: str | None = None,  # noqa: ARG002, not used by the card
         create_model_card: bool = True,  # noqa: ARG002
         train_datasets: list[str] | None = None,  # noqa: ARG002
         safe_serialization: bool = True,
@@ -235,7 +235,7 @@ class DropInModel(Generic[Model]):
         return replace(own, prompts=named, default_prompt=self.default_prompt_name if named else None)
 
     def _check_extra(self, method: str, options: Mapping[str, Any]) -> None:
-        """Reject additional options of a call; a router's task is accepted, since no model here has a router."""
+        """Reject additional options of a call; a router's task is accepted, though no model here has a router."""
         if options.get("processing_kwargs"):
             raise refuse(method, "processing_kwargs", options["processing_kwargs"])
         if unknown := [name for name in options if name not in ("task", "processing_kwargs")]:
@@ -248,14 +248,14 @@ class DropInModel(Generic[Model]):
 
 
 def shows_progress(asked: bool | None) -> bool:
-    """Whether to show progress: if requested, or if the log level is INFO or DEBUG."""
+    """Whether to show progress: yes if requested, or if the log level is INFO or DEBUG."""
     return LOGGER.getEffectiveLevel() in (logging.INFO, logging.DEBUG) if asked is None else bool(asked)
 
 
 def accepts_older_names(unused: tuple[str, ...] = (), **renames: str) -> Callable[[Method], Method]:
-    """A decorator that passes options with older names on under their current names.
+    """Create a decorator that passes options given by older names on under their current names.
 
-    Options in `unused`, which no longer have an effect, are dropped; a current name takes precedence over an older one.
+    Options in `unused`, which no longer have an effect, are dropped; a current name takes precedence over an old one.
     """
 
     def decorate(method: Method) -> Method:

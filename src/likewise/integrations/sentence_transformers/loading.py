@@ -12,24 +12,24 @@ from ...runtime.home_folder import expanded
 
 Model = TypeVar("Model")
 DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
-"""torch's data types by name, and the precisions of `load`."""
+"""Maps names of torch data types to the precisions of `load`."""
 UNUSED = {
     "model_kwargs": {"attn_implementation", "use_safetensors", "low_cpu_mem_usage"},
     "processor_kwargs": {"use_fast", "clean_up_tokenization_spaces"},
 }
-"""Settings without effect here: the engine chooses the attention; weights are safetensors, and tokenizers fast."""
+"""Settings without effect here: the engine chooses the attention; weights are safetensors; tokenizers are fast."""
 ORGANIZATIONS = {"SentenceTransformer": "sentence-transformers", "CrossEncoder": "cross-encoder"}
-"""The hub organization for names without one."""
+"""The hub organization assumed for names that lack one."""
 UNSERVED = {
     "modules": "Embedder.load(folder, pooling='mean') loads an encoder's folder with a pooling of your choice",
-    "trust_remote_code": "code in a model folder is never run; engine='torch' reads many more families",
+    "trust_remote_code": "code in a model folder is never run; engine='torch' supports many more model families",
     "config_kwargs": "edit the model's config.json",
     "backend": "SentenceTransformer(Embedder.load(name, engine='native', precision='int8')) chooses an engine",
-    "device_map": "a model is on one device: device='cuda:1'",
+    "device_map": "a model runs on one device: device='cuda:1'",
     "load_in_8bit": "likewise model quantize writes an int8 model for the native engine",
     "quantization_config": "likewise model quantize writes an int8 model for the native engine",
-    "num_labels": "likewise.Reranker.start(model, labels) makes an untrained one",
-    "device": "each call runs on one device; load a model on each device",
+    "num_labels": "likewise.Reranker.start(model, labels) creates an untrained reranker",
+    "device": "each call runs on one device; load one model per device",
     "processing_kwargs": "set model.max_seq_length",
     "safe_serialization": "model.safetensors is always written",
     "model_card_data": "",
@@ -45,14 +45,14 @@ def refuse(what: str, name: str, value: Any) -> BadInput:
 
 
 def check_constructor(what: str, given: Mapping[str, Any]) -> None:
-    """Reject unsupported options unless their values request nothing."""
+    """Reject unsupported options unless their values have no effect."""
     for name, value in given.items():
         if name in UNSERVED and name != "device" and value and not (name == "backend" and value == "torch"):
             raise refuse(what, name, value)
 
 
 def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kwargs: Mapping[str, Any] | None) -> Any:
-    """`precision` and `max_seq_length` for `load`, taken from settings meant for transformers."""
+    """`precision` and `max_seq_length` for `load`, extracted from settings meant for transformers."""
     model, processor = dict(model_kwargs or {}), dict(processor_kwargs or {})
     dtypes = [model.pop(name) for name in ("torch_dtype", "dtype") if model.get(name) is not None]
     length = processor.pop("model_max_length", None)
@@ -67,10 +67,10 @@ def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kw
 def load_model(
     what: str, load: Callable[..., Model], given: Mapping[str, Any], options: Mapping[str, Any], device: Any
 ) -> Model:
-    """Load a model by name or folder, from the place given by the constructor's hub options."""
+    """Load a model by name or folder, from wherever the constructor's hub options say."""
     name = given["model_name_or_path"]
     if name is None:
-        raise BadInput(f"{what} needs the name or the folder of a model; {UNSERVED['modules']}")
+        raise BadInput(f"{what} needs the name or folder of a model; {UNSERVED['modules']}")
     return load(_folder(what, str(name), given), device=device, **options)
 
 

@@ -1,4 +1,4 @@
-"""The names in `sentence_transformers.models`, for libraries that check a model's type; no model here has one."""
+"""Stand-ins for the classes in `sentence_transformers.models`, for libraries that check if a model is one of them."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from .loading import refuse
 
 
 class _Module:
-    """Raises: load a model from its folder instead of assembling torch modules."""
+    """Always raises an error: load a model from its folder instead of assembling torch modules."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         raise refuse(type(self).__name__, "modules", arguments or options)

@@ -1,4 +1,4 @@
-"""SentenceTransformer: `Embedder` with the signatures of sentence-transformers, so that only an import changes."""
+"""SentenceTransformer: an `Embedder` with the signatures of sentence-transformers, so that only an import changes."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -95,7 +95,7 @@ class SentenceTransformer(DropInModel[Embedder]):
         chunk_size: int | None = None,
         **kwargs: Any,
     ) -> Any:
-        """One vector per text, as in sentence-transformers; texts that are too long are silently truncated.
+        """One vector per text, as in sentence-transformers; texts that are too long are truncated silently.
 
         Batches are sized by tokens and do not affect results, so `batch_size` is checked but otherwise ignored.
 
@@ -129,11 +129,11 @@ class SentenceTransformer(DropInModel[Embedder]):
 
     @wraps(encode, assigned=(), updated=())
     def encode_document(self, *arguments: Any, **options: Any) -> Any:
-        """Like `encode`, with the model's document prompt: the first of document, passage and corpus."""
+        """Like `encode`, with the model's document prompt: the first that exists of document, passage and corpus."""
         return self.encode(**self._in_role("document", arguments, options))
 
     def _in_role(self, role: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of `encode` by name, with the model's first prompt name for this role."""
+        """The arguments of `encode` by name, with the first of the model's prompt names for this role."""
         bound = signature(SentenceTransformer.encode).bind(
             self, *arguments, **current_names(options, sentences="inputs")
         )
@@ -178,13 +178,13 @@ class SentenceTransformer(DropInModel[Embedder]):
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
     ) -> Any:
-        """Like `encode`, in this process, which already uses every core."""
+        """Like `encode`, but without a pool: this process already uses every core."""
         options = {name: value for name, value in locals().items() if name not in ("self", "sentences")}
         return self.encode(sentences, **options)
 
     @property
     def similarity_fn_name(self) -> str:
-        """The function behind `similarity`: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`. It can be set."""
+        """The function used by `similarity`: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`. It can be set."""
         return self._similarity_name
 
     @similarity_fn_name.setter
@@ -192,15 +192,15 @@ class SentenceTransformer(DropInModel[Embedder]):
         self._similarity_name = "cosine" if function is None else similarity_name(function)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """The similarity of every vector with every vector, as a tensor or, without torch, an array."""
+        """The similarity between all pairs of vectors, as a tensor or, without torch, an array."""
         return SimilarityFunction.to_similarity_fn(self.similarity_fn_name)(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """The similarity of vectors at the same position, as a tensor or, without torch, an array."""
+        """The similarity between vectors at the same position, as a tensor or, without torch, an array."""
         return SimilarityFunction.to_similarity_pairwise_fn(self.similarity_fn_name)(embeddings1, embeddings2)
 
     def get_embedding_dimension(self) -> int:
-        """The dimension of vectors after truncation."""
+        """The dimension of the vectors, after truncation if any."""
         return min(self.loaded.dimension, self.truncate_dim or self.loaded.dimension)
 
     get_sentence_embedding_dimension = get_embedding_dimension  # the older name
@@ -218,7 +218,7 @@ class SentenceTransformer(DropInModel[Embedder]):
     truncate_sentence_embeddings = truncate_embeddings  # the older name
 
     def set_pooling_include_prompt(self, include_prompt: bool) -> None:
-        """Whether to pool a prompt's tokens together with the text's."""
+        """Set whether to pool a prompt's tokens together with those of the text."""
         self.loaded.manifest = replace(self.loaded.manifest, include_prompt=bool(include_prompt))
 
     def is_singular_input(self, inputs: Any) -> bool:
@@ -227,20 +227,20 @@ class SentenceTransformer(DropInModel[Embedder]):
 
     @staticmethod
     def load(input_path: str) -> "SentenceTransformer":
-        """The older way to load a model."""
+        """Load a model by its path; sentence-transformers keeps this for older code."""
         return SentenceTransformer(input_path)
 
     def _current_manifest(self) -> Any:
         if self.truncate_dim is not None:
             load = f"Embedder.load(name, truncate_dim={self.truncate_dim})"
-            raise BadInput(f"the vectors are truncated to {self.truncate_dim}, which a folder cannot hold; save {load}")
+            raise BadInput(f"vectors are truncated to {self.truncate_dim}, which a folder cannot record; save {load}")
         similar = self.loaded.manifest.similarity or ("cosine" if self.similarity_fn_name != "cosine" else None)
         name = self.similarity_fn_name if similar is not None else None
         return replace(super()._current_manifest(), similarity=name)
 
 
 def checked_inputs(inputs: Any) -> tuple[list[str], bool]:
-    """A list of texts, and whether a single text was given."""
+    """The input as a list of texts, and whether a single text was given."""
     if isinstance(inputs, str):
         return [inputs], True
     if isinstance(inputs, Mapping) or not hasattr(inputs, "__iter__") or getattr(inputs, "ndim", 1) != 1:
@@ -253,7 +253,7 @@ def checked_inputs(inputs: Any) -> tuple[list[str], bool]:
 
 
 def as_output(rows: Any, convert_to_numpy: bool, convert_to_tensor: bool, device: Any) -> Any:
-    """Rows as sentence-transformers returns them: an array, one tensor, or a list of tensors, which may be empty."""
+    """Rows as sentence-transformers returns them: an array, one tensor, or a list of tensors (possibly empty)."""
     if convert_to_numpy and not convert_to_tensor:
         return as_array(rows) if len(rows) else np.array([])
     require_torch("a tensor")

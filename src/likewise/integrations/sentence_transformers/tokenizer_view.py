@@ -1,4 +1,4 @@
-"""A model's tokenizer, with those methods of transformers' tokenizers that applications use to count and cut tokens."""
+"""A model's tokenizer, with the methods of transformers' tokenizers that applications use to count and cut tokens."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -29,11 +29,11 @@ class TokenizerView:
 
     @property
     def vocab_size(self) -> int:
-        """The number of tokens."""
+        """The number of tokens in the vocabulary."""
         return int(self.backend_tokenizer.get_vocab_size())
 
     def __len__(self) -> int:
-        """The number of tokens."""
+        """The number of tokens in the vocabulary."""
         return self.vocab_size
 
     def get_vocab(self) -> dict[str, int]:
@@ -61,33 +61,33 @@ class TokenizerView:
         return self._tokenizer.with_special_tokens(ids) if add_special_tokens else ids
 
     def __call__(self, text: str | Sequence[str], **options: Any) -> dict[str, Any]:
-        """The `input_ids` and `attention_mask` of one or several texts, as lists; options as in `encode`."""
+        """The `input_ids` and `attention_mask` of one or more texts, as lists; options as in `encode`."""
         for name in ("padding", "return_tensors"):
             if options.pop(name, None):
-                raise BadInput(f"the drop-in's tokenizer returns lists without {name}; model.preprocess(texts) pads")
+                raise BadInput(f"the drop-in's tokenizer returns lists without {name}; to pad, use model.preprocess")
         ids: Any = self.encode(text, **options) if isinstance(text, str) else [self.encode(t, **options) for t in text]
         mask = [1] * len(ids) if isinstance(text, str) else [[1] * len(row) for row in ids]
         return {"input_ids": ids, "attention_mask": mask}
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
-        """The text for these ids."""
+        """The text that these ids stand for."""
         return str(self.backend_tokenizer.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
 
     def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
-        """The token of an id, or the tokens of several ids."""
+        """The token with this id, or the tokens with these ids."""
         if isinstance(ids, int):
             return self.backend_tokenizer.id_to_token(ids)
         return [self.backend_tokenizer.id_to_token(int(i)) for i in ids]
 
     def convert_tokens_to_ids(self, tokens: str | Sequence[str]) -> Any:
-        """The id of a token, or the ids of several; None for unknown tokens."""
+        """The id of a token, or the ids of several tokens; None for unknown tokens."""
         if isinstance(tokens, str):
             return self.backend_tokenizer.token_to_id(tokens)
         return [self.backend_tokenizer.token_to_id(token) for token in tokens]
 
 
 def encoded_batch(tokenizer: Tokenizer, inputs: Sequence[Any], prompt: str) -> dict[str, Any]:
-    """The ids of texts or pairs of texts, truncated and padded to equal length, with mask and segments."""
+    """The ids of texts or text pairs, truncated and padded to equal length, with mask and segments."""
     rows = [
         _pair(tokenizer, text, prompt) if not isinstance(text, str) else _text(tokenizer, prompt + text)
         for text in inputs
@@ -118,6 +118,6 @@ def _pair(tokenizer: Tokenizer, pair: Any, prompt: str) -> tuple[list[int], list
 
 
 def _pad_id(tokenizer: Tokenizer) -> int:
-    """The id of the padding token, by any of its usual names; masked positions are never read."""
+    """The id of the padding token, under any of its usual names; masked positions are never read."""
     ids = (tokenizer.backend.token_to_id(name) for name in ("[PAD]", "<pad>", "<|endoftext|>"))
     return next((i for i in ids if i is not None), 0)

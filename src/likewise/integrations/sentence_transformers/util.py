@@ -1,8 +1,8 @@
-"""`util` of sentence-transformers: similarities, search, paraphrases, communities, quantization.
+"""The `util` module of sentence-transformers: similarities, search, paraphrases, communities, quantization.
 
-If torch is installed, functions return tensors for any input, as they do there; without torch, they accept and return
-NumPy arrays. Scores, pairs, groups and bytes equal those of sentence-transformers, except that ties, whose order it
-leaves to chance, are ordered by row here.
+If torch is installed, functions return tensors for any input, as in sentence-transformers; without torch, they accept
+and return NumPy arrays. Scores, pairs, groups and bytes equal those of sentence-transformers, except for the order of
+ties: it is arbitrary there, and by row here.
 """
 
 import logging
@@ -29,7 +29,7 @@ Table = Any
 
 
 def as_tensor(vectors: Table) -> Any:
-    """The numbers as a tensor; tensors keep their device and gradient, and arrays are not copied."""
+    """Convert numbers to a tensor; tensors keep their device and gradient, and arrays are not copied."""
     require_torch("a tensor")
     torch = import_module("torch")
     if isinstance(vectors, torch.Tensor):
@@ -42,7 +42,7 @@ def as_tensor(vectors: Table) -> Any:
 
 
 def as_array(vectors: Table) -> Shaped[np.ndarray, "..."]:
-    """The numbers as an array; tensors are detached and copied from their device, and bfloat16 becomes float32."""
+    """Convert numbers to an array; tensors are detached and copied from their device, and bfloat16 becomes float32."""
     if isinstance(vectors, list | tuple) and vectors and hasattr(vectors[0], "detach"):
         return np.stack([as_array(row) for row in vectors])
     if not hasattr(vectors, "detach"):
@@ -52,13 +52,13 @@ def as_array(vectors: Table) -> Shaped[np.ndarray, "..."]:
 
 
 def as_rows(vectors: Table) -> Any:
-    """Vectors as a tensor (N, D), or an array without torch; a single vector becomes a row, half precision float32."""
+    """Vectors as a tensor (N, D), or an array without torch; a lone vector becomes a row, half precision float32."""
     rows = at_least_float32(vectors)
     return rows[None] if rows.ndim == 1 else rows
 
 
 def at_least_float32(vectors: Table) -> Any:
-    """Vectors as a tensor, or an array without torch; half precision becomes float32, so that few scores tie."""
+    """Vectors as a tensor, or an array without torch; half precision becomes float32, so that fewer scores tie."""
     if not has_torch():
         found = as_array(vectors)
         return found.astype(np.float32) if found.dtype == np.float16 else found
@@ -75,12 +75,12 @@ def _convert_to_batch(a: Any) -> Any:
 
 
 def truncate_embeddings(embeddings: Table, truncate_dim: int | None) -> Any:
-    """The first `truncate_dim` numbers of each vector; all of them for None."""
+    """The first `truncate_dim` numbers of each vector, or all of them if it is None."""
     return embeddings[..., :truncate_dim]
 
 
 def batch_to_device(batch: dict[str, Any], target_device: Any) -> dict[str, Any]:
-    """The same dictionary with its tensors on a device."""
+    """Move the tensors in a dictionary to a device, and return the same dictionary."""
     batch.update({name: value.to(target_device) for name, value in batch.items() if hasattr(value, "to")})
     return batch
 
@@ -94,7 +94,7 @@ def get_device_name() -> str:
 
 
 Compare = Callable[[Table, Table], Any]
-_EXACT = "donot_use_mm_for_euclid_dist"  # |a|² − 2ab + |b|² is inaccurate for vectors near each other
+_EXACT = "donot_use_mm_for_euclid_dist"  # |a|² − 2ab + |b|² is inaccurate for vectors that are close together
 
 
 def normalize_embeddings(embeddings: Table) -> Any:
@@ -106,7 +106,7 @@ def normalize_embeddings(embeddings: Table) -> Any:
 
 
 def cos_sim(a: Table, b: Table) -> Any:
-    """The cosine of every row of `a` with every row of `b`."""
+    """The cosine between every row of `a` and every row of `b`."""
     return _table("cosine", lambda x, y: normalize_embeddings(x) @ normalize_embeddings(y).T, a, b)
 
 
@@ -114,17 +114,17 @@ pytorch_cos_sim = cos_sim  # the older name
 
 
 def dot_score(a: Table, b: Table) -> Any:
-    """The inner product of every row of `a` with every row of `b`."""
+    """The dot product of every row of `a` and every row of `b`."""
     return _table("dot", lambda x, y: x @ y.T, a, b)
 
 
 def euclidean_sim(a: Table, b: Table) -> Any:
-    """Minus the Euclidean distance of every row of `a` to every row of `b`."""
+    """Minus the Euclidean distance between every row of `a` and every row of `b`."""
     return _table("euclidean", lambda x, y: -import_module("torch").cdist(x, y, 2.0, _EXACT), a, b)
 
 
 def manhattan_sim(a: Table, b: Table) -> Any:
-    """Minus the Manhattan distance of every row of `a` to every row of `b`."""
+    """Minus the Manhattan distance between every row of `a` and every row of `b`."""
     return _table("manhattan", lambda x, y: -import_module("torch").cdist(x, y, 1.0), a, b)
 
 
@@ -134,26 +134,26 @@ def pairwise_cos_sim(a: Table, b: Table) -> Any:
 
 
 def pairwise_dot_score(a: Table, b: Table) -> Any:
-    """The inner product of row i of `a` and row i of `b`."""
+    """The dot product of row i of `a` and row i of `b`."""
     return _rows("dot", lambda x, y: (x * y).sum(-1), a, b)
 
 
 def pairwise_euclidean_sim(a: Table, b: Table) -> Any:
-    """Minus the Euclidean distance of row i of `a` to row i of `b`."""
+    """Minus the Euclidean distance between row i of `a` and row i of `b`."""
     return _rows("euclidean", lambda x, y: -import_module("torch").linalg.vector_norm(x - y, dim=-1), a, b)
 
 
 def pairwise_manhattan_sim(a: Table, b: Table) -> Any:
-    """Minus the Manhattan distance of row i of `a` to row i of `b`."""
+    """Minus the Manhattan distance between row i of `a` and row i of `b`."""
     return _rows("manhattan", lambda x, y: -(x - y).abs().sum(-1), a, b)
 
 
 class SimilarityFunction(Enum):
-    """The similarities by name, and the functions that compute them for all rows or row by row."""
+    """The similarities by name, with the functions that compute them for all pairs of rows or row by row."""
 
     COSINE = "cosine"
     DOT_PRODUCT = "dot"
-    DOT = "dot"  # an alias there too
+    DOT = "dot"  # also an alias in sentence-transformers
     EUCLIDEAN = "euclidean"
     MANHATTAN = "manhattan"
 
@@ -169,12 +169,12 @@ class SimilarityFunction(Enum):
 
     @staticmethod
     def possible_values() -> list[str]:
-        """The names."""
+        """The names of all similarities."""
         return [member.value for member in SimilarityFunction]
 
 
 def similarity_name(function: Any) -> str:
-    """The name of a similarity, given by its name or as a `SimilarityFunction`."""
+    """The name of a similarity, given by name or as a `SimilarityFunction`."""
     name = getattr(function, "value", function)
     if name not in _FUNCTIONS:
         known = ", ".join(_FUNCTIONS)
@@ -183,7 +183,7 @@ def similarity_name(function: Any) -> str:
 
 
 def metric_of(function: Compare) -> str | None:
-    """The name of the similarity that this function computes; None for the caller's own function."""
+    """The name of the similarity that this function computes; None if it is the caller's own function."""
     return {compare: name for name, (compare, _) in _FUNCTIONS.items()}.get(function)
 
 
@@ -217,10 +217,10 @@ def semantic_search(
 ) -> list[list[dict[str, int | float]]]:
     """For each query, the `top_k` most similar corpus rows as `corpus_id` and `score`, best first.
 
-    Chunk sizes are accepted but ignored; they do not affect the result.
+    Chunk sizes are accepted but ignored, since they do not affect the result.
 
     Raises:
-        BadInput: a number is NaN or infinite, `top_k` is not 1 or more, or the widths differ.
+        BadInput: a number is NaN or infinite, `top_k` is below 1, or the dimensions differ.
     """
     _check_chunks(query_chunk_size, corpus_chunk_size)
     hits = _hits(as_rows(query_embeddings), as_rows(corpus_embeddings), top_k, score_function)
@@ -247,7 +247,7 @@ def paraphrase_mining(
     prompt_name: str | None = None,
     prompt: str | None = None,
 ) -> list[list[float | int]]:
-    """Pairs of similar sentences as [score, i, j], best first; see `paraphrase_mining_embeddings`."""
+    """Find pairs of similar sentences as [score, i, j], best first; see `paraphrase_mining_embeddings`."""
     prompts = {"prompt_name": prompt_name, "prompt": prompt}
     shown = {"show_progress_bar": show_progress_bar, "batch_size": batch_size}
     vectors = model.encode(sentences, truncate_dim=truncate_dim, **shown, **prompts)
@@ -262,10 +262,10 @@ def paraphrase_mining_embeddings(
     top_k: int = 100,
     score_function: Compare = cos_sim,
 ) -> list[list[float | int]]:
-    """The `max_pairs` best pairs, each among the `top_k` of one of its rows, as [score, i, j] with i < j.
+    """The best pairs as [score, i, j] with i < j: at most `max_pairs`, each among the `top_k` of one of its rows.
 
     Raises:
-        BadInput: a number is NaN or infinite, or an option is not 1 or more.
+        BadInput: a number is NaN or infinite, or an option is below 1.
     """
     _check_chunks(query_chunk_size, corpus_chunk_size)
     max_pairs = whole_number("max_pairs", max_pairs)
@@ -315,7 +315,7 @@ def _nearest_others(vectors: Any, k: int, score: Compare) -> Iterator[Hits]:
 
 
 def _best_pairs(pairs: PairColumns, count: int) -> PairColumns:
-    """Each pair once, with i < j, best first, limited to a maximum number."""
+    """Each pair once, with i < j, best first, and at most `count` pairs."""
     i, j = np.minimum(pairs.i, pairs.j), np.maximum(pairs.i, pairs.j)
     order = np.lexsort((j, i, -pairs.scores))
     i, j, scores = i[order], j[order], pairs.scores[order]
@@ -335,16 +335,16 @@ def quantize_embeddings(
     ranges: Float[np.ndarray, "2 D"] | None = None,
     calibration_embeddings: Table | None = None,
 ) -> Shaped[np.ndarray, "..."]:
-    """Vectors in one of `PRECISIONS`.
+    """Quantize vectors to one of `PRECISIONS`.
 
     Args:
         embeddings: float vectors, one row per text.
-        precision: `"binary"` and `"ubinary"` pack eight signs into a byte, the first into the highest bit.
-        ranges: for int8 and uint8, the least and greatest number of each dimension.
-        calibration_embeddings: vectors to compute the ranges from instead; by default `embeddings`.
+        precision: `"binary"` and `"ubinary"` pack eight signs into a byte, with the first in the highest bit.
+        ranges: for int8 and uint8, the minimum and maximum of each dimension.
+        calibration_embeddings: vectors from which to compute the ranges instead of `embeddings`.
 
     Raises:
-        BadInput: the precision is unknown, the vectors are already quantized, or a single vector has no range.
+        BadInput: the precision is unknown, the vectors are already quantized, or one vector gives no range.
     """
     check_precision(precision)
     if isinstance(embeddings, list) and not embeddings:

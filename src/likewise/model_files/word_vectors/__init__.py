@@ -1,1 +1,1 @@
-"""Tables of word vectors: GloVe, word2vec and fastText files, and the model folders built from them."""
+"""Word vector tables: GloVe, word2vec and fastText files, and the model folders built from them."""

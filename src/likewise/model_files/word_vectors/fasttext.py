@@ -1,6 +1,6 @@
-"""fastText's binary files, read without fastText: header, settings, dictionary, and the matrix of words and n-grams.
+"""Reads fastText's binary files without fastText: header, settings, dictionary, and the matrix of words and n-grams.
 
-The layout is that of `saveModel` in fastText 0.9 (format versions 11 and 12): little-endian, without alignment.
+The layout is that of `saveModel` in fastText 0.9 (format versions 11 and 12): little-endian and unaligned.
 """
 
 import mmap
@@ -19,13 +19,13 @@ from .word_tables import WordVectors
 MAGIC = 793_712_314
 VERSIONS = (11, 12)
 SUPERVISED = 3
-END_OF_SENTENCE = "</s>"  # the one word without n-grams
+END_OF_SENTENCE = "</s>"  # the only word without n-grams
 
 
 def read_fasttext(path: Path) -> WordVectors:
-    """Read the vectors of a .bin: for each word the mean of its row and those of its n-grams, then the buckets' rows.
+    """Read the vectors in a .bin: for each word, the mean of its row and its n-grams' rows; then the buckets' rows.
 
-    This takes about a minute for a million words, and memory for all rows twice.
+    This takes about a minute per million words, and twice the memory of all rows.
     """
     with path.open("rb") as file:
         try:
@@ -61,7 +61,7 @@ class _Reader:
         end = self.whole.find(b"\0", self.at)
         if end < 0:
             raise self.broken("its dictionary does not end")
-        found = self.whole[self.at : end].decode("utf-8", "replace")  # a word that is not UTF-8 occurs in no text
+        found = self.whole[self.at : end].decode("utf-8", "replace")  # invalid UTF-8 cannot occur in a text
         self.at = end + 1
         return found
 
@@ -75,23 +75,23 @@ class _Reader:
 
     def _want(self, count: int) -> None:
         if count > len(self.whole) - self.at:
-            raise self.broken(f"{count:,} bytes are expected at {self.at:,}; it has {len(self.whole):,}: cut short?")
+            raise self.broken(f"expected {count:,} bytes at {self.at:,}, but it has {len(self.whole):,}: truncated?")
 
 
 def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D"]]:
     magic, version = reader.take("ii")
     if magic != MAGIC or version not in VERSIONS:
-        raise reader.broken(f"it is not a fastText model of version {VERSIONS[0]} or {VERSIONS[1]}")
+        raise reader.broken(f"it is not a fastText model in version {VERSIONS[0]} or {VERSIONS[1]}")
     width, _, _, _, _, _, _, kind, buckets, least, most, _, _ = reader.take("12id")
     if width < 1 or buckets < 0:
-        raise reader.broken(f"its settings say width {width} and {buckets} buckets")
+        raise reader.broken(f"its settings give dimension {width} and {buckets} buckets")
     if version == VERSIONS[0] and kind == SUPERVISED:
-        most = 0  # such older models have no character n-grams
+        most = 0  # these older models have no character n-grams
     words = _dictionary(reader)
     (quantised,) = reader.take("?")
     if quantised:
         raise reader.broken(
-            "its vectors are quantised (product codes instead of numbers), which is not supported; "
+            "its vectors are quantized (product codes instead of numbers), which is not supported; "
             "use the model from before `fasttext quantize`"
         )
     rows, columns = reader.take("qq")
@@ -106,7 +106,7 @@ def _dictionary(reader: _Reader) -> list[str]:
     if size != count + labels or min(size, count, labels) < 0:
         raise reader.broken(f"its dictionary has {size:,} entries, {count:,} words and {labels:,} labels")
     if pruned >= 0:
-        raise reader.broken("its n-grams were pruned, as by quantising")
+        raise reader.broken("its n-grams were pruned, as `fasttext quantize` does")
     found: list[str] = []
     for _ in range(size):
         word = reader.word()
@@ -114,13 +114,13 @@ def _dictionary(reader: _Reader) -> list[str]:
         if kind == 0:
             found.append(word)
     if len(found) != count:
-        raise reader.broken(f"its dictionary holds {len(found):,} words, but says {count:,}")
+        raise reader.broken(f"its dictionary contains {len(found):,} words instead of {count:,}")
     return found
 
 
 def _finished(reader: _Reader, settings: _Settings, words: list[str], rows: Float[np.ndarray, "R D"]) -> WordVectors:
     if not np.isfinite(rows).all():
-        raise reader.broken("its vectors are not all finite; training diverged, or the file is damaged")
+        raise reader.broken("its vectors contain NaN or infinity; training diverged, or the file is damaged")
     table = np.zeros((1 + len(words) + settings.buckets, settings.width), np.float32)
     table[1 + len(words) :] = rows[len(words) : len(words) + settings.buckets]
     for i, word in enumerate(words):

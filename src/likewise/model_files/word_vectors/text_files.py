@@ -1,4 +1,4 @@
-"""Reading word vectors: text files of GloVe, word2vec and fastText, and arrays from a Python package."""
+"""Reading word vectors: text files from GloVe, word2vec and fastText, and arrays from a Python package."""
 
 import warnings
 from array import array
@@ -18,29 +18,29 @@ WIDEST = 100_000
 
 
 def read_word_vectors(path: Path) -> WordVectors:
-    """Read a file of word vectors: fastText's .bin, or text if it has any other suffix."""
+    """Read a file of word vectors: fastText's .bin format, or text if it has any other suffix."""
     return read_fasttext(path) if path.suffix == ".bin" else read_text_vectors(path)
 
 
 def read_text_vectors(path: Path) -> WordVectors:
-    """Read a text file with a word and its numbers on each line, with or without a first line of count and width.
+    """Read a text file with a word and its vector on each line; the first line may give the word count and dimension.
 
-    Words may contain spaces, as some of GloVe's do. Of repeated words the first is kept, and a warning reports how many
-    were skipped.
+    Words may contain spaces, as some in GloVe do. If a word occurs more than once, its first vector is used, and a
+    warning reports how many were skipped.
     """
     with path.open("rb") as file:
         first = file.readline()
         header = _header(first)
         count, width = header or (None, len(first.split()) - 1)
         if not 0 < width <= WIDEST:
-            raise BadModel(f"{path}:1: {_start(first)} is neither a word with its numbers nor a count and a width")
+            raise BadModel(f"{path}:1: {_start(first)} is neither a word with its vector nor a count and a dimension")
         lines = enumerate(file, 2) if header else enumerate(chain([first], file), 1)
         words, rows, repeated = _table(path, lines, width)
     if count is not None and len(words) + repeated != count:
         found = len(words) + repeated
-        raise BadModel(f"{path} holds {found:,} words, but its first line says {count:,}; it may have been cut short")
+        raise BadModel(f"{path} contains {found:,} words, but its first line says {count:,}; it may be truncated")
     if repeated:
-        warnings.warn(f"{path} gives {repeated:,} words more than once; the first vector of each is used", stacklevel=2)
+        warnings.warn(f"{path} contains {repeated:,} repeated words; the first vector of each is used", stacklevel=2)
     return WordVectors(list(words), rows)
 
 
@@ -53,7 +53,7 @@ def read_array_vectors(folder: Path, words: str, vectors: str) -> WordVectors:
     column = parquet.read_table(folder / words).column(0).to_pylist()
     values = np.load(folder / vectors, allow_pickle=False)
     if values.ndim != 2 or len(values) != len(column):
-        raise BadModel(f"{folder} holds {len(column):,} words and vectors of shape {values.shape}")
+        raise BadModel(f"{folder} contains {len(column):,} words and vectors of shape {values.shape}")
     return WordVectors(column, np.concatenate([np.zeros((1, values.shape[1]), np.float32), values.astype(np.float32)]))
 
 
@@ -70,7 +70,7 @@ def _table(path: Path, lines: Iterable[tuple[int, bytes]], width: int) -> tuple[
         words[word] = None
         flat.extend(vector)
     if not words:
-        raise BadModel(f"{path} holds no words")
+        raise BadModel(f"{path} contains no words")
     return words, np.frombuffer(flat, np.float32).reshape(-1, width), repeated
 
 
@@ -87,13 +87,13 @@ def _parsed(line: bytes, width: int, where: str) -> tuple[str, list[float]]:
         raise BadModel(f"{where}: the word {parts[0]!r} is not UTF-8") from None
     except ValueError as error:
         raise BadModel(f"{where}: {error}; expected a word and {width} numbers") from None
-    if not sum(map(abs, vector)) <= LARGEST:  # also where one is NaN
-        raise BadModel(f"{where}: the vector of {word!r} is not finite")
+    if not sum(map(abs, vector)) <= LARGEST:  # also if one is NaN
+        raise BadModel(f"{where}: the vector of {word!r} contains NaN or infinity")
     return word, vector
 
 
 def _is_number(last: bytes, whole: bytes) -> bool:
-    """Whether the presumed last part of a word with spaces is actually one more number."""
+    """Whether the presumed last part of a word with spaces is actually a number of its vector."""
     if last == whole:
         return False
     try:

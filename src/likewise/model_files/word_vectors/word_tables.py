@@ -1,6 +1,6 @@
-"""Converting a table of word vectors to an ordinary model folder, once, in the user's cache.
+"""Converting a word vector table to an ordinary model folder, once, in the user's cache.
 
-`Embedder.load` reads the folder like any other: a whole-word tokenizer, the encoder `words`, and mean pooling.
+`Embedder.load` reads the result like any other folder: a whole-word tokenizer, the encoder `words`, and mean pooling.
 """
 
 import hashlib
@@ -19,18 +19,18 @@ from ..folder import Manifest, write_json, write_manifest
 from ..saving import atomic_folder
 
 CACHE = "LIKEWISE_CACHE"
-FORMAT = 1  # of converted folders; changing it converts all of them again
+FORMAT = 1  # format of converted folders; changing it means all of them are converted again
 UNKNOWN = "[UNK]"
 WORDS_OR_MARKS = r"[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]"
-"""How texts are split: runs of letters, combining marks and digits; any other non-space character is a token."""
+"""How texts are split: into runs of letters, combining marks and digits; any other non-space character is a token."""
 
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Words and their vectors: row 0 is zero, for the unknown word, then one row per word and per n-gram bucket.
+    """Words and their vectors: row 0 is zeros, for unknown words; then comes one row per word and per n-gram bucket.
 
-    N-grams have `least` to `most` letters (`likewise.arrays.ngram_hashing`); a word's row already includes those of its
-    n-grams.
+    N-grams have `least` to `most` letters (`likewise.arrays.ngram_hashing`); the row of a word already includes those
+    of its n-grams.
     """
 
     words: Sequence[str]
@@ -44,7 +44,7 @@ class WordVectors:
 
 
 def write_word_vectors(folder: Path, vectors: WordVectors) -> None:
-    """Write the model folder of these vectors. It lower-cases texts if none of the words has a capital letter."""
+    """Write the model folder for these vectors. The model lower-cases texts if no word has a capital letter."""
     known, width = len(vectors.words) + 1, vectors.rows.shape[1]
     config = {
         "model_type": "words",
@@ -69,7 +69,7 @@ def write_word_vectors(folder: Path, vectors: WordVectors) -> None:
 
 
 def converted_folder(name: str, key: str, read: Callable[[], WordVectors]) -> Path:
-    """The folder of this name and key in the cache; if it does not exist, it is converted from the result of `read`."""
+    """The cache folder with this name and key; if it does not exist, it is made by converting the result of `read`."""
     folder = cache_folder() / f"{name}-{_digest(f'{FORMAT} {key}')}"
     if not (folder / "modules.json").is_file():
         with atomic_folder(folder) as partial:
@@ -78,19 +78,19 @@ def converted_folder(name: str, key: str, read: Callable[[], WordVectors]) -> Pa
 
 
 def cache_folder() -> Path:
-    """The folder of converted models: `LIKEWISE_CACHE`, or ~/.cache/likewise."""
+    """The folder for converted models: `LIKEWISE_CACHE`, or ~/.cache/likewise."""
     set_by_user = os.environ.get(CACHE)
     return expanded(set_by_user) if set_by_user else Path.home() / ".cache" / "likewise"
 
 
 def file_state_key(path: Path) -> str:
-    """A key that changes when a file changes, without reading it: path, size and modification time."""
+    """A key that changes when a file changes, from its path, size and modification time; the file is not read."""
     state = path.stat()
     return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"
 
 
 def _tokenizer(words: Sequence[str]) -> tokenizers.Tokenizer:
-    ids = {word: i for i, word in reversed(list(enumerate(words, 1)))} | {UNKNOWN: 0}  # of equal words the first
+    ids = {word: i for i, word in reversed(list(enumerate(words, 1)))} | {UNKNOWN: 0}  # the first of equal words
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(ids, unk_token=UNKNOWN))
     small = all(word == word.lower() for word in words)
     letters = [tokenizers.normalizers.NFC(), *([tokenizers.normalizers.Lowercase()] if small else [])]

@@ -1,1 +1,1 @@
-"""Indexes kept by other software: faiss, PostgreSQL with pgvector, Milvus; one file each, behind the Index protocol."""
+"""Indexes in other software (faiss, PostgreSQL with pgvector, Milvus), one file each, with the interface of `Index`."""

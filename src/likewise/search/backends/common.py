@@ -1,4 +1,4 @@
-"""Shared by all backends: their common errors, the columns they store, and parsing of server addresses."""
+"""What all backends share: errors, the columns they store, and the parsing of server addresses."""
 
 import json
 import time
@@ -19,7 +19,7 @@ from ..records import Records, Value
 
 T = TypeVar("T")
 StoredColumns = tuple[str, str | None, Mapping[str, Value], float, Any]
-"""Id, text, metadata, the original norm of the vector, and the vector scaled to unit length."""
+"""The id, text, metadata, original norm of the vector, and the vector scaled to unit length."""
 PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds between attempts to reach a server; 6.3 in total."""
 SECRETS = ("password", "sslpassword", "token")
@@ -46,12 +46,12 @@ def stored_records(
 
 
 def metadata_json(metadata: Mapping[str, Value]) -> str:
-    """One flat JSON object; floats keep their point, so they are read as floats. SQLite cannot find escaped names."""
+    """Metadata as a flat JSON object; floats keep their decimal point, and names are unescaped so SQLite finds them."""
     return "{" + ", ".join(f"{json_value(name)}: {json_value(value)}" for name, value in metadata.items()) + "}"
 
 
 def as_matches(pairs: Iterable[tuple[Any, Any]]) -> list[Match]:
-    """Ids and inner products of unit-length rows, clipped because rounding can push a cosine past 1."""
+    """Matches from ids and inner products of unit-length rows, clipped because rounding can push a cosine past 1."""
     return [Match(str(name), min(1.0, max(-1.0, float(score)))) for name, score in pairs]
 
 
@@ -64,13 +64,13 @@ def found_in_order(ids: Sequence[str], found: Mapping[str, T], location: str) ->
 
 
 def check_new(existing: Iterable[object], location: str) -> None:
-    """Raise if ids to be added exist already; `existing` lists them."""
+    """Raise an error if ids to be added already exist; `existing` lists them."""
     for name in existing:
-        raise BadInput(f"the id {name!r} is in {location} already; upsert replaces it")
+        raise BadInput(f"the id {name!r} is already in {location}; upsert replaces it")
 
 
 def check_not_read_only(location: str, read_only: bool) -> None:
-    """Raise on a write to an index that was opened read-only."""
+    """Raise an error if an index that is to be written was opened read-only."""
     if read_only:
         raise BadInput(f"{location} was opened read-only; open it without read_only to write")
 
@@ -78,7 +78,7 @@ def check_not_read_only(location: str, read_only: bool) -> None:
 def checked_filter(
     where: str, location: str, has_column: Callable[[str], Any], columns: Iterable[str] | None = None
 ) -> Condition:
-    """Parse a filter; raise if no record has one of its columns. `columns`: all known ones, for the error message."""
+    """Parse a filter; raises an error if no record has one of its columns. The message lists the known `columns`."""
     condition = parse_filter(where)
     for name in named_columns(condition):
         if not has_column(name):
@@ -86,7 +86,7 @@ def checked_filter(
             known = (
                 f"; its columns are {known}" if known else "" if columns is None else "; its records have no metadata"
             )
-            raise BadInput(f"no record of {location} has the column {name!r} of the filter{known}")
+            raise BadInput(f"no record in {location} has the column {name!r} used in the filter{known}")
     return condition
 
 
@@ -95,7 +95,7 @@ def retried(
     errors: type[Exception] | tuple[type[Exception], ...],
     explain: Callable[[Any], tuple[LikewiseError, bool]],
 ) -> T:
-    """Retry an attempt after pauses; `explain` converts an error to ours and says whether it is final."""
+    """Retry an attempt after pauses; `explain` converts an error to one of ours and says whether it is final."""
     for pause in (*PAUSES, None):
         try:
             return attempt()
@@ -115,19 +115,19 @@ class ServerAddress:
     """The URL for the server's own client, without our options and the table."""
     table: str
     options: Mapping[str, str]
-    """The options of ours that were given, each with one of its known values."""
+    """Our own options in the location, each with one of its known values."""
     shown: str
     """The location without its password."""
 
     @classmethod
     def parse(cls, location: str, scheme: str, options: Mapping[str, Sequence[str]]) -> "ServerAddress":
-        """Read a location; options that are not ours stay in `url`."""
+        """Parse a location; options that are not our own stay in `url`."""
         parts = _split(location, scheme)
         table = unquote(parts.fragment)
         if not table or set(table) & set("\0%") or len(table.encode("utf-8", "replace")) > 63:
             raise BadInput(
-                f"the location of an index ends in #{table:.80}; expected the name of a table after #, of 1 to 63 "
-                f"bytes and without %, as in {scheme}://localhost/database#passages"
+                f"the location of an index ends in #{table:.80}; expected # and a table name of 1 to 63 bytes "
+                f"without %, as in {scheme}://localhost/database#passages"
             )
         given = parse_qsl(parts.query, keep_blank_values=True)
         ours = {name: known_name(name, value, options[name]) for name, value in given if name in options}
@@ -138,15 +138,15 @@ class ServerAddress:
         return cls(parts._replace(query=theirs, fragment="").geturl(), table, ours, shown.geturl())
 
     def check_created(self, row: tuple[int, str, Any] | None) -> tuple[int, str, Any]:
-        """The dimension, kind and model found at this address; raises unless `create` made it from this location."""
+        """The dimension, kind and model of the index; raises an error unless `create` made it for this location."""
         if row is None or self.options.get("index", row[1]) != row[1]:
-            found = "none there" if row is None else f"index={row[1]}"
-            raise BadInput(f"{self.shown}: expected an index that `create` made from this location; found {found}")
+            found = "no index" if row is None else f"index={row[1]}"
+            raise BadInput(f"{self.shown}: expected an index that `create` made for this location; found {found}")
         return row
 
     def taken(self) -> BadInput:
         """The error for creating an index that already exists."""
-        return BadInput(f"{self.shown} is there already; open it, or choose another name after #")
+        return BadInput(f"{self.shown} already exists; open it, or choose another name after #")
 
 
 def _query(pairs: Sequence[tuple[str, str]]) -> str:

@@ -1,7 +1,7 @@
-"""FaissIndex: exact search by faiss in memory, backed by a SQLite file as the source of truth [extra: faiss].
+"""FaissIndex: exact search with faiss in memory, backed by a SQLite file as the source of truth [extra: faiss].
 
-`records.sqlite` holds everything, vectors included, in WAL mode, synced before a call returns. faiss holds the rows in
-memory, and before each search catches up with the file, which other processes may have changed.
+`records.sqlite` holds everything including vectors, in WAL mode, and is synced before a call returns. faiss holds the
+rows in memory and catches up with the file, which other processes may have changed, before each search.
 """
 
 import json
@@ -37,7 +37,7 @@ from .common import (
 try:
     import faiss
 except ImportError:
-    raise missing_extra("faiss-cpu", "faiss", "an index of faiss") from None
+    raise missing_extra("faiss-cpu", "faiss", "a faiss index") from None
 
 SCHEME = "faiss:"
 FILE = "records.sqlite"
@@ -59,7 +59,7 @@ OF_IDS = "id IN (SELECT value FROM json_each(?))"
 
 
 class FaissIndex(Index):
-    """Rows in faiss, keyed by their positions in the file. Threads may share it; each call is one transaction."""
+    """Rows in faiss, keyed by their positions in the file. Threads may share an index; each call is one transaction."""
 
     def __init__(self, location: str, path: Path, *, read_only: bool = False) -> None:
         self.location, self._read_only, self._lock = location, read_only, RLock()
@@ -76,13 +76,13 @@ class FaissIndex(Index):
         path, dimension = _path(location), whole_number("dimension", dimension)
         folder = path.parent
         if folder.exists() and not (folder.is_dir() and all(file.name.startswith(FILE) for file in folder.iterdir())):
-            raise BadInput(f"{location} is there already; expected a new or an empty folder")
+            raise BadInput(f"{location} already exists; expected a new or an empty folder")
         folder.mkdir(parents=True, exist_ok=True)
         index = cls(location, path)
         try:
             with index._transaction(writing=True) as file:
                 if index._is_described():
-                    raise BadInput(f"{location} is there already; open it, or choose another folder")
+                    raise BadInput(f"{location} already exists; open it, or choose another folder")
                 for table in SCHEMA:
                     file.execute(table)
                 described = None if model is None else json.dumps(model.as_json())
@@ -136,7 +136,7 @@ class FaissIndex(Index):
             return file.execute(f"DELETE FROM records WHERE {OF_IDS}", [json.dumps(list(ids))]).rowcount
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """The greatest inner products of unit-length rows; with a filter, only among rows that SQLite selects."""
+        """The records with the greatest inner products; with a filter, only among rows that SQLite selects."""
         rows, k = checked_queries(queries, self.dimension), whole_number("k", k)
         with self._transaction() as file:
             self._catch_up()
@@ -162,7 +162,7 @@ class FaissIndex(Index):
         yield from (self._records(rows) for rows in self._blocks(COLUMNS, whole_number("block", block)))
 
     def count(self, where: str | None = None) -> int:
-        """How many records the file has, or how many pass the filter."""
+        """The number of records in the file, or the number that pass the filter."""
         expression, values = self._condition(where)
         return int(self._file.execute(f"SELECT count(*) FROM records WHERE {expression}", values).fetchone()[0])
 
@@ -188,7 +188,7 @@ class FaissIndex(Index):
                 raise
 
     def _blocks(self, columns: str, size: int, after: int = -1) -> Iterator[list[tuple[Any, ...]]]:
-        """Columns and positions of all records after a position, one block at a time."""
+        """The columns and positions of all records after a position, one block at a time."""
         query = f"SELECT {columns}, position FROM records WHERE position > ? ORDER BY position LIMIT ?"
         while rows := self._file.execute(query, [after, size]).fetchall():
             after = rows[-1][-1]

@@ -1,7 +1,7 @@
-"""An approximate index (faiss HNSW) beside any exact one, built from its records and discarded when stale.
+"""An approximate index (faiss HNSW) that supplements an exact one, and is rebuilt when the records have changed.
 
     build_sidecar(index, folder, mark="generation 7")
-    sidecar = open_sidecar(folder, mark="generation 7")  # None if missing, damaged or of another generation
+    sidecar = open_sidecar(folder, mark="generation 7")  # None if missing, damaged or from another generation
     sidecar.search(index, queries, k=10)
 
 `mark` is a label that the caller changes whenever the records change. The sidecar proposes candidates from int8 rows;
@@ -37,12 +37,12 @@ GRAPH, NAMES = "hnsw.faiss", "hnsw.json"
 NEIGHBOURS, EF_CONSTRUCTION = 32, 80
 TRAINED_ON = 20_000  # rows used to fit the int8 range
 CANDIDATES = 4
-"""Candidates per requested result; their exact scores decide the ranking."""
+"""Number of candidates per requested result; their exact scores decide the ranking."""
 
 
 @dataclass(frozen=True)
 class HnswSidecar:
-    """A graph over N unit-length rows, and their ids."""
+    """A graph over N unit-length rows, and the ids of the rows."""
 
     graph: Any
     ids: list[str]

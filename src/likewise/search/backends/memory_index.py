@@ -1,6 +1,6 @@
-"""MemoryIndex: an index in NumPy and dictionaries: a slow, simple reference, and good enough for temporary data.
+"""MemoryIndex: an index in NumPy and dictionaries, which is a slow, simple reference and useful for temporary data.
 
-The data under a name (`memory:NAME`) lives as long as the process and is shared by everyone who opens it.
+The data under a name (`memory:NAME`) live as long as the process and are shared by everyone who opens them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,16 +52,16 @@ class MemoryIndex(Index):
     @classmethod
     def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "MemoryIndex":
         if not location.startswith(SCHEME):
-            raise BadInput(f"the location of an index in memory is {location!r}; expected {SCHEME}NAME")
+            raise BadInput(f"the location of a memory index is {location!r}; expected {SCHEME}NAME")
         kept = MemoryRecords(whole_number("dimension", dimension), model)
         if _KEPT.setdefault(location, kept) is not kept:
-            raise BadInput(f"{location} exists already; open it, or choose another name")
+            raise BadInput(f"{location} already exists; open it, or choose another name")
         return cls(location, kept)
 
     @classmethod
     def open(cls, location: str, *, read_only: bool = False) -> "MemoryIndex":
         if location not in _KEPT:
-            raise BadInput(f"there is no {location} in this process; known names: {', '.join(_KEPT) or 'none'}")
+            raise BadInput(f"there is no {location} in this process; existing names: {', '.join(_KEPT) or 'none'}")
         return cls(location, _KEPT[location], read_only=read_only)
 
     @classmethod

@@ -2,8 +2,9 @@
 
     MilvusIndex.create("milvus://user:password@host:19530/database#passages", dimension=384)
 
-Exact by default; `?index=hnsw` before the # keeps an approximate index (HNSW). Added records are visible to all clients
-at once (consistency level Strong). Milvus has no transactions: each call is one request and can safely be repeated.
+Search is exact by default; `?index=hnsw` before the # creates an approximate index (HNSW). Added records are visible to
+all clients at once (consistency level Strong). Milvus has no transactions; each call is a single request that can be
+repeated safely.
 """
 
 import json
@@ -41,7 +42,7 @@ try:
 except ImportError:
     raise missing_extra("pymilvus", "milvus", "an index in Milvus") from None
 
-logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints a traceback for every error that it raises
+logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # pymilvus prints a traceback for every error that it raises
 
 TIMEOUT = 30.0
 """Timeout of one call, in seconds."""
@@ -54,7 +55,7 @@ OPTIONS = {"index": ("exact", "hnsw"), "secure": ("false", "true")}
 
 
 class MilvusCalls:
-    """A client of one server. Calls must be idempotent, because lost calls are sent again."""
+    """A client for one server. Calls must be idempotent, because lost calls are sent again."""
 
     def __init__(self, address: ServerAddress) -> None:
         self._shown = address.shown
@@ -97,7 +98,7 @@ class MilvusCalls:
 
 
 def _parameters(address: ServerAddress) -> dict[str, str]:
-    """The arguments of MilvusClient; a user without a password is a token, as used by hosted servers."""
+    """The arguments for MilvusClient; a user without a password is a token, as used by hosted servers."""
     parts = urlsplit(address.url)
     scheme = "https" if address.options.get("secure") == "true" else "http"
     token = ":".join(unquote(part) for part in (parts.username, parts.password) if part)
@@ -108,9 +109,9 @@ def _parameters(address: ServerAddress) -> dict[str, str]:
 DIMENSIONS = range(2, 32_769)
 """The dimensions that Milvus supports."""
 MAX_BYTES = 65_535
-"""The most bytes of a text, and of metadata as JSON, that Milvus stores."""
+"""The maximum size in bytes of a text, and of metadata as JSON, that Milvus stores."""
 MAX_REQUEST = 48 << 20
-"""Bytes of vectors and texts in one call: Milvus rejects requests over 64 MB and cannot store two atomically."""
+"""Maximum bytes in one call: Milvus rejects requests over 64 MB, and cannot store two requests atomically."""
 FIELDS = ["id", "text", "metadata", "length", "vector"]
 DESCRIPTIONS, DESCRIBED = "likewise_indexes", ("width", "kind", "model")
 PARAMETERS: Mapping[str, dict[str, Any]] = {
@@ -144,7 +145,7 @@ def _create_collection(calls: MilvusCalls, name: str, fields: Mapping[str, Any],
 
 
 def _description(calls: MilvusCalls, name: str) -> tuple[int, str, Any] | None:
-    """Dimension, kind and model of an index; None if no index has this name."""
+    """The dimension, kind and model of an index; None if no index has this name."""
     if not calls("has_collection", DESCRIPTIONS) or not calls("has_collection", name):
         return None
     rows = calls("query", DESCRIPTIONS, filter=f"id == {milvus_literal(name)}", output_fields=["description"])
@@ -162,13 +163,13 @@ def _rows(records: Records) -> list[dict[str, Any]]:
     if total > MAX_REQUEST:
         raise BadInput(
             f"{len(records):,} records have {total:,} bytes; expected at most {MAX_REQUEST:,} in one call, which is "
-            "stored whole or not at all: add `records.blocks(1000)` one after the other"
+            "stored completely or not at all: add `records.blocks(1000)` one after the other"
         )
     return rows
 
 
 def _checked_bytes(row: Mapping[str, Any]) -> int:
-    """The bytes of a row's strings; raises if one is too long."""
+    """The size of a row's strings in bytes; raises an error if one is too long."""
     sizes = {field: len((row[field] or "").encode()) for field in ("id", "text", "metadata")}
     for field, size in sizes.items():
         if size > MAX_BYTES:
@@ -182,10 +183,10 @@ def _records_of(rows: Iterable[Mapping[str, Any]], dimension: int) -> Records:
 
 
 MAX_K = 16_384
-"""The most results that Milvus returns per search."""
+"""The maximum number of results that Milvus returns per search."""
 ID_BLOCK = 1000  # ids in one expression
 EF = 100
-"""Candidates that HNSW keeps during a search; 2k if that is more."""
+"""Number of candidates that HNSW keeps during a search; 2k if that is more."""
 
 
 class MilvusIndex(Index):
@@ -202,7 +203,7 @@ class MilvusIndex(Index):
     def create(cls, location: str, dimension: int, model: ModelIdentity | None = None) -> "MilvusIndex":
         address = ServerAddress.parse(location, SCHEME, OPTIONS)
         if whole_number("dimension", dimension) not in DIMENSIONS:
-            raise BadInput(f"dimension is {dimension:,}; Milvus takes {DIMENSIONS[0]} to {DIMENSIONS[-1]:,}")
+            raise BadInput(f"dimension is {dimension:,}; Milvus supports {DIMENSIONS[0]} to {DIMENSIONS[-1]:,}")
         row = (dimension, address.options.get("index", "exact"), None if model is None else model.as_json())
         calls = MilvusCalls(address)
         _create(calls, address, row)

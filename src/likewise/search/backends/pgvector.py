@@ -2,9 +2,9 @@
 
     PgvectorIndex.create("postgresql://user:password@host/database#passages", dimension=384)
 
-Exact by default; `?index=hnsw` before the # keeps an approximate index (HNSW), which returns most of the nearest in
-far less time. Each call is one transaction. Rows are stored at unit length, with their norms beside them, so the cosine
-is an inner product, which is defined even for a zero row.
+Search is exact by default; `?index=hnsw` before the # creates an approximate index (HNSW), which finds most of the
+nearest records in far less time. Each call is one transaction. Rows are stored at unit length, with their norms in a
+separate column, so that the cosine is an inner product, which is defined even for a zero row.
 """
 
 import json
@@ -72,11 +72,11 @@ class PostgresTransactions:
 
     def _transaction(self) -> Iterator[Cursor]:
         connection = self._begun()
-        stage = "The transaction was not committed: nothing was stored"
+        stage = "The transaction was not committed, so nothing was stored"
         try:
             with connection.cursor() as cursor:
                 yield cursor
-            stage = "It was lost during the commit: this call's records may or may not be stored; check once it is back"
+            stage = "It was lost during the commit: the records may or may not be stored; check once the server is back"
             connection.execute("ROLLBACK" if self.read_only else "COMMIT")
         except psycopg.Error as error:
             raise self._explained(error, connection, stage) from error
@@ -92,7 +92,7 @@ class PostgresTransactions:
                 connection.close()
 
     def _begun(self) -> Connection:
-        """Begin a transaction; a broken connection is replaced, with pauses between attempts."""
+        """Begin a transaction; a broken connection is reopened, with pauses between attempts."""
 
         def attempt() -> Connection:
             connection = self._connection or self._connect()
@@ -109,7 +109,7 @@ class PostgresTransactions:
             return BadInput(f"{self.address.shown} cannot be opened: {_one_line(error)}"), True
         unavailable = ServerUnavailable(
             f"{self.address.shown} cannot be reached: {_one_line(error)}. Nothing was stored; check that the server "
-            "runs and that the address, the database, the user and the password are right"
+            "is running and that the address, database, user and password are correct"
         )
         return unavailable, "FATAL" in str(error) and not any(part in str(error) for part in STARTING)
 
@@ -119,7 +119,7 @@ class PostgresTransactions:
         return self._connection
 
     def _register_vectors(self, connection: Connection) -> None:
-        """Accept NumPy rows as parameters, once the database has the vector type, which `create` adds."""
+        """Allow NumPy rows as parameters once the database has the vector type, which `create` adds."""
         if not self._has_vectors:
             with suppress(psycopg.ProgrammingError):  # the extension is not installed yet
                 register_vector(connection)
@@ -136,7 +136,7 @@ class PostgresTransactions:
             self.close()
             return ServerUnavailable(f"the connection to {self.address.shown} was lost: {_one_line(error)}. {stage}")
         self._roll_back(connection)
-        return BadInput(f"{self.address.shown}: the server refused: {_one_line(error)}")
+        return BadInput(f"{self.address.shown}: the server rejected the request: {_one_line(error)}")
 
 
 def _one_line(error: psycopg.Error) -> str:
@@ -146,7 +146,7 @@ def _one_line(error: psycopg.Error) -> str:
 COLUMNS = ("id", "text", "metadata", "length", "vector")
 TYPES = ("text", "text", "jsonb", "float8", "vector")
 MAX_DIMENSIONS = {"exact": 16_000, "hnsw": 2_000}
-"""The most dimensions that pgvector stores, and that its HNSW supports."""
+"""The maximum dimension that pgvector stores, and that its HNSW index supports."""
 
 CREATE = """CREATE TABLE {table} (
     position bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -172,7 +172,7 @@ NEAREST = {
     "exact": "SELECT id, -(vector <#> %s) FROM {table} WHERE {where} ORDER BY vector <#> %s, position LIMIT %s",
     "hnsw": "SELECT id, -(vector <#> %s) FROM {table} WHERE {where} ORDER BY vector <#> %s LIMIT %s",
 }
-"""By kind. Records with equal scores are ordered by age, except with HNSW, which has no such order."""
+"""The search statements by kind of index. In a tie, older records come first, except with HNSW."""
 NEXT_BLOCK = "SELECT {columns}, position FROM {table} WHERE position > %s ORDER BY position LIMIT %s"
 
 
@@ -217,7 +217,7 @@ def statement(text: LiteralString, table: str, where: Any = "true") -> Composed:
 
 
 def copy_rows(cursor: Cursor, table: str, records: Records) -> None:
-    """Send records by COPY, in PostgreSQL's binary form."""
+    """Send records with COPY, in PostgreSQL's binary format."""
     with cursor.copy(statement("COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)", table)) as copy:
         copy.set_types(TYPES)
         for name, text, metadata, length, vector in stored_columns(records):
@@ -232,7 +232,7 @@ def selected_records(rows: Sequence[tuple[Any, ...]], dimension: int) -> Records
 SCHEME = "postgresql"
 OPTIONS = {"index": ("exact", "hnsw")}
 EF_SEARCH = 100
-"""Candidates that HNSW keeps during a search; 2k if that is more, up to pgvector's limit of 1,000."""
+"""Number of candidates that HNSW keeps during a search; 2k if that is more, up to pgvector's limit of 1,000."""
 HNSW_SETTINGS = "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true)"
 
 
@@ -258,7 +258,7 @@ class PgvectorIndex(Index):
             with transactions.begin() as cursor:
                 create_table(cursor, address, row)
         finally:
-            transactions.close()  # connections opened from now on know the type `vector`
+            transactions.close()  # connections opened after this know the type `vector`
         return cls(address, transactions, row)
 
     @classmethod
@@ -294,7 +294,7 @@ class PgvectorIndex(Index):
             return int(cursor.rowcount)
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """The greatest inner products of unit-length rows; all queries see one state. Ties: the older record."""
+        """The records with the greatest inner products; all queries see the same state, and older records win ties."""
         rows, k = checked_queries(queries, self.dimension), whole_number("k", k)
         with self._transactions.begin() as cursor:
             condition, values = self._condition(cursor, where)

@@ -1,4 +1,4 @@
-"""Collection: an index in a folder; each call updates or reads the journal and the segments."""
+"""Collection: an index in a folder; each call reads or updates the journal and the segments."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -78,17 +78,17 @@ class Collection(Index):
         checked = checked_records(records, self.dimension)
         try:
             self._store(checked, replace=False)
-        except IntegrityError:  # checking beforehand would need a look-up per record
+        except IntegrityError:  # checking beforehand would take one look-up per record
             with self._files.reading() as (db, _):
                 known = keys_of(db, checked.ids)
             name = next(name for name in checked.ids if name in known)
-            raise BadInput(f"the id {name!r} is in {self.location} already; upsert replaces it") from None
+            raise BadInput(f"the id {name!r} is already in {self.location}; upsert replaces it") from None
 
     def upsert(self, records: Records) -> None:
         self._store(checked_records(records, self.dimension), replace=True)
 
     def _store(self, records: Records, *, replace: bool) -> None:
-        """Insert records, and look up ids only if that fails; a look-up takes a tenth of the time of inserting."""
+        """Insert records, and only look up ids if that fails, since a look-up takes a tenth as long as inserting."""
         units = UnitRows.of(records.vectors, self._layout.dtype.str)
         checksums = row_checksums(units.rows)
         with self._files.writing() as db:
@@ -112,7 +112,7 @@ class Collection(Index):
         return len(known)
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """The nearest records by cosine with the stored vectors, among those that pass the filter."""
+        """The records nearest by cosine of the stored vectors, among the records that pass the filter."""
         k, queries = whole_number("k", k), checked_queries(queries, self.dimension)
         with self._files.reading() as (db, snapshot):
             masks = self._derived.passing(None if where is None else self._condition(db, where), db, snapshot)
@@ -126,7 +126,7 @@ class Collection(Index):
         return self._files.reading()
 
     def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:
-        """The records that share words with the query, highest BM25 score first; scores are not cosines."""
+        """The records that share words with the query, highest BM25 score first; these scores are not cosines."""
         k = whole_number("k", k)
         self._files.check_words()
         with self._files.reading() as (db, _):
@@ -167,26 +167,26 @@ class Collection(Index):
             return sum(int(mask.sum()) for mask in masks)
 
     def version(self) -> int:
-        """A number that increases with every change; results computed from an older version may be out of date."""
+        """A number that increases with every change, so that cached results of an older version can be recognised."""
         with self._files.reading() as (_, snapshot):
             return snapshot.version
 
     def compact(self, show_progress_bar: Progress = None) -> int:
-        """Free the space of deleted records and return their number; needs space for one segment (65,536 rows)."""
+        """Free the space of deleted records and return their number; this needs space for one segment (65,536 rows)."""
         return compact_collection(self._files, show_progress_bar)
 
     def verify(self, show_progress_bar: Progress = None) -> CollectionReport:
-        """Check everything against checksums and counts; a writer also compares the full-text index with the texts."""
+        """Check all data against checksums and counts; a writer also compares the full-text index with the texts."""
         return verify_collection(self._files, show_progress_bar)
 
     def repair(self, show_progress_bar: Progress = None) -> RepairReport:
-        """Keep intact records; remove and list damaged ones, and write what is readable of them to a file."""
+        """Keep intact records, remove and list damaged ones, and write their readable parts to a file."""
         report = repair_collection(self._files, show_progress_bar)
         self._forget()
         return report
 
     def drop_derived(self) -> None:
-        """Remove all derived files; they are recomputed when needed."""
+        """Remove all derived files, which are recomputed when needed."""
         self._files.check_writable()
         remove_derived(self._files.folder)
         self._forget()

@@ -1,4 +1,4 @@
-"""The folder of a collection: creating and recognising it, and the settings that never change."""
+"""The folder of a collection: how it is created and recognised, and the settings that never change."""
 
 import json
 import zlib
@@ -20,7 +20,7 @@ from .journal import Journal
 from .segments import RowFormat
 
 FORMAT = 2
-"""Format 1 indexed words that were not folded by `likewise.text.words`; a writer rebuilds that index."""
+"""In format 1, indexed words were not folded by `likewise.text.words`; a writer rebuilds that full-text index."""
 CHECKSUM = "checksum"
 DAMAGED = "the settings of this collection are damaged; restore the folder from a copy, or create it again"
 DTYPES = ("float16", "float32")
@@ -30,7 +30,7 @@ LEFT_BY_CREATE = {writer_lock.FILE, segments.FOLDER, derived_files.FOLDER, *JOUR
 
 @dataclass(frozen=True)
 class CollectionSettings:
-    """The type of the rows and the model of the vectors. Rows have unit length; norms are stored separately."""
+    """The data type and the model of the vectors. Rows have unit length; norms are stored separately."""
 
     layout: RowFormat
     model: ModelIdentity | None
@@ -38,7 +38,7 @@ class CollectionSettings:
 
     @classmethod
     def of(cls, dimension: int, dtype: str, model: ModelIdentity | None, version: int = FORMAT) -> "CollectionSettings":
-        """Settings from the arguments of `Collection.create`, or from a folder of this format."""
+        """The settings from the arguments of `Collection.create`, or from a folder of this format."""
         return cls(RowFormat(dimension, np.dtype(known_name("dtype", dtype, DTYPES)).newbyteorder("<")), model, version)
 
     def rows(self) -> list[tuple[str, str]]:
@@ -79,7 +79,7 @@ def _with_tables(folder: Path, settings: CollectionSettings) -> Journal:
         made = Journal.create(folder / journal.FILE)
         if made.has_tables():
             made.close()
-            raise BadInput(f"{folder} is a collection already; open it")
+            raise BadInput(f"{folder} is already a collection; open it")
         with made.writing() as db:
             for statement in journal.SCHEMA:
                 db.execute(statement)
@@ -100,7 +100,8 @@ def read_settings(folder: Path, opened: Journal) -> CollectionSettings:
         raise BadInput(f"{folder}: {DAMAGED}: {error}") from None
     if found.get("format") not in (1, FORMAT):
         raise BadInput(
-            f"{folder} is a collection of format {found.get('format')}; this version of likewise reads 1 and {FORMAT}"
+            f"{folder} is a collection of format {found.get('format')}; this version of likewise reads formats 1 and "
+            f"{FORMAT}"
         )
     if rows.pop(CHECKSUM, None) != settings_checksum(rows.items()) and found["format"] != 1:
         raise BadInput(f"{folder}: {DAMAGED}")

@@ -1,7 +1,7 @@
 """Compaction: copies the live rows of segments that contain dead rows into new segments, one segment at a time.
 
-Each step is a transaction, and old segment files are removed once it is committed: a step needs the disk space of one
-segment, and killing it leaves the state before or after the step. Readers keep their mapped files.
+Each step is a transaction, and old segment files are removed once it is committed. So a step needs the disk space of
+one segment, and if it is killed, the state is the one before or after the step. Readers keep their mapped files.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from .segments import SEGMENT_ROWS, new_segment, row_checksums, segment_path, wr
 from .snapshot import OpenFiles, SegmentRows
 
 BLOCK = 4096  # rows copied at a time
-MERGE_PAGES = 500  # of the full-text index merged in one transaction
+MERGE_PAGES = 500  # pages of the full-text index merged in one transaction
 
 
 def compact_collection(files: OpenFiles, show_progress_bar: Progress) -> int:
@@ -37,7 +37,7 @@ def compact_collection(files: OpenFiles, show_progress_bar: Progress) -> int:
 
 
 def groups_to_rewrite(segments: Iterable[SegmentRows]) -> Iterator[list[SegmentRows]]:
-    """Group segments with dead rows, and small ones, so that each group's live rows fit into one segment."""
+    """Group small segments and those with dead rows, so that the live rows of each group fit into one segment."""
     group: list[SegmentRows] = []
     for segment in segments:
         if segment.living == SEGMENT_ROWS:
@@ -74,7 +74,7 @@ def rewrite_segments(files: OpenFiles, group: list[SegmentRows]) -> int:
 
 
 def _living(db: Connection, segment: SegmentRows) -> Int64[np.ndarray, "n 3"]:
-    """Key, row and checksum of each live record of a segment, in order."""
+    """The key, row and checksum of each live record of a segment, in order."""
     found = db.execute(
         "SELECT key, row, vector_checksum FROM records WHERE row >= ? AND row < ? ORDER BY row",
         [segment.first, segment.first + SEGMENT_ROWS],
@@ -113,7 +113,7 @@ def _finish(db: Connection, number: int, rows: int) -> None:
 def compact_journal(files: OpenFiles) -> None:
     """Merge the full-text index in small steps, return unused pages to the disk, and empty the write-ahead log."""
     changed = 2
-    while changed > 1:  # FTS5 reports fewer than two changes once there is nothing left to merge
+    while changed > 1:  # FTS5 reports fewer than two changes when there is nothing left to merge
         with files.writing() as db:
             before = db.total_changes
             db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", [MERGE_PAGES])

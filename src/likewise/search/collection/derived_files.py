@@ -1,8 +1,8 @@
-"""Derived files: a cache of arrays computed from the collection, with checksums; safe to delete.
+"""Derived files: a cache, with checksums, of arrays computed from the collection; it can be deleted at any time.
 
-A file is written under another name, synced and renamed. A file that is missing or out of date is recomputed. It
-consists of a prefix, a JSON description padded with blanks, and the arrays. The prefix contains the length and checksum
-of the description, which contains those of the arrays, so any changed bit is detected.
+A file is written under a temporary name, synced and renamed. A file that is missing or out of date is recomputed. Each
+file consists of a prefix, a JSON description padded with spaces, and the arrays. The prefix has the length and checksum
+of the description, which has those of the arrays, so any changed bit is detected.
 """
 
 import json
@@ -34,7 +34,7 @@ def derived_path(folder: Path, number: int, what: str) -> Path:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> bool:
-    """Store the arrays if possible; a full or read-only disk is not an error."""
+    """Store the arrays if possible and return whether it worked; a full or read-only disk is not an error."""
     places: list[tuple[str, str, tuple[int, ...], int]] = []
     content = bytearray()
     for name, array in arrays.items():
@@ -56,7 +56,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> bool:
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray] | None:
-    """The arrays, mapped into memory after the whole file is verified; None if it is missing, old or damaged."""
+    """The memory-mapped arrays, after the whole file has been verified; None if it is missing, old or damaged."""
     header = _checked_header(path)
     if header is None:
         return None
@@ -70,12 +70,12 @@ def map_arrays(path: Path) -> dict[str, np.ndarray] | None:
 
 
 def is_intact(path: Path) -> bool:
-    """Whether the checksums of a derived file match; reads the whole file."""
+    """Whether the checksums of a derived file match, which reads the whole file."""
     return _checked_header(path) is not None
 
 
 def remove_derived(folder: Path, number: int | None = None) -> None:
-    """Remove the files derived from one segment, or from all."""
+    """Remove the files derived from one segment, or from all segments."""
     pattern = "*" if number is None else f"{number:08}.*"
     for path in (folder / FOLDER).glob(pattern):
         with suppress(OSError):
@@ -83,7 +83,7 @@ def remove_derived(folder: Path, number: int | None = None) -> None:
 
 
 def _checked_header(path: Path) -> tuple[int, dict[str, Any]] | None:
-    """The offset of the content, and the description before it; None unless every byte of the file is intact."""
+    """The offset of the content and the description; None unless every byte of the file is intact."""
     with suppress(OSError, StructError), path.open("rb") as file:
         magic, length, checksum = PREFIX.unpack(file.read(PREFIX.size))
         if magic != MAGIC or length > LARGE_HEADER:

@@ -1,4 +1,4 @@
-"""Journal: the SQLite file of a collection, in WAL mode: its tables, transactions, and error messages."""
+"""Journal: the SQLite file of a collection, in WAL mode, with its tables, transactions and error messages."""
 
 import os
 import sqlite3
@@ -16,20 +16,20 @@ from ...text.words import fold
 
 FILE = "collection.sqlite"
 WAIT = 60.0  # seconds to wait for another process's transaction
-CACHE_BYTES = 1 << 26  # of pages in memory; ids are in hash order, so a block of rows touches most pages
+CACHE_BYTES = 1 << 26  # bytes of pages in memory; ids are in hash order, so a block of rows touches most pages
 PAGE_BYTES = 1 << 12  # SQLite's default
 LOG_WAIT = 5.0  # seconds to wait for another process to make its log readable
 LOG_NOT_READY = ("SQLITE_READONLY_CANTINIT", "SQLITE_READONLY_RECOVERY", "SQLITE_PROTOCOL")
-LOG_MISSING = ("SQLITE_READONLY_DIRECTORY", "SQLITE_CANTOPEN")  # and it cannot be created
-WAL_BYTES = 1 << 26  # size at which the write-ahead log is copied into the file, and that it keeps on disk afterwards
+LOG_MISSING = ("SQLITE_READONLY_DIRECTORY", "SQLITE_CANTOPEN")  # the log is missing and cannot be created
+WAL_BYTES = 1 << 26  # size at which the write-ahead log is copied into the file, and to which it is then truncated
 
 FULL_TEXT = (
     "CREATE VIEW folded AS SELECT key, iif(text IS NULL, NULL, fold(text)) AS text FROM records",
     """CREATE VIRTUAL TABLE words
         USING fts5(text, content='folded', content_rowid='key', tokenize="ascii tokenchars '_'")""",
 )
-"""FTS5 over the folded texts. Its tokenizer `ascii` treats every non-ASCII character as part of a word, so `fold`
-alone decides what a word is; `unicode61` splits words at marks, and knows only the characters of 2012."""
+"""FTS5 over the folded texts. Its `ascii` tokenizer treats every non-ASCII character as part of a word, so that `fold`
+alone decides what a word is; `unicode61` splits words at marks, and only knows the characters of 2012."""
 SCHEMA = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE segments (number INTEGER PRIMARY KEY AUTOINCREMENT, rows INTEGER NOT NULL)",
@@ -49,30 +49,30 @@ SCHEMA = (
     "INSERT INTO state VALUES (0)",
     *FULL_TEXT,
 )
-"""Rows of `records` are live. `row` is the place of a vector: its segment's number times SEGMENT_ROWS, plus its place
-in the segment. Rows without a record are tombstones. `columns` counts the records that have each metadata name, and
-`version` counts the transactions."""
+"""Rows of `records` are live. `row` is the position of a vector: the number of its segment times SEGMENT_ROWS, plus its
+position in the segment. Rows without a record are tombstones. `columns` counts the records that have each metadata
+name, and `version` counts the transactions."""
 
 MEANINGS = {
     "SQLITE_FULL": "the disk is full; nothing from this call was stored, and everything stored before is intact",
     "SQLITE_IOERR": "the disk cannot be read or written, or is full; nothing from this call was stored",
     "SQLITE_CORRUPT": "it is damaged; verify() lists the damage, repair() keeps the intact records",
-    "SQLITE_NOTADB": "it is damaged, or not a SQLite file",
-    "SQLITE_ERROR": "it is damaged, or in a format of another version; verify() lists the damage",
+    "SQLITE_NOTADB": "it is damaged, or it is not a SQLite file",
+    "SQLITE_ERROR": "it is damaged, or in the format of another version; verify() lists the damage",
     "SQLITE_BUSY": "another process has kept it locked for a minute",
-    "SQLITE_READONLY_DIRECTORY": "its log cannot be read here; open it once as a user who may write to its folder",
+    "SQLITE_READONLY_DIRECTORY": "this user cannot read its log; open it once as a user who may write to its folder",
     "SQLITE_READONLY_RECOVERY": "a writer was killed; open it once as a user who may write to its folder",
     "SQLITE_READONLY": "this user may not write to it",
     "SQLITE_CANTOPEN": "it cannot be opened",
 }
-"""What SQLite's errors mean, by the beginnings of their names."""
+"""The meanings of SQLite's errors, by the beginnings of their names."""
 
 FileState = tuple[int, int, int, int]
-"""Inode, size, and the times of the last change of content and state."""
+"""A file's inode, size, and times of the last change to its content and its status."""
 
 
 class Journal:
-    """One connection, for one thread at a time. Write transactions exclude each other, even across processes."""
+    """One connection, for one thread at a time. Only one write transaction can run at a time, even across processes."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path, self.read_only = path, read_only
@@ -89,8 +89,8 @@ class Journal:
     def _connect_reader(self) -> None:
         """Connect with locks, or without them if SQLite's log files are missing and it may not create them.
 
-        A writer leaves them (`keep_log_files`), so they are missing only if an earlier version wrote the folder or it
-        was copied without them. Then SQLite assumes that there is no writer, and `reading` checks this.
+        A writer leaves these files (`keep_log_files`), so they are only missing if an earlier version wrote the folder
+        or it was copied without them. SQLite then assumes that there is no writer, and `reading` checks this.
         """
         self._unlocked = None
         try:
@@ -130,7 +130,7 @@ class Journal:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees one state regardless of concurrent writes; nested ones join the outer transaction."""
+        """A transaction that sees one state despite concurrent writes; a nested one joins the outer transaction."""
         with self.lock:
             if self.depth:
                 yield self.db
@@ -193,13 +193,13 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that is on disk when the block ends; if the block fails, nothing changes."""
+        """A transaction that is on disk when the `with` block ends; if the block fails, nothing changes."""
         with self.checking():
             yield self.db
             self.db.execute("UPDATE state SET version = version + 1")
 
     def checking(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A transaction for checks that SQLite allows only to writers; it changes nothing that readers see."""
+        """A transaction for checks that SQLite only allows writers to make; it changes nothing that readers see."""
         return self._transaction("BEGIN IMMEDIATE")
 
     @contextmanager
@@ -214,7 +214,7 @@ class Journal:
 
     @contextmanager
     def undoable(self) -> Iterator[None]:
-        """Inside a transaction: a part that is rolled back on its own if it fails."""
+        """A part of a transaction that is rolled back on its own if it fails."""
         self.db.execute("SAVEPOINT part")
         try:
             yield
@@ -241,7 +241,9 @@ class Journal:
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorname not in ("SQLITE_BUSY", "SQLITE_LOCKED"):
                     raise
-                raise BadInput(f"{self.path.parent} is open elsewhere, and cannot be moved; close it there") from None
+                raise BadInput(
+                    f"{self.path.parent} is open in another process and cannot be moved; close it there"
+                ) from None
             finally:
                 self.db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
 
@@ -276,7 +278,7 @@ class Journal:
 
     @contextmanager
     def naming_errors(self) -> Iterator[None]:
-        """Report errors of SQLite as BadInput that name the file and say what to do."""
+        """Report SQLite's errors as BadInput, with the name of the file and what to do."""
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # ValueError: from SQLite's own messages

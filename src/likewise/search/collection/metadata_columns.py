@@ -1,7 +1,8 @@
-"""Metadata as columns of codes into sorted distinct values, so that a filter is one look-up per row.
+"""Metadata as columns of codes that refer to sorted distinct values, so that a filter needs one look-up per row.
 
-A condition is evaluated once per distinct value, by bisection if values are ordered, then gathered over the rows. A
-segment's columns are computed from the journal; a test checks that they agree with `filters.matches`.
+A condition is evaluated once per distinct value (by bisection if values are ordered), and the results are then looked
+up for the rows. The columns of a segment are computed from the journal; a test checks that they agree with
+`filters.matches`.
 """
 
 import json
@@ -28,7 +29,7 @@ from ..records import Value
 
 KINDS = ("boolean", "number", "string")
 Key = tuple[int, Any]
-"""The rank of a value's kind, then the value, so that all values can be sorted."""
+"""The rank of a value's kind and the value, so that all values can be sorted."""
 
 
 class CodedColumn(NamedTuple):
@@ -39,7 +40,7 @@ class CodedColumn(NamedTuple):
 
 
 class MetadataColumns(NamedTuple):
-    """The metadata of n rows; names that are missing here have no value in any row."""
+    """The metadata of n rows; a name without a column has no value in any row."""
 
     rows: int
     columns: Mapping[str, CodedColumn]
@@ -55,7 +56,7 @@ class MetadataColumns(NamedTuple):
 
 
 def passing_codes(leaf: Leaf, keys: Sequence[Key]) -> Bool[np.ndarray, " values"]:
-    """Which codes of a column with these distinct values pass; equals `leaf_matches` of each value, but faster."""
+    """Which codes of a column with these distinct values pass: `leaf_matches` for each value, but faster."""
     passing = np.zeros(len(keys) + 1, bool)
     match leaf:
         case IsMissing(_, negated):
@@ -76,7 +77,7 @@ def passing_codes(leaf: Leaf, keys: Sequence[Key]) -> Bool[np.ndarray, " values"
 
 
 def key_of(value: Any) -> Key:
-    """The rank of a non-null value's kind, then the value."""
+    """The sort key of a non-null value: the rank of its kind and the value."""
     return KINDS.index(value_kind(value)), value
 
 
@@ -97,7 +98,7 @@ def _of_kind(keys: Sequence[Key], value: Any) -> slice:
 
 
 def coded(rows: int, metadata: Iterable[tuple[int, Mapping[str, Value]]]) -> MetadataColumns:
-    """The columns of `rows` rows, from pairs of row position and values; rows without metadata are omitted."""
+    """The columns for `rows` rows, from pairs of row position and values; rows without metadata need no pair."""
     places: dict[str, list[int]] = {}
     values: dict[str, list[Key]] = {}
     for place, row in metadata:
@@ -134,7 +135,7 @@ def _joined(first: CodedColumn, second: CodedColumn) -> CodedColumn:
 
 
 def as_arrays(columns: MetadataColumns) -> dict[str, np.ndarray]:
-    """Convert to arrays, which `from_arrays` reads back."""
+    """Convert columns to arrays, which `from_arrays` converts back."""
     arrays: dict[str, np.ndarray] = {"rows": np.array(columns.rows)}
     for name, column in columns.columns.items():
         text = json.dumps([value for _, value in column.keys], ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The journal's records: insert, find and remove them with their dependent rows, inside a transaction."""
+"""The journal's records: insert, find and remove them, together with the rows that depend on them, in a transaction."""
 
 import json
 import sqlite3
@@ -25,7 +25,7 @@ OF_KEYS = "key IN (SELECT value FROM json_each(?))"
 OF_ROWS = "row IN (SELECT value FROM json_each(?))"
 COLUMNS = 8
 ROWS_AT_ONCE = 2048
-"""Rows per INSERT, which runs without the GIL; its parameters must stay below SQLite's limit of 32,766."""
+"""Number of rows per INSERT, which runs without the GIL; its parameters must stay below SQLite's limit of 32,766."""
 
 JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",\n", ":"))
 
@@ -69,7 +69,7 @@ def insert(
     lengths: Float64[np.ndarray, " N"],
     checksums: Sequence[int],
 ) -> None:
-    """Insert records whose vectors are in these rows."""
+    """Insert records, given the rows of their vectors."""
     first = db.execute("SELECT coalesce(max(key), 0) + 1 FROM records").fetchone()[0]
     texts = records.texts or [None] * len(records)
     metadata = [*rows_as_json(records.metadata or [{}] * len(records))]
@@ -116,7 +116,7 @@ def all_ids(db: sqlite3.Connection) -> list[str]:
 
 
 def ids_beginning(db: sqlite3.Connection, beginning: str) -> list[str]:
-    """The ids with this prefix: SQLite compares texts by code points, so they are adjacent."""
+    """The ids with this prefix, which are adjacent because SQLite compares texts by code points."""
     last = beginning.rstrip(chr(sys.maxunicode))  # no character comes after it
     if not last:
         return [name for (name,) in db.execute("SELECT id FROM records WHERE id >= ?", [beginning])]
@@ -139,12 +139,12 @@ def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[
     found = dict(db.execute(f"SELECT row, id FROM records WHERE {OF_ROWS}", [json.dumps(sought)]))
     if found.keys() != set(sought):
         lost = next(row for row in sought if row not in found)
-        raise BadInput(f"the row {lost} has no record: the journal is damaged; repair() computes its indexes again")
+        raise BadInput(f"the row {lost} has no record: the journal is damaged; repair() rebuilds its indexes")
     return found
 
 
 def stored_between(db: sqlite3.Connection, first: int, end: int) -> Iterator[StoredRow]:
-    """The records whose rows are at least `first` and below `end`, in that order."""
+    """The records whose rows are at least `first` and below `end`, in the order of the rows."""
     found = db.execute("SELECT * FROM records WHERE row >= ? AND row < ? ORDER BY row", [first, end])
     return (StoredRow(*row) for row in found)
 
@@ -167,15 +167,15 @@ def rows_as_json(rows: Sequence[Mapping[str, Value]]) -> Iterator[str | None]:
 
 
 MOST_WORDS = 1_024
-"""Maximum distinct words in a query."""
+"""Maximum number of distinct words in a query."""
 WORDS_AT_ONCE = 32
 """FTS5 checks every query word against every text that has any of them, so long queries are searched in parts."""
 
 
 def nearest_by_words(db: sqlite3.Connection, query: str, k: int, condition: Condition | None) -> list[Match]:
-    """The k passing records that share a word with the query, highest BM25 score (k₁ = 1.2, b = 0.75) first.
+    """The k records that pass and share a word with the query, highest BM25 score (k₁ = 1.2, b = 0.75) first.
 
-    Words are quoted so that none is parsed as FTS5 syntax; ties: the record that was added first.
+    Words are quoted so that none is parsed as FTS5 syntax; in a tie, the record that was added first wins.
     """
     words = list(dict.fromkeys(folded_words(query)))
     if len(words) > MOST_WORDS:

@@ -1,4 +1,4 @@
-"""Segments: files of vectors of one type, row after row; committed rows never change."""
+"""Segments: files of consecutive vectors of one data type, whose committed rows never change."""
 
 import os
 import zlib
@@ -22,7 +22,7 @@ FOLDER = "vectors"
 
 
 class RowFormat(NamedTuple):
-    """The format of a collection's rows: dimension and type (`float16` or `float32`)."""
+    """The format of a collection's rows: dimension and data type (`float16` or `float32`)."""
 
     width: int
     dtype: np.dtype
@@ -53,7 +53,7 @@ def row_checksums(rows: Shaped[np.ndarray, "N E"]) -> list[int]:
 
 
 def write_segment_rows(path: Path, number: int, first: int, rows: Shaped[np.ndarray, "N E"]) -> None:
-    """Write rows from position `first` on, overwriting leftovers, and sync them; `first` 0 creates the file."""
+    """Write rows from position `first` on over any leftovers, and sync them; if `first` is 0, the file is created."""
     layout = RowFormat(rows.shape[1], rows.dtype)
     with naming_full_disk(path):
         with FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b") as file:
@@ -74,7 +74,7 @@ def _write(file: FileIO, content: bytes | memoryview, place: int) -> None:
 
 
 def map_rows(path: Path, number: int, rows: int, layout: RowFormat) -> Shaped[np.ndarray, "N E"]:
-    """The first rows of a segment, memory-mapped, so they are read on use."""
+    """The first rows of a segment, memory-mapped, so that they are read when used."""
     with path.open("rb") as file:
         header, size = file.read(HEADER_BYTES), os.fstat(file.fileno()).st_size
         if header != layout.header(number):
@@ -88,7 +88,7 @@ def map_rows(path: Path, number: int, rows: int, layout: RowFormat) -> Shaped[np
 
 
 def rows_there(path: Path, number: int, layout: RowFormat) -> int:
-    """How many complete rows the file has; 0 if it is missing or belongs to another segment."""
+    """The number of complete rows in a file; 0 if it is missing or belongs to another segment."""
     try:
         with path.open("rb") as file:
             good, size = file.read(HEADER_BYTES) == layout.header(number), os.fstat(file.fileno()).st_size
@@ -108,7 +108,7 @@ def cut_tails(folder: Path, committed: Iterable[tuple[int, int]], layout: RowFor
 
 
 def append_rows(db: Connection, folder: Path, rows: Shaped[np.ndarray, "N E"]) -> Int64[np.ndarray, " N"]:
-    """Append rows, starting a new segment when one is full, and return their numbers."""
+    """Append rows, starting a new segment whenever one is full, and return their row numbers."""
     numbers = [np.empty(0, np.int64)]
     start = 0
     while start < len(rows):
@@ -124,10 +124,10 @@ def append_rows(db: Connection, folder: Path, rows: Shaped[np.ndarray, "N E"]) -
 
 
 def new_segment(db: Connection) -> int:
-    """A new segment without rows; numbers are never reused."""
+    """Create a segment without rows and return its number, which is never reused."""
     return int(db.execute("INSERT INTO segments (rows) VALUES (0)").lastrowid or 0)
 
 
 def _last_segment(db: Connection) -> tuple[int, int]:
-    """Number and rows of the last segment; reported as full if there is none."""
+    """The number and the row count of the last segment; if there is none, it counts as full."""
     return db.execute("SELECT number, rows FROM segments ORDER BY number DESC LIMIT 1").fetchone() or (0, SEGMENT_ROWS)

@@ -1,4 +1,4 @@
-"""The open files of a collection, and snapshots of its rows: live rows, rows that pass a filter, nearest rows."""
+"""The open files of a collection, and snapshots of its rows: which are live, which pass a filter, which are nearest."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -29,12 +29,12 @@ from .record_table import stored_between
 from .segments import SEGMENT_ROWS, DamagedSegment, RowFormat, cut_tails, map_rows, segment_path
 
 SCANS = ("int8", "bits", "exact")
-"""What to scan: int8 or one-bit vectors, whose best candidates are compared in full, or the full vectors."""
+"""What a search scans: int8 or one-bit vectors, whose best candidates are compared in full, or the full vectors."""
 
 
 @dataclass(frozen=True)
 class SegmentRows:
-    """The committed rows of a segment, and which of them are live; `error`: why its vectors cannot be read."""
+    """The committed rows of a segment, and which of them are live; `error` says why its vectors cannot be read."""
 
     number: int
     rows: int
@@ -42,7 +42,7 @@ class SegmentRows:
     mapped: Shaped[np.ndarray, "n E"] | None
     error: str = ""
     missing: bool = False
-    """The segment's file is missing: lost, or removed by a compaction after the transaction began."""
+    """Whether the segment's file is missing: it was lost, or removed by a compaction after the transaction began."""
 
     @property
     def first(self) -> int:
@@ -65,7 +65,7 @@ class SegmentRows:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The segments after a transaction, in order; `tombstone` is the last one already applied."""
+    """The segments after a transaction, in order; `tombstone` is the position of the last tombstone applied."""
 
     version: int = -1
     tombstone: int = 0
@@ -105,7 +105,7 @@ def refreshed(snapshot: Snapshot, db: sqlite3.Connection, folder: Path, layout: 
 
 
 def _dead_rows(db: sqlite3.Connection, after: int) -> dict[int, Any]:
-    """Places of new tombstones, by segment."""
+    """The positions of new tombstones, by segment."""
     found = db.execute("SELECT row FROM tombstones WHERE position > ?", [after]).fetchall()
     rows = np.array(found, np.int64).reshape(-1)
     numbers = rows // SEGMENT_ROWS
@@ -132,8 +132,8 @@ def _segment(
 class SegmentIndex:
     """Data derived from segments on first use: metadata columns, and vectors in int8 or bits.
 
-    Full segments keep theirs in files. Without the compiled library vectors are not quantized, because that would
-    not make NumPy faster.
+    The derived data of full segments are kept in files. Without the compiled library, vectors are not quantized,
+    because that would not make NumPy faster.
     """
 
     def __init__(self, folder: Path, scan: str) -> None:
@@ -144,7 +144,7 @@ class SegmentIndex:
     def passing(
         self, condition: Condition | None, db: sqlite3.Connection, snapshot: Snapshot
     ) -> list[Bool[np.ndarray, " n"]]:
-        """For each segment, which rows are live and pass; `db` is in the snapshot's transaction."""
+        """For each segment, which rows are live and pass the condition; `db` is in the snapshot's transaction."""
         if condition is None:
             return [segment.alive for segment in snapshot.segments]
         self._columns = {s.number: self._columns_of(s, db) for s in snapshot.segments}
@@ -153,8 +153,8 @@ class SegmentIndex:
     def nearest(
         self, queries: Float32[np.ndarray, "Q E"], snapshot: Snapshot, masks: Sequence[Bool[np.ndarray, "..."]], k: int
     ) -> Hits:
-        """The k rows of greatest cosine among the masked-in rows, best first; ties: the earlier row."""
-        if len(self._quantized) > len(snapshot.segments):  # some were removed by compaction
+        """The k rows with the greatest cosine among the rows in the masks, best first; earlier rows win ties."""
+        if len(self._quantized) > len(snapshot.segments):  # a compaction has removed segments
             self._quantized = {
                 s.number: self._quantized[s.number] for s in snapshot.segments if s.number in self._quantized
             }
@@ -213,12 +213,12 @@ class SegmentIndex:
 
 
 def _metadata(db: sqlite3.Connection, first: int, end: int) -> Iterator[tuple[int, dict[str, Value]]]:
-    """Offsets from `first` and metadata of records that have metadata; dead rows have none and are never looked up."""
+    """The offset from `first` and the metadata of each record that has metadata; dead rows are never looked up."""
     return ((row.row - first, row.values()) for row in stored_between(db, first, end) if row.metadata)
 
 
 class OpenFiles:
-    """Transactions on the files of a collection; read-only without a lock."""
+    """Transactions on the files of a collection, which are read-only without a lock."""
 
     def __init__(self, folder: Path, journal: Journal, settings: CollectionSettings, lock: WriterLock | None) -> None:
         self.folder, self.journal, self.settings, self.lock = folder, journal, settings, lock
@@ -232,7 +232,7 @@ class OpenFiles:
 
     @classmethod
     def open(cls, folder: Path, *, read_only: bool) -> "OpenFiles":
-        """Open the folder; a writer removes uncommitted data of a killed one."""
+        """Open the folder; a writer removes uncommitted data that a killed writer left."""
         path = folder / JOURNAL
         if not path.is_file():
             raise BadInput(f"{folder} is not a collection; expected a folder with the file {path.name}")
@@ -252,10 +252,10 @@ class OpenFiles:
 
     @contextmanager
     def reading(self, own: Journal | None = None) -> Iterator[tuple[sqlite3.Connection, Snapshot]]:
-        """A transaction and its snapshot, on the journal's connection or a new one; nested ones join the outer one.
+        """A transaction and its snapshot, on the journal's connection or a given one; a nested one joins the outer one.
 
-        If a segment's file is gone, another process may have compacted it since the transaction began; a later state
-        is then read instead. Reads in a transaction can be cancelled.
+        If a segment's file is gone, another process may have compacted it since the transaction began, and a later
+        state is read instead. Reads in a transaction can be cancelled.
         """
         if own is None:
             with self.journal.lock:  # so that `_reading` belongs to this thread
@@ -281,7 +281,7 @@ class OpenFiles:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction; if it fails, the rows written for it are truncated where possible."""
+        """A transaction; if it fails, the rows written for it are removed if possible."""
         self.check_writable()
         try:
             with self.journal.writing() as db:
@@ -292,14 +292,13 @@ class OpenFiles:
             raise
 
     def check_words(self) -> None:
-        """Raise if the indexed words were folded by an earlier rule."""
-        if self.settings.format != FORMAT:  # when it was opened
+        """Raise an error if the indexed words were folded by an earlier rule."""
+        if self.settings.format != FORMAT:  # as of when it was opened
             self.settings = read_settings(self.folder, self.journal)
         if self.settings.format != FORMAT:
             raise BadInput(
                 f"the full-text index of {self.folder} is from an earlier version, whose words cannot be compared with "
-                f"those of this one; open it once for writing (likewise index compact {self.folder}), which makes it "
-                "again"
+                f"those of this one; open it once for writing (likewise index compact {self.folder}) to rebuild it"
             )
 
     def check_writable(self) -> None:

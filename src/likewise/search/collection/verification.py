@@ -1,4 +1,4 @@
-"""Verify every checksum and count of a collection, and repair it by keeping the intact records."""
+"""Verify every checksum and count of a collection, and repair it by keeping only intact records."""
 
 import json
 import sqlite3
@@ -26,22 +26,22 @@ from .snapshot import OpenFiles, SegmentRows, Snapshot
 
 OUTSIDE = """SELECT key, id FROM records WHERE NOT EXISTS
     (SELECT 1 FROM segments WHERE records.row >= number * ? AND records.row < number * ? + rows)"""
-"""Records whose rows are in no segment; the parameters are SEGMENT_ROWS."""
+"""Records whose rows are not in any segment; both parameters are SEGMENT_ROWS."""
 BLOCK = 4096  # rows checked at a time
-MOST_ERRORS = 20  # SQLite errors to list
+MOST_ERRORS = 20  # number of SQLite errors to list
 
 
 @dataclass
 class CollectionReport:
     records: int = 0
     damaged: dict[str, str] = field(default_factory=dict)
-    """Ids of damaged records, and which part is damaged."""
+    """The ids of damaged records, with the damaged part."""
     problems: list[str] = field(default_factory=list)
-    """What else is wrong."""
+    """Descriptions of all other problems."""
     stale: list[str] = field(default_factory=list)
-    """Derived files that are damaged or from an earlier version; they are recomputed."""
+    """Derived files that are damaged or from an earlier version, and will be recomputed."""
     keys: dict[int, str] = field(default_factory=dict, repr=False)
-    """Like `damaged`, but by the records' journal keys, since ids may be damaged too."""
+    """Like `damaged`, but by journal key, since ids may be damaged too."""
 
     @property
     def is_clean(self) -> bool:
@@ -56,7 +56,7 @@ class CollectionReport:
 
 
 def verify_collection(files: OpenFiles, show_progress_bar: Progress) -> CollectionReport:
-    """Check everything in one transaction; with a writer's lock, also compare the full-text index with the texts."""
+    """Check all data in one transaction; a writer also compares the full-text index with the texts."""
     with (
         files.reading() as (db, snapshot),
         files.journal.any_text(),
@@ -107,7 +107,7 @@ def _check_words(db: sqlite3.Connection) -> list[str]:
 
 
 def readable_part(segment: SegmentRows, folder: Path, layout: RowFormat) -> SegmentRows:
-    """A segment whose file is short or missing, with the remaining rows mapped."""
+    """A segment whose file is too short or missing, with its remaining rows mapped."""
     there = min(segment.rows, rows_there(segment_path(folder, segment.number), segment.number, layout))
     return SegmentRows(segment.number, segment.rows, segment.alive, _vectors(folder, segment.number, there, layout))
 
@@ -128,7 +128,7 @@ def _vectors(folder: Path, number: int, there: int, layout: RowFormat) -> Any:
 
 
 def _check_block(block: list[StoredRow], vectors: Any, number: int, report: CollectionReport) -> None:
-    """Note the records whose text or vector is damaged or missing."""
+    """Report the records whose text or vector is damaged or missing."""
     report.records += len(block)
     places = np.array([row.row - number * SEGMENT_ROWS for row in block])
     there = places < len(vectors)
@@ -148,7 +148,7 @@ def _count(block: list[StoredRow], counts: Counter[str]) -> None:
 
 
 def _check_dead(db: sqlite3.Connection, number: int, rows: int, report: CollectionReport) -> None:
-    """Check that every row is either a record's or a tombstone."""
+    """Check that every row either belongs to a record or is a tombstone."""
     between = [number * SEGMENT_ROWS, number * SEGMENT_ROWS + rows]
     alive, dead = (
         {row for (row,) in db.execute(f"SELECT row FROM {table} WHERE row >= ? AND row < ?", between)}
@@ -171,7 +171,7 @@ def _check_totals(db: sqlite3.Connection, counts: Counter[str], report: Collecti
 
 @dataclass(frozen=True)
 class RepairReport:
-    """How many records `repair` kept, which ids it removed and why, and the file it wrote them to."""
+    """How many records `repair` kept, which ids it removed and why, and the file it wrote the removed records to."""
 
     kept: int
     removed: dict[str, str]
@@ -184,7 +184,10 @@ class RepairReport:
 def repair_collection(files: OpenFiles, show_progress_bar: Progress) -> RepairReport:
     """Verify, remove damaged records, and rebuild everything that depends on the rest."""
     files.check_writable()
-    with files.journal.checking() as db, suppress(sqlite3.IntegrityError):  # of damaged ids and rows, removed below
+    with (
+        files.journal.checking() as db,
+        suppress(sqlite3.IntegrityError),
+    ):  # caused by damaged ids and rows, which are removed below
         db.execute("REINDEX")
     report, file = verify_collection(files, show_progress_bar), None
     if not report.is_clean:
@@ -213,7 +216,7 @@ def _rewrite_short_segments(files: OpenFiles) -> None:
 
 
 def _check_repaired(files: OpenFiles) -> None:
-    """Raise if something is still damaged."""
+    """Raise an error if something is still damaged."""
     left = verify_collection(files, False)
     if not left.is_clean:
         raise _beyond_repair(files.folder, [*left.problems, *left.damaged][0])
@@ -221,7 +224,7 @@ def _check_repaired(files: OpenFiles) -> None:
 
 def _beyond_repair(folder: Path, problem: str) -> BadInput:
     return BadInput(
-        f"{folder} cannot be repaired: {problem}; restore it from a copy, or write what can be read to a new index: "
+        f"{folder} cannot be repaired: {problem}; restore it from a copy, or copy what can be read to a new index: "
         "likewise index copy"
     )
 

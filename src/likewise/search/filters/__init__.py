@@ -1,14 +1,14 @@
 """Filters over metadata: `year >= 2020 and lang = "en"`, parsed into a tree of conditions, never pasted into a query.
 
 A condition compares a column with a value: `=  !=  <  <=  >  >=`, `in (…)`, `not in (…)`, `like "…"`, `not like "…"`
-(`%` is any text, `_` any character, a backslash escapes either), `is null`, `is not null`; they are
-combined by `and`, `or`, `not` and parentheses; `and` binds closer than `or`. Values are strings in either quotes (a
-quote inside is doubled), numbers, `true` and `false`. A column named like one of these words is written in
-backticks.
+(`%` stands for any text and `_` for any character; a backslash escapes either), `is null`, `is not null`. Conditions
+are combined with `and`, `or`, `not` and parentheses; `and` binds more tightly than `or`. Values are strings in single
+or double quotes (a quote inside is doubled), numbers, `true` and `false`. A column that is named like one of these
+words is written in backticks.
 
-As in SQL, both a condition and its opposite are false if the record lacks the column, or its value is null or of
-another kind (string, number, boolean) than the condition's: without a language, none of `lang = "en"`, `lang != "en"`
-and `not lang = "en"` is true. `is null` is true of missing values and of null.
+As in SQL, both a condition and its opposite are false if the record lacks the column, or if its value is null or of a
+different kind (string, number, boolean) from the value in the condition: for a record without `lang`, none of `lang =
+"en"`, `lang != "en"` and `not lang = "en"` is true. `is null` is true for missing values and for null.
 """
 
 from .conditions import Condition, matches, named_columns

@@ -1,4 +1,4 @@
-"""Conditions: the tree of a filter, and a check whether metadata passes it: the slow reference for all indexes."""
+"""Conditions: the tree of a filter, and a slow check of metadata against it, which is the reference for all indexes."""
 
 import operator
 import re
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ..records import Value
 
 FilterValue = str | int | float | bool
-"""A value that a condition compares with."""
+"""A value in a condition, with which a column is compared."""
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -35,7 +35,7 @@ class Compares:
 
 @dataclass(frozen=True)
 class OneOf:
-    """`column in (values)`, all of one kind; negated: `not in`."""
+    """`column in (values)`, where all values are of one kind; negated: `not in`."""
 
     column: str
     values: tuple[FilterValue, ...]
@@ -44,7 +44,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class MatchesPattern:
-    """`column like "pattern"`, of the whole string, upper and lower case distinct; negated: `not like`."""
+    """`column like "pattern"`, which matches the whole string and is case-sensitive; negated: `not like`."""
 
     column: str
     pattern: str
@@ -89,7 +89,7 @@ def matches(condition: Condition, metadata: Mapping[str, Value]) -> bool:
 
 
 def leaf_matches(leaf: Leaf, value: Value) -> bool:
-    """Whether a value of the leaf's column passes; None if the record has no value."""
+    """Whether a value in the leaf's column passes the condition; the value is None if the record has none."""
     match leaf:
         case IsMissing(_, negated):
             return (value is None) != negated
@@ -102,7 +102,7 @@ def leaf_matches(leaf: Leaf, value: Value) -> bool:
 
 
 def value_kind(value: Value) -> str:
-    """`string`, `number`, `boolean` or `null`: only values of the same kind are compared."""
+    """The kind of a value: `string`, `number`, `boolean` or `null`; only values of the same kind are compared."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -128,7 +128,7 @@ def opposite(condition: Condition) -> Condition:
 
 
 def leaves(condition: Condition) -> Iterator[Leaf]:
-    """The comparisons of the tree, left to right."""
+    """The comparisons in the tree, from left to right."""
     if isinstance(condition, AllOf | AnyOf):
         for part in condition.conditions:
             yield from leaves(part)
@@ -137,12 +137,12 @@ def leaves(condition: Condition) -> Iterator[Leaf]:
 
 
 def named_columns(condition: Condition) -> list[str]:
-    """The columns used in the filter, in alphabetical order."""
+    """The columns that the filter uses, in alphabetical order."""
     return sorted({leaf.column for leaf in leaves(condition)})
 
 
 def pattern_parts(pattern: str) -> list[tuple[bool, str]]:
-    r"""Split a `like` pattern into parts: whether each is a wildcard, and `%`, `_` or the literal text.
+    r"""Split a `like` pattern into parts: whether each is a wildcard, and the wildcard or the literal text.
 
     >>> pattern_parts(r"50\%_%")
     [(False, '50%'), (True, '_'), (True, '%')]
@@ -162,9 +162,9 @@ def pattern_parts(pattern: str) -> list[tuple[bool, str]]:
 
 
 def _expression(pattern: str) -> re.Pattern[str]:
-    """The pattern as a regular expression that takes time at most proportional to pattern length × text length.
+    """The pattern as a regular expression whose matching time is at most proportional to pattern length × text length.
 
-    The part between two `%` has a fixed length, so its leftmost match is best and never needs backtracking.
+    The part between two `%` has a fixed length, so its leftmost match is always right and needs no backtracking.
     """
     pieces = [""]
     for wild, text in pattern_parts(pattern):

@@ -25,7 +25,7 @@ KEYWORDS = frozenset({"and", "or", "not", "in", "like", "is", "null", "true", "f
 OPERATORS: dict[str, Operator] = {
     "=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
 }  # fmt: skip
-MAX_DEPTH = 50  # nested parentheses and `not`
+MAX_DEPTH = 50  # depth of nested parentheses and `not`
 MAX_CONDITIONS = 500  # SQLite nests at most 1,000 expressions
 MAX_VALUES = 10_000  # values in one `in (…)`
 MAX_PATTERN = 1000  # characters in a `like` pattern
@@ -64,7 +64,7 @@ def parse_filter(text: str) -> Condition:
 class FilterParser:
     """Recursive descent: `parse` → `_either` → `_both` → `_negation` → `_condition`.
 
-    Tokens are read one ahead, so input that exceeds a limit is rejected there, no matter how much follows.
+    The parser reads one token ahead, so input that exceeds a limit is rejected at that point, however much follows.
     """
 
     def __init__(self, text: str) -> None:
@@ -92,7 +92,7 @@ class FilterParser:
     def _negation(self) -> Condition:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self._fail(f"expected parentheses and nots nested at most {MAX_DEPTH} deep")
+            self._fail(f"expected parentheses and not to be nested at most {MAX_DEPTH} deep")
         condition = opposite(self._negation()) if self._accept("not") else self._operand()
         self.depth -= 1
         return condition
@@ -157,11 +157,11 @@ class FilterParser:
     def _column(self) -> str:
         token = self._next
         if token.kind != "name" or token.keyword:
-            hint = " (a column of that name is written in backticks)" if token.keyword else ""
-            self._fail(f"expected the name of a column{hint}")
+            hint = " (put a column of that name in backticks)" if token.keyword else ""
+            self._fail(f"expected a column name{hint}")
         name = token.text.strip("`")
         if not name.isidentifier():
-            self._fail("expected the name of a column: letters, digits and underscores")
+            self._fail("expected a column name of letters, digits and underscores")
         self._advance()
         return name
 
@@ -202,7 +202,7 @@ class FilterParser:
         found = TOKEN.match(self.text, start)
         if found is None or found.lastgroup is None:
             start += len(self.text[start:]) - len(self.text[start:].lstrip())
-            self._refuse(start, "a quote has no end" if self.text[start] in "\"'`" else "unknown symbol or number")
+            self._refuse(start, "a quote is not closed" if self.text[start] in "\"'`" else "unknown symbol or number")
         return FilterToken(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup))
 
     def _fail(self, expected: str, token: FilterToken | None = None) -> NoReturn:

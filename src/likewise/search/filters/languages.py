@@ -1,4 +1,4 @@
-"""Translate filters for SQLite, PostgreSQL and Milvus; names and values stay in quotes or parameters."""
+"""Translate filters for SQLite, PostgreSQL and Milvus; names and values are only passed in quotes or as parameters."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from .conditions import (
 
 
 def joined_leaves(condition: Condition, leaf: Callable[[Leaf], str], all_of: str = "AND", any_of: str = "OR") -> str:
-    """The expression; `all_of` and `any_of` are the language's words for joining comparisons."""
+    """The condition as an expression; `all_of` and `any_of` are the language's operators that join comparisons."""
     if isinstance(condition, AllOf | AnyOf):
         word = all_of if isinstance(condition, AllOf) else any_of
         parts = [joined_leaves(part, leaf, all_of, any_of) for part in condition.conditions]
@@ -32,7 +32,7 @@ def joined_leaves(condition: Condition, leaf: Callable[[Leaf], str], all_of: str
 
 
 def with_parameters(condition: Condition, leaf: Callable[[Leaf], tuple[str, list[Any]]]) -> tuple[str, list[Any]]:
-    """The SQL expression and its parameters in order; `leaf` returns both for one comparison."""
+    """The condition as an SQL expression with its parameters in order; `leaf` returns both for one comparison."""
     parameters: list[Any] = []
 
     def expression(one: Leaf) -> str:
@@ -44,7 +44,7 @@ def with_parameters(condition: Condition, leaf: Callable[[Leaf], tuple[str, list
 
 
 def json_value(value: Value) -> str:
-    """Like `json.dumps`, but floats have no exponent: PostgreSQL would write 1e+22 as an integer."""
+    """Like `json.dumps`, but without exponents in floats, because PostgreSQL would write 1e+22 as an integer."""
     if not isinstance(value, float) or "e" not in repr(value):
         return json.dumps(value, ensure_ascii=False)
     digits = f"{Decimal(value) if abs(value) >= 1 else Decimal(repr(value)):f}"
@@ -57,9 +57,9 @@ GLOB = {"%": "*", "_": "?"}
 
 
 def sqlite_where(condition: Condition, metadata: str = "metadata") -> tuple[str, list[Any]]:
-    """The expression and its parameters; `metadata` is the name of the SQL column that holds a JSON object or NULL.
+    """The condition in SQL, and its parameters; `metadata` names the SQL column that holds a JSON object or NULL.
 
-    The expression contains only that name, which the caller chose, and fixed SQL.
+    The SQL consists of that name, which the caller chooses, and fixed text.
     """
     return with_parameters(condition, lambda leaf: _sqlite_leaf(leaf, metadata, '$."' + leaf.column + '"'))
 
@@ -85,12 +85,12 @@ def _sqlite_test(metadata: str, path: str, value: Any, test: str, values: list[A
 
 
 def _sqlite_value(value: Any) -> tuple[str, list[Any]]:
-    """A parameter; floats go through JSON like the stored ones, because SQLite may round when it parses decimals."""
+    """A parameter; floats go through JSON like stored floats, because SQLite may round when it parses decimals."""
     return ("json_extract(?, '$')", [json.dumps(value)]) if isinstance(value, float) else ("?", [value])
 
 
 def _glob(pattern: str) -> str:
-    """Convert the pattern to GLOB, which is case-sensitive, unlike SQLite's LIKE."""
+    """Convert a pattern to GLOB, which is case-sensitive, unlike SQLite's LIKE."""
     escaped = str.maketrans({mark: f"[{mark}]" for mark in "*?["})
     return "".join(GLOB[text] if wild else text.translate(escaped) for wild, text in pattern_parts(pattern))
 
@@ -100,7 +100,7 @@ POSTGRES_JSON = "(metadata -> %s)"
 
 
 def postgres_where(condition: Condition) -> tuple[str, list[Any]]:
-    """The expression over the column `metadata` and its parameters; the expression contains only fixed SQL."""
+    """The condition in SQL over the column `metadata`, and its parameters; the SQL consists of fixed text only."""
     return with_parameters(condition, _postgres_leaf)
 
 
@@ -120,7 +120,7 @@ def _postgres_leaf(leaf: Leaf) -> tuple[str, list[Any]]:
 
 
 def _postgres_test(column: str, value: FilterValue, operator: str, form: str, bound: Any) -> tuple[str, list[Any]]:
-    """Compare values of the same kind only; numbers and booleans are compared as jsonb, without a cast."""
+    """Compare only values of the same kind; numbers and booleans are compared as jsonb, without a cast."""
     kind = value_kind(value)
     left, right = (POSTGRES_TEXT, "%s::text") if kind == "string" else (POSTGRES_JSON, "%s::jsonb")
     test = f"{left} {operator} {form.format(right)}"
@@ -139,7 +139,7 @@ OPERATORS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
 def values_by_kind(metadata: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
-    """The content of a record's JSON field; for a null it says only that the column exists."""
+    """The content of a record's JSON field; for null, it only records that the column exists."""
     kinds: dict[str, dict[str, Any]] = {}
     for name, value in metadata.items():
         kinds.setdefault(value_kind(value), {})[name] = True if value is None else value
@@ -156,7 +156,7 @@ def milvus_has_column(column: str) -> str:
 
 
 def milvus_literal(value: Any) -> str:
-    """A string in double quotes, a number without an exponent, true or false."""
+    """A value in Milvus's syntax: a string in double quotes, a number without an exponent, true or false."""
     return f'"{value.translate(ESCAPES)}"' if isinstance(value, str) else json_value(value)
 
 

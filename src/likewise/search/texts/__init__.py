@@ -1,1 +1,1 @@
-"""Searching texts: an index combined with an embedder; search by meaning, by words, and with a reranker."""
+"""Text search with an index and an embedder: by meaning, by words, and with a reranker."""

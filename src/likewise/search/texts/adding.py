@@ -1,4 +1,4 @@
-"""Add passages to an index in blocks: keep unchanged ones, replace changed ones, and delete those that are gone."""
+"""Add passages to an index in blocks: keep unchanged passages, replace changed ones, and delete removed ones."""
 
 import time
 from collections import defaultdict
@@ -16,7 +16,7 @@ from ..records import Records
 from .passages import Passage, PassageReader, id_of_key
 
 FIRST_BLOCK, LARGEST_BLOCK = 256, 8192
-"""Passages in the first and in the largest block; the size doubles while blocks are stored quickly."""
+"""Number of passages in the first and in the largest block; the size doubles while blocks are stored quickly."""
 QUICK = 1.0
 """The next block is larger if the last one took less than this many seconds."""
 
@@ -27,7 +27,7 @@ class AddReport:
 
     Args:
         added: new passages, which were embedded.
-        moved: unchanged passages whose position or columns changed; these were stored again.
+        moved: passages whose text is unchanged but whose position or columns changed; these were stored again.
         deleted: passages that are no longer in their texts or files.
     """
 
@@ -43,9 +43,9 @@ class PassageBlock(NamedTuple):
 
     passages: Sequence[Passage]
     read: int
-    """Documents, with text or without."""
+    """Number of documents, with or without text."""
     documents: int
-    """Documents with text."""
+    """Number of documents that have text."""
     finished: Sequence[str]
 
 
@@ -59,18 +59,20 @@ class PassageWriter:
     index: Index
     embed: Callable[[Sequence[Passage]], Records]
     stored: set[str]
-    """Keys of the passages that the index has from these texts; keys of other texts do no harm."""
+    """The keys of passages that the index already has from these texts; keys from other texts are harmless."""
     report: AddReport = field(default_factory=AddReport)
 
     def __post_init__(self) -> None:
-        self.unseen: dict[str, set[str]] = defaultdict(set)  # by text, stored keys not yet seen in its documents
+        self.unseen: dict[str, set[str]] = defaultdict(
+            set
+        )  # for each text, the stored keys not yet seen in its documents
         for key in self.stored:
             self.unseen[id_of_key(key)].add(key)
 
     def write(
         self, documents: Iterable[Document], reader: PassageReader, show_progress_bar: Progress, total: int | None
     ) -> AddReport:
-        """Write the passages of these documents; documents of one text or file must be consecutive."""
+        """Write the passages of documents; documents from the same text or file must be consecutive."""
         with show_progress(show_progress_bar, total) as advance, ThreadPoolExecutor(1) as thread:
             storing: Future[int] | None = None
             for block in passage_blocks(documents, reader):
@@ -86,7 +88,7 @@ class PassageWriter:
         return self.report
 
     def _store(self, block: PassageBlock, new: Records | None, old: Sequence[Passage]) -> int:
-        """Store a block, then delete passages that fully read texts no longer have; returns the documents read."""
+        """Store a block, delete passages that its texts no longer have, and return the number of documents read."""
         moved = self._moved(old)
         for records in (new, moved):
             if records is not None and len(records):
@@ -111,7 +113,7 @@ class PassageWriter:
 
 
 def passage_blocks(documents: Iterable[Document], reader: PassageReader) -> Iterator[PassageBlock]:
-    """The passages of documents in blocks, which grow while the consumer is fast; the last may be empty."""
+    """The passages of documents in blocks, which grow while the consumer is fast; the last block may be empty."""
     passages: dict[str, Passage] = {}
     finished: list[str] = []
     size, read, count, source, began = FIRST_BLOCK, 0, 0, "", time.perf_counter()

@@ -1,4 +1,4 @@
-"""Convert texts from callers (strings, dictionaries, documents) to documents with ids and metadata."""
+"""Convert the caller's texts (strings, dictionaries or documents) to documents with ids and metadata."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -8,13 +8,13 @@ from ...files.documents import OWN_KEYS, Document
 from ..records import Value, check_ids, check_metadata, check_storable
 
 GivenText = str | Mapping[str, Any] | Document
-"""A text; a dictionary with `text`, optionally `id`, and metadata under all other keys; or a document."""
+"""A string; a dictionary with `text`, optionally `id`, and metadata under all other keys; or a document."""
 
 
 def given_documents(
     texts: Iterable[GivenText], ids: Sequence[str] | None = None, metadata: Sequence[Mapping[str, Value]] | None = None
 ) -> Iterable[Document]:
-    """The texts as documents: a list, checked as a whole, unless they come from an iterator."""
+    """The texts as documents: a list that is checked as a whole, or an iterator if the texts come from one."""
     if isinstance(texts, str | Mapping | Document):
         raise BadInput(f"expected a list of texts; got a single {type(texts).__name__}")
     if ids is None and metadata is None:
@@ -31,7 +31,7 @@ def given_documents(
 
 
 def without_repeats(documents: Iterable[Document], taken: Container[str] = ()) -> Iterable[Document]:
-    """The documents: all of a list, or one by one from an iterator."""
+    """Check that ids are new and distinct: of all documents in a list at once, or one by one from an iterator."""
     checked = _without_repeats(documents, taken)
     return [*checked] if isinstance(documents, list) else checked
 
@@ -42,7 +42,7 @@ def _without_repeats(documents: Iterable[Document], taken: Container[str]) -> It
         if document.id in seen:
             raise BadInput(f"the id {document.id!r} occurs twice; expected each id once")
         if document.id and document.id in taken:
-            raise BadInput(f"the id {document.id!r} is in the index already; upsert replaces its text")
+            raise BadInput(f"the id {document.id!r} is already in the index; upsert replaces its text")
         if document.id:
             seen.add(document.id)
         yield document
@@ -66,12 +66,10 @@ def _checked(found: Mapping[str, Any], name: str | None, row: Mapping[str, Value
     if not found["text"].strip():
         raise BadInput(f"texts[{place}] is blank; expected a text, or leave it out")
     if name is not None and "id" in found:
-        raise BadInput(
-            f"texts[{place}] has an id of its own, {found['id']!r}; expected it there or in ids, not in both"
-        )
+        raise BadInput(f"texts[{place}] has its own id, {found['id']!r}; expected an id there or in ids, not in both")
     given_id = found.get("id", name or "")
     if not isinstance(given_id, str) or ("id" in found and not given_id):
-        raise BadInput(f"texts[{place}] has the id {given_id!r}; expected a string that is not empty")
+        raise BadInput(f"texts[{place}] has the id {given_id!r}; expected a non-empty string")
     check_storable(given_id, f"the id of texts[{place}]")
     check_storable(found["text"], f"texts[{place}]")
     metadata = {key: value for key, value in found.items() if key not in ("id", "text")} | {**(row or {})}
@@ -83,4 +81,4 @@ def _checked(found: Mapping[str, Any], name: str | None, row: Mapping[str, Value
 
 
 def _found(column: Any) -> str:
-    return f"the one string {column!r}" if isinstance(column, str) else f"{len(column):,}"
+    return f"a single string, {column!r}" if isinstance(column, str) else f"{len(column):,}"

@@ -1,4 +1,4 @@
-"""Passages: document chunks as an index stores them: a key from id and text, and their position."""
+"""Passages: document chunks as an index stores them, with a key made from id and text, and their position."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -13,13 +13,13 @@ from ...text.sentences import trim
 from ..records import Value
 
 HASH = 20
-"""Hexadecimal digits of a text's hash in a key: 80 bits, enough to avoid collisions among 10⁹ texts."""
+"""Number of hexadecimal digits of the hash in a key: 80 bits, enough to avoid collisions among 10⁹ texts."""
 BEFORE_HASH = "#"
 """The separator between a text's id and the hash in a key."""
 BETWEEN = " > "
-"""The separator between headings, in metadata and before passages."""
+"""The separator between headings, both in metadata and before passages."""
 RANKED_BY = ("reranked", "fused", "cosine", "words")
-"""Names of scores; a passage is ranked by the first one it has."""
+"""The names of scores; a passage is ranked by the first of these scores that it has."""
 
 
 class Passage(NamedTuple):
@@ -33,16 +33,16 @@ class Passage(NamedTuple):
     text: str
     metadata: Mapping[str, Value]
     scores: Mapping[str, float] = MappingProxyType({})
-    """The scores it was found by: cosine, words (BM25), fused, reranked."""
+    """The scores by which the passage was found: cosine, words (BM25), fused, reranked."""
 
     @property
     def score(self) -> float:
-        """The score it was ranked by; 0 if it does not come from a search."""
+        """The score by which the passage was ranked; 0 if it does not come from a search."""
         return next((self.scores[name] for name in RANKED_BY if name in self.scores), 0.0)
 
     @property
     def id(self) -> str:
-        """The id of its text: the caller's, or the file's path; its own key if the text has neither."""
+        """The id of the passage's text, or the path of its file; if it has neither, the passage's own key."""
         return id_of_key(self.key) or self.key
 
     @property
@@ -52,15 +52,15 @@ class Passage(NamedTuple):
 
 @dataclass
 class PassageReader:
-    """Splits documents into passages, one source after another; within a source, equal texts get equal keys."""
+    """Splits documents into passages, one source after another, and gives each passage a key."""
 
     count_tokens: CountTokens
     settings: ChunkSettings
     with_headings: bool = False
-    """Whether titles and headings are embedded too; keys then depend on them."""
+    """Whether titles and headings are embedded too, in which case keys depend on them."""
     source: str | None = None
     seen: dict[str, int] = field(default_factory=dict)
-    """How often each text has occurred in the current source."""
+    """The number of times that each text has occurred in the current source."""
 
     def passages(self, document: Document) -> Iterator[Passage]:
         """The passages of a document; empty if it has no text."""
@@ -74,7 +74,7 @@ class PassageReader:
             yield Passage(self._key(document.source, embedded), text, metadata)
 
     def _chunks(self, document: Document) -> list[Chunk]:
-        """The chunks; a text with fewer bytes than the token limit is one chunk, without counting tokens."""
+        """The chunks of a document; tokens are not counted if the text has fewer bytes than the limit has tokens."""
         text = document.text
         if document.has_headings or len(text) > self.settings.size or len(text.encode()) > self.settings.size:
             settings = ChunkSettings(self.settings.size, self.settings.overlap, document.has_headings)
@@ -83,7 +83,7 @@ class PassageReader:
         return [Chunk(start, stop)] if start < stop else []
 
     def _key(self, source: str, text: str) -> str:
-        """Key from source and embedded text; repeats are numbered within a source, and merged without one."""
+        """The key made from source and embedded text; repeated texts in a source are numbered, others are merged."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:HASH]
         if not source:
             return BEFORE_HASH + digest
@@ -92,7 +92,7 @@ class PassageReader:
 
 
 def id_of_key(key: str) -> str:
-    """The id in a passage's key: its text's id, or its file's path; empty if it has neither."""
+    """The id in a passage's key: the id of its text, or the path of its file; empty if it has neither."""
     return key.rpartition(BEFORE_HASH)[0]
 
 
@@ -112,7 +112,7 @@ def _metadata(document: Document, chunk: Chunk, located: bool) -> Mapping[str, V
 
 
 def embedded_text(text: str, metadata: Mapping[str, Value]) -> str:
-    """`title > heading: text`, omitting what the text already begins with; just the text if nothing is left.
+    """`title > heading: text`, without headings with which the text already begins; just the text if none remain.
 
     >>> embedded_text("They sleep a lot.", {"title": "Pets", "headings": "Cats > Sleep"})
     'Pets > Cats > Sleep: They sleep a lot.'

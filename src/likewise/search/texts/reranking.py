@@ -1,4 +1,4 @@
-"""Re-ranking within a time budget: from the best candidate down, until time runs out."""
+"""Reranking within a time budget: score candidates from the best down, until time runs out."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,9 +11,9 @@ from ...errors import BadInput
 from ...runtime.arguments import real_number, whole_number
 
 PairScorer = Callable[[Sequence[tuple[str, str]]], np.ndarray]
-"""Maps N pairs of query and text to N scores, higher for more relevant: `reranker.score`."""
+"""A function that maps N pairs of query and text to N scores, higher for more relevant, such as `reranker.score`."""
 PAIRS_AT_ONCE = 8
-"""Pairs scored between checks of the clock."""
+"""Number of pairs scored between checks of the clock."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Reranked:
     """A new order of the candidates.
 
     Args:
-        order: indices of all candidates: the scored ones, best first, then the rest in their old order.
-        scores: the scores of the scored candidates, in this order.
+        order: indices of all candidates: first the scored candidates, best first, then the rest in their old order.
+        scores: the scores of the scored candidates, in the same order.
     """
 
     order: Int[np.ndarray, " N"]
@@ -44,8 +44,8 @@ def rerank(
 ) -> Reranked:
     """Score candidates in order until all are scored or the next batch would exceed the budget.
 
-    The time of the next batch is estimated from the slowest so far; the first `at_once` are always scored, so a very
-    small budget can be exceeded.
+    The time of the next batch is estimated from the slowest batch so far. The first `at_once` candidates are always
+    scored, so a very small budget can be exceeded.
     """
     at_once, limit = whole_number("at_once", at_once), _checked_budget(budget)
     began = before = clock()

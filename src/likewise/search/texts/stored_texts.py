@@ -1,4 +1,4 @@
-"""Look up texts in an index by id: the keys of their passages, and the texts reassembled from the passages."""
+"""Look up texts in an index by id: find the keys of their passages, and reassemble the texts from the passages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,15 +10,15 @@ from ..records import Value, listed_ids
 from .passages import BEFORE_HASH, Passage, id_of_key
 
 OF_PASSAGES = ("row", "start", "stop", "headings")
-"""Metadata about a passage's position rather than its text."""
+"""Names of metadata about a passage's position rather than its text."""
 AT_ONCE = 10_000
-"""Passages read per call."""
+"""Number of passages read per call."""
 
 
 def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
-    """For each id the keys of its passages; an id names a text, a file by its path, or a passage by its key."""
+    """For each id, the keys of its passages; an id can be a text's id, a file's path, or a passage's key."""
     if wrong := [name for name in listed_ids(ids) if not isinstance(name, str) or not name]:
-        raise BadInput(f"{wrong[0]!r} is not an id; expected a string that is not empty")
+        raise BadInput(f"{wrong[0]!r} is not an id; expected a non-empty string")
     found: dict[str, list[str]] = {name: [] for name in ids}
     own = [name for name in found if BEFORE_HASH in name]
     for key in index.ids_beginning([*(name + BEFORE_HASH for name in found), *own]):
@@ -28,7 +28,7 @@ def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
 
 
 def keys_passing(index: Index, condition: str) -> Iterator[str]:
-    """The keys of the passages whose metadata meets a condition."""
+    """The keys of the passages whose metadata meet a condition."""
     if not index.count(condition):  # raises for unknown columns
         return
     tree = parse_filter(condition)
@@ -55,7 +55,7 @@ def stored_texts(index: Index, ids: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _joined(passages: Sequence[Passage]) -> dict[str, Any]:
-    """A text's passages in order, without overlaps, joined by a line break or a blank."""
+    """A text reassembled from its passages in order, without overlaps, joined by a line break or a space."""
     text, end, last = "", 0, None
     for row, start, passage in sorted(map(_placed, passages), key=lambda one: one[:2]):
         if row != last:

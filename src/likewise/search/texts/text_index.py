@@ -1,4 +1,4 @@
-"""TextIndex: an index and the embedder of its vectors: add documents, and find passages that answer a question.
+"""TextIndex: an index together with its embedder, to add documents and find passages that answer a question.
 
 >>> index = TextIndex.open("notes.index", "likewise-mini")                  # doctest: +SKIP
 >>> index.add(read_documents(["notes/"]))                                   # doctest: +SKIP
@@ -36,7 +36,7 @@ from .stored_texts import delete_passages, keys_passing, passage_keys, stored_te
 
 Ranked = TypeVar("Ranked", bound=Hashable)
 CANDIDATES = 100
-"""Passages per ranking of a hybrid search, and the most that a reranker gets."""
+"""The number of passages per ranking in a hybrid search, and the maximum that a reranker gets."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class SearchResult:
 
     passages: Sequence[Passage]
     reranked: int | None = None
-    """How many of the first passages a reranker scored within its budget; None without a reranker."""
+    """The number of passages that the reranker scored within its budget; None without a reranker."""
 
 
 class TextIndex:
@@ -64,7 +64,7 @@ class TextIndex:
         self.headings = _recorded_headings(index, headings)
         self.chunking = chunking or ChunkSettings(min(ChunkSettings.size, limit))
         if self.chunking.size > limit:
-            raise BadInput(f"chunks of {self.chunking.size:,} tokens are longer than the {limit:,} the model reads")
+            raise BadInput(f"chunks of {self.chunking.size:,} tokens exceed the model's limit of {limit:,} tokens")
 
     @classmethod
     def open(
@@ -80,15 +80,16 @@ class TextIndex:
         """Open the index at a location, or create one if there is none.
 
         Args:
-            model: an embedder or its name; by default the model that the index was made with, and likewise-mini for a
-                new one.
-            name: the name a new index records for an embedder, so that it can be loaded again; by default its folder.
+            model: an embedder or its name; by default the model that the index was created with, or likewise-mini for a
+                new index.
+            name: the name that a new index records for an embedder, so that it can be loaded again; by default its
+                folder.
             chunking: how documents are split; by default into chunks of at most 200 tokens.
-            headings: whether titles and headings are embedded before each passage; by default as the index was made,
-                and true for a new one.
+            headings: whether titles and headings are embedded before each passage; by default as when the index was
+                created, and true for a new index.
 
         Raises:
-            BadInput: the index holds vectors of another model, or was made with the other setting of `headings`.
+            BadInput: the index holds vectors of another model, or was created with the opposite `headings` setting.
         """
         place = str(location)
         try:
@@ -117,19 +118,19 @@ class TextIndex:
         """Split texts into passages and add them under new ids; passages already in the index are not embedded again.
 
         Documents from files are identified by their file: adding a file again updates it and deletes passages that it
-        no longer has. Texts without an id are identified by their content. Texts already counted by `show_progress_bar`
-        are stored; if adding files was interrupted, repeat the call to continue.
+        no longer has. Texts without an id are identified by their content. Texts that `show_progress_bar` has counted
+        are stored; if adding files is interrupted, repeat the call to continue.
 
         Args:
             texts: strings; dictionaries with `text`, optionally `id`, and metadata under all other keys; or documents
                 (`likewise.files.documents.read_documents`), grouped by file. A list is checked as a whole
                 before anything is stored; an iterator is consumed step by step.
-            ids: the texts' ids, instead of ids in dictionaries.
-            metadata: names and values for each text, which filters can use and passages are returned with.
+            ids: the ids of the texts, instead of ids in dictionaries.
+            metadata: names and values for each text, which filters can use and search returns with passages.
             show_progress_bar: as in `Embedder.encode`; it counts texts.
 
         Raises:
-            BadInput: an id occurs twice, or is in the index already (`upsert` replaces its text); a text is blank.
+            BadInput: an id occurs twice, or is already in the index (`upsert` replaces its text); a text is blank.
         """
         return self._store(given_documents(texts, ids, metadata), show_progress_bar, total, replace=False)
 
@@ -160,16 +161,16 @@ class TextIndex:
         )
 
     def delete(self, ids: Sequence[str] | None = None, *, where: str | None = None) -> int:
-        """Delete texts by id, files by path, or everything that passes a filter; returns the number of passages."""
+        """Delete texts by id, files by path, or all passages that pass a filter, and return the number of passages."""
         if ids is None and where is None:
-            raise BadInput("nothing to delete was named; expected ids, or a filter as where")
+            raise BadInput("expected ids, or a filter as where, to say what to delete; got neither")
         chosen = {key for keys in passage_keys(self.index, ids or ()).values() for key in keys}
         return delete_passages(self.index, chosen | {*(keys_passing(self.index, where) if where else ())})
 
     def get(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """The texts with these ids, in this order, as dictionaries: id, text and metadata.
 
-        A text of several passages is reassembled from them, joined by a blank or a line break.
+        A text that consists of several passages is reassembled from them, joined by a space or a line break.
         """
         return stored_texts(self.index, ids)
 
@@ -187,13 +188,13 @@ class TextIndex:
 
         Args:
             where: a filter over metadata, such as `year >= 2020 and lang = "en"` (`likewise.search.filters`).
-            hybrid: whether to search by words too, and fuse both rankings by reciprocal rank fusion.
+            hybrid: whether to search by words too, and combine both rankings by reciprocal rank fusion.
             reranker: a function that scores pairs of query and text, such as `Reranker.load(name).score`; it gets
-                the best CANDIDATES.
+                the best CANDIDATES passages.
             budget: seconds that the reranker may take; None for no limit.
 
         Raises:
-            BadInput: the filter cannot be parsed; the index has no search by words.
+            BadInput: the filter cannot be parsed, or the index cannot search by words.
         """
         k = whole_number("k", k)
         if budget is not None and reranker is None:
@@ -219,11 +220,11 @@ class TextIndex:
         self.close()
 
     def query_vectors(self, queries: Sequence[str]) -> Float[np.ndarray, "Q E"]:
-        """The vectors of questions; a server overrides this to compute them elsewhere."""
+        """The vectors of queries; the server overrides this method to compute them elsewhere."""
         return self.embedder.encode_query(queries, show_progress_bar=False)
 
     def _passages(self, rankings: dict[str, list[Match]], count: int) -> list[Passage]:
-        """The best passages of all rankings; several rankings are fused."""
+        """The best passages of all rankings; if there are several rankings, they are fused."""
         scores: dict[str, dict[str, float]] = defaultdict(dict)
         for name, ranking in rankings.items():
             for key, score in ranking:
@@ -240,7 +241,7 @@ class TextIndex:
         return [Passage(key, text or "", row, scores[key]) for key, text, row in columns]
 
     def _vectors(self, passages: Sequence[Passage]) -> Records:
-        """With headings, a passage may have more tokens than the model reads; it is then read in windows."""
+        """Embed passages; with headings, a passage may exceed the model's limit, and is then read in windows."""
         texts = [passage.text for passage in passages]
         embedded = [embedded_text(one.text, one.metadata) for one in passages] if self.headings else texts
         vectors = self.embedder.encode_document(embedded, show_progress_bar=False, overflow="mean")
@@ -253,12 +254,12 @@ class TextIndex:
 def reciprocal_rank_fusion(rankings: Iterable[Sequence[Ranked]], k: int = 60) -> list[tuple[Ranked, float]]:
     """All ranked items with the sum of 1 / (k + rank) over the rankings, ranks from 1, best first.
 
-    Cormack, Clarke and Buettcher 2009, whose k is 60. Ties: the item that a ranking named first.
+    The method is from Cormack, Clarke and Buettcher 2009, whose k is 60. In a tie, the item that occurs first wins.
     """
     scores: dict[Ranked, float] = defaultdict(float)
     for ranking in rankings:
         if len({*ranking}) < len(ranking):
-            raise BadInput(f"a ranking of {len(ranking):,} names only {len({*ranking}):,} different things")
+            raise BadInput(f"a ranking of {len(ranking):,} items has only {len({*ranking}):,} distinct ones")
         for rank, name in enumerate(ranking, 1):
             scores[name] += 1 / (k + rank)
     return sorted(scores.items(), key=itemgetter(1), reverse=True)
@@ -277,13 +278,13 @@ def _reranked(
 
 
 def _recorded_headings(index: Index, asked: bool | None) -> bool:
-    """Whether the index's passages are embedded with their headings."""
+    """Whether the passages of an index are embedded with their headings."""
     recorded = index.model.headings if index.model is not None else bool(asked)
     if asked is not None and asked != recorded:
-        ways = {True: "behind their titles and headings", False: "without their titles and headings"}
+        ways = {True: "with their titles and headings", False: "without their titles and headings"}
         raise BadInput(
-            f"{index.location} was made with passages embedded {ways[recorded]}; got the request to embed them "
-            f"{ways[asked]}. Both in one index would not be comparable: omit the option, or make a new index"
+            f"the passages of {index.location} were embedded {ways[recorded]}, but embedding them {ways[asked]} was "
+            "requested. The two cannot be compared in one index: omit the option, or create a new index"
         )
     return recorded
 
@@ -291,7 +292,7 @@ def _recorded_headings(index: Index, asked: bool | None) -> bool:
 def _created(
     location: str, model: str | Embedder, name: str | None, headings: bool, missing: BadInput
 ) -> tuple[Index, Embedder]:
-    """Create an index; raises `missing` if something else is in its place."""
+    """Create an index; raises `missing` if the location has something else."""
     embedder = _embedder(model)
     name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
     try:
@@ -301,7 +302,7 @@ def _created(
 
 
 def identity_of_embedder(embedder: Embedder, name: str, headings: bool = False) -> ModelIdentity:
-    """What a new index records about an embedder, with a name to load it by."""
+    """What a new index records about an embedder, including the name by which it can be loaded."""
     prompts = tuple(sorted(embedder.manifest.prompts.items()))
     return ModelIdentity(name, embedder.fingerprint, prompts, headings)
 
@@ -318,5 +319,5 @@ def _embedder(model: str | Embedder) -> Embedder:
 
 def named_model(index: Index) -> str:
     if index.model is None:
-        raise BadInput(f"{index.location} does not say which model its vectors are from; name the model")
+        raise BadInput(f"{index.location} does not record which model its vectors come from; name the model")
     return index.model.name

@@ -1,1 +1,1 @@
-"""The web page at `/`: plain HTML, CSS and JavaScript modules, served unchanged; nothing is loaded from other sites."""
+"""The web page at `/`: plain HTML, CSS and JavaScript modules, served as they are; nothing comes from other sites."""

@@ -1,4 +1,4 @@
-// The page: which view is open, which model is asked, and moving between them.
+// The page: which view is open, which model is used, and how to switch between views.
 
 import { readAddress, useModel } from "./parts/address.js";
 import { notThere, request } from "./parts/api.js";

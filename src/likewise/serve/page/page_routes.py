@@ -1,4 +1,4 @@
-"""The page at `/` and its files below `/page/`, read once and sent with a policy that blocks other sites."""
+"""The page at `/` and its files under `/page/`, read once and sent with a policy that blocks other sites."""
 
 import hashlib
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ MEDIA_TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-"""Media types by file name ending; other files are not served."""
+"""Media types by file name extension; other files are not served."""
 MAP_MODULES = ("points.js", "dots.js", "legend.js", "map_view.js", "map_selection.js", "controls.js")
 """Files shared with the page of a map."""
 CONTENT_POLICY = (
@@ -28,7 +28,7 @@ CONTENT_POLICY = (
 PAGE_HEADERS = (
     (b"content-security-policy", CONTENT_POLICY.encode()),
     (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-cache"),  # revalidated every time; answered by 304 if unchanged
+    (b"cache-control", b"no-cache"),  # revalidated every time, and answered with 304 if unchanged
 )
 
 
@@ -44,17 +44,17 @@ def page_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one
 
 
 async def show_page(exchange: Exchange) -> Reply:
-    """The page's HTML."""
+    """Return the HTML of the page."""
     return page_file_reply(exchange, "page/index.html")
 
 
 async def show_page_file(exchange: Exchange) -> Reply:
-    """A script, a style or a picture of the page."""
+    """Return a script, style sheet or picture of the page."""
     return page_file_reply(exchange, f"page/{exchange.path_values['path']}")
 
 
 def page_file_reply(exchange: Exchange, path: str) -> Reply:
-    """A file, or 304 if the browser has it already.
+    """The reply with a file, or 304 if the browser already has it.
 
     Raises:
         ApiError: there is no such file.
@@ -69,7 +69,7 @@ def page_file_reply(exchange: Exchange, path: str) -> Reply:
 
 
 class PageFile(NamedTuple):
-    """A file as sent; `tag` changes with its content."""
+    """A file as it is sent; `tag` changes with the content."""
 
     content: bytes
     media_type: str
@@ -78,7 +78,7 @@ class PageFile(NamedTuple):
 
 @cache
 def page_files() -> dict[str, PageFile]:
-    """All files of the page by path: `page/app.js`, `page/views/compare.js` …, and `page/map/points.js` of the map."""
+    """All files of the page by path: `page/app.js`, `page/views/compare.js` or `page/map/points.js`."""
     own = dict(_below(files("likewise.serve.page"), "page/"))
     maps = files("likewise.cluster.maps")
     return own | {f"page/map/{name}": _read(maps / name) for name in MAP_MODULES}

@@ -1,4 +1,4 @@
-// Light or dark, set before the first paint: what was chosen last, else what the system prefers.
+// Light or dark theme, set before the first paint: the last choice, or else the system's preference.
 "use strict";
 
 const THEME_KEY = "likewise-theme";
@@ -7,7 +7,7 @@ function storedTheme() {
   try {
     return localStorage.getItem(THEME_KEY);
   } catch {
-    return null; // storage is switched off
+    return null; // storage is disabled
   }
 }
 
@@ -21,7 +21,7 @@ function switchTheme() {
   try {
     localStorage.setItem(THEME_KEY, next);
   } catch {
-    // it lasts until the page is left
+    // the choice lasts until the page is closed
   }
   document.documentElement.dataset.theme = next;
 }

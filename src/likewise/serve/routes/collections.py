@@ -30,11 +30,11 @@ class MapQuery(Body):
 
     layout: Annotated[Literal["pca", "t-sne"], Meta(description="t-sne needs scikit-learn")] = "pca"
     limit: Annotated[
-        int, Meta(ge=1, le=50_000, description="how many texts to place; evenly chosen if there are more")
+        int, Meta(ge=1, le=50_000, description="how many texts to show; evenly spaced if there are more")
     ] = 5_000
     clusters: Annotated[
         Annotated[int, Meta(ge=1, le=100)] | None,
-        Meta(description="how many clusters; by default those of likewise cluster"),
+        Meta(description="how many clusters; by default as in likewise cluster"),
     ] = None
 
 
@@ -52,14 +52,14 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
             Annotated[str, Meta(max_length=10_000)] | None,
             Meta(description='filter over metadata, such as year >= 2020 and lang = "en"'),
         ] = None
-        hybrid: Annotated[bool | None, Meta(description="search by words too, and fuse both rankings")] = False
+        hybrid: Annotated[bool | None, Meta(description="search by words too, and combine both rankings")] = False
         rerank: Annotated[Name | None, Meta(description="the name of a reranker, which sorts the candidates")] = None
         candidates: Annotated[Thousand | None, Meta(description="how many passages the reranker scores")] = 100
         truncate: Annotated[
-            bool | None, Meta(description="false: reject a query or a pair that is longer than the model reads")
+            bool | None, Meta(description="false: reject a query or a pair that is longer than the model's limit")
         ] = None
 
-    about, example = "The passages that answer a query best", {"query": "how long do cats sleep", "k": 5}
+    about, example = "The passages that best answer a query", {"query": "how long do cats sleep", "k": 5}
     one, seconds = "/v1/collections/{name}", settings.map_deadline
     return [
         ApiRoute("POST", "/v1/search", search_collection, about, body=SearchRequest, example=example, answer=FOUND),
@@ -69,7 +69,7 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
             "GET",
             f"{one}/map",
             show_map,
-            "A place and a cluster for each text",
+            "A position and a cluster for each text",
             query=MapQuery,
             answer=OBJECT,
             seconds=seconds,
@@ -116,7 +116,7 @@ async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: i
 async def _reranked(
     exchange: Exchange, reranker: "ServedModel", passages: "Sequence[Passage]"
 ) -> "tuple[list[Passage], dict[str, Any]]":
-    """The best candidates ordered by a reranker's scores, then the rest; and the answer's report."""
+    """The best candidates in the order of a reranker's scores, then the rest; and a report for the answer."""
     body = exchange.body
     candidates, others = passages[: body.candidates], passages[body.candidates :]
     report = {"model": reranker.name, "candidates": len(candidates), "truncated": []}
@@ -145,26 +145,26 @@ def _plain(one: "Passage") -> dict[str, Any]:
 
 
 async def list_collections(exchange: Exchange) -> Reply:
-    """Names, sizes and models."""
+    """List the names, sizes and models of all collections."""
     store = exchange.server.collections
     return Reply({"object": "list", "data": [await store.described(name) for name in store.names()]})
 
 
 async def show_collection(exchange: Exchange) -> Reply:
-    """Name, size and model of one."""
+    """Show the name, size and model of one collection."""
     name = exchange.path_values["name"]
     await exchange.server.collections.opened(name)
     return Reply(await exchange.server.collections.described(name))
 
 
 async def show_map(exchange: Exchange) -> Reply:
-    """Places, clusters and their names; computed once per state of the collection."""
+    """Show positions, clusters and their names; a map is computed once per state of the collection."""
     found = await exchange.server.collections.opened(exchange.path_values["name"])
     return Reply(await watched(exchange, _map_of(exchange, found)))
 
 
 async def _map_of(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]:
-    """A cached map of the same state, or a new one, computed one at a time by a process that can be stopped."""
+    """A cached map of the same state, or a new one, computed in a process that can be stopped, one map at a time."""
     from ..map_process import map_in_process
 
     store, query = exchange.server.collections, exchange.query

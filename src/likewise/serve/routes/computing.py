@@ -1,4 +1,4 @@
-"""Shared by handlers: send a request's inputs through its model's queue, and cancel if the client disconnects."""
+"""Helpers of the handlers: send inputs through the model's queue, and cancel the work if the client disconnects."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ PATIENCE = 0.05
 """Seconds before checking whether a request's client has disconnected; most are answered sooner."""
 OBJECT: dict[str, Any] = {"type": "object"}
 Truncate = Annotated[
-    bool | None, Meta(description="false: reject texts longer than the model reads, instead of truncating them")
+    bool | None, Meta(description="false: reject texts longer than the model's limit, instead of truncating them")
 ]
 ModelName = Annotated[Name | None, Meta(description="the name of a model; the first by default")]
 PromptName = Annotated[Name | None, Meta(description="one of the model's prompts, prepended to every text")]
@@ -41,10 +41,10 @@ class TruncationFields(Body, kw_only=True):
 
 
 def as_inputs(exchange: Exchange, name: str) -> Sequence[Any]:
-    """Convert a field with a text, texts, token ids, or lists of them, to a list of inputs.
+    """Convert a field with a text, several texts, token ids, or lists of token ids, to a list of inputs.
 
     Raises:
-        ApiError: the kinds are mixed, or there are more texts than a request may have.
+        ApiError: the field mixes texts and token ids, or has more texts than a request may have.
     """
     given, most = getattr(exchange.body, name), exchange.server.settings.max_texts
     if isinstance(given, str):
@@ -62,7 +62,7 @@ def as_inputs(exchange: Exchange, name: str) -> Sequence[Any]:
 
 
 class Embedded(NamedTuple):
-    """Vectors, the model that computed them, and the headers of their answer."""
+    """Vectors, the model that computed them, and the headers of the answer."""
 
     served: ServedModel
     job: Job
@@ -71,20 +71,20 @@ class Embedded(NamedTuple):
 
 
 def json_bytes_of(numbers: int) -> int:
-    """The most bytes of a float32 list as JSON, including its surroundings."""
+    """The maximum size in bytes of a list of float32 numbers as JSON, including the text around it."""
     return 16 * numbers + 64
 
 
 async def embedded(
     exchange: Exchange, inputs: Sequence[Any], options: Any, row_bytes: Callable[[int], int] = json_bytes_of
 ) -> Embedded:
-    """The vectors of texts, or of token ids.
+    """Embed texts, or token ids.
 
     Args:
         exchange: the request.
         inputs: texts, or lists of token ids.
         options: has the fields model, prompt_name and truncate, and optionally dimensions and normalize.
-        row_bytes: the answer's bytes per input, given the dimensions.
+        row_bytes: the size of the answer per input in bytes, given the dimensions.
 
     Raises:
         ApiError: as `computed`; the prompt is unknown; the model has fewer dimensions than requested; the answer is
@@ -93,7 +93,7 @@ async def embedded(
     served = await exchange.server.models.loaded(options.model, "embedder")
     dimensions, normalize = getattr(options, "dimensions", None), getattr(options, "normalize", True)
     if dimensions is not None and dimensions > served.dimension:
-        found = f"dimensions: {served.name} gives {served.dimension}-dimensional vectors; got {dimensions:,}"
+        found = f"dimensions: the vectors of {served.name} have {served.dimension} dimensions; got {dimensions:,}"
         raise ApiError("invalid", found, param="dimensions")
     exchange.hold_answer(len(inputs) * row_bytes(dimensions or served.dimension))
     prompt = prompt_of(served, options.prompt_name)
@@ -128,7 +128,7 @@ async def computed(
 async def pair_scores(
     exchange: Exchange, served: ServedModel, query: str, texts: Sequence[str], raw: bool, **options: Any
 ) -> tuple[Job, Float[Array, " N"]]:
-    """A reranker's score for each text with a query; `raw`: the logit. Options as in `computed`.
+    """A reranker's score for each text with a query, or the logit if `raw`; the options are those of `computed`.
 
     Raises:
         ApiError: as `computed`, or there are too many characters.
@@ -155,10 +155,10 @@ async def called(exchange: Exchange, served: ServedModel, function: Any) -> Any:
 
 
 async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
-    """Await work, cancelling it if the client disconnects; the endpoint cancels it at the deadline.
+    """Await work, and cancel it if the client disconnects; at the deadline, the endpoint cancels it.
 
     Raises:
-        ApiError: the client has disconnected; work that has not started is dropped.
+        ApiError: the client has disconnected; the work is dropped if it has not started.
     """
     future = asyncio.ensure_future(work)
     watch = asyncio.get_running_loop().call_later(PATIENCE, _watch, exchange, future)
@@ -188,19 +188,19 @@ def prompt_of(served: ServedModel, name: str | None) -> str:
     """The model's prompt with this name; without a name, its default prompt.
 
     Raises:
-        ApiError: it has no such prompt.
+        ApiError: the model has no such prompt.
     """
     manifest = served.model.manifest
     if name is None:
         return str(manifest.prompts.get(manifest.default_prompt or "", ""))
     if name not in manifest.prompts:
         known = ", ".join(manifest.prompts) or "none"
-        raise ApiError("invalid", f"the model has no prompt {name[:80]!r}; it has {known}", param="prompt_name")
+        raise ApiError("invalid", f"the model has no prompt {name[:80]!r}; its prompts: {known}", param="prompt_name")
     return str(manifest.prompts[name])
 
 
 def timing_headers(exchange: Exchange, job: Job, characters: int) -> Headers:
-    """TEI's headers, in whole milliseconds, and how many inputs were truncated."""
+    """TEI's headers, in whole milliseconds, and a header with the number of truncated inputs."""
     total = b"%d" % (1e3 * (time.perf_counter() - exchange.began))
     return (
         (b"x-compute-type", b"cpu"),

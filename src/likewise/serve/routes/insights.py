@@ -1,4 +1,4 @@
-"""Explain embeddings: how similar texts are, why two texts are similar, and a sentence's path through the layers."""
+"""Explain embeddings: how similar texts are, why two texts are similar, and how a sentence moves through the layers."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ...text.truncation import TruncationReport
 
 MOST_TEXTS = 2_000
-"""Most rows of a matrix, which then has 4,000,000 numbers."""
+"""Maximum number of rows of a similarity matrix, which then has 4,000,000 numbers."""
 MOST_CHARACTERS = 100_000
-"""Most characters of a text to explain; models read a few thousand."""
+"""Maximum number of characters in a text to explain; models read a few thousand."""
 
 
 def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
@@ -37,12 +37,12 @@ def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
 
     class SimilarityRequest(Body):
         inputs: Annotated[
-            SimilarityInputs | None, Meta(description="as in TEI: one sentence, and others to compare it with")
+            SimilarityInputs | None, Meta(description="as in TEI: one sentence and others to compare it with")
         ] = None
         parameters: TruncationFields | None = None
         texts: Annotated[
             Annotated[list[string], Meta(min_length=1, max_length=MOST_TEXTS)] | None,
-            Meta(description="instead: texts, all compared with each other"),
+            Meta(description="instead of inputs: texts that are all compared with each other"),
         ] = None
         model: ModelName = None
 
@@ -60,9 +60,18 @@ def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
     two, three = {"first": "A cat sleeps.", "second": "A kitten naps."}, ["A cat sleeps.", "A kitten naps.", "A fox."]
     either = {"oneOf": [{"type": "array", "items": {"type": "number"}}, {"type": "object", "required": ["matrix"]}]}
     rows: tuple[Any, ...] = (
-        ("/similarity", similarity, "Cosines of texts", "tei", SimilarityRequest, {"texts": three}, either, "embed"),
+        ("/similarity", similarity, "Compare texts", "tei", SimilarityRequest, {"texts": three}, either, "embed"),
         ("/explain", explain, "Which words make two texts similar", "openai", ExplainRequest, two, OBJECT, None),
-        ("/dissect", dissect, "A sentence through the layers", "openai", DissectRequest, {"text": "A"}, OBJECT, None),
+        (
+            "/dissect",
+            dissect,
+            "How a sentence moves through layers",
+            "openai",
+            DissectRequest,
+            {"text": "A"},
+            OBJECT,
+            None,
+        ),
     )
     return [
         ApiRoute("POST", path, handle, about, api, body, example, answer=answer, measured_as=measured)
@@ -71,7 +80,7 @@ def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def similarity(exchange: Exchange) -> Reply:
-    """TEI's list of cosines with one sentence, or the matrix of cosines between all texts."""
+    """Return TEI's list of cosines with one sentence, or the matrix of cosines between all texts."""
     body = exchange.body
     if (body.inputs is None) == (body.texts is None):
         raise ApiError("invalid", 'expected either "inputs" (source_sentence, sentences) or "texts"', param="inputs")
@@ -118,13 +127,13 @@ def _check_size(exchange: Exchange, model: Embedder, report: "TruncationReport")
     tokens = np.minimum(report.tokens, model.tokenizer.max_content_length) + special
     layers, pairs = 8 * (model.encoder.depth + 1) * model.encoder.width * int(tokens.sum()), int(tokens.prod())
     if layers > budget.layers or pairs > budget.pairs:
-        found = f"{' and '.join(f'{count:,}' for count in tokens)} tokens are {layers:,} bytes in all layers"
+        found = f"{' and '.join(f'{count:,}' for count in tokens)} tokens take {layers:,} bytes in all layers"
         most = f"{budget.layers:,} bytes, and {budget.pairs:,} pairs of tokens"
         raise ApiError("answer_too_large", f"{found}; the limits of this server are {most}. Send less text")
 
 
 def _pair(model: Embedder, first: str, second: str, overflow: Overflow) -> dict[str, Any]:
-    from ...explain import explain_pair  # imported on the model's thread, only on demand
+    from ...explain import explain_pair  # imported only on demand, on the model's thread
 
     return explain_pair(model, first, second, overflow=overflow).as_json()
 

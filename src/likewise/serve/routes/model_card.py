@@ -1,4 +1,4 @@
-"""Facts about a model, and the scores in its card with their intervals."""
+"""A model's properties, and the scores in its card with their intervals."""
 
 import asyncio
 import re
@@ -31,7 +31,7 @@ class CardScore(NamedTuple):
 
 
 class CardQuery(Body):
-    """The model of the card."""
+    """The query string of `/card`: which model's card to show."""
 
     model: ModelName = None
 
@@ -39,11 +39,11 @@ class CardQuery(Body):
 def model_card_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
     """Rows of the route table."""
     answer = {"type": "object", "required": ["model", "facts", "scores", "notes"]}
-    return [ApiRoute("GET", "/card", show_card, "What a model is, and its scores", query=CardQuery, answer=answer)]
+    return [ApiRoute("GET", "/card", show_card, "A model's properties and scores", query=CardQuery, answer=answer)]
 
 
 async def show_card(exchange: Exchange) -> Reply:
-    """Facts about a model, and the contents of its card."""
+    """Show a model's properties and the contents of its card."""
     served = await exchange.server.models.loaded(exchange.query.model, "embedder")
     model, fingerprint = served.model, await served.fingerprint()
     text = await asyncio.to_thread(card_text, Path(model.manifest.encoder))
@@ -60,7 +60,7 @@ async def show_card(exchange: Exchange) -> Reply:
 
 
 def model_facts(embedder: Any) -> dict[str, Any]:
-    """An embedder as plain values, without its path."""
+    """An embedder's properties as plain values, without its path."""
     return {
         **embedder.describe(),
         "numbers": embedder.dimension,
@@ -118,7 +118,7 @@ def _score(name: str, score: str, interval: str, items: str) -> CardScore:
 
 
 def card_notes(card: str) -> list[str]:
-    """A card's remarks on its scores and on the model's limits, a sentence or two each."""
+    """A card's notes on its scores and on the model's limits, a sentence or two each."""
     on_scores = section(card, "Scores").split("|", 1)[0].split("\n\n")
     limits = re.findall(r"^- (.+)$", section(card, "Limits"), re.MULTILINE)
     notes = (text.replace("`", "").strip() for text in (*on_scores, *limits))

@@ -23,7 +23,7 @@ def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
     class EmbeddingsRequest(Body):
         input: Annotated[
             string | Annotated[list[string | TokenId | TokenIds], Meta(min_length=1, max_length=most)],
-            Meta(description="a text, a list of texts, the token ids of one text, or those of several"),
+            Meta(description="a text, a list of texts, the token ids of one text, or the token ids of several texts"),
         ]
         model: Annotated[Name | None, Meta(description="a name that /v1/models lists; the first by default")] = None
         encoding_format: Annotated[
@@ -38,20 +38,20 @@ def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
         truncate: Truncate = None
 
     example = {"input": ["A cat sleeps.", "A kitten naps."], "model": "likewise-mini"}
-    about, answer = "Vectors of texts", EMBEDDINGS_ANSWER
+    about, answer = "Embed texts", EMBEDDINGS_ANSWER
     return [
         ApiRoute(
             "POST", path, embeddings, about, body=EmbeddingsRequest, example=example, answer=answer, measured_as="embed"
         )
         for path in ("/v1/embeddings", "/embeddings")
     ] + [
-        ApiRoute("GET", "/v1/models", list_models, "The models that are served", answer=MODELS_ANSWER),
+        ApiRoute("GET", "/v1/models", list_models, "The served models", answer=MODELS_ANSWER),
         ApiRoute("GET", "/v1/models/{model:path}", show_model, "One of the models", answer=MODEL_ANSWER),
     ]
 
 
 async def embeddings(exchange: Exchange) -> Reply:
-    """Unit-length vectors of texts."""
+    """Return a unit-length vector for each text."""
     body, inputs = exchange.body, as_inputs(exchange, "input")
     row_bytes, entry = FORMATS[body.encoding_format]
     served, job, rows, headers = await embedded(exchange, inputs, body, row_bytes)
@@ -77,12 +77,12 @@ def _as_base64(number: int, row: Float[np.ndarray, " E"]) -> dict[str, Any]:
 
 
 async def list_models(exchange: Exchange) -> Reply:
-    """All models, loaded or not."""
+    """List all models, loaded or not."""
     return Reply({"object": "list", "data": [_described(served) for served in exchange.server.models]})
 
 
 async def show_model(exchange: Exchange) -> Reply:
-    """One model by its name."""
+    """Show one model by name."""
     name = exchange.path_values["model"]
     kinds = {served.name: served.kind for served in exchange.server.models}
     return Reply(_described(exchange.server.models.named(name, kinds.get(name, "embedder"))))
@@ -98,7 +98,7 @@ FORMATS: dict[str, tuple[Callable[[int], int], Callable[[int, Any], Any] | None]
     "base64": (lambda numbers: 6 * numbers + 64, _as_base64),
     "bytes": (lambda numbers: 4 * numbers, None),
 }
-"""For each answer format: the most bytes of a vector, given its dimensions, and its entry in the JSON."""
+"""For each answer format, the maximum bytes of a vector, given its dimensions, and the function for its JSON entry."""
 MODEL_ANSWER: dict[str, Any] = {"type": "object", "required": ["id", "object", "created", "owned_by"]}
 MODELS_ANSWER: dict[str, Any] = {
     "type": "object",

@@ -5,14 +5,13 @@ from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from ..web.openapi_document import openapi_document
 from .computing import OBJECT
 
 
 def operation_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
     """Rows of the route table."""
     health_routes = [
-        ApiRoute("GET", path, health, "Whether the server takes requests", "tei", answer=OBJECT, is_open=True)
+        ApiRoute("GET", path, health, "Whether the server accepts requests", "tei", answer=OBJECT, is_open=True)
         for path in ("/health", "/ping")
     ]
     return [
@@ -24,25 +23,25 @@ def operation_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001
 
 
 async def health(exchange: Exchange) -> Reply:
-    """An answer while the server takes requests."""
+    """Answer as long as the server accepts requests."""
     if exchange.server.is_stopping:
         raise ApiError("stopping", "the server is stopping")
     return Reply({"status": "ok"})
 
 
 async def metrics(exchange: Exchange) -> Reply:
-    """The counters of this process."""
+    """Return the metrics of this process."""
     text = exchange.server.metrics.text({"te_queue_size": _waiting(exchange)})
     return Reply(text.encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def openapi(exchange: Exchange) -> Reply:
-    """The OpenAPI document, made from the same table that checks requests."""
-    return Reply(openapi_document(exchange.server.routes, __version__))
+    """Return the OpenAPI document, generated from the table that also checks requests."""
+    return Reply(exchange.server.openapi)
 
 
 async def status(exchange: Exchange) -> Reply:
-    """The load in the last half minute."""
+    """Return the load over the last half minute."""
     models = [
         {
             "name": served.name,

@@ -17,12 +17,12 @@ from .computing import Headers, TruncationFields, pair_scores, places_by_score, 
 IGNORED = Meta(description="ignored: documents are not split into chunks")
 TopN = Annotated[
     Annotated[int, Meta(ge=1, le=1 << 31)] | None,
-    Meta(description="how many of the best documents to return; all by default"),
+    Meta(description="how many of the best documents to return; by default all of them"),
 ]
 ReturnDocuments = Annotated[bool | None, Meta(description="whether results include the documents' texts")]
 Chunks = Annotated[Annotated[int, Meta(ge=1, le=1 << 31)] | None, IGNORED]
 Fields = Annotated[
-    Annotated[list[Name], Meta(min_length=1, max_length=100)] | None, Meta(description="ignored: the text is ranked")
+    Annotated[list[Name], Meta(min_length=1, max_length=100)] | None, Meta(description="ignored: text is ranked")
 ]
 Priority = Annotated[Annotated[int, Meta(ge=0, le=1 << 31)] | None, Meta(description="ignored")]
 
@@ -43,7 +43,7 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
         model: Annotated[Name | None, Meta(description="the name of a reranker; the first by default")] = None
         top_n: TopN = None
         return_documents: ReturnDocuments = False
-        truncate: Annotated[bool | None, Meta(description="false: reject pairs longer than the model reads")] = None
+        truncate: Annotated[bool | None, Meta(description="false: reject pairs longer than the model's limit")] = None
         max_chunks_per_doc: Chunks = None
         max_tokens_per_doc: Chunks = None
         rank_fields: Fields = None
@@ -78,7 +78,7 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def rerank_any(exchange: Exchange) -> Reply:
-    """TEI's list of ranks for `texts`, Jina's object for `documents`."""
+    """Return TEI's list of ranks for `texts`, or Jina's object for `documents`."""
     body = exchange.body
     if (body.texts is None) == (body.documents is None):
         raise ApiError("invalid", 'expected either "texts" or "documents"', param="texts")
@@ -93,7 +93,7 @@ async def rerank_any(exchange: Exchange) -> Reply:
 
 
 async def rerank_v1(exchange: Exchange) -> Reply:
-    """Cohere's first version and Jina's, whose formats fit into one object."""
+    """Answer in the formats of Cohere's first version and of Jina, which fit into one object."""
     job, results, headers = await _results(exchange)
     usage = {"total_tokens": job.tokens, "prompt_tokens": job.tokens}
     answer = {"model": exchange.notes["model"], "object": "list", "usage": usage, "results": results}
@@ -101,7 +101,7 @@ async def rerank_v1(exchange: Exchange) -> Reply:
 
 
 async def rerank_v2(exchange: Exchange) -> Reply:
-    """Cohere's second version."""
+    """Answer in the format of Cohere's second version."""
     job, results, headers = await _results(exchange)
     return Reply({"results": results, **_cohere("2"), "truncated": job.truncated}, headers)
 
@@ -126,7 +126,7 @@ async def _results(exchange: Exchange) -> tuple[Job, list[dict[str, Any]], Heade
 async def _scored(
     exchange: Exchange, texts: list[str], raw: bool, prompt_name: str | None
 ) -> tuple[Job, np.ndarray, Headers]:
-    """The scores of all texts with the query."""
+    """Score all texts with the query."""
     query, truncate = exchange.body.query, exchange.body.truncate
     served = await exchange.server.models.loaded(exchange.body.model, "reranker")
     prompt = prompt_of(served, prompt_name)

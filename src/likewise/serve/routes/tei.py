@@ -27,9 +27,7 @@ def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
     example = {"inputs": ["A cat sleeps.", "A kitten naps."]}
     return [
         *(
-            ApiRoute(
-                "POST", path, embed, "Vectors of texts", "tei", EmbedRequest, example, answer=ROWS, measured_as="embed"
-            )
+            ApiRoute("POST", path, embed, "Embed texts", "tei", EmbedRequest, example, answer=ROWS, measured_as="embed")
             for path in ("/embed", "/")  # Hugging Face clients use the root path
         ),
         ApiRoute("GET", "/info", info, "The model and the limits", "tei", answer=OBJECT),
@@ -37,13 +35,13 @@ def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def embed(exchange: Exchange) -> Reply:
-    """A list of vectors."""
+    """Return a list of vectors."""
     found = await embedded(exchange, as_inputs(exchange, "inputs"), exchange.body)
     return Reply(await json_rows(found.rows, lambda _, row: row), found.headers)
 
 
 async def info(exchange: Exchange) -> Reply:
-    """The first model, described as TEI describes its only one."""
+    """Describe the first model in the same way that TEI describes its only model."""
     served = await exchange.server.models.loaded(None, "embedder")
     settings: ServeSettings = exchange.server.settings
     model, fingerprint = served.model, await served.fingerprint()

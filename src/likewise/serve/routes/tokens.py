@@ -17,14 +17,14 @@ from ..web.exchange import Exchange, Pieces, Reply, json_bytes, json_rows
 from .computing import ModelName, PromptName, TruncationFields, as_inputs, called, json_bytes_of, prompt_of
 
 AT_A_TIME = 1_000
-"""Tokens of an answer written as JSON at a time."""
+"""How many tokens of an answer are written as JSON at a time."""
 CHARACTERS = 100_000
-"""Characters or ids processed before other requests get a turn; a single text is never split."""
+"""How many characters or ids are processed before other requests get a turn; a single text is never split."""
 MOST_TEXTS = 1_000
 MOST_CHARACTERS = 200_000
-"""Most characters of a text to tokenize: about 100 ms, during which the tokenizer holds the GIL."""
+"""Maximum characters in a text to tokenize; they take about 100 ms, while the tokenizer holds the GIL."""
 MOST_TOKENS = 20_000
-"""Most ids in a list to decode: about 50 ms, during which the tokenizer holds the GIL."""
+"""Maximum ids in a list to decode; they take about 50 ms, while the tokenizer holds the GIL."""
 
 
 class DecodeRequest(Body):
@@ -60,7 +60,7 @@ def token_routes(settings: ServeSettings) -> list[ApiRoute]:
             for path, handle, about, body, example in (
                 ("/embed_all", embed_all, "A vector for each token", EmbedAllRequest, text),
                 ("/tokenize", tokenize, "The tokens of texts", TokenizeRequest, text),
-                ("/decode", decode, "The text of token ids", DecodeRequest, some_ids),
+                ("/decode", decode, "The texts of token ids", DecodeRequest, some_ids),
             )
         ),
         *(
@@ -71,7 +71,7 @@ def token_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def embed_all(exchange: Exchange) -> Reply:
-    """The last layer's vector of every token, including special ones."""
+    """Return the last layer's vector for every token, including special tokens."""
     body = exchange.body
     served = await exchange.server.models.loaded(body.model, "embedder")
     texts, model = as_inputs(exchange, "inputs"), served.model
@@ -88,7 +88,7 @@ async def embed_all(exchange: Exchange) -> Reply:
 
 
 async def tokenize(exchange: Exchange) -> Reply:
-    """Ids and positions; the texts are not truncated."""
+    """Return token ids and positions; the texts are not truncated."""
     body = exchange.body
     served = await exchange.server.models.loaded(body.model, "embedder")
     prompt = prompt_of(served, body.prompt_name)
@@ -97,7 +97,7 @@ async def tokenize(exchange: Exchange) -> Reply:
 
 
 def _tokens(model: Embedder, text: str, special: bool) -> Pieces:
-    """A text's tokens as JSON, in parts, because Python objects take several times as much memory."""
+    """A text's tokens as JSON, in pieces, because Python objects take several times as much memory."""
     tokenizer = model.tokenizer
     ids, spans = tokenizer.ids_and_spans(text)
     before, after = ([_special(model, i) for i in part if special] for part in (tokenizer.prefix, tokenizer.suffix))
@@ -121,7 +121,7 @@ def _special(model: Embedder, number: int) -> dict[str, Any]:
 
 
 async def decode(exchange: Exchange) -> Reply:
-    """The tokenizer's own decoder."""
+    """Convert token ids to texts with the tokenizer's own decoder."""
     body = exchange.body
     served = await exchange.server.models.loaded(body.model, "embedder")
     tokenizer, lists = served.model.tokenizer, as_inputs(exchange, "ids")
@@ -129,7 +129,9 @@ async def decode(exchange: Exchange) -> Reply:
         raise ApiError("invalid", f"ids: expected 1 to {MOST_TEXTS:,} lists; got {len(lists):,}", param="ids")
     largest = max(map(max, lists))
     if largest >= tokenizer.vocabulary:
-        raise ApiError("invalid", f"there is no token {largest:,}; ids are below {tokenizer.vocabulary:,}", param="ids")
+        raise ApiError(
+            "invalid", f"there is no token {largest:,}; ids must be below {tokenizer.vocabulary:,}", param="ids"
+        )
     decoder = partial(tokenizer.backend.decode, skip_special_tokens=body.skip_special_tokens)
     return await _in_parts(exchange, served, lists, lambda ids: Pieces([json_bytes(decoder(ids))]))
 
@@ -137,7 +139,7 @@ async def decode(exchange: Exchange) -> Reply:
 async def _token_counts(
     exchange: Exchange, served: ServedModel, texts: Sequence[str], prompt: str
 ) -> tuple[list[int], int]:
-    """How many tokens, including special ones, the model reads of each text, and how many texts are truncated."""
+    """How many tokens of each text the model reads, including special tokens, and how many texts are truncated."""
     model, tokens, cut = served.model, list[int](), 0
     for some in groups(texts, [*map(len, texts)], CHARACTERS):
         report = await called(exchange, served, partial(model.encode_report, some, prompt=prompt))
@@ -174,12 +176,12 @@ async def _in_parts(
 
 
 def _as_list(entries: Pieces) -> Pieces:
-    """Build a JSON list from entries that each start with a comma."""
+    """Build a JSON list from entries, each of which starts with a comma."""
     return Pieces([b"[", *entries[1:], b"]"])
 
 
 async def refuse_route(wanted: str, exchange: Exchange) -> Reply:  # noqa: ARG001, a handler's parameters
-    """Report that a route is not supported, and what to use instead."""
+    """Report that a route is not supported, and say what to use instead."""
     raise ApiError("not_supported", wanted)
 
 

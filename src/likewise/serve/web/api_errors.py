@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class ErrorKind(NamedTuple):
-    """A row: the status, OpenAI's type and code, and TEI's error type."""
+    """A kind of error: its status, OpenAI's type and code, and TEI's error type."""
 
     status: int
     openai_type: str
@@ -45,7 +45,7 @@ An API may use another status for a kind: `ErrorShape.statuses`.
 
 
 class ApiError(Exception):
-    """A request is rejected or fails; `param` is the field concerned."""
+    """An error that rejects or fails a request; `param` is the field concerned."""
 
     def __init__(self, kind: str, message: str, *, param: str | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -61,14 +61,14 @@ class ErrorShape:
     schema: Mapping[str, Any]
     """The JSON Schema of the body."""
     statuses: Mapping[str, int] = field(default_factory=dict)
-    """Kinds whose status differs from ERROR_KINDS."""
+    """Statuses of the kinds for which this API differs from ERROR_KINDS."""
 
     def status(self, error: ApiError) -> int:
         """The status of an error in this API."""
         return self.statuses.get(error.name, error.kind.status)
 
     def of(self, error: ApiError) -> tuple[int, dict[str, Any]]:
-        """Status and body."""
+        """The status and body of the reply to an error."""
         return self.status(error), self.body(error)
 
 

@@ -30,7 +30,7 @@ def fill_nulls(body: Body) -> None:
 
 
 def shown(value: Any) -> str:
-    """Show a JSON value in a message, shortened."""
+    """A JSON value, shortened for an error message."""
     if isinstance(value, str):
         return repr(value) if len(value) <= 40 else f"{value[:40]!r}… ({len(value):,} characters)"
     if isinstance(value, list):
@@ -41,7 +41,7 @@ def shown(value: Any) -> str:
 
 
 def read(body: type[Body], value: Any, *, strict: bool = True) -> Any:
-    """Parse a body; 4.0 counts as a whole number, as in JSON Schema. Not strict: numbers may be given as texts.
+    """Parse a body; 4.0 counts as an integer, as in JSON Schema. If not `strict`, numbers may be given as strings.
 
     Raises:
         ApiError: the body is invalid; the message says where, what was expected, and what was found.
@@ -57,7 +57,7 @@ def read(body: type[Body], value: Any, *, strict: bool = True) -> Any:
 
 
 def _with_whole_numbers(value: Any, levels: int = 3) -> Any:
-    """The value with 4 for 4.0, down to the items of lists of lists."""
+    """The value with 4.0 replaced by 4, down to the items of lists of lists."""
     if isinstance(value, dict) and levels:
         return {name: _with_whole_numbers(one, levels - 1) for name, one in value.items()}
     if isinstance(value, list) and levels:
@@ -69,7 +69,7 @@ def _refusal(body: type[Body], value: Any, error: Exception) -> ApiError:
     fields = body.__struct_fields__
     if unknown := [name for name in value if name not in fields] if isinstance(value, dict) else []:
         return _unknown_field("the body", unknown[0], fields)
-    message, place = [*str(error).rsplit(" - at `$", 1), ""][:2]  # the last: a name may look like a place
+    message, place = [*str(error).rsplit(" - at `$", 1), ""][:2]  # the last: a field's name may look like a path
     where = place.strip(".`")
     schema, found = _schema_at(body, where), value
     inside = f"{where}." if where else ""
@@ -92,12 +92,12 @@ def _refusal(body: type[Body], value: Any, error: Exception) -> ApiError:
 
 def _unknown_field(where: str, name: str, fields: Sequence[str]) -> ApiError:
     near = get_close_matches(name[:80], fields, n=1)
-    meant = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(fields)}"
+    meant = f"; did you mean {near[0]}?" if near else f"; allowed fields: {', '.join(fields)}"
     return ApiError("invalid", f"{where} has the unknown field {name[:80]!r}{meant}", param=name[:80])
 
 
 def _schema_at(body: type[Body], where: str) -> Mapping[str, Any]:
-    """The JSON Schema of an object or of a field of it."""
+    """The JSON Schema of an object or of one of its fields."""
     _, parts = msgspec.json.schema_components([body], ref_template="{name}")
     found: Mapping[str, Any] = parts[body.__name__]
     for name in re.findall(r"[a-z]\w*", where):

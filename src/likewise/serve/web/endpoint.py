@@ -1,6 +1,6 @@
-"""Endpoint: a row of the route table as an ASGI application: read, check, handle, reply, count, log.
+"""Endpoint: a row of the route table as an ASGI application, which reads, checks, handles, answers and logs requests.
 
-Between the socket and a handler there is only what is needed: no unused request objects are created.
+There are few layers between the socket and a handler: no unused request objects are created.
 """
 
 import asyncio
@@ -30,17 +30,17 @@ from .exchange import (
 )
 
 AT_ONCE = 1 << 16
-"""Bytes of a body sent in one piece, which a client must read within the budget's seconds."""
+"""Bytes of an answer sent in one piece, which a client must read within the budget's seconds."""
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
-"""The folders of an absolute path."""
+"""Matches the folders of an absolute path."""
 LOOK_SECONDS = 0.1
 ANSWER_SECONDS = 0.5
-"""Extra time for a started answer, so that one that started just before the deadline is not cut off."""
+"""Extra seconds for an answer that has started, so that one started just before the deadline is not cut off."""
 
 
 @dataclass(frozen=True)
 class ApiRoute:
-    """A row: method and path, request and answer formats, and the API whose error format is used."""
+    """A route: its method and path, request and answer formats, and the API whose error format is used."""
 
     method: str
     path: str
@@ -50,24 +50,24 @@ class ApiRoute:
     """A row of ERROR_SHAPES."""
     body: type[Body] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
-    """A good body."""
+    """An example of a valid body."""
     query: type[Body] | None = None
-    """Values of the query string."""
+    """The allowed values in the query string."""
     answer: dict[str, Any] | None = None
-    """The JSON Schema of a successful answer; None: not JSON."""
+    """The JSON Schema of a successful answer; None if the answer is not JSON."""
     media_types: tuple[str, ...] = ("text/plain",)
     """The media type of a successful answer that is not JSON."""
     is_open: bool = False
-    """Whether it is answered without an API key."""
+    """Whether the route is answered without an API key."""
     answers_only_errors: bool = False
     seconds: float | None = None
-    """Seconds in which a request must finish; None: the settings' deadline."""
+    """Seconds within which a request must finish; None: the deadline in the settings."""
     measured_as: str | None = None
-    """Its name in the metrics (`embed`, `rerank`); None: it is not counted."""
+    """The route's name in the metrics (`embed`, `rerank`); None: it is not counted."""
 
 
 class Deadlines:
-    """The running requests by their tasks; one timer cancels requests that take too long."""
+    """The running requests by task; a timer cancels requests that take too long."""
 
     def __init__(self) -> None:
         self.running: dict[asyncio.Task[Any], Exchange] = {}
@@ -75,7 +75,7 @@ class Deadlines:
         self._last = float("inf")
 
     def begin(self, exchange: Exchange) -> "asyncio.Task[Any]":
-        """Watch the current task, which answers a request; past its deadline it is cancelled and marked as late."""
+        """Watch the current task, which answers a request; past its deadline, it is cancelled and marked as late."""
         task = asyncio.current_task()
         assert task is not None
         exchange.ends = min(exchange.ends, self._last)
@@ -112,7 +112,7 @@ class Endpoint:
         self._decode = None if route.body is None else msgspec.json.Decoder(route.body).decode
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; it ends by its deadline, whatever it is waiting for."""
+        """Answer one request; it ends by its deadline even if it is still waiting."""
         exchange = Exchange(scope, receive, self.server)
         exchange.ends = exchange.began + self._seconds
         error: BaseException | None = None
@@ -121,7 +121,7 @@ class Endpoint:
             try:
                 self.server.admission.check(exchange, self.route.is_open)
                 await self._read(exchange)
-                reply = in_pieces(exchange, await self.route.handle(exchange))
+                reply = await in_pieces(exchange, await self.route.handle(exchange))
             except Exception as caught:
                 error = caught
                 reply = error_reply(as_api_error(caught), self._shape)
@@ -149,7 +149,9 @@ class Endpoint:
         elif exchange.is_late:
             error = ApiError("deadline", f"the request took longer than {self._seconds:g} seconds")
         else:
-            error = ApiError("cancelled", "the request was cancelled: its client disconnected, or the server stops")
+            error = ApiError(
+                "cancelled", "the request was cancelled: its client disconnected, or the server is stopping"
+            )
         return error, error_reply(error, self._shape)
 
     async def _end_late(self, exchange: Exchange, reply: Reply, send: Send) -> None:
@@ -173,7 +175,7 @@ class Endpoint:
     def _decoded(self, body: bytes) -> Any:
         assert self.route.body is not None and self._decode is not None
         most = self.server.memory.budget.values
-        if len(body) > most:  # each value has a byte
+        if len(body) > most:  # a value takes at least one byte
             check_values(body, most)
         try:
             found = self._decode(body)
@@ -195,16 +197,16 @@ def as_api_error(error: Exception) -> ApiError:
     if isinstance(error, BadInput):
         return ApiError("invalid", without_folders(error))
     what = "the model failed on this request" if isinstance(error, LikewiseError | MemoryError) else "an internal error"
-    return ApiError("internal", f"{what}; the server's log has it under this request's id")
+    return ApiError("internal", f"{what}; the details are in the server's log under this request's id")
 
 
 def without_folders(error: object) -> str:
-    """The message of a library error, with folders removed from paths."""
+    """The message of an error from the library, with folders removed from paths."""
     return FOLDERS.sub("", str(error))
 
 
 def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
-    """An error in an API's format."""
+    """The reply to an error in an API's format."""
     status, body = shape.of(error)
     headers: tuple[tuple[bytes, bytes], ...] = ()
     if error.retry_after is not None:
@@ -216,13 +218,14 @@ def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
     return Reply(pieces_of(body), headers, status)
 
 
-def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
-    """Convert a reply to pieces of bytes, and count them.
+async def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
+    """Convert a reply to pieces of bytes, and count them against the budget; large ones on another thread.
 
     Raises:
         ApiError: the answer is too large, or too many answers are waiting to be read.
     """
-    reply.body = pieces = pieces_of(reply.body)
+    is_large = isinstance(reply.body, Pieces) and sum(map(len, reply.body)) > LARGE_BODY
+    reply.body = pieces = await asyncio.to_thread(pieces_of, reply.body) if is_large else pieces_of(reply.body)
     if len(pieces) > 1 or len(pieces[0]) > UNCOUNTED or exchange.held:
         exchange.settle_answer(sum(map(len, pieces)))
     return reply
@@ -255,7 +258,7 @@ async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
 
 
 def pieces_of(body: Any) -> Pieces:
-    """Yield the parts of a body to send; consumes its list of pieces, so that none is held twice."""
+    """Yield the parts of a body to send; consumes its list of pieces, so that no piece is held twice."""
     pieces = body if isinstance(body, Pieces) else Pieces([body if isinstance(body, bytes) else json_bytes(body)])
     if len(pieces) == 1 and len(pieces[0]) <= AT_ONCE:
         return pieces

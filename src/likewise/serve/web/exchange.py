@@ -20,17 +20,17 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 JSON = "application/json"
 NUMBERS_AT_A_TIME = 1 << 13
-"""Numbers written as JSON before other requests get a turn: about 0.25 ms."""
+"""How many numbers are written as JSON before other requests get a turn; this takes about 0.25 ms."""
 CONNECTION = "likewise.connection"
 """The extension in a request's scope that holds its connection (`bounded_protocol`); absent in other servers."""
 UNCOUNTED = 1 << 13
-"""Bytes; smaller bodies and answers are not counted, because counting would take longer than reading."""
+"""Size in bytes below which bodies and answers are not counted, because counting would take longer than reading."""
 SMALL_BODY = 1 << 16
-"""Bytes; bodies up to this size are counted separately, so that large ones cannot keep them out."""
+"""Size in bytes up to which bodies are counted separately, so that large bodies cannot keep small ones out."""
 LARGE_BODY = 1 << 18
-"""Bytes; longer ones are read as JSON on another thread."""
+"""Size in bytes above which a body is parsed on another thread."""
 RETRY_SECONDS = 1.0
-"""Seconds after which to retry if a server's memory budget is full."""
+"""Seconds after which a client may retry if the server's memory budget is full."""
 _numbers = itertools.count(1)
 
 
@@ -59,28 +59,28 @@ class Exchange:
     body: Any = None
     """The body as the route's `Body`; null and missing fields have their defaults."""
     query: Any = None
-    """The same for the query string."""
+    """The values of the query string, with defaults for null and missing ones."""
     began: float = field(default_factory=time.perf_counter)
     key_name: str = ""
     """The name of the client's API key, if keys are used."""
     held: dict[Any, int] = field(default_factory=dict)
-    """Bytes held, by account (`likewise.serve.budget`)."""
+    """The bytes held for this request, by account (`likewise.serve.budget`)."""
     ends: float = float("inf")
-    """When the request is given up, in `time.perf_counter` time."""
+    """The deadline of the request, in `time.perf_counter` time."""
     is_late: bool = False
     """Whether the deadline has passed."""
     answer_size: int = 0
-    """The expected bytes of the answer."""
+    """The expected size of the answer in bytes."""
     has_begun: bool = False
-    """Whether a part of the answer was sent."""
+    """Whether part of the answer has been sent."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """Details for log and traces: model, inputs, tokens."""
+    """Details for the log and the traces: model, inputs, tokens."""
     job: Any = None
-    """The job that a model computed for it."""
+    """The job that a model computed for this request."""
     headers: dict[bytes, bytes] = field(init=False)
-    """By lower-case name."""
+    """The request's headers by lower-case name."""
     connection: Any = field(init=False)
-    """Its connection (`bounded_protocol`); None under other servers."""
+    """The request's connection (`bounded_protocol`); None under other servers."""
     request_id: str = field(init=False)
     """The client's X-Request-Id if it is a plain word, otherwise a generated one."""
 
@@ -93,7 +93,7 @@ class Exchange:
 
     @property
     def path_values(self) -> dict[str, str]:
-        """The values of the path's braces."""
+        """The values that fill the braces in the route's path."""
         values: dict[str, str] = self.scope.get("path_params", {})
         return values
 
@@ -104,7 +104,7 @@ class Exchange:
             ApiError: the budget is full.
         """
         if not account.take(size):
-            about = f"the {account.name} that this server is processing have {account.most:,} bytes; try again later"
+            about = f"this server's {account.name} already take up all {account.most:,} bytes; try again later"
             raise ApiError("overloaded", about, retry_after=RETRY_SECONDS)
         self.held[account] = self.held.get(account, 0) + size
 
@@ -112,7 +112,7 @@ class Exchange:
         """Count the bytes of an answer before computing it.
 
         Raises:
-            ApiError: too many for one answer, or for the answers of all requests together.
+            ApiError: there are too many bytes for one answer, or for the answers of all requests together.
         """
         self.answer_size += size
         if self.answer_size <= UNCOUNTED:
@@ -122,7 +122,7 @@ class Exchange:
             raise ApiError(
                 "answer_too_large",
                 f"the answer would have {self.answer_size:,} bytes or more; this server sends "
-                f"{memory.budget.answer:,} at most. Ask for less at a time",
+                f"{memory.budget.answer:,} at most. Request less at a time",
             )
         self.hold(memory.answers, self.answer_size - self.held.get(memory.answers, 0))
 
@@ -148,10 +148,10 @@ class Exchange:
         self.held.clear()
 
     def query_texts(self) -> dict[str, str]:
-        """The query string's values, one per name.
+        """The values in the query string, one per name.
 
         Raises:
-            ApiError: it is not UTF-8.
+            ApiError: the query string is not UTF-8.
         """
         try:
             return dict(parse_qsl(self.scope.get("query_string", b"").decode("ascii"), True, errors="strict"))
@@ -205,21 +205,21 @@ class Exchange:
 
 
 def _too_large(most: int) -> ApiError:
-    return ApiError("body_too_large", f"the body is larger than {most:,} bytes, which is the most this server takes")
+    return ApiError("body_too_large", f"the body is larger than {most:,} bytes, which is this server's limit")
 
 
 def check_values(body: bytes, most: int) -> None:
     """Reject a body with too many values: each takes up to 64 bytes in memory, however short its JSON is.
 
     Raises:
-        ApiError: it has too many; commas outside texts are counted.
+        ApiError: the body has too many values, judging by the commas outside strings.
     """
     if body.count(b",") <= most:
         return
     bare = body.replace(rb"\\", b"").replace(rb"\"", b"")
     texts = bare.count(b'"') // 2
     if texts > most or sum(part.count(b",") for part in bare.split(b'"')[::2]) > most:
-        raise ApiError("body_too_large", f"the body has more than {most:,} values, which is the most this server takes")
+        raise ApiError("body_too_large", f"the body has more than {most:,} values, which is this server's limit")
 
 
 def parse_json(body: bytes) -> Any:
@@ -237,7 +237,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def json_bytes(value: Any) -> bytes:
-    """Encode JSON, including NumPy arrays; invalid Unicode, which only errors may quote, is escaped."""
+    """Encode a value, including NumPy arrays, as JSON; invalid Unicode, which only errors may quote, is escaped."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
     except orjson.JSONEncodeError:

@@ -1,4 +1,4 @@
-"""The OpenAPI document, generated from the route table, so it describes what is checked (save the limit on texts)."""
+"""The OpenAPI document, generated from the table that checks requests (only the limit on texts is not in it)."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ HTTP_ERRORS = (
     *("invalid", "empty", "unauthorized", "forbidden", "not_found", "body_too_large", "rate_limit"),
     *("stopping", "deadline"),
 )
-"""Error kinds that every route may answer with."""
+"""Kinds of error that every route may return."""
 REFERENCE = "#/components/schemas/{name}"
 
 

@@ -1,4 +1,4 @@
-"""Training rows: columns of texts and numbers, matched with the columns an objective reads, and batches of them."""
+"""Training rows (columns of texts and numbers, matched to the columns an objective reads) and batches of them."""
 
 import hashlib
 from collections import deque
@@ -25,17 +25,17 @@ NumberArray: TypeAlias = Shaped[np.ndarray, "N ..."]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """N rows: C columns of texts, and numbers by name; (N,) each, or (N, W)."""
+    """N rows: C columns of texts, and named numeric columns of shape (N,) or (N, W)."""
 
     texts: tuple[tuple[str, ...], ...]
     numbers: Mapping[str, Shaped[Tensor, "N ..."]]
-    gathered_names: Int[Tensor, "M C"] | None = None  # of all processes; then the numbers are too
+    gathered_names: Int[Tensor, "M C"] | None = None  # from all processes; if set, so are the numbers
 
     def __len__(self) -> int:
         return len(self.texts[0])
 
     def take(self, rows: Sequence[int]) -> "Batch":
-        """These rows, in this order."""
+        """Select these rows, in this order."""
         if list(rows) == list(range(len(self))):
             return self
         texts = tuple(tuple(column[i] for i in rows) for column in self.texts)
@@ -62,37 +62,37 @@ class Batch:
 
 
 def text_id(text: str) -> int:
-    """63 bits of a digest of the text."""
+    """A 63-bit digest of the text."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """The columns that one objective reads, in its order.
+    """The columns that one objective reads, in the order it expects.
 
-    `numbers` are float32, (N,) or (N, W) for a `Matrix`, and int64 if the objective reads `Labels`. float32 arrays are
-    not copied, so a teacher's vectors may be memory-mapped.
+    `numbers` are float32 arrays of shape (N,), or (N, W) for a `Matrix`, or int64 for `Labels`. float32 arrays are not
+    copied, so a teacher's vectors may be memory-mapped.
     """
 
     texts: Mapping[str, Sequence[str]]
     numbers: Mapping[str, NumberArray]
     repeats: int = 1  # copies of each text column in a batch
-    group_column: str | None = None  # batches hold `group_size` equal values of this column
+    group_column: str | None = None  # each value of this column fills `group_size` rows of a batch
     group_size: int = 1
 
     @classmethod
     def of(cls, columns: Mapping[str, Column], objective: Objective, *, complete: bool = True) -> "TrainingRows":
-        """The columns that the objective reads, matched by name or, if no name fits, by the order of the text columns.
+        """Match columns to those the objective reads, by name or, if no name matches, by the order of the text columns.
 
-        Only `complete` data, as opposed to a part of them, are checked for something to learn.
+        Only a `complete` data set, not a part of one, is checked for whether a model can learn from it.
         """
         reads = objective.reads()
         texts, numbers = _matched(columns, reads)
         _check_names(columns, {**texts, **numbers}, reads, objective)
         lengths = {name: len(values) for name, values in (texts | numbers).items()}
         if len(set(lengths.values())) > 1 or not any(lengths.values()):
-            raise BadInput(f"expected columns of one length with at least one row; found {lengths}")
+            raise BadInput(f"expected columns of equal length with at least one row; found {lengths}")
         text_columns = {name: text_column(name, values) for name, values in texts.items()}
         number_columns = {name: _numbers(name, values, reads) for name, values in numbers.items()}
         if complete:
@@ -103,7 +103,7 @@ class TrainingRows:
         return len(next(iter(self.texts.values())))
 
     def order(self, batch_size: int, random: np.random.Generator) -> Int[np.ndarray, " N"]:
-        """All rows once, to be cut into batches: at random, or in groups of equal values if needed."""
+        """All rows once, ready to be cut into batches: in random order, or in groups of equal values if needed."""
         if self.group_column is None:
             return random.permutation(len(self))
         return group_by_label(self.numbers[self.group_column], self.group_size, batch_size, random)
@@ -148,7 +148,7 @@ class Stream:
     def _batch(self, rows: list[Any], first: int) -> Batch:
         wrong = next((row for row in rows if not isinstance(row, Mapping)), None)
         if wrong is not None:
-            raise BadInput(f"the stream gave a {type(wrong).__name__}; expected rows that map columns to values")
+            raise BadInput(f"the stream yielded a {type(wrong).__name__}; expected rows that map columns to values")
         names = dict.fromkeys(name for row in rows for name in row)
         try:
             columns = self.prepare({name: [row.get(name) for row in rows] for name in names})
@@ -201,7 +201,7 @@ def _numbers(name: str, values: Column, reads: InputColumns) -> NumberArray:
         expected = "a list of numbers, of the same length in every row" if axes == 2 else "one number"
         raise BadInput(f"row 0: {name} is of shape {numbers.shape[1:]}; expected {expected}")
     with np.errstate(invalid="ignore"):
-        sums = numbers if axes == 1 else numbers.sum(1, dtype=np.float64)  # not finite if any number is not
+        sums = numbers if axes == 1 else numbers.sum(1, dtype=np.float64)  # the sum is not finite if any number is not
     bad = np.flatnonzero(~np.isfinite(sums))
     if len(bad):
         raise BadInput(f"row {int(bad[0])}: {name} is {numbers[bad[0]]}; expected a finite number")
@@ -225,7 +225,7 @@ def _integers(name: str, numbers: NumberArray) -> Int[np.ndarray, " N"]:
     return numbers.astype(np.int64)
 
 
-WINDOW = 32  # groups to choose the next one from
+WINDOW = 32  # how many groups are considered when choosing the next one
 
 Group = Int[np.ndarray, " _"]
 
@@ -233,10 +233,11 @@ Group = Int[np.ndarray, " _"]
 def group_by_label(
     labels: Shaped[np.ndarray, " N"], group_size: int, batch_size: int, random: np.random.Generator
 ) -> Int[np.ndarray, " N"]:
-    """All rows once, so that every batch has about `batch_size / group_size` labels with `group_size` rows each.
+    """Order the rows so that every batch has about `batch_size / group_size` labels with `group_size` rows each.
 
-    This applies the batches of P labels × K rows of Hermans, Beyer and Leibe (2017) to any data: a group has at least
-    two rows if its label does, and at most half a batch, to fit two labels. The last batch may have only one label.
+    This generalizes the batches of P labels × K rows of Hermans, Beyer and Leibe (2017) to any data: a group has at
+    least two rows if its label does, and at most half a batch, so that a batch fits two labels. The last batch may have
+    only one label.
     """
     waiting = deque(_label_groups(labels, max(2, min(group_size, batch_size // 2)), random))
     window: list[Group] = []
@@ -271,9 +272,9 @@ def _label_groups(labels: Shaped[np.ndarray, " N"], group_size: int, random: np.
 
 
 def _next_group(window: Sequence[Group], labels: Shaped[np.ndarray, " N"], free: int, in_batch: set[int]) -> int:
-    """The first group that leaves no single row, in this batch or in its own rest, and has a label new to the batch.
+    """The first group that has a label new to the batch and leaves no lone row, in the batch or in its own remainder.
 
-    If there is none, the first group with the fewest single rows, preferably with a new label.
+    If no group qualifies, the first one that leaves the fewest lone rows, preferably with a new label.
     """
     best, lowest_cost = 0, (3, True)
     for i, group in enumerate(window):

@@ -1,4 +1,4 @@
-"""Examples as indices of texts, and splits that have no sentence on both sides."""
+"""Training examples as text indices, and splits into training and held-out examples that share no sentence."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from ...arrays.connected_components import DisjointSets
 from ...arrays.similarity import cosine, unit
 from ...errors import BadInput
 
-MIN_EXAMPLES = 20  # with fewer, there is nothing to hold out
+MIN_EXAMPLES = 20  # with fewer, there are too few to hold any out
 MIN_HELD_OUT = 5
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Rows of text indices: two with a score, or three (anchor, positive, negative)."""
+    """Rows of text indices: pairs with a score, or triplets (anchor, positive, negative)."""
 
     rows: Int[np.ndarray, "N c"]
     scores: Float[np.ndarray, " N"] | None = None
 
     def __post_init__(self) -> None:
         if self.rows.ndim != 2 or self.rows.shape[1] != (3 if self.scores is None else 2):
-            raise BadInput(f"rows are of shape {self.rows.shape}; expected 2 columns with scores, or 3 without")
+            raise BadInput(f"the rows have shape {self.rows.shape}; expected 2 columns with scores, or 3 without")
         if self.scores is not None and len(self.scores) != len(self.rows):
             raise BadInput(f"there are {len(self.rows)} rows and {len(self.scores)} scores")
 
     @classmethod
     def checked(cls, rows: Int[np.ndarray, "N c"], scores: Float[np.ndarray, " N"] | None = None) -> "Examples":
-        """The examples of a whole data set; unlike in a batch, scores must be finite and not all equal."""
+        """Examples from a whole data set; unlike those of a batch, its scores must be finite and not all equal."""
         if scores is not None:
             bad = np.flatnonzero(~np.isfinite(scores))
             if len(bad):
@@ -42,12 +42,12 @@ class Examples:
         return len(self.rows)
 
     def take(self, indices: Int[np.ndarray, " n"]) -> "Examples":
-        """A subset; unlike a whole data set, a batch may happen to have only equal scores."""
+        """A subset of the examples; unlike in a whole data set, all scores may be equal."""
         return Examples(self.rows[indices], None if self.scores is None else self.scores[indices])
 
     @property
     def pairs(self) -> tuple[Int[np.ndarray, "M 2"], Float[np.ndarray, " M"]]:
-        """Pairs and gold scores; in triplets, an anchor scores 2 with its positive, 1 with its negative, else 0."""
+        """Pairs and gold scores; for triplets: anchor and positive 2, anchor and negative 1, anchor and others 0."""
         if self.scores is not None:
             return self.rows, self.scores
         anchors, positives, _ = self.rows.T
@@ -70,8 +70,8 @@ def deduplicated(columns: Sequence[Sequence[str]], scores: Sequence[float] | Non
 def split_without_overlap(examples: Examples, fraction: float, seed: int) -> tuple[Examples, Examples]:
     """Training and held-out examples with no sentence in common; about `fraction` are held out.
 
-    Whole groups of examples linked by sentences are held out. If one group contains nearly everything, sentences are
-    split instead, and examples with a sentence on each side are dropped.
+    Whole groups of examples linked by shared sentences are held out. If one group contains nearly all examples, the
+    sentences are split instead, and examples with a sentence on each side are dropped.
     """
     if len(examples) < MIN_EXAMPLES:
         raise BadInput(
@@ -88,8 +88,8 @@ def split_without_overlap(examples: Examples, fraction: float, seed: int) -> tup
     sides = examples.take(np.flatnonzero(training)), examples.take(np.flatnonzero(held))
     if min(len(side) for side in sides) < MIN_HELD_OUT or any(_constant(side) for side in sides):
         raise BadInput(
-            f"split by sentence, {len(sides[0])} examples are left to train on and {len(sides[1])} to hold out, or the "
-            "scores of one side are all equal: too few, or too closely linked by shared sentences. Add more pairs"
+            f"after splitting by sentence, {len(sides[0])} examples are left for training and {len(sides[1])} are held "
+            "out, or one side's scores are all equal: the examples are too few or share too many sentences. Add pairs"
         )
     return sides
 
@@ -119,14 +119,14 @@ def _held_out_groups(
     return np.isin(groups, held)
 
 
-NEAREST = 50  # neighbours to draw near pairs from
+NEAREST = 50  # near pairs are drawn from this many neighbours
 _BLOCK = 2048
 
 
 def unlabelled_examples(vectors: Float[np.ndarray, "S E"], pairs: int, *, seed: int = 0) -> Examples:
     """Pairs of texts, half near neighbours and half random, scored by the cosines of a teacher's `vectors`.
 
-    Random pairs are nearly all dissimilar, so alone they would teach nothing about the order of similar texts.
+    Nearly all random pairs are dissimilar, so on their own they would teach nothing about ranking similar texts.
     """
     if len(vectors) < MIN_EXAMPLES:
         raise BadInput(f"there are {len(vectors)} distinct texts; a teacher needs at least {MIN_EXAMPLES}")

@@ -14,10 +14,10 @@ from .batch import Batch, Stream, TrainingRows
 
 @dataclass(frozen=True, eq=False)
 class DataSource:
-    """Rows and their objective.
+    """Training rows and the objective that reads them.
 
-    `info` is for the model card: licence, hub, sha256, where (a condition), of (names of the data that its texts come
-    from). `dataset` is the name of a known data set.
+    `info` is for the model card; its keys are licence, hub, sha256, where (a condition) and of (the names of the data
+    that the texts come from). `dataset` is the name of a known data set.
     """
 
     rows: TrainingRows | Stream
@@ -36,10 +36,10 @@ class DataSource:
 class BatchSchedule:
     """Data sources and the order of their batches.
 
-    Each source is read in passes, each in a different order. With `proportional`, the source of a batch is drawn in
+    Each pass over a source has a different order. With `proportional`, a batch's source is drawn at random, in
     proportion to the sources' sizes; with `round-robin`, the sources take turns. A pass drops the last rows if they do
-    not fill a batch, unless there is no full batch at all. A stream is read in its own order; its size is unknown, so
-    with several sources it needs `round-robin`.
+    not fill a batch, unless there is no full batch at all. A stream is read in its own order; since its size is
+    unknown, it can be mixed with other sources only by `round-robin`.
     """
 
     sources: Sequence[DataSource]
@@ -50,14 +50,14 @@ class BatchSchedule:
     def __post_init__(self) -> None:
         if not self.sources or self.batch_size < 1:
             raise BadInput(
-                f"there are {len(self.sources)} data sets and batch_size is {self.batch_size}; expected one or more"
+                f"there are {len(self.sources)} data sets and batch_size is {self.batch_size}; both must be at least 1"
             )
         if self.data_mixing == "proportional" and len(self.sources) > 1 and self.batches_per_epoch is None:
             raise BadInput('the size of a stream is unknown; with several data sets use data_mixing="round-robin"')
 
     @property
     def batches_per_epoch(self) -> int | None:
-        """Batches in one pass over everything; None if the data include a stream."""
+        """The number of batches in one pass over all data; None if the data include a stream."""
         counts = [_count(s.rows, self.batch_size) for s in self.sources if isinstance(s.rows, TrainingRows)]
         return sum(counts) if len(counts) == len(self.sources) else None
 

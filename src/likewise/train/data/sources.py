@@ -65,7 +65,7 @@ def file_path(name: str | Path) -> Path | None:
 
 
 def _located(data: Any) -> tuple[str, Any, dict[str, Any]]:
-    """The name of the data, what to read, and known facts about them."""
+    """The name of the data, the object to read them from, and known facts about them."""
     if not isinstance(data, str | Path):
         return "", data, {}
     path = file_path(data)
@@ -75,12 +75,12 @@ def _located(data: Any) -> tuple[str, Any, dict[str, Any]]:
 
 
 def read_rows(data: Any, objective: Objective, columns: ColumnNames | None = None) -> TrainingRows | Stream:
-    """Rows that the objective reads.
+    """Read rows for an objective.
 
     Args:
         data: a file (.parquet, .csv, .tsv, .jsonl); a mapping of columns; a list of rows, each a mapping; an object
             with `column_names` (a `datasets.Dataset`); or a callable that returns a fresh iterator over rows.
-        objective: reads the rows; in files and `datasets.Dataset`s, the columns that it does not need are ignored.
+        objective: determines which columns are read; other columns of files and `datasets.Dataset`s are ignored.
         columns: column names, a scale, numbers for label texts, a condition.
     """
     columns = columns or ColumnNames()
@@ -116,10 +116,10 @@ def check_useful(rows: TrainingRows, objective: Objective) -> None:
     """Reject rows that teach nothing: a single row, or identical rows."""
     name = type(objective).__name__
     if len(rows) < 2:
-        raise BadInput(f"the data have one row, and {name} learns from differences between rows; expected two or more")
+        raise BadInput(f"the data have one row, but {name} learns from differences between rows; expected two or more")
     texts, numbers = list(rows.texts.values()), list(rows.numbers.values())
     if all(len(set(column)) == 1 for column in texts) and all(len({str(n) for n in column}) == 1 for column in numbers):
-        raise BadInput(f"all {len(rows):,} rows are the same, {[column[0] for column in texts]!r}: nothing to learn")
+        raise BadInput(f"all {len(rows):,} rows are identical, {[column[0] for column in texts]!r}: nothing to learn")
     if len(texts) > 1 and all(a == b for a, b in zip(texts[0], texts[1], strict=True)):
         if objective.reads().numbers:
             raise BadInput(

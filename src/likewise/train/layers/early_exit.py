@@ -59,7 +59,7 @@ def try_exits(
     """A fused model for each depth, all trained and scored on the same training and held-out examples.
 
     `vectors` are the whole model's `layer_vectors` of `texts`. If a pruned encoder's layers are not the first layers
-    of the whole one (`Encoder.nested`), the texts are encoded again. Smaller depths start from an `imitation`.
+    of the whole encoder (`Encoder.nested`), the texts are encoded again. Smaller depths start from an `imitation`.
     """
     for depth in depths:
         whole = depth == embedder.encoder.depth

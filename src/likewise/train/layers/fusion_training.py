@@ -1,16 +1,16 @@
 """Training of learned fusion: a linear map over cached layer vectors, regularized towards plain pooling.
 
 The encoder is frozen, so each text is encoded once and training updates one small matrix. Let x be the concatenated
-pooled vectors of all layers, and p that of the last layer, which is plain pooling. The fused vector is
+pooled vectors of all layers, and p the pooled vector of the last layer (plain pooling). The fused vector is
 
     y = p + a · (D x̃ + c),    x̃: x minus its mean, each layer scaled to unit size
 
-and the loss is the objective's plus  regularization · |D x̃ + c|² / |p|²  (means over the batch), which penalizes the
-distance from plain pooling relative to the vectors' size. Regularization, number of epochs and interpolation
-0 ≤ a ≤ 1 are chosen on held-out pairs, whose sentences do not occur in training; a = 0 is plain pooling.
+and the loss is the objective's loss plus  regularization · |D x̃ + c|² / |p|²  (means over the batch), which penalizes
+the distance from plain pooling relative to the vectors' size. The regularization strength, the number of epochs and the
+interpolation 0 ≤ a ≤ 1 are chosen on held-out pairs, whose sentences do not occur in training; a = 0 is plain pooling.
 
-A fusion that ends at a middle layer has no useful p, since middle layers are not trained as outputs. There, p is an
-*imitation* of the whole model's vector: its ridge regression on x, which needs no labels and only one linear solve.
+A fusion that ends at a middle layer has no useful p, since middle layers are not trained as outputs. In that case, p is
+an *imitation* of the whole model's vector: its ridge regression on x, which needs no labels and only one linear solve.
 x̃ then also contains p. Everything is linear in x, so a single map expresses it.
 """
 
@@ -34,7 +34,7 @@ from ..objectives.labelled_pairs import cosent
 Cosines = Float[np.ndarray, " N"]
 Gold = Float[np.ndarray, " N"]
 FusionScore = Callable[[Cosines, Gold], float]
-"""How well cosines agree with gold scores, such as Spearman's correlation."""
+"""A measure of how well cosines agree with gold scores, such as Spearman's correlation."""
 SignificanceTest = Callable[[Cosines, Cosines, Gold], bool]
 """Whether the first cosines agree with gold scores significantly better than the second."""
 LayerVectors = Float[np.ndarray, "S F"]
@@ -42,18 +42,18 @@ LayerVectors = Float[np.ndarray, "S F"]
 
 @dataclass(frozen=True)
 class FusionSettings:
-    """How to train; `benchmarks/fusion.py` and docs/logbook.md show the results of other choices."""
+    """Training settings; `benchmarks/fusion.py` and docs/logbook.md show the results of other choices."""
 
-    regularization: tuple[float, ...] = (1.0, 4.0)  # all are tried
-    interpolation: tuple[float, ...] = (0.5, 1.0)  # all are tried after each epoch
-    scale: float = 5.0  # cosines are multiplied by it
+    regularization: tuple[float, ...] = (1.0, 4.0)  # every value is tried
+    interpolation: tuple[float, ...] = (0.5, 1.0)  # every value is tried after each epoch
+    scale: float = 5.0  # multiplies the cosines
     learning_rate: float = 1e-3
     weight_decay: float = 1.0
     batch_size: int = 512
     epochs: int = 8
     patience: int = 3  # stop after this many epochs without improvement
     held_out: float = 0.15
-    triplets_as_pairs: bool = True  # train triplets as pairs (`Examples.pairs`) with CoSENT; otherwise contrastively
+    triplets_as_pairs: bool = True  # train on triplets as pairs (`Examples.pairs`) with CoSENT, not contrastively
     seed: int = 0
 
 
@@ -69,16 +69,16 @@ class FusionEvaluation:
 class FusionInputs:
     """The input of a fusion, and the modules around it."""
 
-    vectors: LayerVectors  # one row per text, the columns of `layer_vectors` for the stack's layers
+    vectors: LayerVectors  # one row per text; columns as in `layer_vectors`, for the stack's layers
     stack: Stack
     encoder_width: int
-    anchor: nn.Linear | None = None  # x to p, if p is not plain pooling but an `imitation`
+    anchor: nn.Linear | None = None  # maps x to p if p is an `imitation`, not plain pooling
     heads: nn.Module | None = None  # the model's own heads, applied unchanged to the fused vectors
 
     def __post_init__(self) -> None:
         expected = self.stack.width(self.encoder_width)
         if self.vectors.shape[1] != expected:
-            raise BadInput(f"the vectors are {self.vectors.shape[1]} wide; those of {self.stack.spec} are {expected}")
+            raise BadInput(f"{self.stack.spec} needs vectors with {expected} dimensions; found {self.vectors.shape[1]}")
 
     @property
     def pooled_width(self) -> int:
@@ -93,15 +93,15 @@ class FusionInputs:
 
 
 FUSION_DEFAULTS = FusionSettings()
-RIDGE = 1e-3  # relative to the mean variance, for an imitation
+RIDGE = 1e-3  # the ridge penalty of an imitation, relative to the mean variance
 
 
 @dataclass(frozen=True)
 class FusionResult:
-    """A trained fusion, the chosen settings, and the held-out pairs' cosines with it and with plain pooling."""
+    """A trained fusion, the chosen settings, and the cosines of held-out pairs with the fusion and plain pooling."""
 
     fusion: Fusion
-    regularization: float  # 0: plain pooling is kept
+    regularization: float  # 0 means that plain pooling is kept
     interpolation: float
     epochs: int
     fused: Cosines
@@ -110,7 +110,7 @@ class FusionResult:
 
 
 def layer_vectors(embedder: TorchEmbedder, texts: Sequence[str]) -> LayerVectors:
-    """Each text's pooled vectors of all layers, concatenated: all that training needs from the encoder."""
+    """The concatenated pooled vectors of all layers for each text, which are all training needs from the encoder."""
     stack = Stack(last_layer_pooling(embedder), 0, embedder.encoder.depth)
     return TorchEmbedder(embedder.tokenizer, embedder.encoder, stack, nn.Sequential(), embedder.manifest).encode(texts)
 
@@ -126,7 +126,7 @@ def last_layer_pooling(embedder: TorchEmbedder) -> Reduce:
 def train_fusion(
     inputs: FusionInputs, examples: Examples, evaluation: FusionEvaluation, settings: FusionSettings = FUSION_DEFAULTS
 ) -> FusionResult:
-    """The fusion of the stack's layers that best agrees with held-out gold scores."""
+    """Train the fusion of the stack's layers that best agrees with held-out gold scores."""
     x = inputs.tensor()
     training, held_out = split_without_overlap(examples, settings.held_out, settings.seed)
     if settings.triplets_as_pairs:
@@ -163,7 +163,7 @@ def imitation(x: LayerVectors, whole: Float[np.ndarray, "S E"]) -> nn.Linear:
 
 @torch.no_grad()
 def _write_map(target: nn.Linear, trained: nn.Linear | None, anchor: nn.Linear | None) -> None:
-    """Store the trained map (as a map of x alone), or else the anchor, or else keep plain pooling."""
+    """Store the trained map (as a map of x alone) or, if there is none, the anchor; otherwise keep plain pooling."""
     if anchor is not None and trained is not None:
         own, of_anchor = torch.split(trained.weight, [anchor.in_features, anchor.out_features], dim=1)
         target.weight.copy_(own + of_anchor @ anchor.weight)
@@ -194,7 +194,7 @@ def fused_embedder(embedder: TorchEmbedder, fusion: Fusion) -> TorchEmbedder:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A map and its held-out quality; without a map it is plain pooling."""
+    """A map and its held-out quality; no map means plain pooling."""
 
     quality: float
     regularization: float
@@ -221,7 +221,7 @@ class _HeldOutScorer:
 
 
 class _PoolingChange(nn.Module):
-    """D x̃ + c (see the module docstring) in units of p's size; it starts at 0."""
+    """D x̃ + c (see the module docstring) in units of p's size; initially 0."""
 
     def __init__(self, x: Float[Tensor, "S F"], narrow: int) -> None:
         super().__init__()
@@ -244,7 +244,7 @@ class _PoolingChange(nn.Module):
 
     @torch.no_grad()
     def folded(self, a: float) -> nn.Linear:
-        """The same as one linear map of x."""
+        """The fused vectors, expressed as a single linear map of x."""
         weight = a * self.unit * self.map.weight / self.size
         bias = a * self.unit * self.map.bias - weight @ self.center
         weight[:, -self.narrow :] += torch.eye(self.narrow)
@@ -261,7 +261,7 @@ def _train_candidates(
     settings: FusionSettings,
     best: _Candidate,
 ) -> _Candidate:
-    """Train with one regularization strength; return the best of the given candidate and those of each epoch."""
+    """Train with one regularization strength; return the best of the given candidate and those after each epoch."""
     waited = 0
     for epoch in _train_epochs(scorer, change, training, strength, settings):
         quality, a = max((scorer(change.interpolated(a)), a) for a in settings.interpolation)
@@ -303,5 +303,5 @@ def _loss(columns: Sequence[Tensor], batch: Examples, scale: float) -> Tensor:
 
 
 def _warmup_then_linear_decay(steps: int) -> Callable[[int], float]:
-    """Learning-rate factors: rising in the first tenth of the steps, then decaying linearly to 0."""
+    """Learning-rate factors, rising over the first tenth of the steps, then decaying linearly to 0."""
     return lambda step: min((step + 1) / (0.1 * steps + 1), 1) * (1 - step / steps)

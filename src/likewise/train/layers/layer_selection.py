@@ -1,7 +1,7 @@
 """Chooses which layers to average, using unlabelled texts.
 
 A text that loses a few words should stay closer to itself than to any other text. So each text is encoded in full
-and with a fifth of its tokens left out. Layers are compared by how far the cosines of these pairs are above those of
+and with a fifth of its tokens left out. Layers are compared by how far the cosines of these pairs exceed those of
 different texts, in units of their spread: the sensitivity index d' of signal detection (Green and Swets 1966),
 
     separation = (mean of same − mean of others) / √((variance of same + variance of others) / 2)
@@ -9,7 +9,7 @@ different texts, in units of their spread: the sensitivity index d' of signal de
 Treating a text and its copy with missing words as a positive pair comes from contrastive training without labels (Wu et
 al. 2020, CLEAR); here nothing is trained, and the pairs only serve to choose. Candidates are the means of up to three
 layers, including the last layer alone. Hosseini et al. (2023, "BERT Has More to Offer") showed that the best choice
-depends on model and data. benchmarks/layers/criteria.py compares this criterion with others, on development data.
+depends on the model and data. benchmarks/layers/criteria.py compares this criterion with others, on development data.
 """
 
 import random
@@ -30,10 +30,10 @@ from ...runtime.arguments import whole_number
 from ...runtime.progress import Progress, show_progress
 from ...text.inputs import text_chunks
 
-LEFT_OUT = 0.2  # of a text's tokens
-MIN_TOKENS = 4  # per text, without special tokens; leaving any out of a shorter text changes what it says
+LEFT_OUT = 0.2  # the share of a text's tokens to leave out
+MIN_TOKENS = 4  # per text, without special tokens; a shorter text without one of its tokens means something else
 MIN_TEXTS = 50
-MAX_TEXTS = 500  # every pair is compared; more texts do not improve the choice
+MAX_TEXTS = 500  # since every pair is compared; more texts do not improve the choice
 BATCH_TOKENS = 4096
 LINEAR = ("cls", "mean", "mean-sqrt-len", "weighted-mean", "last-token")
 """Linear reductions: reducing a mean of layers gives the mean of the reduced layers."""
@@ -43,7 +43,7 @@ LayerVectors = Float[np.ndarray, "N L W"]
 
 @dataclass(frozen=True)
 class LayerScore:
-    """A pooling that averages some of the layers, and its separation; higher is better."""
+    """A pooling that averages a subset of the layers, and its separation; higher is better."""
 
     layers: tuple[int, ...]
     pooling: str
@@ -108,9 +108,9 @@ def layer_vectors_of(
 
 
 def separation(same: Float[np.ndarray, "N E"], changed: Float[np.ndarray, "N E"]) -> float:
-    """How far the cosines between the same rows of both are above those of different rows, in units of their spread.
+    """How far the cosines between matching rows exceed those between different rows, in units of their spread.
 
-    It is 0 if all cosines are equal, since such vectors separate nothing.
+    The separation is 0 if all cosines are equal, since such vectors distinguish no texts.
     """
     cosines = (unit(same) @ unit(changed).T).astype(np.float64)
     own = np.diagonal(cosines)
@@ -137,8 +137,8 @@ def _contents(embedder: Embedder, texts: Sequence[str]) -> list[list[int]]:
             break
     if len(contents) < MIN_TEXTS:
         raise BadInput(
-            f"{len(contents)} distinct texts have {MIN_TOKENS} tokens or more; expected {MIN_TEXTS} or more, ideally "
-            f"{MAX_TEXTS}, of the kind you will encode"
+            f"{len(contents)} distinct texts have {MIN_TOKENS} tokens or more; expected at least {MIN_TEXTS}, ideally "
+            f"{MAX_TEXTS}, similar to the texts you will encode"
         )
     return contents[:MAX_TEXTS]
 
@@ -149,7 +149,7 @@ def _shortened(ids: list[int], drawn: random.Random) -> list[int]:
 
 
 def _linear_reduction(embedder: Embedder) -> tuple[str, ...]:
-    """How the model pools a layer's tokens; it must not matter whether layers are averaged before or after."""
+    """The model's token pooling, which must give the same vector whether layers are averaged before or after it."""
     pooling = embedder.pooling
     try:
         names = pooling.reduce if isinstance(pooling, LayerMeanSettings) else reduction_names(pooling.spec)

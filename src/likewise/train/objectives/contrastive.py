@@ -1,4 +1,4 @@
-"""Contrastive objectives: an anchor identifies its positive among the batch; false negatives are masked."""
+"""Contrastive objectives: an anchor identifies its positive within the batch; false negatives are masked."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from ...errors import BadInput
 from .objective import Columns, InputColumns, Labels, Loss, Objective, TextIds, Texts, Vectors
 
-MIN_TEMPERATURE = 0.01  # of a learned temperature (Radford et al. 2021, CLIP)
+MIN_TEMPERATURE = 0.01  # the minimum of a learned temperature (Radford et al. 2021, CLIP)
 
 
 class Contrastive(Objective):
@@ -22,7 +22,7 @@ class Contrastive(Objective):
     All other positives and all negatives in the batch are negatives of the anchor, except false negatives: the anchor's
     own text, and any text that is a positive, in any row, of the same anchor or of an anchor in the same `group`.
     Cosines are divided by the temperature, which may also be learned (as in CLIP). `symmetric` averages this loss with
-    the loss of identifying each positive's anchor.
+    that of the reverse task, identifying each positive's anchor.
     """
 
     def __init__(self, temperature: float = 0.05, *, learn_temperature: bool = False, symmetric: bool = False) -> None:
@@ -80,7 +80,7 @@ def contrastive(
 ) -> Loss:
     """Cross-entropy of each anchor's positive (the same row of `candidates[0]`) among all rows of all candidates.
 
-    `text_ids` number the texts: the anchors' in column 0, then the candidates' in order. Cosines are multiplied by
+    `text_ids` holds the ids of the texts: anchors in column 0, then candidates in order. Cosines are multiplied by
     `scale`. Positives of rows in the same `group` are not negatives of each other's anchors.
     """
     unit_candidates = F.normalize(torch.cat(list(candidates)), dim=1)

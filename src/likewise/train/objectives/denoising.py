@@ -34,7 +34,7 @@ class TSDAE(Objective):
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:
         if not vocabulary:
-            raise BadInput(f"the model has a vocabulary of {vocabulary} tokens; TSDAE needs one to reconstruct texts")
+            raise BadInput(f"the model has a vocabulary of {vocabulary} tokens; TSDAE needs words to reconstruct texts")
         if dimension % self.decoder_heads:
             raise BadInput(
                 f"the dimension {dimension} is not divisible by decoder_heads={self.decoder_heads}; choose a divisor"
@@ -46,7 +46,7 @@ class TSDAE(Objective):
         return [i for i, stays in zip(token_ids, keep, strict=True) if stays] or token_ids[:1]
 
     def forward(self, sentence: Vectors, *, token_ids: TokenIds) -> Loss:
-        assert self.decoder is not None, "initialize is called first"
+        assert self.decoder is not None, "initialize must be called first"
         logits = self.decoder(sentence, token_ids)
         return F.cross_entropy(logits.flatten(0, 1), token_ids.flatten(), ignore_index=-1)
 
@@ -59,7 +59,7 @@ class _Decoder(nn.Module):
 
     def __init__(self, width: int, vocabulary: int, layers: int, heads: int) -> None:
         super().__init__()
-        self.words = nn.Embedding(vocabulary + 1, width)  # the last one marks the start of a text
+        self.words = nn.Embedding(vocabulary + 1, width)  # the last embedding marks the start of a text
         nn.init.normal_(self.words.weight, std=width**-0.5)
         self.blocks = nn.ModuleList(
             nn.TransformerDecoderLayer(width, heads, 2 * width, 0.0, "gelu", batch_first=True, norm_first=True)

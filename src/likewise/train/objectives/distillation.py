@@ -13,14 +13,15 @@ from ...errors import BadInput
 from .labelled_pairs import check_varies
 from .objective import Columns, Loss, Matrix, Numbers, Objective, Texts, Vectors, check_positive
 
-DEFAULT_TEMPERATURE = 0.05  # of softmaxes over cosines
+DEFAULT_TEMPERATURE = 0.05  # for softmaxes over cosines
 
 
 class Distillation(Objective):
-    """Mean squared error between the student's and the teacher's vector of a text; translations learn the same vector.
+    """Mean squared error between the student's and the teacher's vector of a text, or of a text and its translations.
 
-    With translations it makes a model multilingual (Reimers and Gurevych 2020): the student's vectors of the sentence
-    and of each additional text column learn the teacher's vector of the sentence; the loss is their mean.
+    Training on translations makes a model multilingual (Reimers and Gurevych 2020): the student's vectors of the
+    sentence and of each additional text column all learn the teacher's vector of the sentence; their losses are
+    averaged.
 
     If the teacher's vectors have a different dimension, `teacher_dimension`, a linear map to it is trained as well,
     and discarded after training.
@@ -51,7 +52,7 @@ class Distillation(Objective):
 class MarginMSE(Objective):
     """Mean squared error between s(a, p) − s(a, n) and the teacher's `margin` (Hofstätter et al. 2020).
 
-    `similarity` is `"dot"`, as in the paper, whose range suits a cross-encoder's scores, or `"cosine"`.
+    `similarity` is `"dot"`, as in the paper (its range suits a cross-encoder's scores), or `"cosine"`.
     """
 
     def __init__(self, similarity: str = "dot") -> None:
@@ -98,7 +99,7 @@ class ScoreDistillation(Objective):
 
 
 class SimilarityDistillation(Objective):
-    """Cosines between the texts of a batch learn to match those of the teacher's vectors, which may have any dimension.
+    """Trains the cosines between a batch's texts to match those of a teacher, whose vectors may have any dimension.
 
     With `"kl"`, each text's cosines with all others form a distribution, and the loss is KL(teacher ‖ student) (Fang et
     al. 2021, SEED). With `"mse"`, it is their mean squared difference (relational distillation, Park et al. 2019).

@@ -28,7 +28,7 @@ CONCATENATIONS: tuple[tuple[FeatureName, ...], ...] = (
     ("u", "v", "|u-v|"),
     ("u", "v", "|u-v|", "u*v"),
 )
-"""The seven of the paper's ablation (Table 6)."""
+"""The seven concatenations in the paper's ablation (Table 6)."""
 
 
 class Classification(Objective):
@@ -39,7 +39,7 @@ class Classification(Objective):
         if num_labels < 2:
             raise BadInput(f"num_labels is {num_labels}; expected 2 or more")
         if not concatenation or not set(concatenation) <= set(FEATURES):
-            raise BadInput(f"concatenation is {'+'.join(concatenation)}; expected some of {', '.join(FEATURES)}")
+            raise BadInput(f"concatenation is {'+'.join(concatenation)}; expected one or more of {', '.join(FEATURES)}")
         self.num_labels, self.concatenation = num_labels, tuple(concatenation)
         self.classifier: nn.Linear | None = None
 
@@ -47,7 +47,7 @@ class Classification(Objective):
         self.classifier = nn.Linear(len(self.concatenation) * dimension, self.num_labels)
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:
-        assert self.classifier is not None, "initialize is called first"
+        assert self.classifier is not None, "initialize must be called first"
         features = torch.cat([FEATURES[name](sentence1, sentence2) for name in self.concatenation], dim=1)
         return F.cross_entropy(self.classifier(features), label)
 
@@ -57,7 +57,7 @@ class Classification(Objective):
 
 
 class Regression(Objective):
-    """Mean squared error of cosine(u, v) and a score in −1 … 1, the paper's regression objective."""
+    """Mean squared error between cosine(u, v) and a score in −1 … 1, the paper's regression objective."""
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, score: Numbers) -> Loss:
         return F.mse_loss(F.cosine_similarity(sentence1, sentence2), score)
@@ -65,7 +65,7 @@ class Regression(Objective):
     def check(self, texts: Texts, numbers: Columns) -> None:
         check_texts_differ(texts)
         by = max(5, round(float(numbers["score"].max()), 2))
-        hint = f"divide by {by:g}, so that they can be cosines"
+        hint = f"divide by {by:g}, so that cosines can match the scores"
         check_range("score", numbers["score"], -1, 1, hint)
 
 
@@ -170,8 +170,8 @@ def ordered_loss(similarities: Numbers, scores: Numbers) -> Loss:
 def angles(u: Vectors, v: Vectors) -> Numbers:
     """|Re q + Im q| for q = Σ z w̄ / |z||w|; each vector's halves are the real and imaginary parts of z and w.
 
-    This is Li and Li 2023, equations 5 and 6, as the authors compute them, with larger meaning more similar. It is 1
-    for equal and for opposite vectors, and at most √2, if each z is an eighth of a turn from its w.
+    This is Li and Li 2023, equations 5 and 6, as the authors compute them; larger means more similar. The result is 1
+    for equal and for opposite vectors, and at most √2, which is reached if each z is an eighth of a turn from its w.
     """
     (a, b), (c, d) = (F.normalize(x, dim=1).chunk(2, dim=1) for x in (u, v))
     real: Tensor = a * c + b * d
@@ -196,7 +196,7 @@ def check_range(name: str, values: np.ndarray, lowest: float, highest: float, hi
 def check_varies(name: str, values: np.ndarray) -> None:
     """Reject a column whose numbers are all equal."""
     if len(values) > 1 and values.min() == values.max():
-        raise BadInput(f"every {name} is {values[0]:g}, in all {len(values):,} rows: there is nothing to learn from")
+        raise BadInput(f"{name} is {values[0]:g} in all {len(values):,} rows, so there is nothing to learn from")
 
 
 def check_texts_differ(texts: Texts) -> None:

@@ -17,11 +17,11 @@ Numbers: TypeAlias = Float[Tensor, " N"]
 Labels: TypeAlias = Int[Tensor, " N"]
 """Whole numbers of any size, such as classes or groups."""
 Matrix: TypeAlias = Float[Tensor, "N W"]
-"""W numbers per row: a teacher's vectors, or its scores of several candidates."""
+"""W numbers per row: a teacher's vectors, or its scores for several candidates."""
 TextIds: TypeAlias = Int[Tensor, "N C"]
 """A number for each text in a batch; equal texts have equal numbers."""
 TokenIds: TypeAlias = Int[Tensor, "N T"]
-"""The token ids of each row's first text as the model reads it, −1 after its end."""
+"""The token ids of each row's first text as the model reads it, padded with −1."""
 Loss: TypeAlias = Float[Tensor, ""]
 
 Texts: TypeAlias = Mapping[str, Sequence[str]]
@@ -39,8 +39,8 @@ class InputColumns:
     more_texts: bool = False  # any number of additional text columns: hard negatives
     numbers: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()  # numeric columns that may be missing
-    integers: tuple[str, ...] = ()  # numbers that are `Labels`
-    matrices: tuple[str, ...] = ()  # numbers that are a `Matrix`
+    integers: tuple[str, ...] = ()  # numeric columns of `Labels`
+    matrices: tuple[str, ...] = ()  # numeric columns that are a `Matrix`
     text_ids: bool = False
     token_ids: bool = False
     group_by: str | None = None  # the label column; each batch holds `per_group` rows per label
@@ -57,7 +57,7 @@ class Objective(nn.Module):
     A parameter `*negatives` takes any additional text columns. A keyword-only parameter with a default is a column that
     may be missing; one annotated `Labels` holds whole numbers, and one annotated `Matrix` holds a row of numbers per
     text. A keyword-only `text_ids` receives the batch's `TextIds`, and `token_ids` its `TokenIds`. An objective may
-    compare rows with each other: with several processes, it receives the joined batch.
+    compare rows with each other; with several processes, it receives the joined batch.
 
     The constructor's arguments are stored as attributes with the same names, so that a run can be described.
     """
@@ -84,15 +84,15 @@ class Objective(nn.Module):
         """Create the objective's own weights for a model with this vector dimension and vocabulary size."""
 
     def layers_read(self) -> int:
-        """The number of last layers that its vectors concatenate, or 0 for the model's own vectors."""
+        """How many of the last layers it reads, as concatenated vectors; 0 means the model's own vectors."""
         return 0
 
     def add_noise(self, token_ids: list[int]) -> list[int]:
-        """The ids of a text that the model reads (without special tokens): all of them, unless noise is added."""
+        """The token ids that the model reads for a text, without special ones: all, unless the objective adds noise."""
         return token_ids
 
     def describe(self) -> dict[str, Any]:
-        """Its name and settings, for the run record."""
+        """The objective's name and settings, for the run record."""
         settings = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
         return {"objective": type(self).__name__, **{name: getattr(self, name) for name in settings}}
 

@@ -26,7 +26,7 @@ class ObjectiveEntry:
     build: Callable[..., Objective]
     purpose: str
     paper: str
-    sentence_transformers: str  # the same or most similar class there; "" if there is none
+    sentence_transformers: str  # the equivalent or closest class there; "" if there is none
 
 
 ObjectiveTable = Mapping[str, ObjectiveEntry]
@@ -214,18 +214,18 @@ def objectives_markdown() -> str:
 
 
 def fitting_objectives(columns: Iterable[str], table: ObjectiveTable = OBJECTIVES) -> list[str]:
-    """The names of the objectives whose required columns are all among these."""
+    """The names of the objectives that need no other columns than these."""
     names = set(columns)
     return [name for name, entry in table.items() if {*(reads := _reads(entry)).texts, *reads.numbers} <= names]
 
 
 def fitting_hint(columns: Iterable[str], table: ObjectiveTable = OBJECTIVES) -> str:
-    """One sentence for error messages: which objectives fit these columns."""
+    """A sentence for error messages that lists the objectives that fit these columns."""
     names = list(columns)
     fitting = fitting_objectives(names, table)
     found = f"objectives that fit the columns {', '.join(names)}" if names else "objectives that fit no columns"
     listed = ", ".join(fitting) if fitting else "none"
-    return f"{found}: {listed}; `likewise train --list-objectives` lists the columns of all"
+    return f"{found}: {listed}; `likewise train --list-objectives` lists the columns of every objective"
 
 
 def table_of(objective: Objective) -> ObjectiveTable:

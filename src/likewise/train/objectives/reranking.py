@@ -1,6 +1,6 @@
 """Objectives for rerankers: a loss per row, from the logits of its pairs, or from all contexts × candidates.
 
-The first text column is paired with each of the others: a pair's second text, or the positive and then negatives.
+The first text column is paired with each of the others: a pair's second text, or the positive followed by negatives.
 """
 
 import math
@@ -48,7 +48,7 @@ class RerankerObjective(Objective):
     MORE_TEXTS: ClassVar[bool] = False  # any number of additional candidate columns
     ALL_PAIRS: ClassVar[bool] = False  # reads `AllPairScores`, which only a poly-encoder computes cheaply
 
-    num_labels: int = 1  # that the reranker must have
+    num_labels: int = 1  # the number of labels that the reranker must have
 
     def reads(self) -> InputColumns:
         return replace(super().reads(), texts=self.TEXT_COLUMNS, more_texts=self.MORE_TEXTS)
@@ -57,9 +57,9 @@ class RerankerObjective(Objective):
 class PairRegression(RerankerObjective):
     """Regression of each pair's score: the logit is divided by `temperature`, then `offset` is subtracted.
 
-    `loss="bce"` is binary cross-entropy of the sigmoid and a score in 0 … 1, as Sentence-BERT's authors train
-    cross-encoders; `"mse"` is squared error, for scores of any range (such as a teacher's logits). A poly-encoder's
-    logits are dot products: large, and all positive.
+    `loss="bce"` is binary cross-entropy between the sigmoid and a score in 0 … 1, with which Sentence-BERT's authors
+    train cross-encoders; `"mse"` is squared error, for scores of any range, such as a teacher's logits. The logits of a
+    poly-encoder are dot products: large, and all positive.
     """
 
     def __init__(self, loss: str = "bce", temperature: float = 1.0, offset: float = 0.0) -> None:
@@ -81,13 +81,13 @@ class PairRegression(RerankerObjective):
         scores = numbers["score"]
         if self.loss == "bce":
             by = max(5, round(float(scores.max()), 2))
-            hint = f"loss=bce reads scores as probabilities; divide by {by:g}, for example (score=score/{by:g})"
+            hint = f"loss=bce treats scores as probabilities; for example, divide by {by:g} (score=score/{by:g})"
             check_range("score", scores, 0, 1, hint)
         check_varies("score", scores)
 
 
 class PairClassification(RerankerObjective):
-    """Cross-entropy of the label of each pair, as in natural language inference."""
+    """Cross-entropy of each pair's label, as in natural language inference."""
 
     def __init__(self, num_labels: int = 3) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class PairMargin(RerankerObjective):
 class PairRanking(RerankerObjective):
     """Cross-entropy of the softmax over a row's candidates, the positive first (ListNet, Cao et al. 2007).
 
-    If there are `scores`, a teacher's for each candidate in the order of the columns, their softmax is the target.
+    If `scores` holds a teacher's score for each candidate, in the order of the columns, their softmax is the target.
     Logits are divided by `temperature`, the teacher's scores by `teacher_temperature`.
     """
 

@@ -15,7 +15,7 @@ from .objective import Columns, InputColumns, Labels, Loss, Numbers, Objective, 
 
 
 def _minkowski(power: float) -> Callable[[Tensor, Tensor], Tensor]:
-    exact = "donot_use_mm_for_euclid_dist"  # |a|² − 2ab + |b|² is inaccurate for vectors near each other
+    exact = "donot_use_mm_for_euclid_dist"  # |a|² − 2ab + |b|² is inaccurate for vectors close to each other
     return lambda a, b: torch.cdist(a, b, power, compute_mode=exact)
 
 
@@ -24,7 +24,7 @@ DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "cosine": lambda a, b: 1 - F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).mT,
     "manhattan": _minkowski(1.0),
 }
-"""(…, M, E) and (…, N, E) to (…, M, N)."""
+"""Maps vectors (…, M, E) and (…, N, E) to distances (…, M, N)."""
 
 
 def check_distance(name: str) -> str:
@@ -35,12 +35,12 @@ def check_distance(name: str) -> str:
 
 
 def pairwise_distances(a: Vectors, b: Float[Tensor, "M E"], name: str) -> Float[Tensor, "N M"]:
-    """From each row of `a` to each row of `b`."""
+    """Distances from each row of `a` to each row of `b`."""
     return DISTANCES[name](a, b)
 
 
 def paired_distances(a: Vectors, b: Vectors, name: str) -> Numbers:
-    """From each row of `a` to the same row of `b`."""
+    """Distances from each row of `a` to the corresponding row of `b`."""
     return DISTANCES[name](a[:, None], b[:, None])[:, 0, 0]
 
 
@@ -100,14 +100,14 @@ class BatchTriplets(Objective):
         if counts.min() == 1:
             row = int(first[counts == 1][0])
             warnings.warn(
-                f"{int((counts == 1).sum())} labels occur once, the first in row {row} ({numbers['label'][row]}): "
-                "their texts are only ever negatives",
+                f"{int((counts == 1).sum())} labels occur once, the first in row {row} ({numbers['label'][row]}); "
+                "their texts serve only as negatives",
                 stacklevel=3,
             )
 
 
 def _positive_mask(same: Bool[Tensor, "N N"]) -> Bool[Tensor, "N N"]:
-    """Pairs of a text and another text with its label."""
+    """Marks pairs of different texts with the same label."""
     return same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
 
 
@@ -139,4 +139,4 @@ TRIPLET_STRATEGIES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
     "semi-hard": _semi_hard_costs,
     "all": _all_costs,
 }
-"""Functions from distances (N, N), a mask of pairs with equal labels (N, N) and the margin to the triplets' costs."""
+"""Compute the triplets' costs from distances (N, N), a mask of pairs with equal labels (N, N) and the margin."""

@@ -61,7 +61,7 @@ class _MultiView(Objective):
 
 
 class Matryoshka(_MultiView):
-    """Any objective at several dimensions at once, so that truncated vectors are useful too (Kusupati et al. 2022).
+    """Applies any objective at several dimensions, so that truncated vectors are useful too (Kusupati et al. 2022).
 
     >>> Matryoshka(Contrastive(), dimensions=(64, 256, 768))  # doctest: +SKIP
 
@@ -83,11 +83,11 @@ class Matryoshka(_MultiView):
 
 
 class Layerwise(_MultiView):
-    """Any objective at several layers at once, so that lower layers are useful alone (Li et al. 2024, 2D Matryoshka).
+    """Applies any objective at several layers, so that lower layers are useful alone (Li et al. 2024, 2D Matryoshka).
 
     It reads the concatenated vectors of the model's last `layers` layers, the lowest first; weights are in the same
-    order. It can train any model that pools one layer. Around a `Matryoshka`, it trains all dimensions of each
-    layer.
+    order. It can train any model that pools one layer. Wrapped around a `Matryoshka`, it trains every
+    dimension of each layer.
     """
 
     def __init__(self, objective: Objective, layers: int, weights: Sequence[float] | None = None) -> None:
@@ -127,7 +127,7 @@ class Weighted(Objective):
             )
         if len({objective.layers_read() for objective in objectives}) > 1:
             found = ", ".join(f"{type(o).__name__} {o.layers_read() or 'the last'}" for o in objectives)
-            raise BadInput(f"objectives of a weighted sum must read the same layers; found {found}")
+            raise BadInput(f"the objectives in a weighted sum must read the same layers; found {found}")
         self.objectives = nn.ModuleList(objectives)
         self._reads = [objective.reads() for objective in objectives]
         first = self._reads[0]

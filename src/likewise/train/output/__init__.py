@@ -1,1 +1,1 @@
-"""What a training run writes: console, log, curve, checkpoints, record and model card."""
+"""What a training run writes: console output, log, curve, checkpoints, record and model card."""

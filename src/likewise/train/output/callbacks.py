@@ -21,8 +21,8 @@ LogLine = Mapping[str, Any]
 class Log:
     """Appends a line of JSON to a file every `every` steps, at every evaluation, and at the last step.
 
-    The line of step 0 has the scores before training. After an interruption, lines from the first resumed step on are
-    removed first, so that the log equals that of an uninterrupted run, except for `TIMING_FIELDS`.
+    The line for step 0 has the scores before training. A resumed run first removes the lines of the steps that it will
+    repeat, so that the log equals that of an uninterrupted run, except for `TIMING_FIELDS`.
     """
 
     def __init__(self, path: Path, every: int = 1) -> None:
@@ -105,7 +105,7 @@ class TensorBoard:
             self.writer.flush()
 
 
-SMOOTHING = 0.95  # the weight of earlier steps in the loss shown
+SMOOTHING = 0.95  # the weight of earlier steps in the displayed loss
 MIN_SECONDS = 0.1  # rates per second are shown only after this time
 
 

@@ -54,9 +54,9 @@ def save_checkpoint(
             (partial / "state.json").write_text(json.dumps({**state, "optimizer": numbers}), "utf-8")
     except (OSError, SafetensorError, BadInput) as error:
         older = _all(root)
-        kept = f"the one of step {int(older[-1].name[5:])} is kept" if older else "there is no older one"
+        kept = f"the one from step {int(older[-1].name[5:])} is kept" if older else "there is no older one"
         raise BadInput(
-            f"the checkpoint of step {state['step']} cannot be written to {root}: {error}; {kept}. "
+            f"the checkpoint for step {state['step']} cannot be written to {root}: {error}; {kept}. "
             "Free disk space and start the same run again"
         ) from None
     for older_one in _all(root):
@@ -113,7 +113,7 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
 def restore_checkpoint(
     checkpoint: Checkpoint, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer
 ) -> dict[str, dict[str, Tensor]]:
-    """Load the tensors of every given group, and the optimizer's state; returns the other groups."""
+    """Load the tensors of every given group, and the optimizer's state; return the other groups."""
     folder = checkpoint.folder
     try:
         saved = {name: load_file(folder / f"{name}.safetensors") for name in (*tensors, "optimizer")}
@@ -147,7 +147,7 @@ def _parameters(optimizer: torch.optim.Optimizer) -> Sequence[nn.Parameter]:
 
 
 def _optimizer_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
-    """Tensors by "number of the parameter/name", and everything else."""
+    """Tensors, keyed by "parameter number/name", and everything else."""
     tensors: dict[str, Tensor] = {}
     numbers: list[dict[str, Any]] = []
     for i, parameter in enumerate(_parameters(optimizer)):
@@ -176,6 +176,6 @@ def _restore_optimizer(
     for i, parameter in enumerate(parameters):
         held = {k.split("/", 1)[1]: v for k, v in tensors.items() if k.split("/", 1)[0] == str(i)}
         if held or numbers[i]:
-            fused = optimizer.defaults.get("fused")  # a fused one keeps its step count on the parameters' device
+            fused = optimizer.defaults.get("fused")  # a fused optimizer keeps its step count on the parameters' device
             moved = {k: v.to(parameter.device) if v.ndim or fused else v for k, v in held.items()}
             optimizer.state[parameter] = {**moved, **numbers[i]}

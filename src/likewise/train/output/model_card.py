@@ -131,8 +131,8 @@ def _training(record: Mapping[str, Any]) -> str:
     best = f"; the weights are from step {result['best_step']:,}, which scored best" if result["best_step"] else ""
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     words = (
-        f"{counted(result['steps'], 'step')} over {trained}, "
-        f"{_duration(result['seconds'])} on {machine['device']}{best}. "
+        f"Training took {counted(result['steps'], 'step')} and {_duration(result['seconds'])} on {machine['device']}, "
+        f"and updated {trained}{best}. "
         f"Backbone fingerprint `{record['backbone']['fingerprint']}`, this model's "
         f"`{record['model']['fingerprint']}`. {versions}. Finished {record['finished']}."
     )
@@ -173,7 +173,7 @@ def _limits(record: Mapping[str, Any]) -> str:
         )
     lines += [f"- {leak}" for leak in record.get("leaks", ())]
     if unknown:
-        lines.append(f"- The licence is unknown for: {', '.join(unknown)}. Find out before distributing the model.")
+        lines.append(f"- The licence is unknown for: {', '.join(unknown)}. Check before distributing the model.")
     return "## Limits\n\n" + "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The record of a run (run.json) has everything a model card needs: data, objective, settings, machine, scores."""
+"""The record of a run (run.json), with everything a model card needs: data, objective, settings, machine, scores."""
 
 import importlib.metadata
 import json
@@ -30,7 +30,7 @@ RECORD = "run.json"
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJob:
-    """A run with everything it needs in memory, and what its record will say."""
+    """A run with everything it needs in memory, and the facts that its record will hold."""
 
     model: Trainable
     sources: Sequence[DataSource]
@@ -44,7 +44,7 @@ class TrainingJob:
     provenance: Provenance = UNKNOWN_PROVENANCE  # the named data sets that the model has seen
 
     def run_identity(self) -> dict[str, Any]:
-        """What must be equal for a finished run to count as this one."""
+        """The facts that must be equal for a finished run to count as this one."""
         objectives = [source.objective.describe() for source in self.sources]
         return through_json({**self.identity, "run": self.settings.identity(), "objectives": objectives})
 
@@ -93,7 +93,7 @@ def data_description(source: DataSource, **known: str | None) -> dict[str, Any]:
 
 
 def append_result_line(path: Path, record: Mapping[str, Any], model: str, **more: Any) -> None:
-    """Append a line to a list of finished runs: the run, its scores × 100, and `more`. Repeats are not added."""
+    """Append a line to a list of finished runs: the run, its scores × 100, and `more`. Duplicates are not added."""
     names = [str(one["name"]) for one in record["data"]]
     line = {
         "model": model,

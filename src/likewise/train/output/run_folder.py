@@ -1,6 +1,6 @@
 """A run's folder: checkpoints and a log during training; at the end, the model with its curve, card and record.
 
-`likewise.train.train`, the command and the recipes (recipes/) all use this, so that finished folders look alike.
+`likewise.train.train`, the command and the recipes (papers/) all use this, so that finished folders look alike.
 """
 
 import shutil
@@ -39,7 +39,7 @@ class FolderRun:
 
     result: TrainResult
     record: dict[str, Any] | None
-    was_finished: bool = False  # already, so nothing was trained
+    was_finished: bool = False  # before this call, so nothing was trained
 
 
 def run_in_folder(
@@ -49,7 +49,7 @@ def run_in_folder(
     record = finished_record(folder, job) if resume else None
     if record is not None:
         if is_main:
-            _note(f"this same run is already finished in {folder}; --fresh (resume=False) trains it again")
+            _note(f"this run is already finished in {folder}; --fresh (resume=False) trains it again")
         return FolderRun(TrainResult(**record["result"]), record, was_finished=True)
     result = train_in_folder(folder, job, resume=resume, callbacks=callbacks, is_main=is_main)
     if result.interrupted or not is_main:
@@ -120,8 +120,9 @@ def _warn_if_worse(result: TrainResult) -> None:
     before = next(iter(result.initial_scores.values()), None)
     if before is not None and result.best_score is not None and result.best_score < before:
         _note(
-            f"training did not improve the model: its best score was {result.best_score:.4f}, and {before:.4f} before "
-            "training. The saved weights are the best of training. Try a lower learning rate or other data"
+            f"training did not improve the model: its best score was {result.best_score:.4f}, compared with "
+            f"{before:.4f} before training. The weights from its best step were saved. Try a lower learning rate or "
+            "different data"
         )
 
 

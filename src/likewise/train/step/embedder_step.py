@@ -21,7 +21,7 @@ TokenIds = Sequence[Sequence[int]]
 def check_embedder_objective(embedder: TorchEmbedder, objective: Objective) -> None:
     """Fit the objective to the embedder: create the objective's own weights, and reject mismatches."""
     if isinstance(objective, RerankerObjective):
-        raise BadInput(f"{type(objective).__name__} is for a reranker, and this is an embedder; see OBJECTIVES")
+        raise BadInput(f"{type(objective).__name__} is for a reranker, but this is an embedder; see OBJECTIVES")
     objective.initialize(embedder_for_objective(objective, embedder).dimension, embedder.encoder.vocabulary)
 
 
@@ -30,9 +30,9 @@ def embedder_backward(
 ) -> StepResult:
     """Add the gradient of `options.loss_scale` × the objective to the parameters' gradients.
 
-    The embedder may be in training mode or not. The objective has been fitted to it (`trainable.check_objective`). With
-    several processes, each gets its part of the embedder's gradient, to be summed (`Processes.sum_gradients`), but the
-    whole gradient of the objective's own parameters.
+    The embedder may be in training or evaluation mode. The objective must already be fitted to it
+    (`trainable.check_objective`). With several processes, each one computes the whole gradient of the objective's own
+    parameters, but only its part of the embedder's gradient; `Processes.sum_gradients` adds up the parts.
 
     If memory runs out, this process halves its token budget and repeats the step (`memory`).
     """
@@ -89,12 +89,12 @@ def packed_forward(embedder: TorchEmbedder, ids: TokenIds, dtype: torch.dtype | 
 
 
 def at_least_float32(values: Tensor) -> Tensor:
-    """The values in single precision, or in double precision if they already are."""
+    """Convert to single precision, unless the values are already in double precision."""
     return values if values.dtype == torch.float64 else values.float()
 
 
 def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
-    """The objective of a batch whose M = N·C vectors are stored column by column."""
+    """The loss of a batch whose M = N·C vectors are stored column by column."""
     numbers = {name: like_vectors(vectors, values) for name, values in batch.numbers.items()}
     if objective.reads().text_ids:
         numbers["text_ids"] = batch.names.to(vectors.device)
@@ -137,7 +137,7 @@ def multi_layer_embedder(embedder: TorchEmbedder, layers: int) -> TorchEmbedder:
 
 
 def embedder_for_objective(objective: Objective, embedder: TorchEmbedder) -> TorchEmbedder:
-    """The embedder with the vectors that the objective reads: the final ones, or those of its last layers."""
+    """The embedder, returning the vectors that the objective reads: its final ones, or those of its last layers."""
     layers = objective.layers_read()
     if not layers:
         return embedder

@@ -54,7 +54,7 @@ class StepOptions:
 class SplittableStep:
     """A step in three phases: `forward` in parts, `gather` from all processes, and `backward` in parts."""
 
-    unit: str  # the smallest part, for messages: "text", "row"
+    unit: str  # the name of the smallest part in messages: "text" or "row"
     lengths: Sequence[int]  # tokens of each unit
     forward: Callable[[StepParts], Any]
     gather: Callable[[Any], Any]
@@ -83,7 +83,7 @@ def retry_smaller(
             raise OutOfMemory(f"not enough memory for one {step.unit} of {max(step.lengths):,} tokens")
         if loss is None:
             budget.tokens = max(1, (budget.tokens or tokens) // 2)
-        outputs = None  # and with it the graph
+        outputs = None  # also frees the graph
         restore_before_step(model, gradients_before, generators)
 
 
@@ -97,16 +97,16 @@ def cut_step(
 ) -> SplittableStep:
     """A step whose graph is cut at the vectors of its texts (GradCache, Gao et al. 2021).
 
-    Above the cut is the loss, of all rows of all processes. Below it are encoders, which can go forward and backward a
-    part at a time, for any loss. Whether they do is a matter of memory alone.
+    Above the cut is the loss over all rows of all processes. Below it are the encoders, which can run forward and
+    backward one part at a time for any loss; whether they do depends only on memory.
 
     Args:
-        lengths: tokens of each text, column after column.
-        columns: how many columns of texts each side has: all on one, or contexts and candidates on two.
-        encode: a side, and indices of its texts, to their vectors.
-        loss: of the vectors of each side, column after column.
-        device: of the model.
-        options: autocast is left to `encode`.
+        lengths: the number of tokens in each text, column after column.
+        columns: the number of text columns on each side: all on one side, or contexts and candidates on two.
+        encode: maps a side and indices of its texts to their vectors.
+        loss: computes the loss from the vectors of each side, column after column.
+        device: the model's device.
+        options: how to compute the step; autocast is left to `encode`.
     """
     rows, processes = len(lengths) // sum(columns), options.processes
     starts = [rows * sum(columns[:side]) for side in range(len(columns) + 1)]
@@ -137,11 +137,11 @@ def cut_step(
         generators_after = seeding.generator_states(device)
         for part in encoded:
             if not part.has_graph:
-                seeding.restore_generators(part.generators, device)  # dropout drops the same as in the forward pass
+                seeding.restore_generators(part.generators, device)  # so that dropout drops the same values again
                 part.vectors = encode(part.side, part.texts)
-            if part.vectors.requires_grad:  # else all weights below are frozen
+            if part.vectors.requires_grad:  # otherwise all weights below are frozen
                 part.vectors.backward(gradients[part.side][part.texts])  # type: ignore[no-untyped-call]
-            part.vectors = torch.empty(0)  # and with it the graph
+            part.vectors = torch.empty(0)  # also frees the graph
         seeding.restore_generators(generators_after, device)
         return float(total.detach())
 
@@ -160,7 +160,7 @@ class _EncodedTexts:
 
 
 def _in_order(encoded: Sequence[_EncodedTexts]) -> Float[Tensor, "M ..."]:
-    """The vectors of one side in the order of its texts, without their graph."""
+    """The vectors of one side in the order of its texts, detached from their graph."""
     vectors = torch.cat([part.vectors for part in encoded]).detach()
     return vectors[torch.argsort(torch.tensor([i for part in encoded for i in part.texts])).to(vectors.device)]
 
@@ -174,7 +174,7 @@ def copied_gradients(*modules: nn.Module) -> Gradients:
 def restore_before_step(model: nn.Module, gradients: Gradients, generators: Sequence[Tensor]) -> None:
     """Put gradients and random generators back to their state before the step, and release cached memory."""
     for parameter, gradient in gradients:
-        parameter.grad = None if gradient is None else gradient.clone()  # it may be needed once more
+        parameter.grad = None if gradient is None else gradient.clone()  # the original may be needed again
     device = _device(model)
     seeding.restore_generators(generators, device)
     if device.type == "cuda":

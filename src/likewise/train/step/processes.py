@@ -78,11 +78,11 @@ class Processes:
             p.grad = part.view_as(p)
 
     def any(self, local: bool) -> bool:
-        """Whether it is true in any process."""
+        """Whether the value is true in any process."""
         return self.sum(int(local)) > 0
 
     def sum(self, local: int) -> int:
-        """The sum over the processes."""
+        """The sum of the value over the processes."""
         if self.count == 1:
             return local
         number = torch.tensor(local)
@@ -106,7 +106,7 @@ class Processes:
         for tensor in tensors if self.count > 1 else ():
             sent = tensor.detach().clone(memory_format=torch.contiguous_format)
             distributed.broadcast(sent, 0)
-            tensor.copy_(sent)  # raises the tensor's version, as `Linear.packed` requires
+            tensor.copy_(sent)  # increments the tensor's version, as `Linear.packed` requires
 
 
 SINGLE_PROCESS = Processes()

@@ -1,6 +1,6 @@
 """One training step of a reranker: the gradient of a batch, in parts that fit into memory.
 
-A cross-encoder reads pairs and its loss is a mean over rows, so each part goes forward and backward at once. A
+A cross-encoder reads pairs and its loss is a mean over rows, so each part runs forward and backward in turn. A
 poly-encoder reads texts separately. Its graph is cut at their vectors, like an embedder's (`memory.cut_step`), so that
 every context meets every candidate in the batch, however small the parts.
 """
@@ -91,13 +91,13 @@ class RerankerStepInputs:
         return losses
 
     def backward(self, loss: Float[Tensor, ""]) -> float:
-        """Add this loss's gradient."""
+        """Add the gradient of this loss."""
         (loss * self.options.loss_scale).backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
 
 
 def _step_inputs(objective: Objective, batch: Batch, options: StepOptions | None = None) -> RerankerStepInputs:
-    assert isinstance(objective, RerankerObjective), "check_reranker_objective is called first"
+    assert isinstance(objective, RerankerObjective), "check_reranker_objective must be called first"
     return RerankerStepInputs(objective, batch, options or StepOptions())
 
 
@@ -106,7 +106,7 @@ SplitStep: TypeAlias = Callable[[Any, RerankerStepInputs], SplittableStep]
 
 
 def cross_encoder_step(reranker: CrossEncoder, inputs: RerankerStepInputs) -> SplittableStep:
-    """Takes each part of the rows forward and backward at once; only losses are gathered."""
+    """Runs each part of the rows forward and then backward; only losses are gathered across processes."""
     batch, rows, options = inputs.batch, len(inputs.batch), inputs.options
     first, *others = batch.texts
     contents = reranker.token_id_pairs([pair for other in others for pair in zip(first, other, strict=True)])

@@ -1,4 +1,4 @@
-"""Seeds computed only from the run's seed, the step and the process, so that no generator state must be saved."""
+"""Seeds computed only from the run's seed, the step and the process, so that no generator state needs to be saved."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -66,7 +66,7 @@ def join_gradients(model: Trainable, objectives: Sequence[Objective], processes:
     Every process has its own part of the model's gradient, so the parts are summed. Every process has the whole
     gradient of the objectives' own parameters; these are averaged to stay equal everywhere (random draws and rounding
     may differ between processes). The exception is a cross-encoder, which reads only its own rows: there, the
-    objectives' gradients are parts too.
+    objectives' gradients are also parts to be summed.
     """
     processes.sum_gradients(model.parameters())
     scale = 1 / processes.count if training_strategy(model).whole_objective_gradient else 1.0

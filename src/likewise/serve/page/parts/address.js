@@ -1,6 +1,6 @@
-// The part of the address after #: the view, and what is shown in it, so that an address can be passed on.
+// The part of the address after #: the view and what it shows, so that the address can be shared.
 
-let model = null; // that is part of every address; null: the server's first
+let model = null; // the model in every address; null means the server's first model
 
 export function useModel(name) {
   model = name;
@@ -18,14 +18,14 @@ function decodeHash() {
   return at < 0 ? hash : `${hash.slice(0, at)}?${hash.slice(at + 1).replaceAll("?", "%3F")}`;
 }
 
-// The address of a view that shows these values; empty ones are left out.
+// The address of a view that shows these values; empty values are left out.
 export function addressOf(view, values = {}) {
   const given = Object.entries(values).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   const query = new URLSearchParams(given).toString();
   return query ? `#${view}?${query}` : `#${view}`;
 }
 
-// Say in the address what is shown, without a new entry in the history.
+// Put what is shown into the address, without a new entry in the history.
 export function noteAddress(view, values) {
   const address = addressOf(view, { ...values, model });
   if (readAddress().view === view && location.hash !== address && address.length < 4000) {

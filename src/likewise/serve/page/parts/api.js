@@ -1,4 +1,4 @@
-// What the page asks of its server, and what it says when that fails.
+// The page's requests to its server, and the messages for failed requests.
 
 const KEY_NAME = "likewise-api-key";
 let key = null;
@@ -11,12 +11,12 @@ export class Failure extends Error {
   }
 }
 
-// The JSON that the server answers; a body makes it a POST. Asks for an API key where one is needed.
+// The server's JSON answer; a request with a body is a POST. Asks the user for an API key if one is required.
 export async function request(path, body, signal) {
   for (;;) {
     const answer = await send(path, body, signal);
     if (answer.status !== 401) return answer.ok ? answer.json() : Promise.reject(await failureOf(answer));
-    if (!(await askForKey(storedKey() ? "The server does not know this key." : ""))) throw await failureOf(answer);
+    if (!(await askForKey(storedKey() ? "The server does not recognize this key." : ""))) throw await failureOf(answer);
   }
 }
 
@@ -36,10 +36,10 @@ async function send(path, body, signal) {
 }
 
 export function notThere() {
-  return new Failure("The server does not answer. Is it still running?", 0);
+  return new Failure("The server is not responding. Is it still running?", 0);
 }
 
-// Each API has its own shape of an error.
+// Each API has its own error format.
 async function failureOf(answer) {
   let message = "";
   try {
@@ -49,7 +49,7 @@ async function failureOf(answer) {
     // not JSON
   }
   const wait = answer.headers.get("retry-after");
-  const busy = answer.status === 429 && wait ? ` It asks to wait ${wait} s.` : "";
+  const busy = answer.status === 429 && wait ? ` Try again in ${wait} s.` : "";
   return new Failure(`${message || `The server answered with status ${answer.status}.`}${busy}`, answer.status);
 }
 
@@ -68,11 +68,11 @@ function storeKey(value) {
   try {
     sessionStorage.setItem(KEY_NAME, value);
   } catch {
-    // kept until the page is left
+    // the key is kept until the page is closed
   }
 }
 
-// True once a key was entered; several requests that need one wait for the same dialog.
+// Resolves to true once a key has been entered; several requests that need a key wait for the same dialog.
 function askForKey(error) {
   asking ??= new Promise((resolve) => {
     const dialog = document.getElementById("key-dialog");
@@ -90,7 +90,7 @@ function askForKey(error) {
   return asking;
 }
 
-// Requests of which only the latest counts: an earlier one that is still under way is given up.
+// Requests of which only the latest counts: an earlier request that is still running is cancelled.
 export class Latest {
   #controller = null;
 
@@ -99,7 +99,7 @@ export class Latest {
     const controller = new AbortController();
     this.#controller = controller;
     const answer = await request(path, body, controller.signal);
-    if (controller.signal.aborted) throw new DOMException("a later request took its place", "AbortError");
+    if (controller.signal.aborted) throw new DOMException("a later request replaced this one", "AbortError");
     return answer;
   }
 

@@ -1,9 +1,9 @@
-// Which collection is looked at: a list to choose from, the same in all views.
+// The list from which the user chooses a collection; the choice is the same in all views.
 
 import { request } from "./api.js";
 import { freshId, h, notice } from "./dom.js";
 
-let lastChosen = null; // by any of the views
+let lastChosen = null; // in any view
 
 export class CollectionPicker {
   constructor(change) {
@@ -15,7 +15,7 @@ export class CollectionPicker {
     this.element = h("div", { class: "picker" }, h("label", { class: "hidden", for: id }, "Collection"), this.select);
   }
 
-  // The collections that can be searched; the one of this name is chosen, or the one that was chosen last.
+  // List the collections that can be searched, and select the one with this name or the one chosen last.
   async load(name) {
     const { data } = await request("/v1/collections");
     this.collections = data.filter((one) => !one.error);
@@ -37,6 +37,6 @@ export class CollectionPicker {
 }
 
 export function noCollections() {
-  return notice("This server has no collections yet. Make one from your texts, and start the server with it:",
+  return notice("This server has no collections yet. Create one from your texts, and start the server with it:",
     h("pre", {}, "likewise index add indexes/notes notes/*.md\nlikewise serve --collections indexes/"));
 }

@@ -1,7 +1,7 @@
-// Elements made from plain values: texts become text nodes, never markup.
+// Creates elements from plain values: texts become text nodes, never markup.
 
 // h("p", { class: "note", onclick: act, "--share": 0.5 }, "text", child): names that begin with "on" are listeners,
-// those that begin with "--" are properties of the style, true and false set and remove attributes.
+// names that begin with "--" are style properties, and true and false set and remove attributes.
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) setAttribute(element, name, value);
@@ -19,7 +19,7 @@ function setAttribute(element, name, value) {
 
 let numbered = 0;
 
-// A name for an element's id that no other element of the page has.
+// An id that no other element on the page has.
 export function freshId(stem) {
   numbered += 1;
   return `${stem}-${numbered}`;
@@ -30,13 +30,13 @@ export function field(name, control) {
   return h("label", { class: "field" }, h("span", {}, name), control);
 }
 
-// Buttons for examples: each has a name and a value, which is passed on.
+// Buttons for examples: each has a name and a value, which is passed to `choose`.
 export function exampleChips(title, examples, choose) {
   const buttons = examples.map(([name, value]) => h("button", { type: "button", onclick: () => choose(value) }, name));
   return h("div", { class: "chips" }, h("span", { class: "note" }, title), buttons);
 }
 
-// One of a few: radio buttons that look like one switch; `choose` is called with the value of the one that is picked.
+// Radio buttons that look like a single switch; `choose` is called with the selected value.
 export function segments(legend, options, chosen, choose) {
   const group = freshId("segments");
   const labels = options.map(([value, name]) => {
@@ -47,14 +47,14 @@ export function segments(legend, options, chosen, choose) {
   return h("div", { class: "segments", role: "radiogroup", "aria-label": legend }, labels);
 }
 
-// A box to tick.
+// A check box with a label.
 export function checkBox(name, checked, change) {
   const input = h("input", { type: "checkbox", onchange: () => change(input.checked) });
   input.checked = checked;
   return h("label", { class: "check" }, input, name);
 }
 
-// What stands where nothing can be shown yet, or went wrong.
+// A message to show if there is no content yet or something went wrong.
 export function notice(text, ...more) {
   return h("div", { class: "notice" }, h("p", {}, text), ...more);
 }
@@ -64,7 +64,7 @@ export function failureNotice(failure, again) {
   return h("div", { class: "notice bad", role: "alert" }, h("p", {}, failure.message), retry);
 }
 
-// Call `act` when nothing has called for this many milliseconds.
+// Call `act` once this many milliseconds have passed without another call (debounce).
 export function debounced(act, milliseconds) {
   let timer = 0;
   return (...values) => {
@@ -73,7 +73,7 @@ export function debounced(act, milliseconds) {
   };
 }
 
-// Call `act` at once; while it is at work, remember that it was called, and call it once more afterwards.
+// Call `act` at once; if it is called again while it is running, call it once more afterwards.
 export function paced(act) {
   let isBusy = false;
   let isWanted = false;

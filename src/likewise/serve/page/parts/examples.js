@@ -1,4 +1,4 @@
-// Texts that views begin with, so that there is something to see at once.
+// Example texts for the views, so that each view shows something from the start.
 
 export const SENTENCE_SETS = [
   ["Three topics", [
@@ -10,7 +10,7 @@ export const SENTENCE_SETS = [
     "How do I reset my password?",
     "I can't log in to my account any more.",
   ]],
-  ["What is hard", [
+  ["Hard cases", [
     "The film was good.",
     "The film was not good.",
     "The film was bad.",
@@ -19,7 +19,7 @@ export const SENTENCE_SETS = [
     "It costs ten euros.",
     "It costs a thousand euros.",
   ]],
-  ["One thing, many ways", [
+  ["One question, many wordings", [
     "When does the shop open?",
     "What are your opening hours?",
     "From what time can I come by?",

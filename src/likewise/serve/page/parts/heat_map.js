@@ -1,9 +1,9 @@
-// A table of coloured cells that is moved through with the arrow keys. Colours come from the style sheet: a cell says
-// only how strong it is.
+// A table of coloured cells that can be navigated with the arrow keys. Colours come from the style sheet: a cell only
+// has an intensity.
 
 import { h } from "./dom.js";
 
-const MOST_WITH_NUMBERS = 400; // cells; with more of them, their numbers would be in the way
+const MOST_WITH_NUMBERS = 400; // cells; with more cells, the numbers in them would be in the way
 
 const MOVES = {
   ArrowRight: ([i, j]) => [i, j + 1],
@@ -15,8 +15,8 @@ const MOVES = {
 };
 
 // Options: `label` names the table; `scale` is a function of a value → { share: 0 to 1, kind: "heat", "adds" or "takes" };
-// `shown` writes a value in its cell, `spoken` says a cell in words; `pick(i, j)` is called when one is pointed at or
-// moved to, `leave()` when none is; `upright` sets the names of columns upright.
+// `shown` formats a value for its cell, and `spoken` describes a cell in words; `pick(i, j)` is called when the user
+// points at a cell or moves to it, and `leave()` when the user leaves it; `upright` sets the column names upright.
 export class HeatMap {
   #at = [0, 0];
 
@@ -31,7 +31,7 @@ export class HeatMap {
     this.table.addEventListener("click", (event) => event.target.closest("td")?.focus());
   }
 
-  // `values[i][j]` under `rows[i]` and `columns[j]`, which have a name and, where it was shortened, a title.
+  // Show `values[i][j]` in row `rows[i]` and column `columns[j]`, which have a name and, if it was shortened, a title.
   show(values, rows, columns) {
     this.values = values;
     const isSame = this.rows?.length === rows.length && this.columns?.length === columns.length;
@@ -107,12 +107,12 @@ function name(element, { name, title = "" }) {
   else element.removeAttribute("title");
 }
 
-// From the colour of nothing to that of everything.
+// A scale from no colour for the lowest value to full colour for the highest.
 export function oneWay(low, high) {
   return (value) => ({ share: clamp((value - low) / (high - low || 1)), kind: "heat" });
 }
 
-// Orange for what adds, blue for what takes away.
+// A scale with orange for positive and blue for negative values.
 export function bothWays(most) {
   return (value) => ({ share: clamp(Math.abs(value) / (most || 1)), kind: value < 0 ? "takes" : "adds" });
 }
@@ -124,7 +124,7 @@ export function shortened(text, most) {
   return letters.length > most ? `${letters.slice(0, most - 1).join("").trimEnd()}…` : text;
 }
 
-// A number between -1 and 1 in two digits, as short as it goes: .66, −.05, 0.
+// A number between -1 and 1 with two digits, as short as possible: .66, −.05, 0.
 export function cosineText(value) {
   if (Math.abs(value) < 0.005) return "0";
   return value.toFixed(2).replace(/^(-?)0\./, "$1.").replace("-", "−");

@@ -1,14 +1,14 @@
-// The words of a query, marked where they stand in a text.
+// Marks the words of a query in a text.
 
-const SHORTEST = 3; // letters: shorter words stand everywhere
+const SHORTEST = 3; // letters; shorter words occur everywhere
 
-// The words of a query that are worth marking, the longest first.
+// The words of a query that are worth marking, longest first.
 export function wordsOf(query) {
   const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
   return [...new Set(words.filter((word) => word.length >= SHORTEST))].sort((a, b) => b.length - a.length);
 }
 
-// A text as pieces, with every word that begins like one of the query's in a <mark>.
+// A text in pieces, with a <mark> around every word that starts like a word of the query.
 export function highlighted(text, words) {
   if (!words.length) return [text];
   const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.map(stem).join("|")})[\\p{L}\\p{N}]*`, "giu");
@@ -23,8 +23,8 @@ export function highlighted(text, words) {
   return [...pieces, text.slice(from)];
 }
 
-// Without the last letter or two of longer words, so that plurals and other forms are marked too; never an operator of
-// regular expressions, since words are letters and digits.
+// A longer word without its last letter or two, so that plurals and other forms are marked too. It needs no escaping in
+// a regular expression, since words consist of letters and digits.
 function stem(word) {
   return word.length > 6 ? word.slice(0, -2) : word.length > 4 ? word.slice(0, -1) : word;
 }

@@ -1,9 +1,9 @@
-// Which layer's part of a cosine is shown: all of them, or one, by a slider above bars of what each contributes.
+// Chooses which layer's share of a cosine is shown, or all layers: a slider over bars for each layer's contribution.
 
 import { h } from "./dom.js";
 
 export class LayerPicker {
-  // `choose` is called with the number of a layer in the list, or null for all of them.
+  // `choose` is called with the index of a layer in the list, or null for all layers.
   constructor(choose) {
     this.choose = choose;
     this.slider = h("input", { type: "range", min: 0, step: 1, oninput: () => this.pick() });
@@ -14,7 +14,7 @@ export class LayerPicker {
     this.element = h("div", { class: "card", hidden: true },
       h("div", { class: "row spread" }, h("h2", {}, "By layer"), this.name),
       this.picture,
-      h("p", { class: "note" }, "This model's vectors are made from several layers, and so the cosine is a sum over them too. Move the slider to see the part of one layer."));
+      h("p", { class: "note" }, "This model's vectors are computed from several layers, so the cosine is also a sum over layers. Move the slider to see the share of one layer."));
   }
 
   show({ layers, layer_contributions: parts }) {

@@ -1,4 +1,4 @@
-// A figure's last two minutes as a small line on a canvas, from 0 to the most there was.
+// The last two minutes of a figure as a small line on a canvas, from 0 to the highest value.
 
 import { h } from "./dom.js";
 

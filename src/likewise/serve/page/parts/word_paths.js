@@ -1,4 +1,4 @@
-// The paths of words through the layers, drawn on a canvas: a line for each word, a dot for each layer.
+// The paths of words through the layers, drawn on a canvas with a line for each word and a dot for each layer.
 
 import { h } from "./dom.js";
 
@@ -17,14 +17,14 @@ export class WordPaths {
     this.canvas.addEventListener("pointerleave", () => this.follow(-1, -1));
   }
 
-  // `places[layer][word]` is a point; those the model adds, such as [CLS], are drawn thinner.
+  // `places[layer][word]` is a point; the tokens that the model adds, such as [CLS], are drawn with thinner lines.
   show({ places, words, special }) {
     Object.assign(this, { places, words, special });
     this.canvas.setAttribute("aria-label", `The paths of ${words.length} words through ${places.length} layers`);
     this.draw();
   }
 
-  // Let one word stand out.
+  // Highlight one word.
   follow(word, layer) {
     if (word === this.at.word && layer === this.at.layer) return;
     this.at = { word, layer };
@@ -77,7 +77,7 @@ export class WordPaths {
     pen.globalAlpha = 1;
   }
 
-  // Names at the ends of paths, where they do not cover one another; that of the chosen word first.
+  // Label the ends of paths, starting with the chosen word, wherever labels do not overlap.
   #drawNames(width) {
     const { pen } = this;
     const taken = [];

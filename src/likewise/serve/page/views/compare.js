@@ -1,4 +1,4 @@
-// Compare: sentences, one a line, and how similar each is to each, while one types.
+// Compare: sentences, one per line, and the similarity of each pair, updated as the user types.
 
 import { addressOf, noteAddress } from "../parts/address.js";
 import { isAbort, Latest } from "../parts/api.js";
@@ -23,7 +23,7 @@ class CompareView {
     this.pair = h("div", { class: "card pair-shown" });
     this.alike = h("ol", { class: "plain-list" });
     this.map = new HeatMap({
-      label: "How similar each sentence is to each",
+      label: "Similarity of each pair of sentences",
       scale: (value, i, j) => (i === j ? { share: 0, kind: "self" } : oneWay(0, 1)(value)),
       shown: (value, i, j) => (i === j ? "·" : cosineText(value)),
       spoken: (value, i, j) => `${i + 1} and ${j + 1}: ${value.toFixed(2)}`,
@@ -36,15 +36,15 @@ class CompareView {
     this.result = h("div", { class: "stack" });
     this.found = [
       h("div", { class: "card" }, this.map.element),
-      h("div", { class: "pair" }, this.pair, h("div", { class: "card" }, h("h2", {}, "Most alike"), this.alike)),
+      h("div", { class: "pair" }, this.pair, h("div", { class: "card" }, h("h2", {}, "Most similar pairs"), this.alike)),
     ];
     const entry = h("div", { class: "stack tight" },
-      field("Sentences, one a line", this.area),
+      field("Sentences, one per line", this.area),
       exampleChips("Examples:", SENTENCE_SETS, (texts) => this.use(texts)),
       this.status);
     return [
       h("h1", {}, "Compare sentences"),
-      h("p", { class: "lede" }, "Each sentence becomes a vector; the cosine of two vectors says how alike their meanings are to this model. The stronger the colour, the more alike."),
+      h("p", { class: "lede" }, "Each sentence becomes a vector. The cosine of two vectors is how similar the model considers their meanings; stronger colours mean more similar."),
       h("div", { class: "split" }, entry, this.result),
     ];
   }
@@ -71,7 +71,7 @@ class CompareView {
     if (texts.length < 2) {
       this.latest.cancel();
       this.status.textContent = "";
-      this.result.replaceChildren(notice("Type two sentences or more, each on a line of its own."));
+      this.result.replaceChildren(notice("Type two or more sentences, each on its own line."));
       return;
     }
     const began = performance.now();
@@ -116,7 +116,7 @@ class CompareView {
 }
 
 function statusOf(count, truncated, milliseconds) {
-  const left = count > MOST_SENTENCES ? ` Of ${count}, the first ${MOST_SENTENCES} are compared.` : "";
-  const cut = truncated.map(({ index, tokens, used }) => `Sentence ${index + 1} has ${tokens} tokens, of which ${used} were read.`);
+  const left = count > MOST_SENTENCES ? ` Only the first ${MOST_SENTENCES} of ${count} are compared.` : "";
+  const cut = truncated.map(({ index, tokens, used }) => `Sentence ${index + 1} has ${tokens} tokens, but the model reads only ${used}.`);
   return `${counted(Math.min(count, MOST_SENTENCES), "sentence")} in ${milliseconds.toFixed(0)} ms.${left} ${cut.join(" ")}`;
 }

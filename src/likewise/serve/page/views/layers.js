@@ -1,4 +1,4 @@
-// Layers: how one sentence walks through a model: what each layer does to each word, and where words stand.
+// Layers: how a sentence moves through a model: what each layer does to each word, and where the words are.
 
 import { noteAddress } from "../parts/address.js";
 import { isAbort, Latest } from "../parts/api.js";
@@ -7,26 +7,26 @@ import { SENTENCES } from "../parts/examples.js";
 import { cosineText, HeatMap, oneWay, shortened } from "../parts/heat_map.js";
 import { WordPaths } from "../parts/word_paths.js";
 
-// What can be shown of a word at a layer; each is computed from what the server answers.
+// The measures that can be shown for a word at a layer; each is computed from the server's answer.
 const MEASURES = {
   movement: {
     name: "Movement",
-    about: "How far a word turns between a layer and the one before it: one less their cosine.",
+    about: "How far a word turns between a layer and the previous one: 1 minus the cosine of its two vectors.",
     values: (found) => found.movement,
   },
   novelty: {
     name: "Novelty",
-    about: "How much of a word’s vector is new at this layer: not spanned by the layers around it (SBERT-WK).",
+    about: "How much of a word’s vector is new at this layer, which means not spanned by the neighbouring layers (SBERT-WK).",
     values: (found) => found.novelty,
   },
   alignment: {
     name: "Alignment",
-    about: "The mean cosine of a word’s vector with the same word at the layers around it (SBERT-WK).",
+    about: "The mean cosine between a word’s vector and its vectors at the neighbouring layers (SBERT-WK).",
     values: (found) => found.alignment,
   },
   arrival: {
     name: "Arrival",
-    about: "How near a word is to where it ends: the cosine with its vector at the last layer.",
+    about: "How close a word is to its final vector: the cosine with its vector at the last layer.",
     values: (found) => found.to_last,
   },
 };
@@ -44,9 +44,9 @@ class LayersView {
     this.input = h("input", { type: "text", oninput: () => this.typed() });
     this.about = h("p", { class: "note" });
     this.status = h("p", { class: "status", role: "status" });
-    this.weights = h("div", { class: "words", "aria-label": "The sentence, coloured by how much each word turns on its way" });
+    this.weights = h("div", { class: "words", "aria-label": "The sentence, with each word coloured by how much its vector turns" });
     this.map = new HeatMap({
-      label: "Layers down, words across",
+      label: "Layers as rows, words as columns",
       upright: true,
       scale: (value) => oneWay(this.least, this.most)(value),
       shown: cosineText,
@@ -56,7 +56,7 @@ class LayersView {
     });
     this.paths = new WordPaths();
     this.between = new HeatMap({
-      label: "How alike words are at two layers",
+      label: "How similar words are at two layers",
       scale: (value, i, j) => (i === j ? { share: 0, kind: "self" } : oneWay(0, 1)(value)),
       shown: (value, i, j) => (i === j ? "·" : cosineText(value)),
       spoken: (value, i, j) => `${layerName(i)} and ${layerName(j)}: ${value.toFixed(2)}`,
@@ -69,19 +69,19 @@ class LayersView {
     const choices = Object.entries(MEASURES).map(([value, { name }]) => [value, name]);
     this.parts = [
       h("div", { class: "card" },
-        h("div", { class: "row spread" }, h("h2", {}, "Each word at each layer"), segments("What is shown", choices, this.measure, (measure) => this.choose(measure))),
+        h("div", { class: "row spread" }, h("h2", {}, "Each word at each layer"), segments("Measure to show", choices, this.measure, (measure) => this.choose(measure))),
         this.about, this.map.element),
       h("div", { class: "card" }, h("h2", {}, "Weight of each word"), this.weights,
-        h("p", { class: "note" }, "SBERT-WK’s weight: words whose vectors keep turning from layer to layer carry more of the sentence."), this.status),
+        h("p", { class: "note" }, "These are SBERT-WK’s weights: words whose vectors keep turning from layer to layer contribute more to the sentence."), this.status),
       h("div", { class: "pair" },
         h("div", { class: "card" }, h("h2", {}, "Paths of the words"), this.paths.element,
-          h("p", { class: "note" }, "Every vector of every word, drawn in the two directions in which they differ most. Small dots are early layers; the named end is the last.")),
+          h("p", { class: "note" }, "The vectors of each word at all layers, drawn in the two directions in which they differ most. Small dots are early layers; the labelled end is the last layer.")),
         h("div", { class: "card" }, h("h2", {}, "Layers compared"), this.between.element,
-          h("p", { class: "note" }, "The mean cosine of the words at one layer with themselves at another. Layer 0 is the word vectors, before the first layer reads them."))),
+          h("p", { class: "note" }, "The mean cosine between the words at one layer and the same words at another. Layer 0 is the word vectors, before the first layer."))),
     ];
     return [
       h("h1", {}, "Through the layers"),
-      h("p", { class: "lede" }, "A transformer reads a sentence layer by layer, and each layer moves the vector of every word a little. Here is the walk of one sentence."),
+      h("p", { class: "lede" }, "A transformer processes a sentence layer by layer, and each layer moves the vector of every word a little. This page shows the path of one sentence."),
       h("div", { class: "stack" },
         h("div", { class: "stack tight" }, field("Sentence", this.input), exampleChips("Examples:", SENTENCES, (text) => this.use(text))),
         this.result),
@@ -124,7 +124,7 @@ class LayersView {
     const names = found.between_layers.map((_, layer) => ({ name: String(layer) }));
     this.between.show(found.between_layers, names, names);
     this.choose(this.measure);
-    this.status.textContent = found.truncated.map(({ tokens, used }) => `The sentence has ${tokens} tokens, of which ${used} were read.`).join("");
+    this.status.textContent = found.truncated.map(({ tokens, used }) => `The sentence has ${tokens} tokens, but the model reads only ${used}.`).join("");
     if (this.result.firstChild !== this.parts[0]) this.result.replaceChildren(...this.parts);
   }
 
@@ -132,7 +132,7 @@ class LayersView {
     this.measure = measure;
     const { values, about } = MEASURES[measure];
     const byLayer = values(this.found);
-    this.first = this.found.novelty.length - byLayer.length; // movement begins at the second layer
+    this.first = this.found.novelty.length - byLayer.length; // movement is only defined from the second layer on
     this.least = Math.min(0, ...byLayer.flat());
     this.most = Math.max(...byLayer.flat());
     this.about.textContent = about;

@@ -15,7 +15,7 @@ const FIGURES = [
   ["Waiting requests", (s) => s.queue, whole],
   ["Latency, median (p50)", (s) => s.latency_ms.p50, milliseconds],
   ["Latency, p99", (s) => s.latency_ms.p99, milliseconds],
-  ["Texts in a batch, median", (s) => s.batches.inputs, whole],
+  ["Texts per batch, median", (s) => s.batches.inputs, whole],
   ["Time computing", (s) => 100 * s.batches.busy, percent],
 ];
 
@@ -65,7 +65,7 @@ class LoadView {
   }
 
   present(status) {
-    this.about.textContent = `likewise ${status.version}, up for ${duration(status.uptime)}. Figures are of the last ${status.seconds.toFixed(0)} seconds.`;
+    this.about.textContent = `likewise ${status.version}, up for ${duration(status.uptime)}. Figures cover the last ${status.seconds.toFixed(0)} seconds.`;
     for (const tile of this.tiles) {
       const value = tile.value(status);
       tile.number.textContent = value === null ? "–" : tile.shown(value);
@@ -78,13 +78,13 @@ class LoadView {
       h("td", { class: "number" }, model.waiting_requests ? `${counted(model.waiting_requests, "request")}, ${counted(model.waiting_inputs, "text")}` : "0"))));
   }
 
-  // Short texts, one a request, from a few connections at once, for some seconds.
+  // Send short texts, one per request, over a few connections at once, for a few seconds.
   async test() {
     this.tester.disabled = true;
     const until = performance.now() + 1000 * TEST_SECONDS;
     const counts = await Promise.all(Array.from({ length: TEST_CONNECTIONS }, (_, n) => this.askUntil(until, n)));
     const total = counts.reduce((sum, count) => sum + count, 0);
-    this.tested.textContent = `${counted(total, "request")} of this page were answered in ${TEST_SECONDS} seconds, over ${TEST_CONNECTIONS} connections.`;
+    this.tested.textContent = `${counted(total, "request")} from this page answered in ${TEST_SECONDS} seconds, over ${TEST_CONNECTIONS} connections.`;
     this.tester.disabled = false;
   }
 

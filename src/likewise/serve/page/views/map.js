@@ -1,4 +1,4 @@
-// Map: the texts of a collection as points, near one another where they mean like things.
+// Map: the texts of a collection as points, which are close to each other if their meanings are similar.
 
 import { noteAddress } from "../parts/address.js";
 import { isAbort, Latest } from "../parts/api.js";
@@ -8,7 +8,7 @@ import { MAP_KEYS, MapControls } from "../map/controls.js";
 import { ClusterMap } from "../map/map_selection.js";
 import { MapPoints } from "../map/points.js";
 
-const NEAREST = 40; // texts that a search by meaning shows
+const NEAREST = 40; // number of texts that a search by meaning shows
 const LAYOUTS = [["pca", "Quick"], ["t-sne", "Detailed"]];
 
 export function createView(root, context) {
@@ -73,9 +73,9 @@ class MapPanel {
     }
   }
 
-  // While a layout is computed, the map that is there stays, if it is of this collection.
+  // While a layout is computed, the current map stays visible if it shows the same collection.
   wait(name) {
-    const message = this.layout === "pca" ? "Placing the texts …" : "Placing the texts by t-SNE; thousands of them take a minute …";
+    const message = this.layout === "pca" ? "Placing the texts …" : "Placing the texts with t-SNE; this takes about a minute for thousands of texts …";
     if (this.data?.collection === name) this.state.textContent = message;
     else {
       this.state.textContent = this.sample.textContent = "";
@@ -87,7 +87,7 @@ class MapPanel {
   draw(data) {
     this.data = data;
     const isPart = data.total > data.texts.length;
-    this.sample.textContent = isPart ? `The map has ${data.texts.length.toLocaleString("en")} of the collection’s ${data.total.toLocaleString("en")} texts, evenly chosen.` : "";
+    this.sample.textContent = isPart ? `The map shows an even sample of ${data.texts.length.toLocaleString("en")} of the collection’s ${data.total.toLocaleString("en")} texts.` : "";
     this.rows = new Map(data.ids.map((id, row) => [id, row]));
     const canvas = h("canvas", { tabindex: 0, role: "application", "aria-label": `Map of ${data.texts.length} texts`, "aria-describedby": "map-keys", onkeydown: (event) => this.pressOnMap(event) });
     const tip = h("div", { class: "tip", hidden: true }, h("p", { class: "cluster" }), h("p", { class: "text" }));
@@ -115,7 +115,7 @@ class MapPanel {
     else if (event.key === "Escape") this.clear();
   }
 
-  // The next of the texts that were found, or the one before it: the nearest in meaning first.
+  // Go to the next or the previous text that was found; the nearest in meaning comes first.
   goToFound(by) {
     if (!this.ranked?.length) return;
     const from = this.ranked.indexOf(this.map.chosen.at);
@@ -130,7 +130,7 @@ class MapPanel {
     this.find();
   }
 
-  // Texts with the words, and the nearest ones by meaning, as far as they are on the map.
+  // Find the texts with these words and the nearest texts by meaning, if they are on the map.
   async find() {
     const query = this.search.value.trim();
     noteAddress("map", { c: this.picker.chosen, q: query });
@@ -145,7 +145,7 @@ class MapPanel {
       const near = passages.map(({ id }) => this.rows.get(id)).filter((row) => row !== undefined).slice(0, NEAREST);
       this.ranked = [...new Set([...near, ...withWords])];
       this.map.find(new Set(this.ranked), query);
-      this.state.textContent = `${withWords.size.toLocaleString("en")} with these words, ${near.filter((row) => !withWords.has(row)).length} more near in meaning`;
+      this.state.textContent = `${withWords.size.toLocaleString("en")} with these words, ${near.filter((row) => !withWords.has(row)).length} more with similar meaning`;
     } catch (failure) {
       if (!isAbort(failure)) this.state.textContent = failure.message;
     }
@@ -153,6 +153,6 @@ class MapPanel {
 }
 
 function keysInWords() {
-  const keys = [["←↑↓→", "move"], ["+ −", "zoom"], ["0", "whole map"], ["/", "find"], ["n p", "next, previous"], ["Esc", "all"]];
+  const keys = [["←↑↓→", "move"], ["+ −", "zoom"], ["0", "whole map"], ["/", "find"], ["n p", "next, previous"], ["Esc", "show all"]];
   return keys.flatMap(([key, what]) => [h("kbd", {}, key), ` ${what} `]);
 }

@@ -1,12 +1,12 @@
-// Model: what it is, and how good it is, with 95 % intervals.
+// Model: its properties and its scores, with 95 % intervals.
 
 import { Latest, isAbort } from "../parts/api.js";
 import { counted, failureNotice, h, notice } from "../parts/dom.js";
 
 const FACTS = [
   ["encoder", "Encoder"], ["layers", "Layers"], ["width", "Width"], ["parameters", "Parameters"], ["pooling", "Pooling"],
-  ["heads", "Heads"], ["numbers", "Numbers in a vector"], ["longest_input", "Longest input"], ["vocabulary", "Vocabulary"],
-  ["precision", "Computed in"], ["base_model", "Made from"], ["language", "Language"], ["license", "Licence"], ["fingerprint", "Fingerprint"],
+  ["heads", "Heads"], ["numbers", "Dimensions"], ["longest_input", "Longest input"], ["vocabulary", "Vocabulary"],
+  ["precision", "Precision"], ["base_model", "Base model"], ["language", "Language"], ["license", "Licence"], ["fingerprint", "Fingerprint"],
 ];
 const UNITS = { longest_input: "token", vocabulary: "token" };
 
@@ -33,10 +33,10 @@ class ModelView {
   present({ model, about, facts, scores, notes }) {
     const rows = FACTS.filter(([name]) => facts[name] !== undefined && facts[name] !== null).map(([name, label]) => h("div", {}, h("dt", {}, label), h("dd", {}, factOf(name, facts[name]))));
     this.body.replaceChildren(
-      h("div", {}, h("h1", {}, model), h("p", { class: "lede flat" }, about ?? "An embedder: a text becomes a vector, and texts of like meaning get like vectors.")),
+      h("div", {}, h("h1", {}, model), h("p", { class: "lede flat" }, about ?? "An embedder turns texts into vectors, and texts with similar meanings into similar vectors.")),
       h("div", { class: "split even" },
-        h("section", { class: "card" }, h("h2", {}, "What it is"), h("dl", { class: "facts" }, rows)),
-        h("section", { class: "card" }, h("h2", {}, "How good it is"), scores.length ? scoresOf(scores) : noScores(model), notesOf(notes))),
+        h("section", { class: "card" }, h("h2", {}, "Properties"), h("dl", { class: "facts" }, rows)),
+        h("section", { class: "card" }, h("h2", {}, "Scores"), scores.length ? scoresOf(scores) : noScores(model), notesOf(notes))),
     );
   }
 }
@@ -48,7 +48,7 @@ function factOf(name, value) {
   return typeof value === "number" ? value.toLocaleString("en") : String(value);
 }
 
-// A line for each task: a dot at the score, and a bar over its interval. Bars begin at 0: the axis is 0 to 100.
+// A row for each task, with a dot at the score and a bar over its interval, on an axis from 0 to 100.
 function scoresOf(scores) {
   const rows = scores.map(({ name, score, low, high, items }) => {
     const spread = low === null ? "" : `${low.toFixed(1)} … ${high.toFixed(1)}`;
@@ -66,9 +66,9 @@ function scoresOf(scores) {
 }
 
 function noScores(model) {
-  return notice("There are no scores in this model’s folder. They can be computed:", h("pre", {}, `likewise evaluate ${model}`));
+  return notice("This model’s folder has no scores. You can compute them:", h("pre", {}, `likewise evaluate ${model}`));
 }
 
 function notesOf(notes) {
-  return notes.length ? h("details", { class: "notes" }, h("summary", {}, "What to know of them"), h("ul", {}, notes.map((text) => h("li", {}, text)))) : null;
+  return notes.length ? h("details", { class: "notes" }, h("summary", {}, "About these scores"), h("ul", {}, notes.map((text) => h("li", {}, text)))) : null;
 }

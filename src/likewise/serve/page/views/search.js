@@ -1,4 +1,4 @@
-// Search: a collection, as one types.
+// Search: the passages of a collection, as the user types.
 
 import { noteAddress } from "../parts/address.js";
 import { isAbort, Latest, request } from "../parts/api.js";
@@ -7,7 +7,7 @@ import { checkBox, counted, exampleChips, failureNotice, field, h, notice, paced
 import { highlighted, wordsOf } from "../parts/highlight.js";
 
 const RESULTS = 12;
-const LONG = 700; // characters of a passage before it is folded
+const LONG = 700; // number of characters of a passage that are shown before the rest is folded
 
 export function createView(root, context) {
   return new SearchView(root, context);
@@ -24,18 +24,18 @@ class SearchView {
     this.status = h("p", { class: "status", role: "status" });
     this.results = h("div", { class: "passages" });
     this.themes = h("div");
-    root.append(h("h1", {}, "Search"), h("p", { class: "lede" }, "Passages are found by what they mean, not only by their words. Results appear as you type."), this.layout());
+    root.append(h("h1", {}, "Search"), h("p", { class: "lede" }, "Search finds passages by their meaning, not only by their words. Results appear as you type."), this.layout());
   }
 
   layout() {
-    const hybrid = checkBox("Words too (hybrid)", false, (checked) => {
+    const hybrid = checkBox("Match words too (hybrid)", false, (checked) => {
       this.isHybrid = checked;
       this.search();
     });
-    hybrid.title = "Search by words as well, and fuse both rankings";
+    hybrid.title = "Search by words as well, and combine both rankings";
     this.entry = h("div", { class: "stack tight" },
       h("div", { class: "row" }, h("div", { class: "grow" }, this.query), this.picker.element, hybrid),
-      h("details", {}, h("summary", {}, "Filter"), field("Only passages whose metadata fit", this.filter)),
+      h("details", {}, h("summary", {}, "Filter"), field("Only passages whose metadata match", this.filter)),
       this.themes);
     this.body = h("div", { class: "stack" }, this.entry, this.status, this.results);
     return this.body;
@@ -71,7 +71,7 @@ class SearchView {
     this.search();
   }
 
-  // What the collection is about, as queries to begin with: the texts that are most central in the clusters of its map.
+  // Suggest queries that show what the collection is about: the words of the largest clusters of its map.
   async showThemes() {
     const name = this.picker.chosen;
     try {
@@ -81,7 +81,7 @@ class SearchView {
       const themes = named.slice(0, 6).map((cluster) => [cluster.name, cluster.words.slice(0, 3).join(" ")]);
       this.themes.replaceChildren(exampleChips("In this collection:", themes, (query) => this.use(query)));
     } catch {
-      this.themes.replaceChildren(); // the search works without them
+      this.themes.replaceChildren(); // search also works without these suggestions
     }
   }
 
@@ -103,11 +103,11 @@ class SearchView {
     }
   }
 
-  // Before anything is typed: passages that are near the collection's name.
+  // Before the user types anything, show passages that are similar to the collection's name.
   async begin() {
     try {
       const { passages } = await this.latest.request("/v1/search", { query: this.picker.chosen, collection: this.picker.chosen, k: RESULTS });
-      this.status.textContent = passages.length ? `Some of ${counted(this.picker.count, "passage")}, to begin with` : "";
+      this.status.textContent = passages.length ? `A few of ${counted(this.picker.count, "passage")}` : "";
       this.list(passages, []);
     } catch (failure) {
       if (!isAbort(failure)) this.results.replaceChildren(failureNotice(failure));
@@ -121,7 +121,7 @@ class SearchView {
 
   list(passages, words) {
     if (passages.length) this.results.replaceChildren(h("ol", { class: "results" }, passages.map((passage) => resultOf(passage, words))));
-    else this.results.replaceChildren(notice("Nothing was found. Does the filter leave any passages?"));
+    else this.results.replaceChildren(notice("No passages were found. Does the filter exclude all of them?"));
   }
 }
 
@@ -145,7 +145,7 @@ function restOf(text, words) {
   return more;
 }
 
-// Where a passage is from, and what else is known of it, in one line.
+// Where a passage comes from, and its other metadata, in one line.
 function aboutOf(scores, metadata) {
   const { file, title, row, start, stop, ...others } = metadata;
   const place = file ? [`${String(file).split("/").pop()}${row === undefined ? "" : `, row ${Number(row).toLocaleString("en")}`}`] : [];

@@ -1,4 +1,4 @@
-// Why: the cosine of two sentences as a sum over pairs of their words, by layer where the model reads several.
+// Why: the cosine of two sentences as a sum over pairs of their words, by layer if the pooling reads several layers.
 
 import { noteAddress } from "../parts/address.js";
 import { isAbort, Latest } from "../parts/api.js";
@@ -7,7 +7,7 @@ import { SENTENCE_PAIRS } from "../parts/examples.js";
 import { bothWays, HeatMap, shortened } from "../parts/heat_map.js";
 import { LayerPicker } from "../parts/layer_picker.js";
 
-const MOST_WORDS = 60; // of a sentence in the table; the colours of the sentences themselves show all
+const MOST_WORDS = 60; // words of a sentence that the table shows; the coloured sentences show all words
 
 export function createView(root, context) {
   return new WhyView(root, context);
@@ -23,7 +23,7 @@ class WhyView {
     this.total = h("p", { class: "big number" });
     this.status = h("p", { class: "status", role: "status" });
     this.map = new HeatMap({
-      label: "What each pair of words contributes to the cosine, in hundredths",
+      label: "Contribution of each pair of words to the cosine, in hundredths",
       upright: true,
       scale: (value) => bothWays(this.most)(value),
       shown: hundredths,
@@ -39,15 +39,15 @@ class WhyView {
     this.result = h("div", { class: "stack" });
     this.parts = [
       h("div", { class: "card" },
-        h("div", { class: "row spread" }, this.total, h("p", { class: "legend note" }, swatch("adds"), "adds to the cosine ", swatch("takes"), "takes from it")),
+        h("div", { class: "row spread" }, this.total, h("p", { class: "legend note" }, swatch("adds"), "adds to the cosine ", swatch("takes"), "subtracts from it")),
         this.sentences, this.status),
       this.layers.element,
       h("div", { class: "card" }, h("h2", {}, "Pairs of words, in hundredths"), this.map.element,
-        h("p", { class: "note" }, "All numbers together are the cosine. A word carries what its context put into it, so this says where the similarity lies, not what a word would do elsewhere.")),
+        h("p", { class: "note" }, "The numbers add up to the cosine. A word's vector includes what its context contributed, so the table shows where the similarity lies, not what a word would contribute in another sentence.")),
     ];
     return [
-      h("h1", {}, "Why are two sentences alike?"),
-      h("p", { class: "lede" }, "The cosine of two sentences is exactly a sum over pairs of their words. Point at a word to see what it shares with each word of the other sentence."),
+      h("h1", {}, "Why are two sentences similar?"),
+      h("p", { class: "lede" }, "The cosine of two sentences is exactly a sum over pairs of their words. Point at a word to see how much each word of the other sentence contributes together with it."),
       h("div", { class: "stack" },
         h("div", { class: "pair" }, this.inputs.map(([name, input]) => field(name, input))),
         exampleChips("Examples:", SENTENCE_PAIRS, (texts) => this.use(texts)),
@@ -103,7 +103,7 @@ class WhyView {
     return this.found.texts[side].words;
   }
 
-  // The contributions of one layer, or of all (null).
+  // The contributions of one layer, or of all layers (null).
   showLayer(layer) {
     this.contributions = layer === null ? this.found.contributions : this.found.layer_contributions[layer];
     const inTable = this.contributions.slice(0, MOST_WORDS).map((line) => line.slice(0, MOST_WORDS));
@@ -115,8 +115,8 @@ class WhyView {
   }
 
   note() {
-    const long = [0, 1].some((side) => this.words(side).length > MOST_WORDS) ? `The table shows the first ${MOST_WORDS} words of each. ` : "";
-    const cut = this.found.truncated.map(({ index, tokens, used }) => `Sentence ${index + 1} has ${tokens} tokens, of which ${used} were read. `);
+    const long = [0, 1].some((side) => this.words(side).length > MOST_WORDS) ? `The table shows the first ${MOST_WORDS} words of each sentence.  ` : "";
+    const cut = this.found.truncated.map(({ index, tokens, used }) => `Sentence ${index + 1} has ${tokens} tokens, but the model reads only ${used}.  `);
     return long + cut.join("");
   }
 
@@ -141,7 +141,7 @@ class WhyView {
     return h("button", { ...attributes, onpointerenter: enter, onfocus: enter, onpointerleave: leave, onblur: leave }, word || "·");
   }
 
-  // Colour the words of the other sentence by what they share with this one.
+  // Colour the words of the other sentence by their contributions together with this word.
   followWord(side, n) {
     const line = side === 0 ? this.contributions[n] : this.contributions.map((row) => row[n]);
     const own = this.words(side).map((_, at) => (at === n ? sum(line) : 0));

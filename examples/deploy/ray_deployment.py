@@ -1,13 +1,13 @@
 """likewise serve on a Ray cluster: replicas of the same application behind Ray Serve's proxy.
 
     pip install "ray[serve]" ".[serve]"
-    python examples/serve/ray_deployment.py                   a cluster on this machine, until ctrl-C
+    python examples/deploy/ray_deployment.py                   a cluster on this machine, until ctrl-C
     curl localhost:8000/v1/embeddings -d '{"input": "A cat sleeps."}'
 
-On a cluster that runs: serve run --app-dir examples/serve ray_deployment:application
+On a running cluster: serve run --app-dir examples/deploy ray_deployment:application
 
-A replica that dies is replaced, and the others answer meanwhile. The models' files have to be on every node. Ray's
-proxy listens on 127.0.0.1 here; before it is opened to others, give the settings a file of API keys (`likewise
+A replica that dies is replaced, and the others answer meanwhile. Every node needs the models' files. Ray's proxy
+listens on 127.0.0.1 here; before you open it to other machines, add a file of API keys to the settings (`likewise
 serve keys add`).
 """
 
@@ -20,10 +20,10 @@ REPLICAS = 2
 
 
 def server() -> Any:
-    """The application of one replica; it is made there, so that nothing of it has to be sent."""
+    """The application of one replica; each replica creates its own, so that none has to be sent over the network."""
     from likewise.serve import ServeSettings, create_app
 
-    # replicas are asked by Ray's proxy, under whatever name the proxy was: so the Host header is not checked
+    # Ray's proxy forwards the Host header of its own clients, so it is not checked here
     return create_app(MODELS, settings=ServeSettings(host="0.0.0.0", log="errors"))
 
 
