@@ -15,7 +15,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo papers test fuzz check fix parity stats integration attack mutants native sanitized wheels dist release docs bench bench-peers clean
+.PHONY: help setup demo papers test fuzz check fix parity stats integration attack mutants native golden sanitized wheels dist release docs bench bench-peers clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -33,6 +33,7 @@ help:
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
 	@echo "make docs    the documentation as a site in build/site, its links checked"
 	@echo "make native  the compiled library by itself: its tests, and its own checks in C++"
+	@echo "make golden  20,000 texts through every instruction set of this machine: the same bits as everywhere (minutes)"
 	@echo "make sanitized  the same checks in C++ under address and undefined-behaviour sanitizers"
 	@echo "make wheels  wheels for Linux (x86_64, aarch64; glibc 2.17 or newer), checked by auditwheel, in dist/"
 	@echo "make dist    source distribution, wheel and bill of materials (CycloneDX) into dist/, which is emptied first"
@@ -135,6 +136,10 @@ mutants: setup
 native: setup
 	$(BIN)/python -m pytest -q tests/native
 	$(MAKE) -C native PYTHON=../$(BIN)/python check
+
+# native/ARITHMETIC.md; after a change of LW_ARITHMETIC: python -m benchmarks.golden --write
+golden: setup
+	$(BIN)/python -m benchmarks.golden
 
 # The kernels' own check under address and undefined-behaviour sanitizers: about 100 seconds of one processor
 sanitized:

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "failure.h"
+#include "functions.h"
 
 namespace likewise {
 namespace {
@@ -218,9 +219,11 @@ const float* Chunk::angles(const Block& block, int places) {
     for (size_t place = known; place < wanted; place++) {
         float* at = table.data() + 2 * place * half;
         for (int i = 0; i < half; i++) {
-            const float speed = std::pow(block.theta, -static_cast<float>(2 * i) / static_cast<float>(2 * half));
-            at[i] = std::cos(static_cast<float>(place) * speed);
-            at[i + half] = std::sin(static_cast<float>(place) * speed);
+            const float power = static_cast<float>(2 * i) / static_cast<float>(2 * half);
+            const auto speed = static_cast<float>(exponential(-power * logarithm(block.theta)));
+            const Angle angle(static_cast<float>(place) * speed);
+            at[i] = static_cast<float>(angle.cosine);
+            at[i + half] = static_cast<float>(angle.sine);
         }
     }
     return table.data();

@@ -87,6 +87,8 @@ std::vector<Kernels> usable() {
     found.push_back(portable_kernels);
     return found;
 }
+#elif defined(__wasm_simd128__)
+std::vector<Kernels> usable() { return {wasm_kernels, portable_kernels}; }
 #else
 std::vector<Kernels> usable() { return {portable_kernels}; }
 #endif

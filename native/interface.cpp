@@ -5,7 +5,9 @@
 #include <new>
 #include <vector>
 
+#include "embedder.h"
 #include "failure.h"
+#include "heads.h"
 #include "likewise_native.h"
 #include "model.h"
 #include "scan.h"
@@ -13,6 +15,14 @@
 
 struct lw_model {
     likewise::Model model;
+};
+
+struct lw_heads {
+    likewise::Heads heads;
+};
+
+struct lw_embedder {
+    likewise::Embedder embedder;
 };
 
 struct lw_tokenizer {
@@ -41,6 +51,15 @@ int32_t guarded(char* message, size_t size, Function function) {
         write_message(message, size, full ? "there is not enough memory" : error.what());
         return full ? LW_NO_MEMORY : LW_INTERNAL;
     }
+}
+
+// What `make` returns, or null with code and message.
+template <class Made, class Function>
+Made* created(int32_t* code, char* message, size_t size, Function make) {
+    Made* made = nullptr;
+    const int32_t found = guarded(message, size, [&] { made = make(); });
+    if (code) *code = found;
+    return made;
 }
 
 const Kernels& chosen(const char* instructions) {
@@ -82,17 +101,16 @@ void product(const Kernels& kernels, int32_t precision, const float* a, const fl
 
 int32_t lw_version(void) { return LW_VERSION; }
 
+int32_t lw_arithmetic(void) { return LW_ARITHMETIC; }
+
 const char* lw_instruction_sets(void) { return kernels_here(); }
 
 lw_model* lw_create(const lw_description* description, const char* instructions, int32_t* code, char* message,
                     size_t size) {
-    lw_model* made = nullptr;
-    const int32_t found = guarded(message, size, [&] {
+    return created<lw_model>(code, message, size, [&] {
         if (description == nullptr) fail(LW_BAD_DESCRIPTION, "there is no description");
-        made = new lw_model{{*description, chosen(instructions)}};
+        return new lw_model{{*description, chosen(instructions)}};
     });
-    if (code) *code = found;
-    return made;
 }
 
 void lw_free(lw_model* model) { delete model; }
@@ -109,10 +127,7 @@ int32_t lw_run(const lw_model* model, const lw_request* request, char* message, 
 }
 
 lw_tokenizer* lw_tokenizer_create(const char* json, size_t bytes, int32_t* code, char* message, size_t size) {
-    lw_tokenizer* made = nullptr;
-    const int32_t found = guarded(message, size, [&] { made = new lw_tokenizer{text::Tokenizer({json, bytes})}; });
-    if (code) *code = found;
-    return made;
+    return created<lw_tokenizer>(code, message, size, [&] { return new lw_tokenizer{text::Tokenizer({json, bytes})}; });
 }
 
 void lw_tokenizer_free(lw_tokenizer* tokenizer) { delete tokenizer; }
@@ -139,6 +154,40 @@ int32_t lw_tokenize(const lw_tokenizer* tokenizer, const char* texts, size_t byt
 void lw_tokens_free(lw_tokens* tokens) {
     delete static_cast<text::Tokens*>(tokens->memory);
     tokens->memory = nullptr;
+}
+
+lw_heads* lw_heads_create(const lw_head* heads, int32_t count, int32_t width, const char* instructions, int32_t* code,
+                          char* message, size_t size) {
+    return created<lw_heads>(code, message, size, [&] { return new lw_heads{{heads, count, width, chosen(instructions)}}; });
+}
+
+void lw_heads_free(lw_heads* heads) { delete heads; }
+
+int32_t lw_heads_run(const lw_heads* heads, const float* vectors, int64_t rows, float* out, char* message, size_t size) {
+    return guarded(message, size, [&] { heads->heads.run(vectors, rows, out); });
+}
+
+lw_embedder* lw_open(const char* folder, const lw_options* options, int32_t* code, char* message, size_t size) {
+    const lw_options usual{}, &o = options ? *options : usual;
+    return created<lw_embedder>(code, message, size, [&] { return new lw_embedder{{files_in(folder), o, chosen(o.instructions)}}; });
+}
+
+lw_embedder* lw_open_memory(const lw_file* files, int32_t count, const lw_options* options, int32_t* code,
+                            char* message, size_t size) {
+    const lw_options usual{}, &o = options ? *options : usual;
+    return created<lw_embedder>(code, message, size, [&] { return new lw_embedder{{files_of(files, count), o, chosen(o.instructions)}}; });
+}
+
+void lw_close(lw_embedder* embedder) { delete embedder; }
+
+int32_t lw_dimension(const lw_embedder* embedder) { return embedder->embedder.dimension(); }
+
+int32_t lw_encode(const lw_embedder* embedder, const lw_texts* texts, float* vectors, lw_losses* losses, char* message,
+                  size_t size) {
+    return guarded(message, size, [&] {
+        if (embedder == nullptr || texts == nullptr) fail(LW_BAD_INPUT, "there is no model, or there are no texts");
+        embedder->embedder.encode(*texts, vectors, losses);
+    });
 }
 
 int32_t lw_scan_best(const char* instructions, const lw_scan* scan, const lw_best* out, char* message, size_t size) {

@@ -16,5 +16,7 @@ extern const ScanKernel vnni256_scan;
 extern const Kernels neon_kernels;
 extern const Scheme dotprod_int8;
 extern const ScanKernel dotprod_scan;
+#elif defined(__wasm_simd128__)
+extern const Kernels wasm_kernels;
 #endif
 }  // namespace likewise

@@ -1,8 +1,10 @@
-// Kernels in plain C++ for any processor: the slow and obvious version that the others are tested against.
+// Kernels in plain C++ for any processor: what ARITHMETIC.md says, step by step. The others give the same bits, and are
+// tested against these.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "fused.h"
 #include "halves.h"
 #include "isa.h"
 
@@ -11,30 +13,45 @@ namespace {
 
 constexpr int PANEL = 16;
 
+// As instructions have them: b unless a is beyond it.
+inline float larger(float a, float b) { return a > b ? a : b; }
+inline float smaller(float a, float b) { return a < b ? a : b; }
+inline float clamped(float x, float limit) { return larger(smaller(x, limit), -limit); }
+
 float widened(float x) { return x; }
 float widened(uint16_t x) { return from_bfloat16(x); }
 int32_t widened(int8_t x) { return x; }
 
-float scaled(float sum, const Product&, int, int) { return sum; }
-float scaled(int32_t sum, const Product& p, int row, int column) {
-    return static_cast<float>(sum) * p.row_scales[row] * p.weights->scales[column];
+float step(float sum, float x, float w) { return fused(x, w, sum); }
+int32_t step(int32_t sum, int32_t x, int32_t w) { return sum + x * w; }
+
+void begin(float& sum, const Product& p, int column) { sum = p.weights->bias[column]; }
+void begin(int32_t& sum, const Product&, int) { sum = 0; }
+
+float result(float sum, const Product&, int, int) { return sum; }
+float result(int32_t sum, const Product& p, int row, int column) {
+    const float scaled = static_cast<float>(sum) * p.row_scales[row];
+    return fused(scaled, p.weights->scales[column], p.weights->bias[column]);
 }
 
-// Elements are floats, halves or bytes; sums are floats or, of bytes, exact.
+// Elements are floats, halves or bytes; sums are floats or, of bytes, exact. Halves are added in pairs, the second first.
 template <class Element>
 void multiply(const Product& p) {
+    constexpr int PAIRED = sizeof(Element) == 2 ? 1 : 0;
     const long inputs = p.weights->inputs;
     for (int row = 0; row < p.count; row++) {
         const Element* x = static_cast<const Element*>(p.rows) + row * p.row_stride;
         for (int panel = 0; panel < p.weights->outputs; panel += PANEL) {
             const Element* w = static_cast<const Element*>(p.weights->panels) + panel * inputs;
-            decltype(widened(Element{})) sums[PANEL] = {};
-            for (long k = 0; k < inputs; k++) {
-                for (int c = 0; c < PANEL; c++) sums[c] += widened(x[k]) * widened(w[k * PANEL + c]);
+            decltype(widened(Element{})) sums[PANEL];
+            for (int c = 0; c < PANEL; c++) begin(sums[c], p, panel + c);
+            for (long i = 0; i < inputs; i++) {
+                const long k = i ^ PAIRED;
+                for (int c = 0; c < PANEL; c++) sums[c] = step(sums[c], widened(x[k]), widened(w[k * PANEL + c]));
             }
             for (int c = 0; c < PANEL; c++) {
                 const long at = row * p.out_stride + panel + c;
-                const float y = scaled(sums[c], p, row, panel + c) + p.weights->bias[panel + c];
+                const float y = result(sums[c], p, row, panel + c);
                 p.out[at] = p.residual ? y + p.residual[at] : y;
             }
         }
@@ -43,7 +60,7 @@ void multiply(const Product& p) {
 
 void quantise(const float* x, int count, float largest, void* out, float* scale) {
     *scale = largest / 127.0F;
-    const float steps = largest > 0.0F ? 127.0F / largest : 0.0F;
+    const float steps = steps_of(largest);
     auto to = static_cast<int8_t*>(out);
     for (int i = 0; i < count; i++) {
         const float whole = std::nearbyint(x[i] * steps);
@@ -58,33 +75,82 @@ void to_bf16(const float* x, int count, float, void* out, float*) {
 
 float largest(const float* x, int count) {
     float most = 0.0F;
-    for (int i = 0; i < count; i++) most = std::max(most, std::fabs(x[i]));
+    for (int i = 0; i < count; i++) most = larger(std::fabs(x[i]), most);
     return most;
 }
 
-float layer_norm(const float* x, float* out, int width, int stride, const float* weight, const float* bias, float eps) {
-    double sum = 0.0, squares = 0.0;
-    for (int i = 0; i < width; i++) sum += x[i];
-    const double mean = sum / width;
-    for (int i = 0; i < width; i++) squares += (x[i] - mean) * (x[i] - mean);
-    const double factor = 1.0 / std::sqrt(squares / width + eps);
-    for (int i = 0; i < width; i++) out[i] = static_cast<float>((x[i] - mean) * factor) * weight[i] + bias[i];
-    for (int i = width; i < stride; i++) out[i] = 0.0F;
-    return largest(out, width);
+// 64 sums of a multiple of 16 numbers: number i is added to sum i % 64, or i % 16 behind the last 64. Four become one,
+// then of sixteen each half is added to the other.
+template <class Step>
+float sum_of(int count, Step step) {
+    float sums[64] = {};
+    const int whole = count / 64 * 64;
+    for (int i = 0; i < count; i++) {
+        float& sum = sums[i < whole ? i % 64 : i % 16];
+        sum = step(sum, i);
+    }
+    for (int i = 0; i < 16; i++) sums[i] = (sums[i] + sums[16 + i]) + (sums[32 + i] + sums[48 + i]);
+    for (int half = 8; half > 0; half /= 2) {
+        for (int i = 0; i < half; i++) sums[i] += sums[half + i];
+    }
+    return sums[0];
 }
 
-float logistic(float x) { return 1.0F / (1.0F + std::exp(-x)); }
+float layer_norm(const float* x, float* out, int width, int stride, const float* weight, const float* bias, float eps) {
+    const auto number = static_cast<float>(width);
+    const float mean = sum_of(stride, [&](float sum, int i) { return sum + x[i]; }) / number;
+    const float squares = sum_of(stride, [&](float sum, int i) {
+        const float centred = i < width ? x[i] - mean : 0.0F;
+        return sum + centred * centred;
+    });
+    const float factor = 1.0F / std::sqrt(squares / number + eps);
+    for (int i = 0; i < stride; i++) out[i] = fused((x[i] - mean) * factor, weight[i], bias[i]);
+    return largest(out, stride);
+}
+
+template <int COUNT>
+float polynomial(float x, const float (&coefficients)[COUNT]) {
+    float sum = coefficients[0];
+    for (int i = 1; i < COUNT; i++) sum = fused(sum, x, coefficients[i]);
+    return sum;
+}
+
+float power_of_two(float x) {
+    if (!(x >= -126.0F)) return 0.0F;
+    const float whole = std::floor(x);
+    const float scale = float_of(static_cast<uint32_t>(static_cast<int>(whole) + 127) << 23);
+    return polynomial(x - whole, POWER) * scale;
+}
+
+float exponential(float x) { return power_of_two(larger(smaller(x, 88.0F), -1e4F) * LOG2_E); }
+float logistic(float x) { return 1.0F / (1.0F + exponential(0.0F - larger(x, -80.0F))); }
+
+float gelu(float x) {
+    const float z = clamped(x, GELU_END), square = z * z, half = x * 0.5F;
+    return fused(half, z * polynomial(square, GELU_P) / polynomial(square, GELU_Q), half);
+}
+
+float rough_gelu(float x) {
+    const float z = clamped(x, ROUGH_END);
+    return x * fused(z, polynomial(z * z, ROUGH), 0.5F);
+}
+
+float mish(float x) {
+    const float e = exponential(smaller(x, 20.0F)), n = e * (e + 2.0F);
+    return x * (n / (n + 2.0F));
+}
 
 float activated(float x, Activation kind) {
     switch (kind) {
-        case Activation::gelu:
-        case Activation::rough_gelu: return 0.5F * x * (1.0F + std::erf(x * 0.70710678F));
-        case Activation::gelu_tanh: return 0.5F * x * (1.0F + std::tanh(0.79788456F * (x + 0.044715F * x * x * x)));
-        case Activation::relu: return std::max(x, 0.0F);
+        case Activation::gelu: return gelu(x);
+        case Activation::rough_gelu: return rough_gelu(x);
+        case Activation::gelu_tanh: return x * logistic(fused(x * x * x, 0.044715F, x) * 1.59576912F);
+        case Activation::relu: return larger(x, 0.0F);
         case Activation::silu: return x * logistic(x);
-        case Activation::tanh: return std::tanh(x);
-        case Activation::quick_gelu: return x * logistic(1.702F * x);
-        case Activation::mish: return x * std::tanh(x > 20.0F ? x : std::log1p(std::exp(x)));
+        case Activation::tanh: return fused(2.0F, logistic(x + x), -1.0F);
+        case Activation::quick_gelu: return x * logistic(x * 1.702F);
+        case Activation::sigmoid: return logistic(x);
+        case Activation::mish: return mish(x);
     }
     return x;
 }
@@ -99,35 +165,115 @@ float gate(float* x, const float* gate, int count, Activation kind) {
     return largest(x, count);
 }
 
+// The keys that a query sees.
+struct Seen {
+    int begin, end;
+    Seen(const Attention& a, int query)
+        : begin(a.reach < 0 ? 0 : std::max(0, query - a.reach)),
+          end(a.reach < 0 ? a.tokens : std::min(a.tokens, query + a.reach + 1)) {}
+};
+
+float with_bias(const Attention& a, float score, int head, int query, int key) {
+    return a.relative ? score + a.relative[2L * a.limit * head + a.limit + query - key] : score;
+}
+
 // One query of one head: scores of the keys within reach, their softmax, the values weighted by it.
 void attend_one(const Attention& a, int head, int query, float* scores) {
     const long at = static_cast<long>(head) * a.width;
     const float* q = a.queries + query * a.stride + at;
-    const int begin = a.reach < 0 ? 0 : std::max(0, query - a.reach);
-    const int end = a.reach < 0 ? a.tokens : std::min(a.tokens, query + a.reach + 1);
+    const Seen seen(a, query);
+    const float factor = LOG2_E / std::sqrt(static_cast<float>(a.width));
     float most = -3e38F, total = 0.0F;
-    for (int key = begin; key < end; key++) {
+    for (int key = seen.begin; key < seen.end; key++) {
         const float* k = a.keys + key * a.stride + at;
         float sum = 0.0F;
-        for (int d = 0; d < a.width; d++) sum += q[d] * k[d];
-        sum /= std::sqrt(static_cast<float>(a.width));
-        // relative scores are kept for powers of two
-        if (a.relative) sum += a.relative[2L * a.limit * head + a.limit + query - key] * 0.69314718F;
-        scores[key] = sum;
-        most = std::max(most, sum);
+        for (int d = 0; d < a.width; d++) sum = fused(q[d] * factor, k[d], sum);
+        scores[key] = with_bias(a, sum, head, query, key);
+        most = larger(most, scores[key]);
     }
-    for (int key = begin; key < end; key++) total += scores[key] = std::exp(scores[key] - most);
-    float* out = a.out + query * a.out_stride + at;
-    std::fill(out, out + a.width, 0.0F);
-    for (int key = begin; key < end; key++) {
-        const float* v = a.values + key * a.stride + at;
-        for (int d = 0; d < a.width; d++) out[d] += scores[key] / total * v[d];
+    for (int key = seen.begin; key < seen.end; key++) total += scores[key] = power_of_two(scores[key] - most);
+    const float share = 1.0F / total;
+    for (int d = 0; d < a.width; d++) {
+        float sum = 0.0F;
+        for (int key = seen.begin; key < seen.end; key++) {
+            sum = fused(scores[key], a.values[key * a.stride + at + d], sum);
+        }
+        a.out[query * a.out_stride + at + d] = sum * share;
     }
 }
 
 void attend(const Attention& a) {
     for (int head = 0; head < a.heads; head++) {
         for (int query = 0; query < a.tokens; query++) attend_one(a, head, query, a.work);
+    }
+}
+
+float largest_of_rows(const Attention& a, const float* rows) {
+    float most = 1e-30F;
+    for (int row = 0; row < a.tokens; row++) most = larger(largest(rows + row * a.stride, a.width), most);
+    return most;
+}
+
+// Numbers times `scale`, as whole numbers.
+void round_row(const float* x, int count, float scale, int32_t* out) {
+    for (int i = 0; i < count; i++) out[i] = static_cast<int32_t>(std::nearbyint(x[i] * scale));
+}
+
+// One head in 16 bits: how its queries, keys and values are rounded depends on the sentence.
+struct RoundedHead {
+    const Attention& a;
+    PairScales scales;
+    int head;
+    float* scores;                  // of the keys
+    int32_t *query, *keys, *values;  // [width], [tokens][width] twice
+
+    float weigh(int d, const Seen& seen) const {
+        float sum = 0.0F;
+        for (int key = seen.begin; key < seen.end;) {
+            int32_t part = 0;
+            for (const int end = std::min(seen.end, (key / KEY_BLOCK + 1) * KEY_BLOCK); key < end; key++) {
+                part += static_cast<int32_t>(scores[key]) * values[static_cast<long>(key) * a.width + d];
+            }
+            sum += static_cast<float>(part);
+        }
+        return sum;
+    }
+
+    void attend(int number) const {
+        const long at = static_cast<long>(head) * a.width;
+        const Seen seen(a, number);
+        round_row(a.queries + number * a.stride + at, a.width, scales.query, query);
+        float most = -3e38F;
+        for (int key = seen.begin; key < seen.end; key++) {
+            int32_t sum = 0;
+            for (int d = 0; d < a.width; d++) sum += query[d] * keys[static_cast<long>(key) * a.width + d];
+            scores[key] = with_bias(a, static_cast<float>(sum) * scales.score_step, head, number, key);
+            most = larger(most, scores[key]);
+        }
+        int32_t total = 0;
+        for (int key = seen.begin; key < seen.end; key++) {
+            scores[key] = std::nearbyint(power_of_two(scores[key] - (most - ONE_EXPONENT)));
+            total += static_cast<int32_t>(scores[key]);
+        }
+        const float share = scales.value_step / static_cast<float>(total);
+        for (int d = 0; d < a.width; d++) a.out[number * a.out_stride + at + d] = weigh(d, seen) * share;
+    }
+};
+
+void attend_rounded(const Attention& a) {
+    if (!in_pairs(a)) return attend(a);
+    const long size = static_cast<long>(a.tokens) * a.width;
+    auto query = reinterpret_cast<int32_t*>(a.work + a.tokens), keys = query + a.width, values = keys + size;
+    for (int head = 0; head < a.heads; head++) {
+        const long at = static_cast<long>(head) * a.width;
+        const PairScales scales(a.width, largest_of_rows(a, a.queries + at), largest_of_rows(a, a.keys + at),
+                                largest_of_rows(a, a.values + at));
+        for (long token = 0; token < a.tokens; token++) {
+            round_row(a.keys + token * a.stride + at, a.width, scales.key, keys + token * a.width);
+            round_row(a.values + token * a.stride + at, a.width, scales.value, values + token * a.width);
+        }
+        const RoundedHead rounded{a, scales, head, a.work, query, keys, values};
+        for (int number = 0; number < a.tokens; number++) rounded.attend(number);
     }
 }
 
@@ -140,7 +286,7 @@ size_t scan(const ScanBlock& b) {
         for (int column = 0; column < b.columns; column++) {
             const Element* q = static_cast<const Element*>(b.queries) + static_cast<long>(column) * b.inputs;
             decltype(widened(Element{})) sum{};
-            for (int k = 0; k < b.inputs; k++) sum += widened(x[k]) * widened(q[k]);
+            for (int k = 0; k < b.inputs; k++) sum = step(sum, widened(x[k]), widened(q[k]));
             const float score = static_cast<float>(sum) * b.factors[row] * b.query_factors[column];
             if (!(score <= b.floors[column])) *hit++ = {row, column, score};
         }
@@ -165,9 +311,7 @@ size_t scan_bits(const ScanBlock& b) {
 void copy_bytes(const void* stored, int count, void* out) { std::memcpy(out, stored, count); }
 
 float squares(const float* x, int count) {
-    float sum = 0.0F;
-    for (int i = 0; i < count; i++) sum += x[i] * x[i];
-    return sum;
+    return sum_of((count + 15) / 16 * 16, [&](float sum, int i) { return i < count ? fused(x[i], x[i], sum) : sum; });
 }
 
 void from_fp16(const void* stored, int count, float* out) {
@@ -181,7 +325,7 @@ const Kernels portable_kernels = {
     {PANEL, 1, 4, 4, 0, multiply<float>, nullptr},
     {PANEL, 1, 2, 2, 0, multiply<uint16_t>, to_bf16},
     {PANEL, 1, 1, 1, 0, multiply<int8_t>, quantise},
-    layer_norm, activate, gate, largest, attend, attend,
+    layer_norm, activate, gate, largest, attend, attend_rounded,
     {{1, 1, 1, 1, 4, 4, 0, scan<float>, nullptr},
      {1, 1, 1, 1, 1, 1, 0, scan<int8_t>, copy_bytes},
      {1, 1, 1, 1, 8, 8, 0, scan_bits, nullptr},

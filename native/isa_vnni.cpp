@@ -27,28 +27,18 @@ struct ScanInt8 : Int8 {
 #endif
 };
 
-// Multiplies two 16-bit numbers in every lane by the two numbers at p.
-inline Bits dot_pairs(Bits sum, Bits x, const void* p) {
-    return {_mm512_dpwssd_epi32(sum.v, x.v, spread_bits(p).v)};
-}
-// a and b rounded to 16 bits: a's in the low half of each lane, b's in the high one.
-inline void store_pairs(int32_t* p, Floats a, Floats b) {
-    const __m512i high = _mm512_slli_epi32(_mm512_cvtps_epi32(b.v), 16);
-    _mm512_storeu_si512(p, _mm512_mask_blend_epi16(0xAAAAAAAAU, _mm512_cvtps_epi32(a.v), high));
-}
+inline Bits dot_pairs(Bits sum, Bits x, Bits w) { return {_mm512_dpwssd_epi32(sum.v, x.v, w.v)}; }
+inline void attend(const Attention& a) { avx512_kernels.attend(a); }
 
 #include "kernels/scan.h"
 #include "kernels/scan_few.h"
 #include "kernels/softmax.h"
 #include "kernels/attention_pairs.h"
 
-void attend_whole(const Attention& a) {
-    if (a.tokens <= SHORT || a.width % WIDTH != 0) return avx512_kernels.attend(a);
-    attend_pairs(a);
-}
+void attend_in_pairs(const Attention& a) { in_pairs(a) ? attend_pairs<dot_pairs>(a) : attend(a); }
 }  // namespace
 
-extern void (*const vnni_attend)(const Attention&) = attend_whole;
+extern void (*const vnni_attend)(const Attention&) = attend_in_pairs;
 const Scheme vnni_int8 = {PANEL, 4, 1, 1, 128, multiply<Int8>, quantise<uint8_t>};
 const ScanKernel vnni_scan = [] {
     ScanKernel kernel = scan_kernel<ScanInt8>(widen<uint8_t>);

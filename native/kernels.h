@@ -1,8 +1,12 @@
 // The kernels of an instruction set as one table of functions; all other code is shared and built on top of them.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+
+#include "polynomials.h"
 
 namespace likewise {
 
@@ -42,7 +46,7 @@ struct Scheme {
 };
 
 // The last, GELU to 5e-4 of max(1, |x|), is for products of bytes, whose steps are ten times as wide.
-enum class Activation { gelu, gelu_tanh, relu, silu, tanh, quick_gelu, mish, rough_gelu };
+enum class Activation { gelu, gelu_tanh, relu, silu, tanh, quick_gelu, mish, sigmoid, rough_gelu };
 
 // The attention of one sentence: where its queries, keys and values lie, and where the result goes.
 struct Attention {
@@ -64,6 +68,33 @@ inline long attention_work(int tokens, int width) {
     const long padded = (width + 15) / 16 * 16;
     return 16 * padded + 16L * (tokens + 1) + 16 * padded + 2L * (tokens + 1) * padded + 64;
 }
+
+// Attention in 16 bits, for models with int8 products, which round more anyway: only where it is faster than floats.
+inline bool in_pairs(const Attention& a) { return a.tokens > 32 && a.tokens <= 1 << 16 && a.width % 16 == 0; }
+
+constexpr float ONE_EXPONENT = 12.0F;  // a weight of 1 is stored as 2^12
+constexpr int KEY_BLOCK = 256;         // keys whose weighted values are summed in integers
+
+// How one head of one sentence is rounded, given the largest magnitudes of its queries, keys and values.
+struct PairScales {
+    float query, key, value;  // from numbers to integers
+    float score_step;         // from an integer score to the exponent of two
+    float value_step;
+    PairScales(int width, float largest_query, float largest_key, float largest_value) {
+        constexpr float SUMS = 2147483520.0F;  // no sum is larger
+        constexpr float VALUES = 2000.0F;      // the largest value: KEY_BLOCK * 2^12 * VALUES is below SUMS
+        const float most = std::min(8191.0F, std::floor(std::sqrt(SUMS / static_cast<float>(width))));
+        query = most / largest_query;
+        key = most / largest_key;
+        value = VALUES / largest_value;
+        value_step = largest_value / VALUES;
+        score_step =
+            largest_query / most * (largest_key / most) * LOG2_E / std::sqrt(static_cast<float>(width));
+    }
+};
+
+// By which a row with this largest magnitude is multiplied before it is rounded to eight bits.
+inline float steps_of(float largest) { return largest > 1e-30F ? 127.0F / largest : 0.0F; }
 
 // A row and a query, both counted in their block, and their score.
 struct Hit {

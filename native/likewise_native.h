@@ -20,12 +20,15 @@ extern "C" {
 #endif
 
 /* Raised with every change of this file; callers reject a library of another version. */
-#define LW_VERSION 4
+#define LW_VERSION 5
+/* Raised with every change of a result's bits, which ARITHMETIC.md defines. */
+#define LW_ARITHMETIC 1
 
 enum lw_code { LW_OK, LW_BAD_DESCRIPTION, LW_BAD_WEIGHTS, LW_BAD_INPUT, LW_NO_MEMORY, LW_INTERNAL };
 enum lw_type { LW_FP32, LW_FP16, LW_BF16, LW_INT8 };      /* of stored weights */
 enum lw_precision { LW_AS_FP32, LW_AS_BF16, LW_AS_INT8 }; /* of products */
-enum lw_activation { LW_GELU, LW_GELU_TANH, LW_RELU, LW_SILU, LW_TANH, LW_QUICK_GELU, LW_MISH };
+enum { LW_IDENTITY = -1 }; /* of heads: no activation */
+enum lw_activation { LW_GELU, LW_GELU_TANH, LW_RELU, LW_SILU, LW_TANH, LW_QUICK_GELU, LW_MISH, LW_SIGMOID };
 /* Requested reductions of the last layer, side by side in this order. */
 enum lw_reduction { LW_CLS = 1, LW_MAX = 2, LW_MEAN = 4, LW_MEAN_SQRT_LEN = 8, LW_WEIGHTED_MEAN = 16, LW_LAST = 32 };
 
@@ -92,6 +95,7 @@ typedef struct {
 typedef struct lw_model lw_model;
 
 LW_PUBLIC int32_t lw_version(void);
+LW_PUBLIC int32_t lw_arithmetic(void); /* LW_ARITHMETIC */
 /* Instruction sets that this processor has kernels for, best first, separated by spaces. */
 LW_PUBLIC const char* lw_instruction_sets(void);
 /* A model, or null with code and message; `instructions` null: the environment's LIKEWISE_ISA, or the best. */
@@ -122,6 +126,71 @@ LW_PUBLIC void lw_tokenizer_free(lw_tokenizer*);
 LW_PUBLIC int32_t lw_tokenize(const lw_tokenizer*, const char* texts, size_t bytes, const int64_t* lengths,
                               int64_t count, int32_t spans, lw_tokens* out, char* message, size_t size);
 LW_PUBLIC void lw_tokens_free(lw_tokens*);
+
+/* What follows the pooling, in this order: each head maps the vectors of the one before it. */
+enum lw_head_kind { LW_DENSE, LW_LAYER_NORM, LW_NORMALIZE, LW_TRUNCATE };
+
+typedef struct {
+    int32_t kind;       /* lw_head_kind */
+    int32_t activation; /* of LW_DENSE: LW_IDENTITY, LW_GELU, LW_RELU, LW_TANH or LW_SIGMOID */
+    int32_t width;      /* of LW_TRUNCATE: the numbers that are kept */
+    lw_linear linear;   /* of LW_DENSE and LW_LAYER_NORM */
+} lw_head;
+
+typedef struct lw_heads lw_heads;
+
+LW_PUBLIC lw_heads* lw_heads_create(const lw_head*, int32_t count, int32_t width, const char* instructions,
+                                    int32_t* code, char* message, size_t size);
+LW_PUBLIC void lw_heads_free(lw_heads*);
+/* `rows` vectors of the width that was passed to lw_heads_create; out has the last head's width. */
+LW_PUBLIC int32_t lw_heads_run(const lw_heads*, const float* vectors, int64_t rows, float* out, char* message,
+                               size_t size);
+
+/* A model folder, as sentence-transformers and likewise write it: texts in, vectors out (README.md has an example).
+ * A folder's weights are safetensors; none of its files is run. What is not supported is refused by name. */
+typedef struct lw_embedder lw_embedder;
+
+typedef struct {
+    int32_t precision;        /* lw_precision */
+    int32_t max_seq_length;   /* tokens of a text, special ones included; 0: what the folder says */
+    int32_t truncate_dim;     /* keep this many numbers of a vector (Matryoshka); 0: all */
+    const char* instructions; /* as in lw_create */
+} lw_options;
+
+typedef struct {
+    const char* name; /* in the folder: "config.json", "1_Pooling/config.json" ... */
+    const void* bytes;
+    size_t size;
+} lw_file;
+
+typedef struct {
+    const char* const* texts; /* UTF-8 */
+    const size_t* sizes;      /* in bytes; null: each text ends with a zero byte */
+    int64_t count;
+    const char* prompt;      /* is put before each text; or */
+    const char* prompt_name; /* one of the model's own prompts; both null: the model's default prompt, if it has one */
+    int32_t threads;         /* 0: one */
+} lw_texts;
+
+/* What the model did not read. */
+typedef struct {
+    int64_t* lost;      /* the caller's array, or null: of each text, the tokens that were not read */
+    int64_t cut;        /* texts with more tokens than the model reads: only their beginning was */
+    int64_t long_words; /* texts with words too long for the tokenizer, each of which is one unknown token */
+    int64_t unknown;    /* texts without a word that the model knows, if it leaves out unknown words */
+} lw_losses;
+
+/* A model, or null with code and message. `options` null: fp32, and what the folder says. */
+LW_PUBLIC lw_embedder* lw_open(const char* folder, const lw_options*, int32_t* code, char* message, size_t size);
+/* The same from files in memory, which must stay in place until lw_close. */
+LW_PUBLIC lw_embedder* lw_open_memory(const lw_file* files, int32_t count, const lw_options*, int32_t* code,
+                                      char* message, size_t size);
+LW_PUBLIC void lw_close(lw_embedder*);
+LW_PUBLIC int32_t lw_dimension(const lw_embedder*); /* numbers of a vector */
+/* One vector for each text, [count][dimension]; `losses` may be null. A text's vector has the same bits whatever else is
+ * in the call, on any number of threads. Many threads may call it at once. */
+LW_PUBLIC int32_t lw_encode(const lw_embedder*, const lw_texts*, float* vectors, lw_losses* losses, char* message,
+                            size_t size);
 
 /* Queries against every row of a corpus. A score has the same bits whatever else is in the call, on any threads. */
 enum lw_vectors { LW_BITS = 4 }; /* beside lw_type: the first in the lowest bit of the first byte, 0 behind the last */

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "failure.h"
+#include "functions.h"
 #include "workspace.h"
 
 namespace likewise {
@@ -63,8 +64,8 @@ int bucket(int offset, int buckets) {
     const int half = buckets / 2, near = half / 2, distance = std::abs(offset);
     const int side = offset > 0 ? half : 0;
     if (distance < near) return side + distance;
-    const float scale = static_cast<float>((half - near) / std::log(128.0 / near));
-    const float steps = std::log(static_cast<float>(distance) / static_cast<float>(near)) * scale;
+    const float scale = static_cast<float>((half - near) / logarithm(128.0 / near));
+    const float steps = static_cast<float>(logarithm(static_cast<float>(distance) / static_cast<float>(near))) * scale;
     return side + std::min(half - 1, near + static_cast<int>(steps));
 }
 
@@ -138,7 +139,7 @@ void Model::read_relative(const lw_tensor& tensor) {
     for (int head = 0; head < heads; head++) {
         float* middle = relative.data() + 2 * static_cast<size_t>(longest) * head + longest;
         for (int distance = 1 - longest; distance < longest; distance++) {  // query - key; a bucket's is key - query
-            middle[distance] = table[bucket(-distance, buckets) * heads + head] * 1.44269504F;
+            middle[distance] = table[bucket(-distance, buckets) * heads + head] * LOG2_E;
         }
     }
 }

@@ -77,7 +77,7 @@ inline Floats soften(float* scores, int from, int to, Floats most) {
 // Up to WIDTH queries of a head, from `query` on, whose vectors are at `from`.
 inline void attend_some(const Attention& a, const Head& h, const float* from, int query, float* out) {
     const int rows = std::min(WIDTH, a.tokens - query);
-    const Floats factor = splat(1.44269504F / std::sqrt(static_cast<float>(h.width)));  // exponentials are powers of 2
+    const Floats factor = splat(LOG2_E / std::sqrt(static_cast<float>(h.width)));  // exponentials are powers of 2
     for (int d = 0; d < h.width; d += WIDTH) transpose(from + d, a.stride, factor, h.turned + d * WIDTH);
     const int begin = h.reach < 0 ? 0 : std::max(0, query - h.reach);
     const int end = h.reach < 0 ? a.tokens : std::min(a.tokens, query + rows + h.reach);

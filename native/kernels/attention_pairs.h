@@ -1,33 +1,28 @@
-// Attention of long sentences in 16-bit integers, multiplied in pairs: half as many steps as with floats, for models
-// with int8 products, which round more anyway. Sums are exact in 32 bits; rounding depends on the sentence alone.
+// Attention of long sentences in 16-bit integers, multiplied in pairs: with instructions for it half as many steps as
+// with floats. Sums are exact in 32 bits; rounding depends on the sentence alone. The template parameter DOT adds the
+// products of two 16-bit numbers in every lane.
 #pragma once
 
-constexpr float SUMS = 2147483647.0F;  // the largest sum
-constexpr float ONE_EXPONENT = 12.0F;  // a weight of 1 is stored as 2^12
-constexpr int BLOCK = 256;             // an even number of keys whose weighted values are summed in integers
-constexpr float VALUES = 2000.0F;      // the largest value: BLOCK * 2^12 * VALUES is below SUMS
-
 // One head of one sentence while it is computed.
+template <Bits (*DOT)(Bits, Bits, Bits)>
 struct PairedHead {
     const int16_t* keys;    // [keys][width]
     const int32_t* values;  // [pairs of keys][width]
     int width, reach;
     const float* relative;  // as in Head
-    float query_scale;      // from a query's values to integers
     float score_step;       // from an integer score to the exponent of two
-    float value_step;
-    int32_t* turned;  // [pairs of numbers][WIDTH]: the queries, one per lane
-    float* scores;    // [keys][WIDTH]; then, in pairs, the weights
-    float* result;    // [WIDTH][width]
+    int32_t* turned;        // [pairs of numbers][WIDTH]: the queries, one per lane
+    float* scores;          // [keys][WIDTH]; then, in pairs, the weights
+    float* result;          // [WIDTH][width]
 
     template <int COUNT>
     Floats score(int query, int key, Floats most) const {
         Bits sums[COUNT];
-        each<COUNT>([&](auto j) { sums[j] = Bits{_mm512_setzero_si512()}; });
+        each<COUNT>([&](auto j) { sums[j] = no_bits(); });
         const int16_t* from = keys + static_cast<long>(key) * width;
         for (int d = 0; d < width; d += 2) {
             const Bits q = load_bits(turned + d / 2 * WIDTH);
-            each<COUNT>([&](auto j) { sums[j] = dot_pairs(sums[j], q, from + j * width + d); });
+            each<COUNT>([&](auto j) { sums[j] = DOT(sums[j], q, spread_bits(from + j * width + d)); });
         }
         each<COUNT>([&](auto j) {
             const Floats score = placed(mul(floats(sums[j]), splat(score_step)), relative, reach, query - (key + j));
@@ -39,30 +34,35 @@ struct PairedHead {
 };
 
 // Turns scores into weights in pairs, 2^12 for the largest; returns their sums, one per lane. `from` is even.
-inline Floats soften_pairs(float* scores, int from, int to, Floats most) {
+template <Bits (*DOT)(Bits, Bits, Bits)>
+Floats soften_pairs(float* scores, int from, int to, Floats most) {
     const Floats least = sub(most, splat(ONE_EXPONENT));
-    Floats total = splat(0.0F);
+    constexpr int32_t TWO_ONES = 0x10001;
+    const Bits ones = spread_bits(&TWO_ONES);
+    Bits total = no_bits();
     for (int key = from; key < to; key += 2) {
         const Floats left = power_of_two(sub(load(scores + key * WIDTH), least));
         const Floats right = key + 1 < to ? power_of_two(sub(load(scores + (key + 1) * WIDTH), least)) : splat(0.0F);
-        store_pairs(reinterpret_cast<int32_t*>(scores) + key / 2 * WIDTH, left, right);
-        total = add(total, add(left, right));
+        int32_t* weights = reinterpret_cast<int32_t*>(scores) + key / 2 * WIDTH;
+        store_pairs(weights, left, right);
+        total = DOT(total, load_bits(weights), ones);
     }
-    return total;
+    return floats(total);
 }
 
 // The values weighted by the weights of `ROWS` queries, `VECTORS` vectors of them, from a block of pairs of keys.
-template <int ROWS, int VECTORS>
-void weigh_pairs(const PairedHead& h, int row, int column, int from, int to, bool more) {
+template <Bits (*DOT)(Bits, Bits, Bits), int ROWS, int VECTORS>
+void weigh_pairs(const PairedHead<DOT>& h, int row, int column, int from, int to, bool more) {
     Bits sums[ROWS][VECTORS];
-    each<ROWS>([&](auto r) { each<VECTORS>([&](auto c) { sums[r][c] = Bits{_mm512_setzero_si512()}; }); });
+    each<ROWS>([&](auto r) { each<VECTORS>([&](auto c) { sums[r][c] = no_bits(); }); });
     for (int pair = from; pair < to; pair++) {
         const int32_t* value = h.values + static_cast<long>(pair) * h.width + column;
         const auto weight = reinterpret_cast<const int32_t*>(h.scores) + pair * WIDTH + row;
         Bits v[VECTORS];
         each<VECTORS>([&](auto c) { v[c] = load_bits(value + c * WIDTH); });
-        each<ROWS>(
-            [&](auto r) { each<VECTORS>([&](auto c) { sums[r][c] = dot_pairs(sums[r][c], v[c], weight + r); }); });
+        each<ROWS>([&](auto r) {
+            each<VECTORS>([&](auto c) { sums[r][c] = DOT(sums[r][c], v[c], spread_bits(weight + r)); });
+        });
     }
     each<ROWS>([&](auto r) {
         each<VECTORS>([&](auto c) {
@@ -72,21 +72,26 @@ void weigh_pairs(const PairedHead& h, int row, int column, int from, int to, boo
     });
 }
 
-template <int VECTORS>
-void weigh_column(const PairedHead& h, int column, int from, int to) {
-    for (int block = from; block < to; block += BLOCK / 2) {
-        const int end = std::min(to, block + BLOCK / 2);
-        for (int row = 0; row < WIDTH; row += QUERIES)
-            weigh_pairs<QUERIES, VECTORS>(h, row, column, block, end, block > from);
+// Blocks begin at multiples of KEY_BLOCK, whichever keys the queries see.
+template <int VECTORS, Bits (*DOT)(Bits, Bits, Bits)>
+void weigh_column(const PairedHead<DOT>& h, int column, int from, int to) {
+    constexpr int BLOCK = KEY_BLOCK / 2;
+    for (int pair = from; pair < to; pair = (pair / BLOCK + 1) * BLOCK) {
+        const int end = std::min(to, (pair / BLOCK + 1) * BLOCK);
+        for (int row = 0; row < WIDTH; row += QUERIES) {
+            weigh_pairs<DOT, QUERIES, VECTORS>(h, row, column, pair, end, pair > from);
+        }
     }
 }
 
 // Up to WIDTH queries of a head, from `query` on, whose vectors are at `from`.
-inline void attend_some_pairs(const Attention& a, const PairedHead& h, const float* from, int query, float* out) {
+template <Bits (*DOT)(Bits, Bits, Bits)>
+void attend_some_pairs(const Attention& a, const PairedHead<DOT>& h, const PairScales& scales, const float* from,
+                       int query, float* out) {
     const int rows = std::min(WIDTH, a.tokens - query);
     float column[WIDTH * WIDTH];
     for (int d = 0; d < h.width; d += WIDTH) {
-        transpose(from + d, a.stride, splat(h.query_scale), column);
+        transpose(from + d, a.stride, splat(scales.query), column);
         for (int i = 0; i < WIDTH; i += 2) {
             store_pairs(h.turned + (d + i) / 2 * WIDTH, load(column + i * WIDTH), load(column + (i + 1) * WIDTH));
         }
@@ -95,7 +100,7 @@ inline void attend_some_pairs(const Attention& a, const PairedHead& h, const flo
     const int end = h.reach < 0 ? a.tokens : std::min(a.tokens, query + rows + h.reach);
     const Floats most = score_keys(h, query, begin, end);
     float shares[WIDTH];
-    store(shares, divide(splat(h.value_step), soften_pairs(h.scores, begin, end, most)));
+    store(shares, divide(splat(scales.value_step), soften_pairs<DOT>(h.scores, begin, end, most)));
     int d = 0;
     for (; d + 2 * WIDTH <= h.width; d += 2 * WIDTH) weigh_column<2>(h, d, begin / 2, (end + 1) / 2);
     if (d < h.width) weigh_column<1>(h, d, begin / 2, (end + 1) / 2);
@@ -127,9 +132,10 @@ inline void round_pairs(const float* rows, long stride, int count, int width, fl
     }
 }
 
-// The counterpart of attend in floats, which handles short sentences and odd widths.
+// The counterpart of attend in floats, for what in_pairs accepts.
+template <Bits (*DOT)(Bits, Bits, Bits)>
 void attend_pairs(const Attention& a) {
-    PairedHead h{};
+    PairedHead<DOT> h{};
     h.width = a.width;
     h.reach = a.reach;
     h.turned = reinterpret_cast<int32_t*>(a.work);
@@ -139,20 +145,21 @@ void attend_pairs(const Attention& a) {
     auto values = reinterpret_cast<int32_t*>(keys + static_cast<long>(a.tokens) * a.width);
     h.keys = keys;
     h.values = values;
-    const float most = std::min(8191.0F, std::floor(std::sqrt(SUMS / static_cast<float>(a.width))));
     for (int head = 0; head < a.heads; head++) {
         const long at = static_cast<long>(head) * a.width;
         h.relative = a.relative ? a.relative + 2L * a.limit * head + a.limit : nullptr;
-        const float q = largest_of_rows(a.queries + at, a.stride, a.tokens, a.width);
-        const float k = largest_of_rows(a.keys + at, a.stride, a.tokens, a.width);
-        const float v = largest_of_rows(a.values + at, a.stride, a.tokens, a.width);
-        round_rows(a.keys + at, a.stride, a.tokens, a.width, most / k, keys);
-        round_pairs(a.values + at, a.stride, a.tokens, a.width, VALUES / v, values);
-        h.query_scale = most / q;
-        h.value_step = v / VALUES;
-        h.score_step = q / most * (k / most) * 1.44269504F / std::sqrt(static_cast<float>(a.width));
+        const auto largest = [&](const float* rows) {
+            return largest_of_rows(rows + at, a.stride, a.tokens, a.width);
+        };
+        const PairScales scales(a.width, largest(a.queries), largest(a.keys), largest(a.values));
+        h.score_step = scales.score_step;
+        round_rows(a.keys + at, a.stride, a.tokens, a.width, scales.key, keys);
+        round_pairs(a.values + at, a.stride, a.tokens, a.width, scales.value, values);
         for (int query = 0; query < a.tokens; query += WIDTH) {
-            attend_some_pairs(a, h, a.queries + at + query * a.stride, query, a.out + query * a.out_stride + at);
+            attend_some_pairs(a, h, scales, a.queries + at + query * a.stride, query,
+                              a.out + query * a.out_stride + at);
         }
     }
 }
+
+[[maybe_unused]] void attend_rounded(const Attention& a) { in_pairs(a) ? attend_pairs<add_pairs>(a) : attend(a); }

@@ -5,7 +5,7 @@
 #include "softmax.h"
 
 inline Floats exponential(Floats x) {
-    return power_of_two(mul(max(min(x, splat(88.0F)), splat(-1e4F)), splat(1.44269504F)));
+    return power_of_two(mul(max(min(x, splat(88.0F)), splat(-1e4F)), splat(LOG2_E)));
 }
 
 inline Floats logistic(Floats x) {
@@ -19,23 +19,16 @@ inline Floats quick_gelu(Floats x) { return mul(x, logistic(mul(x, splat(1.702F)
 // tanh x = 2 logistic(2 x) - 1
 inline Floats tanh_of(Floats x) { return fma(splat(2.0F), logistic(add(x, x)), splat(-1.0F)); }
 
-// x Phi(x), erf(x / sqrt 2) being x P(x^2) / Q(x^2) for |x| < 4 sqrt 2, where it is 1 to 4e-7.
+// x Phi(x) = x / 2 (1 + erf(x / sqrt 2))
 inline Floats gelu(Floats x) {
-    const Floats z = clamp(x, splat(5.65685425F)), square = mul(z, z);
-    const Floats p = polynomial(square, splat(-3.01199012e-12F), 6.12239883e-10F, -9.28530208e-8F, -5.03151234e-6F,
-                                -1.29929215e-4F, -1.04460878e-3F, -1.13816143e-2F);
-    const Floats q =
-        polynomial(square, splat(-9.10379490e-7F), -2.66717569e-5F, -4.20706744e-4F, -3.68666458e-3F, -1.42647391e-2F);
-    const Floats half = mul(x, splat(0.5F));
-    return fma(half, divide(mul(z, p), q), half);
+    const Floats z = clamp(x, splat(GELU_END)), square = mul(z, z), half = mul(x, splat(0.5F));
+    return fma(half, divide(mul(z, polynomial(square, GELU_P)), polynomial(square, GELU_Q)), half);
 }
 
-// x Phi(x), Phi(x) - 1/2 being x P(x^2) for |x| < 3.7, where it is 1/2 to 3e-4: off by 5e-4 at most.
+// The same, off by 5e-4 at most.
 inline Floats rough_gelu(Floats x) {
-    const Floats z = clamp(x, splat(3.7F));
-    const Floats p = polynomial(mul(z, z), splat(-5.35918314e-07F), 2.85874306e-05F, -6.40578873e-04F, 7.98880568e-03F,
-                                -6.29514459e-02F, 3.96773328e-01F);
-    return mul(x, fma(z, p, splat(0.5F)));
+    const Floats z = clamp(x, splat(ROUGH_END));
+    return mul(x, fma(z, polynomial(mul(z, z), ROUGH), splat(0.5F)));
 }
 
 // x / 2 (1 + tanh(u)) = x logistic(2 u)
@@ -71,6 +64,7 @@ inline float activate_then(float* x, int count, Activation kind, After after) {
         case Activation::tanh: return each_of<tanh_of>(x, count, after);
         case Activation::quick_gelu: return each_of<quick_gelu>(x, count, after);
         case Activation::mish: return each_of<mish>(x, count, after);
+        case Activation::sigmoid: return each_of<logistic>(x, count, after);
         case Activation::rough_gelu: return each_of<rough_gelu>(x, count, after);
     }
     return 0.0F;
@@ -90,25 +84,37 @@ float largest_of(const float* x, int count) {
     return largest(most);
 }
 
-// The sum of function(i) over the vectors that begin at i, in four sums side by side.
-template <class Function>
-inline float sum_of(int count, Function function) {
-    Floats sums[4] = {splat(0.0F), splat(0.0F), splat(0.0F), splat(0.0F)};
+constexpr int PARTS = 16 / WIDTH;  // vectors of sixteen lanes
+
+// 64 sums, which step(sum, i) adds the vector that begins at i to, for i below count, a multiple of 16. Four become one,
+// then of sixteen each half is added to the other.
+template <class Step>
+inline float sum_of(int count, Step step) {
+    Floats sums[4 * PARTS];
+    each<4 * PARTS>([&](auto part) { sums[part] = splat(0.0F); });
     int i = 0;
-    for (; i + 4 * WIDTH <= count; i += 4 * WIDTH) {
-        each<4>([&](auto part) { sums[part] = add(sums[part], function(i + part * WIDTH)); });
+    for (; i + 64 <= count; i += 64) {
+        each<4 * PARTS>([&](auto part) { sums[part] = step(sums[part], i + part * WIDTH); });
     }
-    for (; i < count; i += WIDTH) sums[0] = add(sums[0], function(i));
-    return sum(add(add(sums[0], sums[1]), add(sums[2], sums[3])));
+    for (; i < count; i += 16) {
+        each<PARTS>([&](auto part) { sums[part] = step(sums[part], i + part * WIDTH); });
+    }
+    each<PARTS>([&](auto part) {
+        sums[part] = add(add(sums[part], sums[PARTS + part]), add(sums[2 * PARTS + part], sums[3 * PARTS + part]));
+    });
+    for (int half = PARTS / 2; half > 0; half /= 2) {
+        for (int part = 0; part < half; part++) sums[part] = add(sums[part], sums[half + part]);
+    }
+    return sum(sums[0]);
 }
 
 float layer_norm(const float* x, float* out, int width, int stride, const float* weight, const float* bias, float eps) {
-    const float mean = sum_of(stride, [&](int i) { return load(x + i); }) / static_cast<float>(width);
+    const float mean = sum_of(stride, [&](Floats sum, int i) { return add(sum, load(x + i)); }) / static_cast<float>(width);
     const Floats middle = splat(mean);
-    const float squares = sum_of(stride, [&](int i) {
+    const float squares = sum_of(stride, [&](Floats sum, int i) {
         Floats centred = sub(load(x + i), middle);
         if (i + WIDTH > width) centred = i < width ? first(centred, width - i) : splat(0.0F);
-        return mul(centred, centred);
+        return add(sum, mul(centred, centred));
     });
     const Floats factor = splat(1.0F / std::sqrt(squares / static_cast<float>(width) + eps));
     Floats most = splat(0.0F);
@@ -118,4 +124,13 @@ float layer_norm(const float* x, float* out, int width, int stride, const float*
         most = max(magnitude(y), most);
     }
     return largest(most);
+}
+
+// The sum of squares; the last numbers, of which there may be fewer than 16, are copied.
+float squares(const float* x, int count) {
+    const int whole = count / 16 * 16;
+    float rest[16] = {};
+    std::copy(x + whole, x + count, rest);
+    const auto at = [&](int i) { return load(i < whole ? x + i : rest + (i - whole)); };
+    return sum_of((count + 15) / 16 * 16, [&](Floats sum, int i) { return fma(at(i), at(i), sum); });
 }

@@ -13,7 +13,7 @@ inline void store_four(Element* p, Floats a, Floats b, Floats c, Floats d) {
 template <class Element>
 void quantise(const float* x, int count, float largest, void* out, float* scale) {
     *scale = largest / 127.0F;
-    const Floats steps = splat(largest > 0.0F ? 127.0F / largest : 0.0F);
+    const Floats steps = splat(steps_of(largest));
     auto to = static_cast<Element*>(out);
     int i = 0;
     for (; i + 4 * WIDTH <= count; i += 4 * WIDTH) {

@@ -103,20 +103,6 @@ constexpr ScanKernel scan_kernel(void (*widen)(const void*, int, void*)) {
             scan<ScanTile<Scheme>>, widen};
 }
 
-inline float squares(const float* x, int count) {
-    Floats sums[4] = {splat(0.0F), splat(0.0F), splat(0.0F), splat(0.0F)};
-    int i = 0;
-    for (; i + 4 * WIDTH <= count; i += 4 * WIDTH) {
-        each<4>([&](auto j) { sums[j] = fma(load(x + i + j * WIDTH), load(x + i + j * WIDTH), sums[j]); });
-    }
-    for (; i < count; i += WIDTH) {
-        float rest[WIDTH] = {};
-        std::copy(x + i, x + std::min(count, i + WIDTH), rest);
-        sums[0] = fma(load(rest), load(rest), sums[0]);
-    }
-    return sum(add(add(sums[0], sums[1]), add(sums[2], sums[3])));
-}
-
 [[maybe_unused]] void from_fp16(const void* stored, int count, float* out) {
     auto from = static_cast<const uint16_t*>(stored);
     int i = 0;

@@ -22,7 +22,7 @@ struct Fp32 : FloatSums {
     static Sum step(Sum sum, Floats x, Floats w) { return fma(x, w, sum); }
 };
 
-// bfloat16 in pairs, without an instruction for it: each half becomes a float.
+// bfloat16 in pairs, without an instruction for it: each half becomes a float. The odd one is first, as in vdpbf16ps.
 struct Bf16Wide : FloatSums {
     using Row = uint16_t;
     using Weight = uint16_t;
@@ -32,7 +32,7 @@ struct Bf16Wide : FloatSums {
     static constexpr int GROUP = 2;
     static Pair spread(const Row* p) { return {even(spread_bits(p)), odd(spread_bits(p))}; }
     static Pair weights(const Weight* p) { return {even(load_bits(p)), odd(load_bits(p))}; }
-    static Sum step(Sum sum, Pair x, Pair w) { return fma(x.odd, w.odd, fma(x.even, w.even, sum)); }
+    static Sum step(Sum sum, Pair x, Pair w) { return fma(x.even, w.even, fma(x.odd, w.odd, sum)); }
 };
 
 // The sum * scale of the row * scale of the column + bias.

@@ -1,22 +1,16 @@
 // Powers of two, for softmax and activations; and the shared parts of attention in floats and in integers.
 #pragma once
 
-// Polynomials by Horner's rule, highest power first.
-template <class... More>
-inline Floats polynomial(Floats, Floats sum) {
+// By Horner's rule.
+template <int COUNT>
+[[gnu::always_inline]] inline Floats polynomial(Floats x, const float (&coefficients)[COUNT]) {
+    Floats sum = splat(coefficients[0]);
+    each<COUNT - 1>([&](auto i) { sum = fma(sum, x, splat(coefficients[i + 1])); });
     return sum;
 }
-template <class... More>
-inline Floats polynomial(Floats x, Floats sum, float next, More... more) {
-    return polynomial(x, fma(sum, x, splat(next)), more...);
-}
 
-// 2^x to 1e-7 of itself; 0 below -126, where AVX-512 goes on to smaller numbers. x is at most 127. Fitted on [0, 1).
-inline Floats power_of_two(Floats x) {
-    const Floats y = polynomial(fraction(x), splat(2.16906091e-04F), 1.24430815e-03F, 9.67847255e-03F, 5.54835247e-02F,
-                                2.40229796e-01F, 6.93146987e-01F, 1.0F);
-    return times_power(y, x);
-}
+// 2^x; 0 below -126. x is at most 127.
+inline Floats power_of_two(Floats x) { return times_power(polynomial(fraction(x), POWER), x); }
 
 constexpr int SHORT = 32;  // longer sentences copy a head's keys and values side by side, for the cache's sake
 

@@ -28,6 +28,7 @@ inline Floats clamp(Floats x, Floats limit) { return max(min(x, limit), sub(spla
 inline Floats magnitude(Floats x) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.0F), x.v)}; }
 inline Floats counting() { return {_mm256_set_ps(7, 6, 5, 4, 3, 2, 1, 0)}; }
 
+// Each half is added to the other.
 inline float sum(Floats x) {
     __m128 half = _mm_add_ps(_mm256_castps256_ps128(x.v), _mm256_extractf128_ps(x.v, 1));
     half = _mm_add_ps(half, _mm_movehl_ps(half, half));
@@ -61,7 +62,7 @@ inline Floats load_halves(const uint16_t* p) {
     return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
 
-// y times 2 to the whole part of x, which goes into the exponent, 0 below -126; and the rest of x, from 0 to 1.
+// y times 2 to the whole part of x, or 0 if that is below -126; and the rest of x, from 0 to 1.
 inline Floats times_power(Floats y, Floats x) {
     const Floats whole = max({_mm256_floor_ps(x.v)}, splat(-127.0F));
     const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(whole.v), _mm256_set1_epi32(127));
@@ -132,7 +133,13 @@ inline Bits spread_bits(const void* p) {
     std::memcpy(&word, p, 4);
     return {_mm256_set1_epi32(word)};
 }
+inline Bits no_bits() { return {_mm256_setzero_si256()}; }
 inline Floats floats(Bits x) { return {_mm256_cvtepi32_ps(x.v)}; }
+// a and b rounded to 16 bits: a's in the low half of each lane, b's in the high one.
+inline void store_pairs(int32_t* p, Floats a, Floats b) {
+    const __m256i high = _mm256_slli_epi32(_mm256_cvtps_epi32(b.v), 16);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_blend_epi16(_mm256_cvtps_epi32(a.v), high, 0xAA));
+}
 inline Bits widen_bytes(const void* p) {
     return {_mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(p)))};
 }

@@ -25,14 +25,16 @@ inline Floats min(Floats a, Floats b) { return {_mm512_min_ps(a.v, b.v)}; }
 // x, or the limit with its sign where x is beyond it.
 inline Floats clamp(Floats x, Floats limit) { return {_mm512_range_ps(x.v, limit.v, 2)}; }
 inline Floats magnitude(Floats x) { return {_mm512_abs_ps(x.v)}; }
-inline float sum(Floats x) { return _mm512_reduce_add_ps(x.v); }
 inline float largest(Floats x) { return _mm512_reduce_max_ps(x.v); }
 
-// a / b: an estimate of 1 / b, improved once, is right to about one unit in the last place.
-inline Floats divide(Floats a, Floats b) {
-    const __m512 guess = _mm512_rcp14_ps(b.v);
-    const __m512 better = _mm512_mul_ps(guess, _mm512_fnmadd_ps(b.v, guess, _mm512_set1_ps(2.0F)));
-    return {_mm512_mul_ps(a.v, better)};
+inline Floats divide(Floats a, Floats b) { return {_mm512_div_ps(a.v, b.v)}; }
+
+// Each half is added to the other.
+inline float sum(Floats x) {
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(x.v), _mm512_extractf32x8_ps(x.v, 1));
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_shuffle_ps(half, half, 1)));
 }
 
 // The first `count` lanes of x, zero in the others.
@@ -53,9 +55,14 @@ inline Floats load_halves(const uint16_t* p) {
     return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
 
-// y times 2 to the whole part of x, and the rest of x, from 0 to 1.
-inline Floats times_power(Floats y, Floats x) { return {_mm512_scalef_ps(y.v, x.v)}; }
-inline Floats fraction(Floats x) { return {_mm512_reduce_ps(x.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
+// y times 2 to the whole part of x, or 0 if that is below -126; and the rest of x, from 0 to 1.
+inline Floats times_power(Floats y, Floats x) {
+    const __mmask16 near = _mm512_cmp_ps_mask(x.v, _mm512_set1_ps(-126.0F), _CMP_GE_OQ);
+    return {_mm512_maskz_scalef_ps(near, y.v, x.v)};
+}
+inline Floats fraction(Floats x) {  // vreduceps would round the difference down too
+    return {_mm512_sub_ps(x.v, _mm512_roundscale_ps(x.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC))};
+}
 
 // Lanes 0, 1, 2 ...
 inline Floats counting() { return {_mm512_set_ps(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)}; }
@@ -118,7 +125,13 @@ inline Bits spread_bits(const void* p) {
     std::memcpy(&word, p, 4);
     return {_mm512_set1_epi32(word)};
 }
+inline Bits no_bits() { return {_mm512_setzero_si512()}; }
 inline Floats floats(Bits x) { return {_mm512_cvtepi32_ps(x.v)}; }
+// a and b rounded to 16 bits: a's in the low half of each lane, b's in the high one.
+inline void store_pairs(int32_t* p, Floats a, Floats b) {
+    const __m512i high = _mm512_slli_epi32(_mm512_cvtps_epi32(b.v), 16);
+    _mm512_storeu_si512(p, _mm512_mask_blend_epi16(0xAAAAAAAAU, _mm512_cvtps_epi32(a.v), high));
+}
 inline Bits widen_bytes(const void* p) {
     return {_mm512_cvtepi8_epi16(_mm256_loadu_si256(static_cast<const __m256i*>(p)))};
 }

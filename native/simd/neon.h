@@ -22,7 +22,8 @@ inline Floats sub(Floats a, Floats b) { return {vsubq_f32(a.v, b.v)}; }
 inline Floats mul(Floats a, Floats b) { return {vmulq_f32(a.v, b.v)}; }
 inline Floats divide(Floats a, Floats b) { return {vdivq_f32(a.v, b.v)}; }
 inline Floats magnitude(Floats x) { return {vabsq_f32(x.v)}; }
-inline float sum(Floats x) { return vaddvq_f32(x.v); }
+// Each half is added to the other.
+inline float sum(Floats x) { return vaddv_f32(vadd_f32(vget_low_f32(x.v), vget_high_f32(x.v))); }
 inline float largest(Floats x) { return vmaxvq_f32(x.v); }
 
 // `yes` in the lanes where a < b, `no` in the others.
@@ -56,7 +57,7 @@ inline Floats first(Floats x, int count) {
     return where_less(counting(), splat(static_cast<float>(count)), x, splat(0.0F));
 }
 
-// y times 2 to the whole part of x, which goes into the exponent, 0 below -126; and the rest of x, from 0 to 1.
+// y times 2 to the whole part of x, or 0 if that is below -126; and the rest of x, from 0 to 1.
 inline Floats times_power(Floats y, Floats x) {
     const int32x4_t whole = vmaxq_s32(vcvtmq_s32_f32(x.v), vdupq_n_s32(-127));
     return {vmulq_f32(y.v, vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(whole, vdupq_n_s32(127)), 23)))};
@@ -107,7 +108,12 @@ inline Bits spread_bits(const void* p) {
     std::memcpy(&word, p, 4);
     return {vdupq_n_s32(word)};
 }
+inline Bits no_bits() { return {vdupq_n_s32(0)}; }
 inline Floats floats(Bits x) { return {vcvtq_f32_s32(x.v)}; }
+// a and b rounded to 16 bits: a's in the low half of each lane, b's in the high one.
+inline void store_pairs(int32_t* p, Floats a, Floats b) {
+    vst1q_s32(p, vsliq_n_s32(vcvtnq_s32_f32(a.v), vcvtnq_s32_f32(b.v), 16));
+}
 inline Bits widen_bytes(const int8_t* p) { return {vreinterpretq_s32_s16(vmovl_s8(vld1_s8(p)))}; }
 inline Bits add_pairs(Bits sum, Bits x, Bits w) {
     const int16x8_t a = vreinterpretq_s16_s32(x.v), b = vreinterpretq_s16_s32(w.v);

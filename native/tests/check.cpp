@@ -1,4 +1,4 @@
-// Tests every instruction set of this processor against the portable kernels: products, norms, activations, attention.
+// Holds every instruction set of this processor to the portable kernels' bits: products, norms, activations, attention.
 // Run as it is, under sanitizers, and under an emulator of another processor (`make -C native check`).
 #include <algorithm>
 #include <cmath>
@@ -13,6 +13,7 @@
 #include "../kernels.h"
 #include "../pack.h"
 #include "../scan.h"
+#include "synthetic.h"
 
 using namespace likewise;
 using Vector = std::vector<float>;
@@ -36,15 +37,15 @@ Vector whole(size_t count) {
     return x;
 }
 
-void expect_near(const std::string& what, const Vector& found, const Vector& wanted, float tolerance) {
+void expect_equal(const std::string& what, const Vector& found, const Vector& wanted) {
+    if (found.size() == wanted.size() && std::memcmp(found.data(), wanted.data(), wanted.size() * 4) == 0) return;
+    failures++;
     float most = 0.0F;
     for (size_t i = 0; i < wanted.size(); i++) {
         const float error = std::fabs(found[i] - wanted[i]);
         most = error >= most || std::isnan(error) ? error : most;
     }
-    if (most <= tolerance) return;
-    failures++;
-    std::printf("%s: off by %g, allowed %g\n", what.c_str(), static_cast<double>(most), static_cast<double>(tolerance));
+    std::printf("%s: off by %g\n", what.c_str(), static_cast<double>(most));
 }
 
 struct Sizes {
@@ -75,88 +76,109 @@ void check_products(const Kernels& kernels, const Kernels& truth) {
             const bool adds = rows % 2 == 0;
             const Vector a = drawn(rows * inputs), b = drawn(outputs * inputs), bias = drawn(outputs);
             const Vector m = whole(rows * inputs), n = whole(outputs * inputs);
-            const auto check = [&](const char* what, int precision, const Vector& x, const Vector& w,
-                                   const Vector& more, float tolerance) {
-                expect_near(name.str() + what, product(kernels, precision, s, x, w, more, adds),
-                            product(truth, precision, s, x, w, more, adds), tolerance);
+            const auto check = [&](const char* what, int precision, const Vector& x, const Vector& w) {
+                expect_equal(name.str() + what, product(kernels, precision, s, x, w, bias, adds),
+                             product(truth, precision, s, x, w, bias, adds));
             };
-            check("fp32", LW_AS_FP32, a, b, bias, 1e-4F);
-            check("bf16", LW_AS_BF16, a, b, bias, 1e-4F);
-            check("int8", LW_AS_INT8, m, n, Vector(outputs), 0.0F);
+            check("fp32", LW_AS_FP32, a, b);
+            check("bf16", LW_AS_BF16, a, b);
+            check("int8", LW_AS_INT8, m, n);
         }
     }
     const Sizes s = {7, 40, 1000};  // large enough to saturate, if anything does
     for (const float sign : {1.0F, -1.0F}) {
         const Vector a(7 * 1000, 127.0F), b(40 * 1000, 127.0F * sign), bias(40);
-        expect_near(std::string(kernels.name) + " extremes", product(kernels, LW_AS_INT8, s, a, b, bias, false),
-                    product(truth, LW_AS_INT8, s, a, b, bias, false), 0.0F);
+        expect_equal(std::string(kernels.name) + " extremes", product(kernels, LW_AS_INT8, s, a, b, bias, false),
+                     product(truth, LW_AS_INT8, s, a, b, bias, false));
     }
 }
 
-// The tolerance of an activation: 5e-4 for the rough one, on numbers up to 10.
-float tolerance(int kind, float usual) { return kind == static_cast<int>(Activation::rough_gelu) ? 1e-2F : usual; }
+// Bytes of any scheme, minus its offset, and their scale.
+Vector quantised(const Kernels& kernels, const Vector& x, float largest) {
+    const Scheme& scheme = kernels.int8;
+    std::vector<uint8_t> rounded(x.size() * scheme.row_bytes);
+    Vector found(x.size() + 1);
+    scheme.prepare(x.data(), static_cast<int>(x.size()), largest, rounded.data(), &found.back());
+    for (size_t i = 0; i < x.size(); i++) {
+        int16_t half;
+        std::memcpy(&half, rounded.data() + i * scheme.row_bytes, scheme.row_bytes);
+        const int byte = scheme.offset ? rounded[i] : static_cast<int8_t>(rounded[i]);
+        found[i] = static_cast<float>(scheme.row_bytes == 2 ? half : byte - scheme.offset);
+    }
+    return found;
+}
+
+void check_activations(const std::string& name, const Kernels& kernels, const Kernels& truth, const Vector& x) {
+    const Vector gate = drawn(x.size());
+    const int count = static_cast<int>(x.size());
+    for (int kind = 0; kind <= static_cast<int>(Activation::rough_gelu); kind++) {
+        const auto activation = static_cast<Activation>(kind);
+        Vector y = x, z = x, v = x, w = x;
+        y.push_back(kernels.activate(y.data(), count, activation));
+        z.push_back(truth.activate(z.data(), count, activation));
+        expect_equal(name + "activation " + std::to_string(kind), y, z);
+        v.push_back(kernels.gate(v.data(), gate.data(), count, activation));
+        w.push_back(truth.gate(w.data(), gate.data(), count, activation));
+        expect_equal(name + "gate " + std::to_string(kind), v, w);
+    }
+}
 
 void check_rows(const Kernels& kernels, const Kernels& truth) {
-    for (const int width : {1, 7, 16, 20, 32, 100, 384}) {
+    for (const int width : {1, 7, 16, 20, 32, 60, 64, 100, 384, 1000}) {
         const int stride = padded(width);
-        Vector x = drawn(width, 3.0F), weight = drawn(width), bias = drawn(width), gate = drawn(stride);
+        Vector x = drawn(width, 3.0F), weight = drawn(width), bias = drawn(width);
         for (Vector* v : {&x, &weight, &bias}) v->resize(stride, 0.0F);
         const std::string name = std::string(kernels.name) + " width " + std::to_string(width) + " ";
-        Vector found(stride), wanted(stride);
-        const float a = kernels.layer_norm(x.data(), found.data(), width, stride, weight.data(), bias.data(), 1e-5F);
-        const float b = truth.layer_norm(x.data(), wanted.data(), width, stride, weight.data(), bias.data(), 1e-5F);
-        expect_near(name + "layer norm", found, wanted, 5e-6F);
-        expect_near(name + "largest of layer norm", {a, kernels.largest(x.data(), stride)},
-                    {b, truth.largest(x.data(), stride)}, 5e-6F);
-        for (int kind = 0; kind <= static_cast<int>(Activation::rough_gelu); kind++) {
-            Vector y = x, z = x, v = x, w = x;
-            kernels.activate(y.data(), stride, static_cast<Activation>(kind));
-            truth.activate(z.data(), stride, static_cast<Activation>(kind));
-            expect_near(name + "activation " + std::to_string(kind), y, z, tolerance(kind, 4e-6F));
-            kernels.gate(v.data(), gate.data(), stride, static_cast<Activation>(kind));
-            truth.gate(w.data(), gate.data(), stride, static_cast<Activation>(kind));
-            expect_near(name + "gate " + std::to_string(kind), v, w, tolerance(kind, 1e-5F));
-        }
+        const auto normed = [&](const Kernels& kernels) {
+            Vector out(stride);
+            out.push_back(
+                kernels.layer_norm(x.data(), out.data(), width, stride, weight.data(), bias.data(), 1e-5F));
+            return out;
+        };
+        expect_equal(name + "layer norm", normed(kernels), normed(truth));
+        const float most = kernels.largest(x.data(), stride);
+        expect_equal(name + "largest", {most}, {truth.largest(x.data(), stride)});
+        expect_equal(name + "squares", {kernels.scan.squares(x.data(), width)}, {truth.scan.squares(x.data(), width)});
+        expect_equal(name + "bytes", quantised(kernels, x, most), quantised(truth, x, most));
+        check_activations(name, kernels, truth, x);
     }
-    Vector wide = {-1e30F, -200.0F, -90.0F, -30.0F, -5.7F,  -1e-6F, 0.0F,  1e-6F,
-                   5.7F,   30.0F,   80.0F,  90.0F,  200.0F, 1e4F,   1e10F, -1e10F};
-    for (int kind = 0; kind <= static_cast<int>(Activation::rough_gelu); kind++) {
-        Vector y = wide, z = wide;
-        kernels.activate(y.data(), 16, static_cast<Activation>(kind));
-        truth.activate(z.data(), 16, static_cast<Activation>(kind));
-        for (Vector* v : {&y, &z}) {
-            for (size_t i = 0; i < wide.size(); i++) (*v)[i] /= 1.0F + std::fabs(wide[i]);
-        }
-        expect_near(std::string(kernels.name) + " far activation " + std::to_string(kind), y, z,
-                    tolerance(kind, 1e-6F));
-    }
+    check_activations(std::string(kernels.name) + " far ", kernels, truth,
+                      {-1e30F, -200.0F, -90.0F, -30.0F, -5.7F, -1e-6F, 0.0F, 1e-6F, 5.7F, 30.0F, 80.0F, 90.0F, 200.0F,
+                       1e4F, 1e10F, -1e10F});
+    check_activations(std::string(kernels.name) + " many ", kernels, truth, drawn(1 << 16, 20.0F));
+    const Vector tiny(64, 1e-38F);
+    expect_equal(std::string(kernels.name) + " tiny", quantised(kernels, tiny, 1e-38F), quantised(truth, tiny, 1e-38F));
 }
+
+constexpr int LIMIT = 800;  // tokens
 
 Vector attention(void (*attend)(const Attention&), int tokens, int heads, int width, int reach, const Vector& joined,
                  const Vector* relative) {
     const int all = padded(heads * width);
     Vector out(static_cast<size_t>(tokens) * all, 7.0F), work(attention_work(tokens, width));
     attend({joined.data(), joined.data() + all, joined.data() + 2 * all, 3L * all, tokens, heads, width, reach,
-            relative ? relative->data() : nullptr, 320, out.data(), all, work.data()});
+            relative ? relative->data() : nullptr, LIMIT, out.data(), all, work.data()});
     return out;
 }
 
 void check_attention(const Kernels& kernels, const Kernels& truth) {
-    for (const int tokens : {1, 2, 5, 8, 9, 14, 16, 17, 31, 33, 64, 77, 300}) {
+    for (const int tokens : {1, 2, 5, 8, 9, 14, 16, 17, 31, 33, 64, 77, 300, 777}) {
         for (const auto& [heads, width] : {std::pair{2, 32}, {3, 64}, {4, 8}, {2, 5}, {1, 20}, {2, 48}}) {
-            for (const int reach : {-1, 0, 3, 20}) {
+            if (tokens > 300 && width != 32) continue;
+            for (const int reach : {-1, 0, 3, 20, 200}) {
                 const Vector joined = drawn((tokens + 16L) * 3 * padded(heads * width) + 16);
-                const Vector relative = drawn(2 * 320 * heads + 16);
+                const Vector relative = drawn(2 * LIMIT * heads + 16);
                 const Vector* added = tokens % 2 ? &relative : nullptr;
                 std::ostringstream name;
                 name << kernels.name << " attention of " << tokens << ", heads " << heads << " x " << width
                      << ", reach " << reach;
-                const Vector wanted = attention(truth.attend, tokens, heads, width, reach, joined, added);
-                expect_near(name.str(), attention(kernels.attend, tokens, heads, width, reach, joined, added), wanted,
-                            5e-6F);
-                expect_near(name.str() + ", rounded",
-                            attention(kernels.attend_rounded, tokens, heads, width, reach, joined, added), wanted,
-                            5e-3F);
+                const auto check = [&](const char* what, auto kind) {
+                    expect_equal(name.str() + what,
+                                 attention(kernels.*kind, tokens, heads, width, reach, joined, added),
+                                 attention(truth.*kind, tokens, heads, width, reach, joined, added));
+                };
+                check("", &Kernels::attend);
+                check(", rounded", &Kernels::attend_rounded);
             }
         }
     }
@@ -184,18 +206,17 @@ void check_selection(const std::string& name, const Kernels& kernels, lw_scan sc
     const int64_t room = static_cast<int64_t>(all.size());
     const int64_t found =
         scan_above(kernels, scan, {threshold, 0, 0, room, queries.data(), rows.data(), kept.data(), 0});
-    expect_near(name + " above", {static_cast<float>(found)}, {static_cast<float>(wanted)}, 0.0F);
+    expect_equal(name + " above", {static_cast<float>(found)}, {static_cast<float>(wanted)});
     scan_best(kernels, scan, {nullptr, 0, 1, counts.data(), first.data(), best.data()});
     for (int64_t q = 0; q < scan.queries; q++)
         most[q] = *std::max_element(all.begin() + q * scan.rows, all.begin() + (q + 1) * scan.rows);
-    expect_near(name + " best", best, most, 0.0F);
+    expect_equal(name + " best", best, most);
 }
 
-void check_scan(const std::string& name, const Kernels& kernels, const Kernels& truth, const lw_scan& scan,
-                float tolerance) {
+void check_scan(const std::string& name, const Kernels& kernels, const Kernels& truth, const lw_scan& scan) {
     const Vector found = scores(kernels, scan, 1);
-    expect_near(name, found, scores(truth, scan, 1), tolerance);
-    expect_near(name + ", threads", scores(kernels, scan, 3), found, 0.0F);
+    expect_equal(name, found, scores(truth, scan, 1));
+    expect_equal(name + ", threads", scores(kernels, scan, 3), found);
     check_selection(name, kernels, scan, found);
 }
 
@@ -215,7 +236,7 @@ void check_scans(const Kernels& kernels, const Kernels& truth) {
         scan.query_vectors = q.data();
         scan.row_bytes = 4L * width;
         scan.type = LW_FP32;
-        check_scan(name.str() + "fp32", kernels, truth, scan, 2e-4F);
+        check_scan(name.str() + "fp32", kernels, truth, scan);
         const Vector m = whole(queries * width), n = whole(rows * width);
         const std::vector<int8_t> a(m.begin(), m.end()), b(n.begin(), n.end());
         scan.corpus = b.data();
@@ -224,19 +245,30 @@ void check_scans(const Kernels& kernels, const Kernels& truth) {
         scan.type = LW_INT8;
         scan.scales = scales.data();
         scan.query_scales = factors.data();
-        check_scan(name.str() + "int8", kernels, truth, scan, 0.0F);
+        check_scan(name.str() + "int8", kernels, truth, scan);
         scan.scales = scan.query_scales = nullptr;
         scan.row_bytes = (width + 7) / 8;
         scan.type = LW_BITS;
         scan.width = (width + 7) / 8 * 8;  // whole bytes: bits behind the width would have to be 0
-        check_scan(name.str() + "bits", kernels, truth, scan, 0.0F);
+        check_scan(name.str() + "bits", kernels, truth, scan);
     }
     std::vector<uint16_t> halves(1 << 16);
     for (size_t i = 0; i < halves.size(); i++) halves[i] = (i >> 10 & 31) == 31 ? 0 : static_cast<uint16_t>(i);
     Vector found(halves.size()), wanted(halves.size());
     kernels.scan.from_fp16(halves.data(), static_cast<int>(halves.size()), found.data());
     truth.scan.from_fp16(halves.data(), static_cast<int>(halves.size()), wanted.data());
-    expect_near(std::string(kernels.name) + " halves", found, wanted, 0.0F);
+    expect_equal(std::string(kernels.name) + " halves", found, wanted);
+}
+
+// Whole models, through the C interface.
+void check_hashes(const Kernels& kernels) {
+    for (int precision = LW_AS_FP32; precision <= LW_AS_INT8; precision++) {
+        const uint64_t found = synthetic::hash(kernels.name, precision), wanted = synthetic::HASHES[precision];
+        if (found == wanted) continue;
+        failures++;
+        std::printf("%s: the models' hash in precision %d is 0x%016llx, wanted 0x%016llx\n", kernels.name, precision,
+                    static_cast<unsigned long long>(found), static_cast<unsigned long long>(wanted));
+    }
 }
 
 }  // namespace
@@ -250,6 +282,7 @@ int main() {
         check_rows(kernels, truth);
         check_attention(kernels, truth);
         check_scans(kernels, truth);
+        check_hashes(kernels);
         std::printf("%s: checked\n", name.c_str());
     }
     std::printf("%d failures\n", failures);

@@ -1,12 +1,16 @@
 """`likewise doctor` reports what is there, what is broken, and whether a text can be encoded."""
 
 import importlib.metadata
+import re
 
 import pytest
 
 from likewise.cli import doctor, machine, main
 from likewise.engine_registry import ENGINES
+from likewise.engines.native import golden
+from likewise.native.library import ARITHMETIC
 from likewise.runtime.installation import EXTRAS
+from tests.native_library import NATIVE
 
 CPUINFO = """processor\t: 0
 model name\t: A Processor
@@ -26,9 +30,33 @@ def test_the_report_is_printed_and_given_as_json(capsys, json_output):
     assert report["first_text"]["works"] and report["first_text"]["dimension"] == 384
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out
-    for label in ("likewise", "python", "engines", "cpu", "threads", "memory", "models", "data", "extras", "works"):
+    for label in (
+        "likewise",
+        "python",
+        "engines",
+        "cpu",
+        "threads",
+        "memory",
+        "models",
+        "data",
+        "extras",
+        "bits",
+        "works",
+    ):
         assert f"\n{label} " in f"\n{shown}"
     assert "yes: likewise-mini loaded and encoded a text into a vector of 384 dimensions" in shown
+
+
+def test_bits_are_those_of_every_machine_or_differ_loudly(monkeypatch):
+    def line():
+        return " ".join(doctor.LINES["bits"]({"bits": doctor._bits()}))
+
+    if not NATIVE:
+        assert "was not checked: NativeUnavailable" in line()
+        return
+    assert re.fullmatch(rf"arithmetic {ARITHMETIC} on \w+: the same as on any machine \(200 texts\)", line())
+    monkeypatch.setattr(golden, "golden_hash", lambda model, precision, number: "another")
+    assert "DIFFERENT from other machines in fp32, int8" in line()
 
 
 def test_a_broken_model_is_reported_by_the_exit_code(monkeypatch, capsys):

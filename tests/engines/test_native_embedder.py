@@ -1,22 +1,26 @@
 """The native engine: the same bits in any company, precisions, instruction sets, threads."""
 
+import json
 import os
 import subprocess
 import sys
 import warnings
+from itertools import islice
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from likewise import Embedder
+from likewise.engines.native import golden
+from likewise.engines.native.golden import FEW, FILE, SCRIPTS, golden_hash, texts, vectors_hash
 from likewise.engines.native.library import load
 from likewise.engines.native.native_embedder import NativeEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
+from likewise.errors import BadModel
 from likewise.heads import Dense
+from likewise.native.library import ARITHMETIC
 from likewise.pooling import Dissection, Fusion, Reduce, Stack
 from tests.native_library import NATIVE, needs_native
 from tests.tiny import TEXTS, model_folder
@@ -90,12 +94,34 @@ def test_int8_stays_close_to_fp32(mini):
     assert mini["int8"].precision == "int8" and mini["int8"].fingerprint != mini["fp32"].fingerprint
 
 
+@pytest.mark.parametrize("model", ["likewise-mini", "likewise-static"])
+@pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", load().instruction_sets if NATIVE else [])
-def test_every_instruction_set_of_this_machine_gives_the_vectors(name, mini, monkeypatch):
+def test_every_instruction_set_of_this_machine_gives_the_bits_of_every_machine(name, precision, model, monkeypatch):
     monkeypatch.setenv("LIKEWISE_ISA", name)
-    embedder = Embedder.load("likewise-mini", engine="native")
+    embedder = NativeEmbedder.load(model, precision=precision)
     assert embedder.instructions == name
-    np.testing.assert_allclose(embedder.encode(TEXTS), mini["fp32"].encode(TEXTS), atol=2e-6)
+    assert vectors_hash(embedder, FEW) == golden_hash(model, precision, FEW)
+
+
+def test_golden_hashes_are_of_this_arithmetic_and_these_models(monkeypatch):
+    known = json.loads(FILE.read_text("utf-8"))
+    assert known["arithmetic"] == ARITHMETIC
+    with pytest.raises(BadModel, match="no hash of 7 texts for likewise-mini in fp32"):
+        golden_hash("likewise-mini", "fp32", 7)
+    monkeypatch.setattr(golden, "ARITHMETIC", ARITHMETIC + 1)
+    with pytest.raises(BadModel, match=f"is of arithmetic {ARITHMETIC}, but this package has {ARITHMETIC + 1}"):
+        golden_hash("likewise-mini", "fp32", FEW)
+
+
+def test_golden_texts_are_of_many_scripts_and_lengths():
+    found = list(islice(texts(), 2000))
+    assert found[0] == "gareth impoverished costly \u2053\u203c heather Medial"
+    assert len({*found}) == 2000
+    letters = {letter for text in found for letter in text}
+    assert all(any(chr(first) <= letter < chr(end) for letter in letters) for first, end in SCRIPTS)
+    words = [len(text.split()) for text in found]
+    assert max(words[:FEW]) <= 12 and max(words) > 200
 
 
 def test_loading_and_encoding_import_no_torch(folders):

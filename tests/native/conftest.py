@@ -4,9 +4,11 @@ import hashlib
 import importlib.util
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from likewise.engines.native.library import Library
@@ -20,6 +22,15 @@ def compiling() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def check_same_bits(library: Library, compute: Callable[[str], np.ndarray]) -> np.ndarray:
+    """What every instruction set computes, which must have the same bits."""
+    best, *others = library.instruction_sets
+    found = compute(best)
+    for name in others:
+        assert compute(name).tobytes() == found.tobytes(), name
+    return found
 
 
 @pytest.fixture(scope="session")

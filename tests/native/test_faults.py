@@ -17,7 +17,7 @@ from likewise.engines.native import library as native
 from likewise.engines.native.library import Execution, Library, Model
 from likewise.engines.stored_weights import StoredTensor
 from likewise.errors import BadInput, BadModel, NativeUnavailable
-from likewise.native.library import check_code
+from likewise.native.library import ARITHMETIC, check_code
 from tests.native.conftest import ROOT, compiling
 from tests.native.descriptions import described
 from tests.tiny import config_of, random_encoder
@@ -182,9 +182,11 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
         Library(tmp_path / "b.so")
 
 
-def test_the_two_sides_agree_on_the_version() -> None:
+def test_the_two_sides_agree_on_the_versions(library: Library) -> None:
     header = (ROOT / "native/likewise_native.h").read_text("utf-8")
     assert f"#define LW_VERSION {native.VERSION}\n" in header
+    assert f"#define LW_ARITHMETIC {ARITHMETIC}\n" in header
+    assert library.functions.lw_arithmetic() == ARITHMETIC
 
 
 def test_no_library_or_a_broken_one_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

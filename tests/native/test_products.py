@@ -1,4 +1,4 @@
-"""Products of every instruction set: whole numbers exactly, floats against fp64, a row the same in any company."""
+"""Products of every instruction set: the same bits, whole numbers exactly, floats against fp64, in any company."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from jaxtyping import Float
 
 from likewise.engines.native.library import Library
+from tests.native.conftest import check_same_bits
 
 Array = Float[np.ndarray, "..."]
 sizes = st.tuples(st.integers(1, 20), st.integers(1, 70), st.integers(1, 90))
@@ -52,9 +53,8 @@ def test_fp32_products_are_fp64s_to_rounding(library: Library, size: tuple[int, 
     a, b, bias, more = (draw.standard_normal(s, np.float32) for s in ((m, k), (n, k), (n,), (m, n)))
     wanted = a.astype(float) @ b.astype(float).T + bias + more
     bound = 1e-6 * (np.abs(a).astype(float) @ np.abs(b).astype(float).T + np.abs(bias) + np.abs(more) + 1)
-    for name in library.instruction_sets:
-        found = library.product(a, b, bias, more, instructions=name)
-        assert (np.abs(found - wanted) <= bound).all(), name
+    found = check_same_bits(library, lambda name: library.product(a, b, bias, more, instructions=name))
+    assert (np.abs(found - wanted) <= bound).all()
 
 
 @given(size=sizes, seed=st.integers(0, 99))
@@ -66,9 +66,8 @@ def test_bf16_products_are_those_of_the_rounded_numbers(
     a, b = (draw.standard_normal(s, np.float32) for s in ((m, k), (n, k)))
     p, q = to_bf16(a).astype(float), to_bf16(b).astype(float)
     bound = 1e-6 * (np.abs(p) @ np.abs(q).T + 1)
-    for name in library.instruction_sets:
-        found = library.product(a, b, precision="bf16", instructions=name)
-        assert (np.abs(found - p @ q.T) <= bound).all(), name
+    found = check_same_bits(library, lambda name: library.product(a, b, precision="bf16", instructions=name))
+    assert (np.abs(found - p @ q.T) <= bound).all()
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])

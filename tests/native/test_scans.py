@@ -1,4 +1,4 @@
-"""Scans of every instruction set: whole numbers exactly, floats against fp64, a score the same in any company."""
+"""Scans of every instruction set: the same bits, whole numbers exactly, floats against fp64, in any company."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from likewise.engines.native.library import Library
 from likewise.errors import BadInput
 from likewise.native.scanning import Scan
+from tests.native.conftest import check_same_bits
 
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 120), st.integers(1, 90))
 
@@ -58,8 +59,10 @@ def test_scores_of_floats_are_fp64s_to_rounding(
     b = draw.standard_normal((size[1], size[2]), np.float32).astype(kind)
     wanted = a.astype(float) @ b.astype(float).T
     bound = 1e-6 * (np.abs(a).astype(float) @ np.abs(b).astype(float).T + 1)
-    for name in library.instruction_sets:
-        assert (np.abs(every_score(Scan(a, b, size[2]), library, name) - wanted) <= bound).all(), name
+    found = check_same_bits(library, lambda name: every_score(Scan(a, b, size[2]), library, name))
+    assert (np.abs(found - wanted) <= bound).all()
+    unit = (a.T / np.linalg.norm(a, axis=1)).T
+    check_same_bits(library, lambda name: every_score(Scan(unit, b, size[2], cosine=True), library, name))
 
 
 @pytest.mark.parametrize("value", [127, -127])

@@ -55,7 +55,7 @@ class Activation(NamedTuple):
     compute: Callable[[Array], Array]
     configs: tuple[str, ...] = ()  # its names in the config.json of encoders
     head: str = ""  # torch's class name, as used by heads and rerankers; empty if they cannot use this activation
-    number: int | None = None  # its value in `lw_activation` of native/likewise_native.h; None if no encoder uses it
+    number: int | None = None  # its value in `lw_activation` of native/likewise_native.h; None: the identity
 
 
 ACTIVATIONS = {
@@ -67,7 +67,7 @@ ACTIVATIONS = {
     "quick_gelu": Activation(lambda x: x * sigmoid(np.float32(1.702) * x), ("quick_gelu",), number=5),
     "mish": Activation(lambda x: np.asarray(x * np.tanh(np.logaddexp(x, np.float32(0)))), ("mish",), number=6),
     "identity": Activation(_same, head="Identity"),
-    "sigmoid": Activation(sigmoid, head="Sigmoid"),
+    "sigmoid": Activation(sigmoid, head="Sigmoid", number=7),
 }
 ENCODER_ACTIVATIONS = {name: ours for ours, row in ACTIVATIONS.items() for name in row.configs}
 """Maps names in config.json to rows."""

@@ -64,6 +64,7 @@ def diagnose() -> dict[str, Any]:
         "models": _models(),
         "data": _data(),
         "extras": extras(),
+        "bits": _bits(),
         "first_text": _first_text(),
     }
 
@@ -104,6 +105,23 @@ def _native() -> dict[str, Any]:
         return {"usable": False, "problem": str(error)}
     version = f"{VERSION} ({', '.join(sets)})"
     return {"usable": True, "version": version, "devices": ["cpu"], "instruction_sets": sets, "threads": thread_count()}
+
+
+def _bits() -> dict[str, Any]:
+    """Whether the native engine gives the bits here that it gives on every processor (native/ARITHMETIC.md)."""
+    from ..engines.native.golden import FEW, golden_hash, vectors_hash
+    from ..engines.native.native_embedder import NativeEmbedder
+    from ..model_files.names import DEFAULT_MODEL
+    from ..native.library import ARITHMETIC
+
+    equal: dict[str, bool] = {}
+    try:
+        for precision in ("fp32", "int8"):
+            embedder = NativeEmbedder.load(DEFAULT_MODEL, precision=precision)
+            equal[precision] = vectors_hash(embedder, FEW) == golden_hash(DEFAULT_MODEL, precision, FEW)
+    except Exception as error:  # anything may be broken
+        return {"arithmetic": ARITHMETIC, "problem": f"{type(error).__name__}: {_first_line(error)[:200]}"}
+    return {"arithmetic": ARITHMETIC, "instructions": embedder.instructions, "texts": FEW, "equal": equal}
 
 
 def _torch() -> dict[str, Any]:
@@ -257,6 +275,16 @@ def _first_text_lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield "NO: {model}: {problem}".format(**first)
 
 
+def _bits_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    bits = report["bits"]
+    if "problem" in bits:
+        yield f"arithmetic {bits['arithmetic']} was not checked: {bits['problem']}"
+        return
+    different = [precision for precision, equal in bits["equal"].items() if not equal]
+    found = f"DIFFERENT from other machines in {_names(different)}" if different else "the same as on any machine"
+    yield f"arithmetic {bits['arithmetic']} on {bits['instructions']}: {found} ({bits['texts']} texts)"
+
+
 def _names(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
 
@@ -271,6 +299,7 @@ LINES: dict[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {
     "models": _model_lines,
     "data": _data_lines,
     "extras": _extra_lines,
+    "bits": _bits_lines,
     "works": _first_text_lines,
 }
 """Labels, with the functions that describe the corresponding parts of the report."""

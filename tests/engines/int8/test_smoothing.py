@@ -95,11 +95,11 @@ def test_every_instruction_set_multiplies_by_column_scales(tmp_path, monkeypatch
     model = NativeEmbedder.load(with_outliers(tmp_path / "model"))
     description = read_description(tmp_path / "model")
     found = smoothed(description, _smoothings(description, _random_scales))
-    vectors = []
+    vectors = set()
     for name in load().instruction_sets:
         monkeypatch.setenv("LIKEWISE_ISA", name)
-        vectors.append(_vectors(model, found, "int8"))
-    assert all(np.abs(one - vectors[0]).max() < 1e-3 for one in vectors)
+        vectors.add(_vectors(model, found, "int8").tobytes())
+    assert len(vectors) == 1
 
 
 @needs_native

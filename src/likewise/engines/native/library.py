@@ -19,6 +19,7 @@ from ...arrays.reductions import REDUCTIONS
 from ...errors import BadInput, BadModel
 from ...native.library import MESSAGE, VERSION, CompiledLibrary, check_code, library_path
 from ..description import Description, LinearWeights
+from ..numpy.poolings_and_heads import NumpyHead
 from ..stored_weights import StoredTensor
 
 Array = np.ndarray
@@ -62,6 +63,10 @@ class _Description(ctypes.Structure):
         ("blocks", POINTER(_Block)),
         ("order", c_void_p),
     )
+
+
+class _Head(ctypes.Structure):
+    _fields_ = (("kind", c_int32), ("activation", c_int32), ("width", c_int32), ("linear", _Linear))
 
 
 class _Request(ctypes.Structure):
@@ -110,6 +115,12 @@ class Library(CompiledLibrary):
         self._c.lw_model_bytes.restype = c_int64
         self._c.lw_model_bytes.argtypes = [c_void_p]
         self._c.lw_run.argtypes = [c_void_p, POINTER(_Request), c_char_p, c_size_t]
+        self._c.lw_heads_create.restype = c_void_p
+        self._c.lw_heads_create.argtypes = [
+            *(POINTER(_Head), c_int32, c_int32, c_char_p, POINTER(c_int32), c_char_p, c_size_t)
+        ]
+        self._c.lw_heads_free.argtypes, self._c.lw_heads_free.restype = [c_void_p], None
+        self._c.lw_heads_run.argtypes = [c_void_p, c_void_p, c_int64, c_void_p, c_char_p, c_size_t]
         self._c.lw_product.argtypes = [c_char_p, c_int32, *[c_void_p] * 4, *[c_int32] * 3, c_void_p, c_char_p, c_size_t]
 
     def product(
@@ -228,6 +239,45 @@ class Model:
         seconds = arrays["seconds"]
         measured = {} if seconds is None else dict(zip(KINDS, seconds.tolist(), strict=True))
         return NativeOutput(arrays["layers"], arrays["pooled"], measured)
+
+
+class Heads:
+    """What follows the pooling. It is thread-safe, and a row's result depends on that row alone."""
+
+    def __init__(self, heads: Sequence[NumpyHead], width: int, library: Library | None = None) -> None:
+        self._c = (library or load())._c
+        self._handle: int | None = None
+        self.width = heads[-1].width if heads else width
+        alive: list[Any] = []
+        structures = (_Head * len(heads))(*[_head(head, alive) for head in heads])
+        code, message = c_int32(), ctypes.create_string_buffer(MESSAGE)
+        self._handle = self._c.lw_heads_create(
+            structures, len(heads), width, None, ctypes.byref(code), message, MESSAGE
+        )
+        check_code(code.value, message)
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self._c.lw_heads_free(self._handle)
+            self._handle = None
+
+    def __call__(self, vectors: Float[Array, "N W"]) -> Float[Array, "N E"]:
+        vectors, message = _floats(vectors), ctypes.create_string_buffer(MESSAGE)
+        out = np.empty((len(vectors), self.width), np.float32)
+        check_code(
+            self._c.lw_heads_run(self._handle, _address(vectors), len(vectors), _address(out), message, MESSAGE), message
+        )
+        return out
+
+
+IDENTITY = -1  # the number of no activation; LW_IDENTITY in native/likewise_native.h
+HEAD_KINDS = {"Dense": 0, "LayerNorm": 1, "Normalize": 2}  # `lw_head_kind`, by the names of `module_registry.HEADS`
+
+
+def _head(head: NumpyHead, alive: list[Any]) -> _Head:
+    weights = [_tensor(StoredTensor(_floats(array)), alive) for array in head.arrays.values()]
+    activation = next(row.number for row in ACTIVATIONS.values() if row.head == head.activation)
+    return _Head(HEAD_KINDS[head.kind], IDENTITY if activation is None else activation, head.width, _Linear(*weights))
 
 
 @cache

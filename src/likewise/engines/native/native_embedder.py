@@ -4,6 +4,7 @@ A text's vector is identical to the bit whatever the other texts, their order, t
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...runtime.lazy_imports import torch_hint
 from ..array_embedder import ArrayEmbedder
 from ..array_encoder import Ids
 from ..description import Description, parameter_count
-from .library import BITS, PRECISIONS, Execution, Model, load
+from .library import BITS, PRECISIONS, Execution, Heads, Model, load
 
 Array = np.ndarray
 
@@ -85,6 +86,13 @@ class NativeEmbedder(ArrayEmbedder):
     @classmethod
     def encoder_of(cls, description: Description, precision: str | None) -> NativeEncoder:
         return NativeEncoder(description, precision or "fp32")
+
+    @cached_property
+    def _native_heads(self) -> Heads:
+        return Heads(self.heads, self._pooled_width)
+
+    def _through_heads(self, pooled: Float[Array, "n W"]) -> Float[Array, "n E"]:
+        return self._native_heads(pooled)
 
     @property
     def batch_threads(self) -> int:

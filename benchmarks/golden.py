@@ -1,0 +1,76 @@
+"""Are vectors the same on every instruction set of this machine, and those that are committed?  make golden
+
+python -m benchmarks.golden --write   after a change of ARITHMETIC: writes golden.json, by the best instruction set
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+
+from likewise import Embedder
+from likewise.engines.native.golden import FEW, FILE, TEXTS, golden_hash, vectors_hash
+from likewise.engines.native.library import load
+from likewise.model_files import local_models
+from likewise.native.library import ARITHMETIC
+
+MODELS = ("likewise-mini", "likewise-static", "all-MiniLM-L6-v2")
+PRECISIONS = ("fp32", "int8")
+SLOW = "portable"  # computes the few texts alone
+
+
+def present() -> list[str]:
+    """The models that are on this machine."""
+    found = local_models()
+    return [name for name in MODELS if found.get(name) is not None]
+
+
+def hashes(count: int, sets: tuple[str, ...]) -> Iterator[tuple[str, str, str, int, str]]:
+    """Model, precision, instruction set, number of texts and hash, of every model that is here."""
+    for model in present():
+        for precision in PRECISIONS:
+            for name in sets:
+                os.environ["LIKEWISE_ISA"] = name
+                embedder = Embedder.load(model, engine="native", precision=precision)
+                some = FEW if name == SLOW else count
+                yield model, precision, name, some, vectors_hash(embedder, some)
+
+
+def write() -> None:
+    """Commit the hashes of the best instruction set."""
+    known = json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {"models": {}}
+    known["arithmetic"] = ARITHMETIC
+    best = load().instruction_sets[:1]
+    for count in (FEW, TEXTS):
+        for model, precision, _, _, found in hashes(count, best):
+            known["models"].setdefault(model, {}).setdefault(precision, {})[str(count)] = found
+    FILE.write_text(json.dumps(known, indent=2) + "\n", "utf-8")
+
+
+def check(count: int, sets: tuple[str, ...]) -> int:
+    """Print a line for each hash, and return how many are not the committed ones."""
+    wrong, began = 0, time.monotonic()
+    for model, precision, name, some, found in hashes(count, sets):
+        equal = found == golden_hash(model, precision, some)
+        wrong += not equal
+        result = "equal" if equal else f"DIFFERENT: {found}"
+        print(f"{model:18} {precision:5} {name:11} {some:6,} texts  {result}  {time.monotonic() - began:.0f} s")
+    return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write the hashes instead of checking them")
+    parser.add_argument("--texts", type=int, choices=(FEW, TEXTS), default=TEXTS, help="how many texts to encode")
+    parser.add_argument("--isa", nargs="+", default=None, help="instruction sets to check; default: every one here")
+    args = parser.parse_args()
+    if args.write:
+        write()
+        return 0
+    return min(1, check(args.texts, tuple(args.isa or load().instruction_sets)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

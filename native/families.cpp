@@ -1,0 +1,293 @@
+// The same table as src/likewise/encoders/families.py and shapes.py, which Python's tests compare with this one.
+#include "families.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "failure.h"
+
+namespace likewise {
+namespace {
+
+constexpr int32_t MOST_TOKENS = 1 << 20;  // in one text, if the encoder has no table of positions
+constexpr int32_t LARGEST_SIZE = 100'000'000, LARGEST_DEPTH = 200;
+
+// config.json; each value is checked to be plausible for an encoder.
+class Config {
+public:
+    explicit Config(const json::Value& root) : root_(root) {}
+
+    int32_t size(const char* key, int32_t otherwise = -1, int32_t least = 1, int32_t most = LARGEST_SIZE) const {
+        const json::Value found = root_.member(key);
+        if (found.is_null() && otherwise >= 0) return otherwise;
+        const double value = found.kind() == json::Kind::NUMBER ? found.number(key) : -1;
+        if (!(value >= least && value <= most) || value != std::floor(value))
+            refuse("config.json must give ", key, " as a whole number from ", least, " to ", most);
+        return static_cast<int32_t>(value);
+    }
+    float number(const char* key, double otherwise, double most) const { return number(root_.member(key), key, otherwise, most); }
+    static float number(const json::Value& found, const char* key, double otherwise, double most) {
+        const double value = found.is_null() ? otherwise : found.number(key);
+        if (!(value >= 0 && value <= most)) refuse("config.json must give ", key, " as a number from 0 to ", most);
+        return static_cast<float>(value);
+    }
+    bool flag(const char* key) const { return root_.flag(key, false); }
+    json::Value member(const char* key) const { return root_.member(key); }
+
+    int32_t activation(const char* key, std::string_view otherwise) const {
+        struct Row {
+            std::string_view name;
+            lw_activation activation;
+        };
+        static constexpr Row KNOWN[] = {{"gelu", LW_GELU},           {"gelu_python", LW_GELU},    {"gelu_new", LW_GELU_TANH},
+                                        {"gelu_fast", LW_GELU_TANH}, {"relu", LW_RELU},           {"gelu_pytorch_tanh", LW_GELU_TANH},
+                                        {"silu", LW_SILU},           {"swish", LW_SILU},          {"tanh", LW_TANH},
+                                        {"mish", LW_MISH},           {"quick_gelu", LW_QUICK_GELU}};
+        const json::Value found = root_.member(key);
+        const std::string_view name = found.is_null() ? otherwise : found.text(key);
+        for (const Row& row : KNOWN)
+            if (row.name == name) return row.activation;
+        refuse("config.json sets ", key, " to '", name, "', which is unknown");
+    }
+
+    // Refuses a variant that would be computed wrongly.
+    void require(const char* key, std::string_view only) const {
+        const json::Value found = root_.member(key);
+        if (!found.is_null() && (found.kind() != json::Kind::TEXT || found.text(key) != only))
+            refuse("config.json sets ", key, " to something other than ", only, ", the only one supported");
+    }
+
+private:
+    const json::Value root_;
+};
+
+// An encoder's sizes, as they are needed beside those in its description.
+struct Shape {
+    lw_description d{};
+    int32_t positions = 0, segments = 0, buckets = 0, groups = 0;  // rows of tables; sets of weights that blocks share
+    bool widens = false, norm_bias = true, attention_bias = true, inner_bias = true;
+    std::vector<float> thetas;      // of each block, if it rotates
+    std::vector<int32_t> reaches;
+};
+
+void read_sizes(const Config& c, Shape& s, int32_t positions, const char* width, const char* depth, const char* heads,
+                const char* inner) {
+    s.d.vocabulary = c.size("vocab_size");
+    s.d.width = s.d.word_width = c.size(width);
+    s.d.depth = s.groups = c.size(depth, -1, 1, LARGEST_DEPTH);
+    s.d.heads = c.size(heads);
+    s.d.inner = c.size(inner);
+    s.positions = c.size("max_position_embeddings", positions);
+    if (s.d.width % s.d.heads) refuse("config.json asks for ", s.d.heads, " heads, which do not divide the width of ", s.d.width);
+}
+
+void start_positions(Shape& s, int32_t first) {
+    s.d.first_position = first;
+    s.d.longest = s.positions - first;
+    if (s.d.longest < 1) refuse("config.json leaves no position for a token: of ", s.positions, ", the first is ", first);
+}
+
+Shape bert_like(const Config& c, const char* activation = "gelu") {
+    c.require("position_embedding_type", "absolute");
+    if (c.flag("is_decoder")) refuse("config.json describes a decoder; only encoders are supported");
+    Shape s;
+    read_sizes(c, s, 512, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
+    s.d.eps = c.number("layer_norm_eps", 1e-12, 1);
+    s.d.activation = c.activation("hidden_act", activation);
+    s.segments = c.size("type_vocab_size", 2, 0);
+    return s;
+}
+
+Shape bert(const Config& c) {
+    Shape s = bert_like(c);
+    start_positions(s, 0);
+    return s;
+}
+
+// Positions count from after the padding token.
+Shape roberta(const Config& c) {
+    Shape s = bert_like(c);
+    start_positions(s, c.size("pad_token_id", 1, 0) + 1);
+    return s;
+}
+
+Shape electra(const Config& c) {
+    Shape s = bert(c);
+    s.d.word_width = c.size("embedding_size", 128);
+    s.widens = s.d.word_width != s.d.width;
+    return s;
+}
+
+Shape albert(const Config& c) {
+    if (c.size("inner_group_num", 1) != 1) refuse("config.json says inner_group_num is not 1, the only number supported");
+    Shape s = bert_like(c, "gelu_new");
+    start_positions(s, 0);
+    s.d.word_width = c.size("embedding_size", 128);
+    s.groups = c.size("num_hidden_groups", 1, 1, LARGEST_DEPTH);
+    s.widens = true;
+    return s;
+}
+
+Shape mpnet(const Config& c) {
+    Shape s = roberta(c);
+    s.segments = 0;
+    s.buckets = c.size("relative_attention_num_buckets", 32, 4);
+    return s;
+}
+
+Shape distilbert(const Config& c) {
+    Shape s;
+    read_sizes(c, s, 512, "dim", "n_layers", "n_heads", "hidden_dim");
+    s.d.eps = 1e-12F;
+    s.d.activation = c.activation("activation", "gelu");
+    start_positions(s, 0);
+    return s;
+}
+
+float theta_of(const Config& c, bool local) {
+    const char* key = local ? "local_rope_theta" : "global_rope_theta";
+    const json::Value ropes = c.member("rope_parameters");
+    if (!ropes.is_null() && ropes.kind() != json::Kind::OBJECT) refuse("config.json's rope_parameters are no object");
+    const json::Value newer = ropes.member(local ? "sliding_attention" : "full_attention");
+    Config(newer).require("rope_type", "default");
+    const json::Value own = c.member(key), given = own.is_null() ? newer.member("rope_theta") : own;
+    const float theta = Config::number(given, key, local ? 10'000 : 160'000, 1e12);
+    if (theta == 0) refuse("config.json says ", key, " is 0; expected a number above 0");
+    return theta;
+}
+
+Shape modernbert(const Config& c) {
+    Shape s;
+    read_sizes(c, s, 8192, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
+    s.d.pre_norm = s.d.gated = 1;
+    s.d.eps = c.number("norm_eps", 1e-5, 1);
+    s.d.activation = c.activation("hidden_activation", "gelu");
+    s.norm_bias = c.flag("norm_bias");
+    s.attention_bias = c.flag("attention_bias");
+    s.inner_bias = c.flag("mlp_bias");
+    if (s.d.width % (2 * s.d.heads)) refuse("config.json asks for ", s.d.heads, " rotary heads in a width of ", s.d.width);
+    const int32_t every = c.size("global_attn_every_n_layers", 3), reach = c.size("local_attention", 128) / 2;
+    std::vector<bool> locals;
+    for (const json::Value kind : c.member("layer_types")) {
+        const std::string_view name = kind.text("layer_types");
+        if (name != "sliding_attention" && name != "full_attention") refuse("config.json names the layer type ", name);
+        locals.push_back(name == "sliding_attention");
+    }
+    if (c.member("layer_types").is_null())
+        for (int32_t i = 0; i < s.d.depth; i++) locals.push_back(i % every != 0);
+    if (static_cast<int32_t>(locals.size()) != s.d.depth) refuse("config.json lists ", locals.size(), " layer_types for ", s.d.depth, " layers");
+    for (const bool local : locals) {
+        s.thetas.push_back(theta_of(c, local));
+        s.reaches.push_back(local ? reach : -1);
+    }
+    s.d.longest = s.positions;
+    s.positions = 0;  // they are rotations
+    return s;
+}
+
+Shape words(const Config& c) {
+    if (c.size("ngram_buckets", 0, 0)) refuse("unknown words are spelled by n-grams, which are not supported");
+    Shape s;
+    s.d.vocabulary = c.size("vocab_size");
+    s.d.width = s.d.word_width = c.size("hidden_size");
+    s.d.heads = 1;
+    s.d.longest = MOST_TOKENS;
+    return s;
+}
+
+// Names of weights, without `.weight` and `.bias`; those of a block follow its own name. Null: there is none.
+struct BlockNames {
+    const char *query, *key, *value, *out, *norm1, *up, *down, *norm2;  // query may hold all three
+};
+struct Family {
+    std::string_view type;
+    Shape (*shape)(const Config&);
+    const char *words, *norm, *widen, *relative, *last_norm;
+    const char *block, *part;  // a block's name is block, its number, part
+    BlockNames names;
+};
+
+constexpr const char *WORDS = "embeddings.word_embeddings", *NORM = "embeddings.LayerNorm";
+constexpr const char* LAYER = "encoder.layer.";
+constexpr BlockNames BERT = {"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+                             "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"};
+
+constexpr Family FAMILIES[] = {
+    {"bert", bert, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", BERT},
+    {"roberta", roberta, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", BERT},
+    {"xlm-roberta", roberta, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", BERT},
+    {"camembert", roberta, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", BERT},
+    {"electra", electra, WORDS, NORM, "embeddings_project", nullptr, nullptr, LAYER, ".", BERT},
+    {"mpnet", mpnet, WORDS, NORM, nullptr, "encoder.relative_attention_bias", nullptr, LAYER, ".",
+     {"attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o", "attention.LayerNorm",
+      "intermediate.dense", "output.dense", "output.LayerNorm"}},
+    {"distilbert", distilbert, WORDS, NORM, nullptr, nullptr, nullptr, "transformer.layer.", ".",
+     {"attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin", "sa_layer_norm", "ffn.lin1",
+      "ffn.lin2", "output_layer_norm"}},
+    {"albert", albert, WORDS, NORM, "encoder.embedding_hidden_mapping_in", nullptr, nullptr,
+     "encoder.albert_layer_groups.", ".albert_layers.0.",
+     {"attention.query", "attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn",
+      "ffn_output", "full_layer_layer_norm"}},
+    {"modernbert", modernbert, "embeddings.tok_embeddings", "embeddings.norm", nullptr, nullptr, "final_norm", "layers.", ".",
+     {"attn.Wqkv", nullptr, nullptr, "attn.Wo", "attn_norm", "mlp.Wi", "mlp.Wo", "mlp_norm"}},
+    {"words", words, "table", nullptr, nullptr, nullptr, nullptr, "", "", {}},
+};
+
+const Family& family_of(const json::Value& config) {
+    if (!config.member("quantization_config").is_null())
+        refuse("the weights were quantised by another library; expected the model in fp32, fp16 or bf16");
+    std::string_view type = config.text_of("model_type");
+    if (type == "likewise-int8") type = config.text_of("likewise_model_type");  // so marked because only we read its weights
+    std::string known;
+    for (const Family& family : FAMILIES) {
+        if (family.type == type) return family;
+        known += (known.empty() ? "" : ", ") + std::string(family.type);
+    }
+    refuse("the encoder is of the kind ", type, "; supported are ", known);
+}
+
+lw_block read_block(const Family& f, const Shape& s, StoredWeights& weights, int32_t i) {
+    const std::string at = f.block + std::to_string(i) + f.part;
+    const int32_t width = s.d.width, inner = s.d.inner;
+    lw_block b{};
+    b.query = weights.linear(at + f.names.query, f.names.key ? width : 3 * width, width, s.attention_bias);
+    if (f.names.key) {
+        b.key = weights.linear(at + f.names.key, width, width, s.attention_bias);
+        b.value = weights.linear(at + f.names.value, width, width, s.attention_bias);
+    }
+    b.out = weights.linear(at + f.names.out, width, width, s.attention_bias);
+    b.up = weights.linear(at + f.names.up, s.d.gated ? 2 * inner : inner, width, s.inner_bias);
+    b.down = weights.linear(at + f.names.down, width, inner, s.inner_bias);
+    if (i > 0 || !s.d.pre_norm) b.norm1 = weights.norm(at + f.names.norm1, width, s.norm_bias);
+    b.norm2 = weights.norm(at + f.names.norm2, width, s.norm_bias);
+    b.theta = s.thetas.empty() ? 0.0F : s.thetas[i];
+    b.reach = s.reaches.empty() ? -1 : s.reaches[i];
+    return b;
+}
+
+}  // namespace
+
+Encoder read_encoder(const json::Value& config, StoredWeights& weights, int32_t precision) {
+    const Family& family = family_of(config);
+    const Shape shape = family.shape(Config(config));
+    const int32_t narrow = shape.d.word_width;
+    Encoder made;
+    lw_description& d = made.description = shape.d;
+    d.version = LW_VERSION;
+    d.precision = precision;
+    d.words = weights.table(family.words + std::string(".weight"), d.vocabulary, narrow);
+    if (shape.positions) d.positions = weights.table("embeddings.position_embeddings.weight", shape.positions, narrow);
+    if (shape.segments) d.segments = weights.table("embeddings.token_type_embeddings.weight", shape.segments, narrow);
+    if (shape.buckets) d.relative = weights.table(family.relative + std::string(".weight"), shape.buckets, d.heads);
+    if (family.norm) d.norm = weights.norm(family.norm, narrow, shape.norm_bias);
+    if (shape.widens) d.widen = weights.linear(family.widen, d.width, narrow, true);
+    if (family.last_norm) d.last_norm = weights.norm(family.last_norm, d.width, shape.norm_bias);
+    for (int32_t i = 0; i < shape.groups; i++) made.blocks.push_back(read_block(family, shape, weights, i));
+    for (int32_t i = 0; i < d.depth; i++) made.order.push_back(static_cast<int32_t>(int64_t{i} * shape.groups / d.depth));
+    d.block_count = shape.groups;
+    d.blocks = made.blocks.data();
+    d.order = made.order.data();
+    return made;
+}
+
+}  // namespace likewise

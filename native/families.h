@@ -1,0 +1,23 @@
+// Encoders by model_type: how config.json gives their sizes, and the names of their weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "files.h"
+#include "likewise_native.h"
+#include "stored_weights.h"
+
+namespace likewise {
+
+// What lw_create reads, and the memory that it points to.
+struct Encoder {
+    lw_description description{};
+    std::vector<lw_block> blocks;
+    std::vector<int32_t> order;
+};
+
+// The encoder in a folder (which ends with a slash, or is empty); throws LW_BAD_DESCRIPTION.
+Encoder read_encoder(const json::Value& config, StoredWeights& weights, int32_t precision);
+
+}  // namespace likewise

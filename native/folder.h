@@ -1,0 +1,41 @@
+// A model folder, as sentence-transformers and likewise write it: what modules.json and the files beside it say.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "files.h"
+#include "likewise_native.h"
+
+namespace likewise {
+
+// A head as its folder describes it.
+struct HeadPart {
+    int32_t kind = LW_NORMALIZE, activation = LW_IDENTITY;
+    int64_t inputs = 0, outputs = 0;
+    bool bias = false;
+    std::string folder;
+};
+
+struct Folder {
+    std::string encoder;  // where it lies; like every name of a folder here, empty or with a slash behind it
+    int32_t reductions = LW_MEAN;
+    bool include_prompt = true;
+    std::vector<HeadPart> heads;
+    std::map<std::string, std::string> prompts;
+    std::string default_prompt;
+    int32_t max_seq_length = 0;  // 0: none is given
+};
+
+// The special tokens around a text, and what becomes of unknown words.
+struct Frame {
+    std::vector<int32_t> prefix, suffix;
+    int32_t skipped = -1;  // the id of a word that is left out unless a text has no other; -1: none
+};
+
+// These throw LW_BAD_DESCRIPTION for what is broken, and name what is not supported.
+Folder read_folder(Files& files);
+Frame read_frame(Files& files, const std::string& folder, const json::Value& tokenizer);
+
+}  // namespace likewise

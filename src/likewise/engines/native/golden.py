@@ -1,0 +1,85 @@
+"""Golden hashes: vectors of fixed texts have the same bits on every processor as long as ARITHMETIC is the same."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import cache
+from itertools import count, islice
+from pathlib import Path
+
+from ...embedder import Embedder
+from ...errors import BadModel
+from ...native.library import ARITHMETIC
+
+FILE = Path(__file__).with_name("golden.json")
+TEXTS, FEW = 20_000, 200
+"""The number of texts of the whole check, and of a quick one, which takes the first of them."""
+
+SCRIPTS = (
+    (0xC0, 0x180), (0x370, 0x400), (0x400, 0x500), (0x531, 0x588), (0x5D0, 0x5EB), (0x620, 0x660), (0x904, 0x940),
+    (0xE01, 0xE31), (0x10D0, 0x1100), (0x1E00, 0x1F00), (0x3041, 0x30FF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A4),
+    (0x300, 0x340), (0x2000, 0x2070), (0x1F300, 0x1F650), (0x20000, 0x2A000),
+)  # fmt: skip
+"""First and last + 1 of ranges of code points: fourteen scripts, accents, punctuation, emoji, rare ideographs."""
+
+
+@cache
+def words() -> list[str]:
+    """The whole words of the bundled model's vocabulary, in the order of their ids."""
+    from ...model_files import locate
+
+    vocabulary = json.loads((locate("likewise-mini") / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    return [word for word in sorted(vocabulary, key=vocabulary.__getitem__) if word.isalpha()]
+
+
+class Numbers:
+    """Knuth's linear congruential generator, so that texts are the same in every version of Python."""
+
+    def __init__(self) -> None:
+        self.state = 1
+
+    def below(self, limit: int) -> int:
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (self.state >> 32) * limit >> 32
+
+
+def texts() -> Iterator[str]:
+    """The texts, without end: of up to 12 words, but every 50th after the first `FEW` of up to 250; a word in six is of
+    one of `SCRIPTS`.
+    """
+    numbers = Numbers()
+    for i in count():
+        long = i >= FEW and i % 50 == 0
+        yield " ".join(_word(numbers) for _ in range(1 + numbers.below(250 if long else 12)))
+
+
+def _word(numbers: Numbers) -> str:
+    kind = numbers.below(24)
+    if kind < 4:
+        first, end = SCRIPTS[numbers.below(len(SCRIPTS))]
+        return "".join(chr(first + numbers.below(end - first)) for _ in range(1 + numbers.below(6)))
+    if kind == 4:
+        return str(numbers.below(10_000))
+    word = words()[numbers.below(len(words()))]
+    return word.capitalize() if kind == 5 else f"{word}{',.!?'[numbers.below(4)]}" if kind == 6 else word
+
+
+def vectors_hash(embedder: Embedder, number: int) -> str:
+    """The SHA-256 of the vectors of the first `number` texts: float32, little endian, one vector after the other."""
+    vectors = embedder.encode(list(islice(texts(), number)), overflow="truncate", show_progress_bar=False)
+    return hashlib.sha256(vectors.astype("<f4").tobytes()).hexdigest()
+
+
+def golden_hash(model: str, precision: str, number: int) -> str:
+    """The hash that `vectors_hash` must give.
+
+    Raises:
+        BadModel: no hash is known for this model, precision and number of texts.
+    """
+    known = json.loads(FILE.read_text("utf-8"))
+    if known["arithmetic"] != ARITHMETIC:
+        raise BadModel(f"{FILE} is of arithmetic {known['arithmetic']}, but this package has {ARITHMETIC}")
+    try:
+        return str(known["models"][model][precision][str(number)])
+    except KeyError:
+        raise BadModel(f"{FILE} has no hash of {number} texts for {model} in {precision}") from None

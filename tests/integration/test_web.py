@@ -1,0 +1,121 @@
+"""The engine in WebAssembly, in Chromium and in Node: the same vectors as the native library, from the same folders."""
+
+import functools
+import http.server
+import json
+import subprocess
+import threading
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise import Embedder
+from tests.integration.browser import chromium
+from tests.native.test_folder import TEXTS
+
+ROOT = Path(__file__).parents[2]
+WEB, BUNDLED = ROOT / "native/web", ROOT / "src/likewise/bundled"
+WHO, WHAT = ("A cat", "The old dog", "Nobody", "Eine Katze", "Кошка"), ("sleeps", "n'est pas là", "runs, runs, runs!", "спит")
+SENTENCES = [*TEXTS, *(f"{who} {what} {i} times." for who in WHO for what in WHAT for i in range(10))]
+MODELS = [(name, precision) for name in ("likewise-static", "likewise-mini") for precision in ("int8", "fp32")]
+ENCODE = """
+async ({ url, precision, texts, module }) => {
+  const { load } = await import(module);
+  const model = await load(url, { precision });
+  const losses = [];
+  const rows = model.encode(texts, { report: (found) => losses.push(found) });
+  model.close();
+  return { rows: rows.map((row) => Array.from(new Uint32Array(row.slice().buffer))), losses };
+}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def library():
+    """likewise.wasm; Emscripten must be installed: apt-get install emscripten."""
+    subprocess.run(["make", "-C", ROOT / "native", "web"], check=True)
+
+
+@pytest.fixture(scope="module")
+def site():
+    """The checkout over HTTP."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(ROOT))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser, site):
+    page = browser.new_page()
+    page.goto(f"{site}/native/web/package.json")
+    yield page
+    page.close()
+
+
+def in_node(url, precision, texts):
+    program = f"const done = await ({ENCODE})(JSON.parse(process.argv[1])); console.log(JSON.stringify(done))"
+    given = {"url": url, "precision": precision, "texts": texts, "module": (WEB / "likewise.js").as_uri()}
+    words = ["node", "--input-type=module", "-e", program, json.dumps(given)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def check_same(name, precision, found):
+    with warnings.catch_warnings(action="ignore"):
+        embedder = Embedder.load(BUNDLED / name, engine="native", precision=precision)
+        wanted, report = embedder.encode(SENTENCES), embedder.encode_report(SENTENCES)
+    vectors = np.asarray(found["rows"], np.uint32).view(np.float32)
+    assert np.array_equal(vectors, wanted)
+    assert found["losses"][0]["lost"] == report.lost.tolist()
+    assert found["losses"][0]["longWords"] == len(report.unread)
+
+
+@pytest.mark.parametrize(("name", "precision"), MODELS)
+def test_chromium_gives_the_native_librarys_bits(name, precision, page, site):
+    url = f"{site}/src/likewise/bundled/{name}"
+    given = {"url": url, "precision": precision, "texts": SENTENCES, "module": f"{site}/native/web/likewise.js"}
+    check_same(name, precision, page.evaluate(ENCODE, given))
+
+
+@pytest.mark.parametrize(("name", "precision"), MODELS)
+def test_node_gives_the_native_librarys_bits(name, precision):
+    check_same(name, precision, in_node((BUNDLED / name).as_uri(), precision, SENTENCES))
+
+
+@pytest.mark.parametrize(
+    ("url", "texts", "message"),
+    [
+        ("none", ["a"], "config.json is missing"),
+        ("src/likewise/bundled/likewise-mini", "text", "expected an array of strings"),
+        ("src/likewise/bundled/likewise-mini", [1], "expected an array of strings"),
+    ],
+)
+def test_errors_arrive_as_exceptions(url, texts, message, page, site):
+    program = f"(given) => ({ENCODE})(given).then(() => 'no error', (error) => `${{error.name}}: ${{error.message}}`)"
+    given = {"url": f"{site}/{url}", "precision": "int8", "texts": texts, "module": f"{site}/native/web/likewise.js"}
+    found = page.evaluate(program, given)
+    assert found.startswith("LikewiseError: ")
+    assert message in found
+
+
+def test_half_a_surrogate_pair_is_the_replacement_character():
+    (found, wanted) = in_node((BUNDLED / "likewise-static").as_uri(), "int8", ["a \ud800 b", "a \ufffd b"])["rows"]
+    assert found == wanted
+
+
+def test_the_kernels_are_checked_against_the_portable_ones():
+    done = subprocess.run(["make", "-s", "-C", ROOT / "native", "check-web"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "wasm: checked" in done.stdout
+    assert done.stdout.endswith("0 failures\n")
