@@ -14,6 +14,8 @@ from typing import Any
 from ..errors import BadInput, BadModel, NativeUnavailable
 
 VERSION = 4  # the version of the interface; LW_VERSION in native/likewise_native.h
+ARITHMETIC = 1
+"""The version of the engine's arithmetic: it grows whenever any vector changes in any bit."""
 FILE = "likewise_native" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 MESSAGE = 1024  # bytes of an error message's buffer
 _BAD_INPUT, _NO_MEMORY = 3, 4
