@@ -118,6 +118,14 @@ def computation_of(model: Any) -> Computation:
     return Computation(engine, model.precision, ARITHMETIC if engine == "native" else 0)
 
 
+INT8 = "int8"
+
+
+def mixes_int8(first: str, second: str) -> bool:
+    """Whether one of two precisions is int8 and the other is not; vectors of all others may be compared."""
+    return (first == INT8) != (second == INT8)
+
+
 def load_with_engine(
     kind: ModelKind, name: str | None, options: LoadOptions, manifest: Callable[[], Any], only: Any = None
 ) -> Any:
