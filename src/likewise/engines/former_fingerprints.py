@@ -13,8 +13,7 @@ import numpy as np
 
 from ..embedder import Embedder
 from ..engine_registry import ENGINES, Computation, computation_of
-from ..errors import BadModel
-from ..runtime.installation import missing_extra
+from ..errors import BadModel, MissingExtra
 from .description import read_description, tensors
 
 COMPUTED_WITHOUT_TORCH = (("native", "fp32"), ("native", "bf16"), ("native", "int8"), ("numpy", "fp32"))
@@ -45,8 +44,10 @@ def _as_the_library_writes_it(embedder: Embedder) -> str:
     try:
         import tokenizers
     except ImportError:
-        why = "an index that was made by an earlier version of likewise"
-        raise missing_extra("tokenizers", "tokenizers", why) from None
+        raise MissingExtra(
+            "an index that was made by an earlier version of likewise needs the package tokenizers once more, for its "
+            "fingerprint; install it with: pip install tokenizers"
+        ) from None
     backend = tokenizers.Tokenizer.from_str(embedder.tokenizer.description)
     backend.no_truncation()
     backend.no_padding()

@@ -109,16 +109,16 @@ class Tokenizer:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the ids of a text depend on, as JSON values, for a model's fingerprint.
+        """What the ids of a text depend on, as JSON values, for a model's fingerprint."""
+        unknown, content = None if self.unknown is None else asdict(self.unknown), self._content_digest
+        return {"content": content, "length": self.max_seq_length, "lowercase": self.lowercase, "unknown": unknown}
 
-        Of the description, the digest of its canonical form: keys sorted, no blanks, and without truncation and
-        padding, which are not used here.
-        """
+    @cached_property
+    def _content_digest(self) -> str:
+        """The digest of the description's canonical JSON, without truncation and padding, which are not used here."""
         content = {**json.loads(self.description), "truncation": None, "padding": None}
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        unknown = None if self.unknown is None else asdict(self.unknown)
-        digest = hashlib.sha256(canonical.encode()).hexdigest()
-        return {"content": digest, "length": self.max_seq_length, "lowercase": self.lowercase, "unknown": unknown}
+        return hashlib.sha256(canonical.encode()).hexdigest()
 
     @cached_property
     def native(self) -> NativeTokenizer | None:

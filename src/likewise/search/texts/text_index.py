@@ -61,12 +61,13 @@ class TextIndex:
         chunking: ChunkSettings | None = None,
         headings: bool | None = None,
         allow: str | None = None,
+        identity: ModelIdentity | None = None,
     ) -> None:
         if index.dimension != embedder.dimension:
             raise BadInput(
                 f"{index.location} has vectors of {index.dimension} dimensions, but the model has {embedder.dimension}"
             )
-        self._identity = identity_of_embedder(embedder, embedder.manifest.encoder.name)
+        self._identity = identity or identity_of_embedder(embedder, embedder.manifest.encoder.name)
         index.check_model(self._identity, allow)
         limit = embedder.tokenizer.max_content_length
         self.index, self.embedder = index, embedder
@@ -111,8 +112,8 @@ class TextIndex:
             if read_only:
                 raise
             with_headings = headings is not False
-            index, embedder = _created(place, model or DEFAULT_MODEL, name, with_headings, missing)
-            return cls(index, embedder, chunking=chunking)
+            index, embedder, identity = _created(place, model or DEFAULT_MODEL, name, with_headings, missing)
+            return cls(index, embedder, chunking=chunking, identity=identity)
         try:
             embedder = _embedder(model or named_model(index))
             return cls(index, embedder, chunking=chunking, headings=headings, allow=allow)
@@ -306,12 +307,13 @@ def _recorded_headings(index: Index, asked: bool | None) -> bool:
 
 def _created(
     location: str, model: str | Embedder, name: str | None, headings: bool, missing: BadInput
-) -> tuple[Index, Embedder]:
+) -> tuple[Index, Embedder, ModelIdentity]:
     """Create an index; raises `missing` if the location has something else."""
     embedder = _embedder(model)
     name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
+    identity = identity_of_embedder(embedder, name, headings)
     try:
-        return create_index(location, embedder.dimension, identity_of_embedder(embedder, name, headings)), embedder
+        return create_index(location, embedder.dimension, identity), embedder, identity
     except BadInput:
         raise missing from None
 
