@@ -28,7 +28,7 @@ from ..runtime.lazy_imports import torch_hint
 from ..text.tokenizer import Tokenizer, max_input_length
 from .array_embedder import ArrayEmbedder, none_if_memory_runs_out
 from .array_encoder import ArrayEncoder
-from .description import check_described, encoder_settings, read_description, tensors
+from .description import check_described, read_description, stored_encoder_settings, tensors
 from .native.native_embedder import NativeEmbedder
 from .numpy.encoders import layer_norm
 from .numpy.numpy_embedder import NumpyEmbedder
@@ -92,7 +92,7 @@ class ArrayCrossEncoder(JointReranker):
 
     def _identifying_settings(self) -> tuple[list[Any], list[Any]]:
         head = [self.activation, list(self.labels), changed_settings(self.head.shape), self.segmented]
-        return encoder_settings(self.manifest.encoder), head
+        return stored_encoder_settings(self.manifest.encoder), head
 
     def _identifying_weights(self) -> Weights:
         stored = self._stored_tensors(read_config(self.manifest.encoder)).values()

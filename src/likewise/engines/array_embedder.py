@@ -27,7 +27,7 @@ from ..runtime.weight_files import WeightFormat
 from ..text.inputs import TextWindow
 from ..text.tokenizer import Tokenizer, max_input_length
 from .array_encoder import ArrayEncoder
-from .description import Description, check_described, encoder_settings, read_description, tensors
+from .description import Description, check_described, read_description, stored_encoder_settings, tensors
 from .numpy.poolings_and_heads import ArrayPooling, NumpyHead, array_pooling, heads_of, truncated
 from .stored_weights import (
     StoredTensor,
@@ -104,7 +104,7 @@ class ArrayEmbedder(Embedder):
         return bool(self.heads) and self.heads[-1].kind == "Normalize"
 
     def _encoder_settings(self) -> list[Any]:
-        return encoder_settings(self.manifest.encoder)
+        return stored_encoder_settings(self.manifest.encoder)
 
     def _encoder_weights(self) -> Weights:
         return [(tensor.name, tensor.identifying) for tensor in self._stored_tensors()]

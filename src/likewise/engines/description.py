@@ -102,7 +102,7 @@ def check_described(folder: Path, config: Config) -> Family:
     return family
 
 
-def encoder_settings(folder: Path) -> list[Any]:
+def stored_encoder_settings(folder: Path) -> list[Any]:
     """The kind and the sizes of a folder's encoder, for the model's fingerprint."""
     config = read_config(folder)
     kind = model_type(config, folder)

@@ -32,8 +32,9 @@ def former_computation(embedder: Embedder, recorded: str) -> Computation | None:
 
 def _former_fingerprints(embedder: Embedder) -> Iterator[tuple[str, Computation]]:
     tokenizer = _as_the_library_writes_it(embedder)
-    if hasattr(embedder, "state_dict"):
-        yield _of_torch(embedder, tokenizer), Computation("torch", computation_of(embedder).precision, 0)
+    of_torch = getattr(embedder, "former_fingerprint", None)
+    if of_torch is not None:
+        yield of_torch(tokenizer), computation_of(embedder)
     with suppress(BadModel, OSError):  # a model that only torch computes, or one without a folder
         stored = [array for one in tensors(read_description(embedder.manifest.encoder)) for array in one.arrays]
         for engine, precision in COMPUTED_WITHOUT_TORCH:
@@ -56,7 +57,7 @@ def _as_the_library_writes_it(embedder: Embedder) -> str:
 
 def _of_arrays(embedder: Embedder, tokenizer: str, stored: list[np.ndarray], engine: str, precision: str) -> str:
     heads = embedder.head_weights()
-    settings: list[Any] = [ENGINES[engine].embedder.partition(":")[2], precision, *_pooled(embedder)]
+    settings: list[Any] = [ENGINES[engine].embedder.partition(":")[2], precision, *former_pooled_settings(embedder)]
     settings += [str(embedder.tokenizer.unknown), tokenizer]
     settings.append([f"Dense {head.activation}" if head.kind == "Dense" else head.kind for head in heads])
     digest = hashlib.sha256(json.dumps(settings).encode())
@@ -66,17 +67,7 @@ def _of_arrays(embedder: Embedder, tokenizer: str, stored: list[np.ndarray], eng
     return digest.hexdigest()[:32]
 
 
-def _of_torch(embedder: Any, tokenizer: str) -> str:
-    from ..encoders.checkpoint import state_digest  # here, because it needs torch
-
-    spec, *others = _pooled(embedder)
-    unknown = embedder.tokenizer.unknown
-    settings = [spec, str(embedder.heads), *others, tokenizer, *([str(unknown)] if unknown else [])]
-    settings.append(str(getattr(embedder.encoder, "shape", embedder.encoder.config)))
-    return state_digest(embedder.state_dict(), settings)
-
-
-def _pooled(embedder: Embedder) -> list[Any]:
+def former_pooled_settings(embedder: Embedder) -> list[Any]:
     """The settings of pooling, prompts and input in the order in which both kinds were written."""
     m, t = embedder.manifest, embedder.tokenizer
     prompts = [dict(m.prompts), m.default_prompt]

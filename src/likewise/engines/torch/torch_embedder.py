@@ -13,7 +13,14 @@ from torch import Tensor, nn
 
 from ...arrays.ragged import Ragged
 from ...embedder import Embedder, HeadWeights, warn_of_readers
-from ...encoders.checkpoint import check_writable, encoder_settings, identifying_weights, load_encoder, save_encoder
+from ...encoders.checkpoint import (
+    check_writable,
+    encoder_settings,
+    identifying_weights,
+    load_encoder,
+    save_encoder,
+    state_digest,
+)
 from ...encoders.encoder import Encoder
 from ...engine_registry import LoadOptions
 from ...errors import BadInput, BadModel
@@ -31,6 +38,7 @@ from ...runtime.fingerprint import Weights
 from ...runtime.weight_files import WeightFormat
 from ...text.inputs import TextWindow
 from ...text.tokenizer import Tokenizer, max_input_length
+from ..former_fingerprints import former_pooled_settings
 
 
 class TorchEmbedder(MovableModule, Embedder):
@@ -187,6 +195,13 @@ class TorchEmbedder(MovableModule, Embedder):
 
     def _encoder_weights(self) -> Weights:
         return identifying_weights(self.encoder, self.manifest.encoder)
+
+    def former_fingerprint(self, tokenizer: str) -> str:
+        """The fingerprint that earlier versions recorded (`engines.former_fingerprints`)."""
+        spec, *others = former_pooled_settings(self)
+        unknown, shape = self.tokenizer.unknown, getattr(self.encoder, "shape", self.encoder.config)
+        settings = [spec, str(self.heads), *others, tokenizer, *([str(unknown)] if unknown else []), str(shape)]
+        return state_digest(self.state_dict(), settings)
 
     def _heads_to_identify(self) -> list[HeadWeights]:
         try:
