@@ -1,6 +1,6 @@
 """How far one model's vectors are apart when different engines and precisions compute them: why indexes may be shared.
 
-    python -m benchmarks.computations             measure, into results/computations.json, and fill docs/indexes.md
+    python -m benchmarks.computations             measure, into results/computations.json
 
 For each pair of computations: the largest 1 − cosine of the two vectors of a text, and the largest change of the cosine
 of two texts, over real sentences and all three kinds of model.
@@ -16,7 +16,6 @@ from likewise import Embedder
 from likewise.engine_registry import ENGINES, mixes_int8
 
 from .options import options
-from .pages import PageTables, draw
 from .real_sentences import real_sentences
 from .record import place, read, save
 
@@ -68,9 +67,6 @@ def _kind(row: dict[str, list[str]]) -> str:
     return next(kind for kind, fits in KINDS.items() if fits(row["first"][1], row["second"][1]))
 
 
-TABLES: PageTables = {"docs/indexes.md": {"computations": table}}
-
-
 def main() -> None:
     args = options(__doc__, texts=TEXTS, models=MODELS)
     texts = real_sentences(args.texts)
@@ -78,7 +74,7 @@ def main() -> None:
     for row in pairs:
         print(*row.values())
     save("computations", {"models": args.models, "texts": len(texts), "pairs": pairs})
-    draw(TABLES)
+    print(*table(), sep="\n")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MODULES = (
-    "computations",
     "development",
     "evaluation",
     "indexes",
