@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from jaxtyping import Float
 
 from likewise import Embedder
+from likewise.engine_registry import computation_of
 
 from .record import data
 
@@ -40,7 +41,8 @@ def real_sentences(count: int) -> list[str]:
 def real_vectors(count: int, model: str = MODEL) -> Float[np.ndarray, "N D"]:
     """The sentences' embeddings, kept in the system's temporary folder for later measurements."""
     texts, embedder = real_sentences(count), Embedder.load(model)
-    key = hashlib.sha256("\n".join([embedder.fingerprint, *texts]).encode()).hexdigest()[:16]
+    model = f"{embedder.fingerprint} {computation_of(embedder)}"
+    key = hashlib.sha256("\n".join([model, *texts]).encode()).hexdigest()[:16]
     path = Path(tempfile.gettempdir(), f"likewise-vectors-{key}.npy")
     if not path.is_file():
         partial = path.with_suffix(".partial.npy")

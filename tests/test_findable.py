@@ -39,7 +39,7 @@ WORDS = {
     "engine": "engines",
     "evaluator": "train/evaluators.py",
     "false discovery": "calibrate/false_discovery.py",
-    "fingerprint": "encoders/checkpoint.py",
+    "fingerprint": "runtime/fingerprint.py",
     "gradient accumulation": "train/settings.py",
     "gradient checkpointing": "train/settings.py",
     "hard negatives": "mine/hard_negatives.py",

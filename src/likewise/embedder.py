@@ -23,6 +23,7 @@ from .inference import InferenceRun, Rows, WindowBatches, check_finite, infer, i
 from .late_chunking import DocumentChunks, TokenizedDocument, document_chunks, late_reductions, pooled_chunks
 from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
 from .module_registry import check_pooling
+from .runtime.fingerprint import Weights, fingerprint
 from .runtime.lazy_imports import require_torch
 from .runtime.progress import Progress
 from .text.chunking import Chunk, ChunkSettings
@@ -167,9 +168,35 @@ class Embedder(ABC):
         """The device it computes on; as a str, `"cpu"`, `"cuda:0"` …"""
 
     @property
-    @abstractmethod
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes vectors: weights, tokenizer, pooling, heads."""
+        """32 hexadecimal digits of the model: its weights, tokenizer, pooling, heads, prompts and limits.
+
+        The same for every engine and precision that computes the model (`engine_registry.computation_of` names those);
+        a folder stored in int8 has other weights, and another fingerprint, than the model that it was rounded from.
+        """
+        m, heads = self.manifest, self._heads_to_identify()
+        settings = {
+            "encoder": self._encoder_settings(),
+            "tokenizer": self.tokenizer.identity,
+            "pooling": self.pooling.spec,
+            "include_prompt": m.include_prompt,
+            "heads": [[head.kind, head.activation] for head in heads],
+            "prompts": [dict(m.prompts), m.default_prompt],
+        }
+        parts = {"pooling": self.pooling_weights(), **{f"heads.{i}": head.arrays for i, head in enumerate(heads)}}
+        beside = [(f"{part}.{name}", [array]) for part, arrays in parts.items() for name, array in arrays.items()]
+        return fingerprint(settings, [*self._encoder_weights(), *beside])
+
+    @abstractmethod
+    def _encoder_settings(self) -> list[Any]:
+        """The encoder's architecture and its sizes, as JSON values that are the same for every engine."""
+
+    @abstractmethod
+    def _encoder_weights(self) -> Weights:
+        """The encoder's weights for the fingerprint."""
+
+    def _heads_to_identify(self) -> list[HeadWeights]:
+        return self.head_weights()
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

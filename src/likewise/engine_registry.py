@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .errors import BadInput, BadModel, LikewiseError, NativeUnavailable
 from .runtime.arguments import known_name
@@ -95,6 +95,35 @@ def engine_of(model: Any) -> str:
     classes = {f"{one.__module__}:{one.__name__}" for one in type(model).__mro__}
     found = (name for name, engine in ENGINES.items() if classes & {engine.embedder, engine.reranker})
     return next(found, type(model).__name__)
+
+
+class Computation(NamedTuple):
+    """How vectors were computed, beside the model's fingerprint; the same computation gives the same bits."""
+
+    engine: str
+    precision: str
+    arithmetic: int
+    """The version of the native engine's arithmetic; 0 for engines whose library computes as it does."""
+
+    def __str__(self) -> str:
+        version = f", arithmetic {self.arithmetic}" if self.arithmetic else ""
+        return f"{self.engine}, {self.precision}{version}"
+
+
+def computation_of(model: Any) -> Computation:
+    """How an embedder or a reranker computes."""
+    from .native.library import ARITHMETIC  # here, so that --help loads no ctypes
+
+    engine = engine_of(model)
+    return Computation(engine, model.precision, ARITHMETIC if engine == "native" else 0)
+
+
+INT8 = "int8"
+
+
+def mixes_int8(first: str, second: str) -> bool:
+    """Whether one of two precisions is int8 and the other is not; vectors of all others may be compared."""
+    return (first == INT8) != (second == INT8)
 
 
 def load_with_engine(

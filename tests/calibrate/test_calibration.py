@@ -67,7 +67,7 @@ def test_what_is_saved_is_loaded_as_itself(calibration, labelled, tmp_path):
 
 def test_another_model_is_refused_by_name(calibration, tiny):
     calibration.check_model(identity_of(tiny, "under another name"))
-    with pytest.raises(BadInput, match=r"calibration is for tiny .*cosines are from mini \(abcabcabcabc\)"):
+    with pytest.raises(BadInput, match=r"is for vectors of tiny .*; got mini \(abcabcabcabc\).*likewise calibrate"):
         calibration.check_model(ModelIdentity("mini", "abc" * 10))
 
 

@@ -91,7 +91,7 @@ def test_int8_stays_close_to_fp32(mini):
     a, b = (mini[precision].encode(texts, overflow="truncate") for precision in PRECISIONS)
     cosines = (a * b).sum(1)
     assert cosines.min() > 0.97 and cosines.mean() > 0.997
-    assert mini["int8"].precision == "int8" and mini["int8"].fingerprint != mini["fp32"].fingerprint
+    assert mini["int8"].precision == "int8" and mini["int8"].fingerprint == mini["fp32"].fingerprint
 
 
 @pytest.mark.parametrize("model", ["likewise-mini", "likewise-static"])

@@ -223,7 +223,7 @@ def test_models_of_one_name_are_numbered():
 def test_an_embedder_is_known_by_its_folder(tiny):
     field = models_to_evaluate(tiny)
     assert field[0].name == tiny.manifest.encoder.name
-    assert field[0].open().fingerprint == tiny.fingerprint
+    assert field[0].open().fingerprint == f"{tiny.fingerprint} torch, {tiny.precision}"
     assert not run(tiny).failed
 
 

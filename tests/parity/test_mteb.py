@@ -56,7 +56,7 @@ def test_it_is_what_mteb_calls_an_encoder(embedder):
     ours = for_mteb(embedder)
     assert isinstance(ours, EncoderProtocol)
     assert ours.mteb_model_meta.name == "likewise/all-MiniLM-L6-v2"
-    assert ours.mteb_model_meta.revision == embedder.fingerprint
+    assert ours.mteb_model_meta.revision.startswith(embedder.fingerprint)
     vectors = embedder.encode(["a cat", "a dog", "rain"])
     np.testing.assert_allclose(ours.similarity(vectors, vectors), SIMILARITIES["cosine"](vectors, vectors))
     np.testing.assert_allclose(ours.similarity_pairwise(vectors, vectors), 1, atol=1e-6)

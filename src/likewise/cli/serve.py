@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
 from ..runtime.installation import missing_extra
-from .model_options import add_threads
+from .model_options import add_allow, add_threads
 from .output import note
 from .parser import options
 
@@ -45,6 +45,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--collections FOLDER", "folder of collections (likewise index add) to search", type=Path)
     add("--engine", "engine that runs the models (default: native, else numpy)", choices=("native", "numpy", "torch"))
     add("--precision", "number format of the models (default: fp32)", choices=("fp32", "bf16", "int8"))
+    add_allow(add)
     add_threads(add)
     add("--workers N", "number of processes that share the port", 1)
     add("--model-memory GB", "maximum GB of weights to keep loaded (default: no limit)")
@@ -115,7 +116,7 @@ def _check(args: argparse.Namespace) -> None:
 def _settings(args: argparse.Namespace) -> "ServeSettings":
     from ..serve.serve_settings import ServeSettings
 
-    same = ("host", "port", "max_texts", "max_requests", "deadline", "engine", "precision", "log", "traces")
+    same = ("host", "port", "max_texts", "max_requests", "deadline", "engine", "precision", "allow", "log", "traces")
     return ServeSettings(
         **{name: getattr(args, name) for name in same},
         max_body=int(args.max_body * (1 << 20)),

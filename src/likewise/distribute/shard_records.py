@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..engine_registry import Computation
 from ..errors import BadInput
 from ..files.read import open_parquet
+from ..files.vector_origin import VectorOrigin
 from ..search.index import ModelIdentity
 from ..search.records import VALUE_TYPES, Records, Value
 from .output_folder import MANIFEST, OutputFolder
@@ -24,8 +26,7 @@ class ShardRecords:
         if not self._output.is_complete:
             raise BadInput(f"{folder} is not complete: run the same `likewise encode` command again to continue")
         origin = self._output.job.origin
-        prompts = (("document", origin.prompt),) if origin.prompt else ()
-        self.dimension, self.model = origin.width, ModelIdentity(origin.model, origin.fingerprint, prompts)
+        self.dimension, self.model = origin.width, identity_of_origin(origin)
 
     def __len__(self) -> int:
         return self._output.job.plan.rows
@@ -38,6 +39,13 @@ class ShardRecords:
                 raise BadInput(f"{problem}. Run the same `likewise encode` command again to restore it")
             for batch in open_parquet(self._output.job.path(number)).iter_batches(block):
                 yield _records(batch, self.dimension)
+
+
+def identity_of_origin(origin: VectorOrigin) -> ModelIdentity:
+    """The model of an output's vectors, as an index records it."""
+    prompts = (("document", origin.prompt),) if origin.prompt else ()
+    computed = None if origin.arithmetic is None else Computation(origin.engine, origin.precision, origin.arithmetic)
+    return ModelIdentity(origin.model, origin.fingerprint, prompts, computed=computed)
 
 
 def is_encoded_folder(location: str) -> bool:

@@ -7,21 +7,24 @@ header of the weights before any memory is allocated, so a broken or hostile fol
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int8
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..errors import BadInput, BadModel
+from ..runtime.fingerprint import Weights
 from ..runtime.installation import missing_extra
 from ..runtime.weight_files import COLUMN_SCALE_SUFFIX, LARGEST_INT8, ROW_STEP_SUFFIX, WeightFormat, WeightReader
 from .config import in_eight_bits, is_in_eight_bits, read_config
 from .encoder import Encoder
 from .families import FAMILIES, Names, file_names, model_type
+from .shapes import changed_settings
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -181,10 +184,51 @@ def dequantized(whole: Int8[Tensor, "R C"], step: Float[Tensor, " R"]) -> Float[
     return whole.float() * step.float()[:, None]
 
 
-def fingerprint(words: Any, weights: Mapping[str, Tensor]) -> str:
-    """32 hexadecimal digits that change with the settings (anything that JSON can represent) and the weights."""
-    digest = hashlib.sha256(json.dumps(words).encode())
-    for name, tensor in sorted(weights.items()):
+def encoder_settings(module: Encoder) -> list[Any]:
+    """The kind and the sizes of an encoder, for the model's fingerprint."""
+    kind = module.config.get("model_type", "")
+    shape = changed_settings(module.shape) if kind in FAMILIES else json.loads(json.dumps(module.config, default=str))
+    return [kind, shape]
+
+
+def identifying_weights(module: Encoder, folder: Path, head: Mapping[str, Tensor] | None = None) -> Weights:
+    """The weights of an encoder, and of a head, for the model's fingerprint: the folder's as stored, if they are those.
+
+    In 16 bits, or from a folder in int8, an encoder holds the folder's weights in another form. A changed one, such as
+    a trained one, is identified by its own values, which are those that would be saved.
+    """
+    family = FAMILIES.get(module.config.get("model_type", ""))
+    if family is not None:
+        own = tensors_by_file_name(module, family.names) | dict(head or {})
+    else:  # one of transformers' models, whose pooler is not read
+        own = {n: p.detach().cpu() for n, p in getattr(module, "model", module).named_parameters() if "pooler" not in n}
+    with suppress(BadModel, OSError):  # there is no such folder any more, or it holds another model
+        if any(tensor.dtype != torch.float32 for tensor in own.values()) or is_in_eight_bits(folder):
+            return _stored_weights(own, folder)
+    return [(name, [tensor.float().numpy()]) for name, tensor in own.items()]
+
+
+def _stored_weights(own: Mapping[str, Tensor], folder: Path) -> Weights:
+    with ExitStack() as stack:
+        weights = WeightReader(folder, stack, "pt")
+        sources = {name: weights.find(name) for name in own}
+        if not all(
+            torch.equal(read_tensor(weights, sources[name], tensor.dtype), tensor) for name, tensor in own.items()
+        ):
+            raise BadModel(f"the weights in {folder} are not this model's")
+        return [(name, _stored_arrays(weights, source)) for name, source in sources.items()]
+
+
+def _stored_arrays(weights: WeightReader, name: str) -> list[np.ndarray]:
+    scales = [name + suffix for suffix in (ROW_STEP_SUFFIX, COLUMN_SCALE_SUFFIX) if name + suffix in weights.home]
+    tensors = [weights.tensor(part) for part in (name, *scales)]
+    return [(tensor if tensor.dtype == torch.int8 else tensor.float()).numpy() for tensor in tensors]
+
+
+def state_digest(state: Mapping[str, Tensor], settings: Any = ()) -> str:
+    """32 hexadecimal digits that change with a module's weights, as they are held, and with JSON's settings."""
+    digest = hashlib.sha256(json.dumps(settings).encode())
+    for name, tensor in sorted(state.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
     return digest.hexdigest()[:32]

@@ -5,7 +5,7 @@ A shape is all that is needed to build an encoder with torch (`FAMILIES`) or to 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from ..errors import BadModel
@@ -237,3 +237,16 @@ def _theta(config: Config, is_local: bool) -> float:
 def _given(settings: Config, key: str, default: Any) -> Any:
     value = settings.get(key)
     return default if value is None else value
+
+
+def changed_settings(shape: Any) -> dict[str, Any]:
+    """The fields of a dataclass that differ from their defaults; dropout, which changes no vector, is left out.
+
+    A setting that a later version adds then leaves the fingerprints of today's models as they are.
+    """
+    values = {field.name: (getattr(shape, field.name), field.default) for field in fields(shape)}
+    return {
+        name: changed_settings(value) if is_dataclass(value) else value
+        for name, (value, default) in values.items()
+        if value != default and "dropout" not in name
+    }

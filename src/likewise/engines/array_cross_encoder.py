@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -13,6 +13,7 @@ from ..arrays.activations import ACTIVATIONS
 from ..embedder import warn_of_readers
 from ..encoders.config import Config, in_eight_bits, read_config
 from ..encoders.families import model_type
+from ..encoders.shapes import changed_settings
 from ..engine_registry import LoadOptions
 from ..errors import BadModel
 from ..inference import WindowBatches
@@ -22,18 +23,18 @@ from ..native.threads import thread_count
 from ..reranker.classification_heads import ClassificationHead, HeadShape, check_head, head_of
 from ..reranker.joint_reranker import JointReranker, TokenIdPair
 from ..runtime.atomic_files import target_folder
+from ..runtime.fingerprint import Weights
 from ..runtime.lazy_imports import torch_hint
 from ..text.tokenizer import Tokenizer, max_input_length
 from .array_embedder import ArrayEmbedder, none_if_memory_runs_out
 from .array_encoder import ArrayEncoder
-from .description import check_described, read_description, tensors
+from .description import check_described, read_description, stored_encoder_settings, tensors
 from .native.native_embedder import NativeEmbedder
 from .numpy.encoders import layer_norm
 from .numpy.numpy_embedder import NumpyEmbedder
 from .stored_weights import (
     StoredTensor,
     StoredWeights,
-    array_fingerprint,
     check_unchanged,
     file_states,
     has_int8,
@@ -89,20 +90,13 @@ class ArrayCrossEncoder(JointReranker):
     def precision(self) -> str:
         return self.encoder.precision
 
-    @property
-    def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes scores, the engine included."""
-        t, m = self.tokenizer, self.manifest
-        words: list[object] = [
-            type(self).__name__,
-            self.precision,
-            self.activation,
-            list(self.labels),
-            str(self.head.shape),
-        ]
-        words += [t.max_seq_length, t.lowercase, t.backend.to_str(), self.segmented, dict(m.prompts), m.default_prompt]
-        stored = self._stored_tensors(read_config(m.encoder)).values()
-        return array_fingerprint(words, [array for tensor in stored for array in tensor.arrays])
+    def _identifying_settings(self) -> tuple[list[Any], list[Any]]:
+        head = [self.activation, list(self.labels), changed_settings(self.head.shape), self.segmented]
+        return stored_encoder_settings(self.manifest.encoder), head
+
+    def _identifying_weights(self) -> Weights:
+        stored = self._stored_tensors(read_config(self.manifest.encoder)).values()
+        return [(tensor.name, tensor.identifying) for tensor in stored]
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `load`, transformers and sentence-transformers read, with the weights as they are stored

@@ -22,15 +22,15 @@ from ..model_files import POOLING_FOLDER, Manifest, ModulePart, atomic_folder, r
 from ..model_files.folder import check_same
 from ..model_files.provenance import readable_provenance, write_provenance
 from ..runtime.atomic_files import target_folder
+from ..runtime.fingerprint import Weights
 from ..runtime.weight_files import WeightFormat
 from ..text.inputs import TextWindow
 from ..text.tokenizer import Tokenizer, max_input_length
 from .array_encoder import ArrayEncoder
-from .description import Description, check_described, read_description, tensors
+from .description import Description, check_described, read_description, stored_encoder_settings, tensors
 from .numpy.poolings_and_heads import ArrayPooling, NumpyHead, array_pooling, heads_of, truncated
 from .stored_weights import (
     StoredTensor,
-    array_fingerprint,
     check_unchanged,
     file_states,
     has_int8,
@@ -103,16 +103,11 @@ class ArrayEmbedder(Embedder):
     def is_unit(self) -> bool:
         return bool(self.heads) and self.heads[-1].kind == "Normalize"
 
-    @property
-    def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes vectors, the engine included."""
-        m = self.manifest
-        words = [type(self).__name__, self.precision, self.pooling.spec, m.include_prompt]
-        words += [dict(m.prompts), m.default_prompt]
-        words += [self.tokenizer.max_seq_length, self.tokenizer.lowercase, str(self.tokenizer.unknown)]
-        words += [self.tokenizer.backend.to_str(), [head.description for head in self.heads]]
-        arrays = [array for tensor in self._stored_tensors() for array in tensor.arrays]
-        return array_fingerprint(words, [*arrays, *self._arrays_of_parts()])
+    def _encoder_settings(self) -> list[Any]:
+        return stored_encoder_settings(self.manifest.encoder)
+
+    def _encoder_weights(self) -> Weights:
+        return [(tensor.name, tensor.identifying) for tensor in self._stored_tensors()]
 
     def _arrays_of_parts(self) -> list[Array]:
         return [array for arrays in self._arrays_by_folder().values() for array in arrays.values()]

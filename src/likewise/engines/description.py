@@ -11,7 +11,7 @@ from typing import Any
 
 from ..encoders.config import Config, read_config
 from ..encoders.families import FAMILIES, Family, Names, file_names, model_type
-from ..encoders.shapes import BertShape, ModernBertShape, WordShape
+from ..encoders.shapes import BertShape, ModernBertShape, WordShape, changed_settings
 from ..errors import BadModel
 from ..runtime.lazy_imports import torch_hint
 from .stored_weights import StoredTensor, StoredWeights
@@ -100,6 +100,13 @@ def check_described(folder: Path, config: Config) -> Family:
     if isinstance(shape, WordShape) and shape.buckets:
         raise BadModel(f"{folder} spells unknown words by n-grams, which only torch computes. {torch_hint()}")
     return family
+
+
+def stored_encoder_settings(folder: Path) -> list[Any]:
+    """The kind and the sizes of a folder's encoder, for the model's fingerprint."""
+    config = read_config(folder)
+    kind = model_type(config, folder)
+    return [kind, changed_settings(FAMILIES[kind].shape(config))]
 
 
 def read_description(folder: Path) -> Description:

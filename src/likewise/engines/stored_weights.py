@@ -1,6 +1,5 @@
 """The weights of a model folder as NumPy arrays in their stored type, for the engines without torch."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -37,6 +36,11 @@ class StoredTensor:
     def arrays(self) -> list[Array]:
         """The values, and the scales if there are any."""
         return [array for array in (self.values, self.scales, self.column_scales) if array is not None]
+
+    @property
+    def identifying(self) -> list[Array]:
+        """The arrays for a model's fingerprint, in which bfloat16 counts as the fp32 values that it stands for."""
+        return [self.fp32()] if self.values.dtype == np.uint16 else self.arrays
 
     def fp32(self) -> Float[Array, "..."]:
         """The weights in fp32, dequantized if need be."""
@@ -89,14 +93,6 @@ def write_tensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
 def has_int8(tensors: Iterable[StoredTensor]) -> bool:
     """Whether any of the tensors is stored in int8."""
     return any(tensor.scales is not None for tensor in tensors)
-
-
-def array_fingerprint(settings: Any, arrays: Iterable[Array]) -> str:
-    """32 hexadecimal digits that change with the settings (anything that JSON can represent) and the arrays."""
-    digest = hashlib.sha256(json.dumps(settings).encode())
-    for array in arrays:
-        digest.update(f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).data)
-    return digest.hexdigest()[:32]
 
 
 def check_unchanged(folder: Path, before: list[FileState]) -> None:

@@ -16,8 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from ..embedder import Embedder
+from ..engine_registry import computation_of
 from ..errors import BadInput
 from ..model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance
+from ..reranker import Reranker
 from .task import Encode
 
 LoadModel = Callable[[str], Any]
@@ -74,6 +77,8 @@ def _open(model: Any, load: LoadModel | None) -> OpenedModel:
 def _opened(model: Any) -> OpenedModel:
     given, notes = getattr(model, "fingerprint", None), getattr(model, "notes", ())
     fingerprint = given if isinstance(given, str) else None
+    if fingerprint is not None and isinstance(model, Embedder | Reranker):
+        fingerprint = f"{fingerprint} {computation_of(model)}"  # other engines and precisions give other scores
     notes = tuple(map(str, notes)) if isinstance(notes, list | tuple) else ()
     fit = getattr(model, "fitted", None)
     if callable(fit):

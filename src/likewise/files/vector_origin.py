@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engine_registry import engine_of
+from ..engine_registry import computation_of, mixes_int8
 from ..errors import BadInput
 from ..model_files.names import recorded_model_name
 from ..runtime.atomic_files import atomic_file
@@ -32,6 +32,8 @@ class VectorOrigin:
     prompt: str = ""
     overflow: str = "warn"
     dtype: str = "float32"
+    arithmetic: int | None = None
+    """As in `engine_registry.Computation`; None: recorded before it was, with a fingerprint of the former kind."""
 
     @classmethod
     def of(
@@ -43,19 +45,20 @@ class VectorOrigin:
         prompt_name: str | None = None,
         overflow: str = "warn",
     ) -> "VectorOrigin":
-        """The origin of vectors that this embedder computes under this name with these options."""
-        manifest = embedder.manifest
-        computed = engine_of(embedder), embedder.precision, embedder.dimension, embedder.pooling.spec
+        """The origin of vectors from this embedder, with this name and these options."""
+        manifest, computation = embedder.manifest, computation_of(embedder)
+        computed = computation.engine, computation.precision, embedder.dimension, embedder.pooling.spec
         normalized = embedder.describe()["heads"][-1:] == ["Normalize"]
         used = resolve_prompt(prompt, prompt_name, manifest.prompts, manifest.default_prompt)
-        return cls(name, embedder.fingerprint, *computed, normalized, embedder.max_seq_length, used, overflow)
+        limit, version = embedder.max_seq_length, computation.arithmetic
+        return cls(name, embedder.fingerprint, *computed, normalized, limit, used, overflow, arithmetic=version)
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "VectorOrigin":
-        values = {field.name: found[field.name] for field in fields(cls)}
+        values = {name: found[name] for name in _recorded(found)}
         return cls(**{**values, "model": recorded_model_name(values["model"])})
 
     def metadata(self) -> dict[str, str]:
@@ -65,14 +68,25 @@ class VectorOrigin:
     @classmethod
     def from_metadata(cls, found: Mapping[str, str]) -> "VectorOrigin":
         texts = {field.name for field in fields(cls) if field.type in (str, "str")}
-        names = [field.name for field in fields(cls)]
+        names = _recorded(found)
         return cls.from_json({name: found[name] if name in texts else json.loads(found[name]) for name in names})
 
     def differences(self, other: "VectorOrigin") -> list[str]:
-        """A list of the differences that change vectors, such as "precision fp32 and int8"; the name is ignored."""
-        mine, theirs = self.as_json(), other.as_json()
-        others = [key for key in mine if key != "model" and mine[key] != theirs[key]]
-        return [f"{key} {mine[key]!r} and {theirs[key]!r}" for key in others]
+        """What may change a bit of a vector, in words, such as "precision fp32 and int8"; the name does not count."""
+        names = [field.name for field in fields(self) if field.name != "model"]
+        pairs = [(name, getattr(self, name), getattr(other, name)) for name in names]
+        return [f"{name} {mine!r} and {theirs!r}" for name, mine, theirs in pairs if mine != theirs]
+
+    def incomparable(self, other: "VectorOrigin") -> list[str]:
+        """The differences that keep vectors from being compared: not of engines, nor of precisions without int8."""
+        precision = other.precision if mixes_int8(self.precision, other.precision) else self.precision
+        alike = replace(other, engine=self.engine, arithmetic=self.arithmetic, precision=precision)
+        return self.differences(alike)
+
+
+def _recorded(found: Mapping[str, Any]) -> list[str]:
+    """The fields that a record must have: all but the version of the arithmetic, which earlier ones lack."""
+    return [field.name for field in fields(VectorOrigin) if field.name != "arithmetic" or "arithmetic" in found]
 
 
 BESIDE = ".origin.json"
@@ -116,7 +130,7 @@ def check_same_origin(paths: Iterable[Path]) -> None:
             continue
         if first is None:
             first = path, origin
-        elif differences := first[1].differences(origin):
+        elif differences := first[1].incomparable(origin):
             raise BadInput(
                 f"{first[0]} is from {first[1].model} and {path} from {origin.model}; vectors cannot be compared: "
                 f"{', '.join(differences)}"

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from ..arrays.similarity import PAIRWISE, SIMILARITIES
 from ..embedder import PROMPT_NAMES, Embedder
+from ..engine_registry import computation_of
 from ..errors import BadInput
 from ..evaluate.models import models_to_evaluate
 from ..runtime.installation import missing_extra
@@ -64,7 +65,7 @@ class ForMteb:
 def for_mteb(embedder: Embedder, name: str | None = None) -> ForMteb:
     """An object for `mteb.evaluate`; mteb's tables refer to the model as `name`.
 
-    The revision is the fingerprint, so results cached by mteb never come from different weights.
+    The revision is the fingerprint, the engine and the precision, so that results cached by mteb are this model's.
     """
     try:
         from mteb.models import ModelMeta
@@ -72,10 +73,11 @@ def for_mteb(embedder: Embedder, name: str | None = None) -> ForMteb:
         if (error.name or "").partition(".")[0] != "mteb":
             raise
         raise missing_extra("mteb", "mteb", "for_mteb") from None
+    engine, precision, _ = computation_of(embedder)
     name = name or models_to_evaluate(embedder)[0].name
     description = {
         "name": name if "/" in name else f"likewise/{name}",
-        "revision": embedder.fingerprint,
+        "revision": "-".join([embedder.fingerprint, engine, precision]),
         "embed_dim": embedder.dimension,
         "max_tokens": float(embedder.tokenizer.max_seq_length),
         "n_parameters": embedder.describe()["parameters"],

@@ -78,7 +78,7 @@ def _is_migrated(folder: Path, model: ModelIdentity, replaced: Path) -> bool:
     """Whether a killed call did everything except remove the old collection."""
     with Collection.open(str(folder), read_only=True) as collection:
         found = collection.model
-    same = found is not None and found.fingerprint == model.fingerprint
+    same = found is not None and not found.difference(model)
     if same and not replaced.exists():
         raise BadInput(f"{folder} already contains vectors from {model.name}; there is nothing to migrate")
     if not same and replaced.exists():

@@ -21,6 +21,7 @@ from ..encoders.config import read_config
 from ..encoders.encoder import Encoder
 from ..encoders.families import model_type
 from ..encoders.layers import ACTIVATION_FUNCTIONS, LayerNorm, Linear, initialize_weights
+from ..encoders.shapes import changed_settings
 from ..errors import BadInput, BadModel
 from ..inference import WindowBatches
 from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
@@ -28,6 +29,7 @@ from ..model_files.folder import check_same
 from ..pooling.reductions import Reduce
 from ..runtime.atomic_files import target_folder
 from ..runtime.devices import none_if_out_of_memory
+from ..runtime.fingerprint import Weights
 from ..text.tokenizer import Tokenizer
 from .classification_heads import CLASSIFIERS, ClassificationHead, HeadShape, check_head, head_of, labels_of
 from .joint_reranker import JointReranker, TokenIdPair, torch_name
@@ -142,7 +144,11 @@ class CrossEncoder(TorchReranker, JointReranker):
 
     @property
     def _settings(self) -> list[Any]:
-        return [self.activation, list(self.labels), str(self.head.shape), self.segmented]
+        return [self.activation, list(self.labels), changed_settings(self.head.shape), self.segmented]
+
+    def _identifying_weights(self) -> Weights:
+        head = checkpoint.tensors_by_file_name(self.head, CLASSIFIERS[self.encoder.config["model_type"]].names)
+        return checkpoint.identifying_weights(self.encoder, self.manifest.encoder, head)
 
     @torch.inference_mode()
     def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[np.ndarray, "n C"]:

@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ..arrays.ragged import Ragged
-from ..encoders.checkpoint import check_writable, load_encoder, save_encoder
+from ..encoders.checkpoint import check_writable, identifying_weights, load_encoder, save_encoder
 from ..encoders.encoder import Encoder
 from ..errors import BadInput, BadModel
 from ..inference import InferenceRun, Rows, WindowBatches, distinct_items, infer
@@ -34,6 +34,7 @@ from ..pooling import describe_pooling
 from ..pooling.reductions import Reduce, last
 from ..runtime.atomic_files import target_folder
 from ..runtime.devices import none_if_out_of_memory
+from ..runtime.fingerprint import Weights
 from ..runtime.progress import Progress
 from ..runtime.untrusted_files import regular_file_exists
 from ..text.tokenizer import Tokenizer
@@ -229,7 +230,11 @@ class PolyEncoder(TorchReranker):
 
     @property
     def _settings(self) -> list[Any]:
-        return [self.pooling.spec]
+        return [type(self).__name__, self.pooling.spec]
+
+    def _identifying_weights(self) -> Weights:
+        codes = ("codes", [self.codes.detach().float().cpu().numpy()])
+        return [*identifying_weights(self.encoder, self.manifest.encoder), codes]
 
     @property
     def max_content_length(self) -> int:

@@ -17,6 +17,7 @@ from ..engine_registry import LoadOptions, load_with_engine
 from ..errors import BadInput
 from ..inference import InferenceRun, inference_run
 from ..model_files import PairManifest, locate, read_pair_manifest
+from ..runtime.fingerprint import Weights, fingerprint
 from ..runtime.lazy_imports import require_torch
 from ..runtime.progress import Progress
 from ..text.inputs import resolve_prompt
@@ -222,9 +223,20 @@ class Reranker(ABC):
         """Write a folder for `load`, with the weights in their current precision."""
 
     @property
-    @abstractmethod
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with everything that affects scores: weights, tokenizer, head, prompts."""
+        """32 hexadecimal digits of the model: its weights, tokenizer, head and prompts, as `Embedder.fingerprint`."""
+        m, (encoder, head) = self.manifest, self._identifying_settings()
+        prompts = [dict(m.prompts), m.default_prompt]
+        settings = {"encoder": encoder, "tokenizer": self.tokenizer.identity, "head": head, "prompts": prompts}
+        return fingerprint(settings, self._identifying_weights())
+
+    @abstractmethod
+    def _identifying_settings(self) -> tuple[list[Any], list[Any]]:
+        """The settings of the encoder and of what follows it, as JSON values that are the same for every engine."""
+
+    @abstractmethod
+    def _identifying_weights(self) -> Weights:
+        """All weights, for the fingerprint."""
 
     @property
     def batch_threads(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 import torch
 from torch import nn
 
-from ..encoders.checkpoint import fingerprint, load_encoder
+from ..encoders.checkpoint import encoder_settings, load_encoder
 from ..encoders.encoder import Encoder
 from ..engine_registry import LoadOptions
 from ..errors import BadInput, BadModel
@@ -64,11 +64,8 @@ class TorchReranker(MovableModule, Reranker):
     def read(cls, manifest: PairManifest, dtype: torch.dtype, max_seq_length: int | None) -> "TorchReranker":
         """Load the reranker that a folder describes, on the CPU."""
 
-    @property
-    def fingerprint(self) -> str:
-        t, m, shape = self.tokenizer, self.manifest, getattr(self.encoder, "shape", self.encoder.config)
-        words = [t.max_seq_length, t.lowercase, t.backend.to_str(), dict(m.prompts), m.default_prompt, str(shape)]
-        return fingerprint([self.MODULE_TYPE, *words, *self._settings], self.state_dict())
+    def _identifying_settings(self) -> tuple[list[Any], list[Any]]:
+        return encoder_settings(self.encoder), self._settings
 
     @property
     @abstractmethod

@@ -1,16 +1,18 @@
 """Index: searchable vectors with ids, stored in a folder, on a server or in memory."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Shaped
 
+from ..engine_registry import INT8, Computation, mixes_int8
 from ..errors import BadInput
 from ..model_files.names import recorded_model_name
+from ..runtime.arguments import known_name
 from .records import Records
 
 Opened = TypeVar("Opened", bound="Index")  # typing.Self cannot be checked at run time outside a decorated class
@@ -25,7 +27,11 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelIdentity:
-    """The model of an index's vectors, and how it was used: vectors from two models cannot be compared."""
+    """The model of an index's vectors, how it was computed, and the input it was given.
+
+    Vectors of two models cannot be compared. Those of one model in fp32, bf16 and fp16, by any engine, can; those in
+    int8 differ from them more, so that comparing the two takes consent (`allow="int8"`).
+    """
 
     name: str
     fingerprint: str
@@ -33,14 +39,57 @@ class ModelIdentity:
     """The names and texts of the prompts for queries and documents."""
     headings: bool = False
     """Whether titles and headings were embedded before each passage."""
+    computed: Computation | None = None
+    """None: not known; or recorded when the fingerprint still covered it."""
+    former: Callable[[str], Computation | None] = field(default=lambda _: None, compare=False, repr=False)
+    """For a loaded model: what a fingerprint of the former kind stands for, if it is one of this model."""
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        computed = self.computed._asdict() if self.computed else dict.fromkeys(Computation._fields)
+        about = {"name": self.name, "fingerprint": self.fingerprint, "prompts": self.prompts, "headings": self.headings}
+        return {**about, **computed}
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> "ModelIdentity":
         prompts = tuple((name, text) for name, text in found["prompts"])
-        return cls(recorded_model_name(found["name"]), found["fingerprint"], prompts, found.get("headings", False))
+        named = recorded_model_name(found["name"]), found["fingerprint"]
+        computed = found.get("engine") and Computation(found["engine"], found["precision"], found["arithmetic"])
+        return cls(*named, prompts, found.get("headings", False), computed)
+
+    def difference(self, used: "ModelIdentity", allow: str | None = None) -> str:
+        """Why vectors that are recorded as this model's cannot be compared with another's; empty if they can.
+
+        Args:
+            used: the loaded model whose vectors they would be compared with.
+            allow: `"int8"` accepts the difference between int8 and other precisions.
+        """
+        if allow is not None:
+            known_name("allow", allow, (INT8,))
+        computed, former = self.computed, False
+        if self.fingerprint != used.fingerprint:
+            computed, former = (None if self.computed else used.former(self.fingerprint)), self.computed is None
+            if computed is None:
+                return self._other_model(used, former)
+        if computed is None or used.computed is None or allow == INT8:
+            return ""
+        if not mixes_int8(computed.precision, used.computed.precision):
+            return ""
+        return (
+            f"vectors of {self.name} computed by {computed}; got the same model computed by {used.computed}. int8 "
+            f"changes vectors more than engines and other precisions do: load the model in {computed.precision}, or "
+            'accept the difference for searches with allow="int8" (--allow int8)'
+        )
+
+    def _other_model(self, used: "ModelIdentity", former: bool) -> str:
+        hint = (
+            ". If it is the same model, load it with the engine and precision that made them: an earlier version "
+            "recorded this, when fingerprints covered both"
+        )
+        return (
+            f"vectors of {self.name} (fingerprint {self.fingerprint[:12]}); got {used.name} ({used.fingerprint[:12]}). "
+            f"Vectors of two models cannot be compared: use its own model, or make it anew with this one"
+            f"{hint if former else ''}"
+        )
 
 
 class Index(ABC):
@@ -129,14 +178,15 @@ class Index(ABC):
     def close(self) -> None:
         """Release files and connections, as leaving a `with` block does; closing twice is harmless."""
 
-    def check_model(self, model: ModelIdentity) -> None:
-        """Raise an error if the vectors of this index come from a different model."""
-        if self.model is not None and self.model.fingerprint != model.fingerprint:
-            raise BadInput(
-                f"{self.location} holds vectors of {self.model.name} (fingerprint {self.model.fingerprint[:12]}); got "
-                f"{model.name} ({model.fingerprint[:12]}). Vectors of two models cannot be compared: open it with its "
-                "own model, or create a new index"
-            )
+    def check_model(self, model: ModelIdentity, allow: str | None = None) -> None:
+        """Raise if another model computed this index's vectors, or this one in a precision too different.
+
+        Args:
+            allow: as in `ModelIdentity.difference`.
+        """
+        difference = "" if self.model is None else self.model.difference(model, allow)
+        if difference:
+            raise BadInput(f"{self.location} holds {difference}")
 
     def __len__(self) -> int:
         return self.count()

@@ -21,7 +21,8 @@ from jaxtyping import Float
 from ..errors import BadInput, BadModel, LikewiseError, ModelNotFound
 from ..runtime.cancellation import cancellable
 from ..search.collection import Collection, journal
-from ..search.texts.text_index import TextIndex, named_model
+from ..search.index import ModelIdentity
+from ..search.texts.text_index import TextIndex, identity_of_embedder, named_model
 from .batching import Call, queue_full
 from .model_store import ModelStore, ServedModel, loader
 from .public_paths import public_model
@@ -38,9 +39,9 @@ class ServedIndex(TextIndex):
 
     _known: Float[np.ndarray, "Q E"] | None = None
 
-    def __init__(self, collection: Collection, model: Any) -> None:
-        super().__init__(collection, model)
-        del self.embedder  # otherwise a replaced or unloaded model would stay in memory
+    def __init__(self, collection: Collection, model: Any, allow: str | None) -> None:
+        super().__init__(collection, model, allow=allow)
+        del self.embedder, self._identity  # otherwise a replaced or unloaded model would stay in memory
 
     def for_query(self, vectors: Float[np.ndarray, "1 E"]) -> "ServedIndex":
         """A copy of this index for one search, given the vector of the query."""
@@ -196,6 +197,7 @@ class CollectionStore:
             "dimension": found.collection.dimension,
             "model": recorded and public_model(recorded.name),
             "fingerprint": recorded and recorded.fingerprint,
+            "computed": recorded and recorded.computed and str(recorded.computed),
         }
 
     def folder_of(self, name: str) -> Path:
@@ -221,7 +223,7 @@ class CollectionStore:
             collection = await thread.compute(lambda: Collection.open(folder, read_only=True))
             close = collection.close
             model, generation = await self._model_of(name, collection)
-            texts = await thread.compute(lambda: ServedIndex(collection, model.model))
+            texts = await thread.compute(lambda: ServedIndex(collection, model.model, self._settings.allow))
         except BaseException as error:
             thread.end(close)
             if isinstance(error, BadInput):
@@ -239,18 +241,20 @@ class CollectionStore:
         """
         recorded = named_model(collection)
         assert collection.model is not None
-        wanted, shown = collection.model.fingerprint, public_model(recorded)
-        for served in [one for one in self._models if one.kind == "embedder" and one.thread is not None]:
-            generation = served.generation
-            if await _fingerprint(served) == wanted:
-                return served, generation
+        shown = public_model(recorded)
+        served_now = [one for one in self._models if one.kind == "embedder" and one.thread is not None]
+        for allow in dict.fromkeys([None, self._settings.allow]):  # first those that need no consent
+            for served in served_now:
+                generation = served.generation
+                if await _computes(served, collection.model, allow):
+                    return served, generation
         try:
             served = await self._models.loaded(self._own_model(recorded), "embedder")
         except ModelNotFound:
             about = f"{name} holds vectors of {shown}, but this server cannot find that model"
             raise ApiError("model_not_found", about, param="collection") from None
         generation = served.generation
-        if await _fingerprint(served) != wanted:
+        if not await _computes(served, collection.model, self._settings.allow):
             about = (
                 f"{name} holds vectors of an earlier version of {shown}, and vectors of two models cannot be compared: "
                 "migrate the collection (likewise index migrate), or serve the earlier version"
@@ -269,12 +273,18 @@ class CollectionStore:
         return self._own_models[recorded]
 
 
-async def _fingerprint(served: ServedModel) -> str | None:
-    """A loaded model's fingerprint; None if its folder has changed since, so that it cannot be computed."""
+async def _computes(served: ServedModel, recorded: ModelIdentity, allow: str | None) -> bool:
+    """Whether a loaded model's vectors can be compared with those of a collection.
+
+    They cannot if its folder has changed since it was loaded, so that its fingerprint cannot be computed.
+    """
+    model = served.model
     try:
-        return await served.fingerprint()
+        fingerprint = await served.fingerprint()
+        used = identity_of_embedder(model, served.name, fingerprint=fingerprint)
+        return not await asyncio.to_thread(recorded.difference, used, allow)
     except BadModel:
-        return None
+        return False
 
 
 def _nothing() -> None:

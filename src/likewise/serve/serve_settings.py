@@ -42,6 +42,8 @@ class ServeSettings:
     """Maximum bytes of loaded weights, beyond which the least recently used models are unloaded; None: no limit."""
     engine: str | None = None
     precision: str | None = None
+    allow: str | None = None
+    """`"int8"`: a served model may search collections of another precision although it, or they, are in int8."""
     keys: Path | None = None
     """The file of API keys; None: no keys are required."""
     log: Literal["all", "errors", "off"] = "all"

@@ -1,9 +1,10 @@
 """Text to token ids through the model's own tokenizer.json, without truncation."""
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -102,9 +103,27 @@ class Tokenizer:
         return self.max_seq_length - len(self.prefix) - len(self.suffix)
 
     @cached_property
+    def description(self) -> str:
+        """The JSON of the whole tokenizer: two with the same description give all texts the same ids."""
+        return str(self.backend.to_str())
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the ids of a text depend on, as JSON values, for a model's fingerprint."""
+        unknown, content = None if self.unknown is None else asdict(self.unknown), self._content_digest
+        return {"content": content, "length": self.max_seq_length, "lowercase": self.lowercase, "unknown": unknown}
+
+    @cached_property
+    def _content_digest(self) -> str:
+        """The digest of the description's canonical JSON, without truncation and padding, which are not used here."""
+        content = {**json.loads(self.description), "truncation": None, "padding": None}
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @cached_property
     def native(self) -> NativeTokenizer | None:
         """The same tokenizer in the compiled library; None if that lacks a part of it, or was not built."""
-        return _native(self.backend.to_str())
+        return _native(self.description)
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each whole text, without special tokens."""

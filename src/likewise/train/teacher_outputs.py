@@ -27,6 +27,7 @@ from jaxtyping import Float
 
 from ..arrays.similarity import PAIRWISE
 from ..embedder import Embedder
+from ..engine_registry import computation_of
 from ..errors import BadInput
 from ..reranker import Reranker
 from ..runtime.atomic_files import atomic_file
@@ -230,6 +231,7 @@ def _metadata(
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     option = "label" if isinstance(teacher, Reranker) else "similarity"
     described: dict[str, Any] = {option: getattr(request, option)}
+    described["computed"] = str(computation_of(teacher))
     return {"teacher": teacher.fingerprint, "outputs": list(names), **described, "texts": digest.hexdigest()}
 
 

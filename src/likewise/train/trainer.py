@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from ..encoders import torch_internals
-from ..encoders.checkpoint import fingerprint
+from ..encoders.checkpoint import state_digest
 from ..errors import BadInput, LikewiseError
 from ..runtime.atomic_files import atomic_file
 from .data.batch import Batch, TrainingRows
@@ -270,4 +270,4 @@ class _TrainingLoop:
     def _frozen_digest(self) -> str | None:
         """A digest of the untrained weights, which checkpoints do not contain."""
         frozen = {name: t for name, t in self.model.state_dict().items() if name not in self.state.weights}
-        return fingerprint([], frozen) if frozen else None
+        return state_digest(frozen, []) if frozen else None

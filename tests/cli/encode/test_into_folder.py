@@ -66,7 +66,7 @@ def test_verify_refuses_another_model_and_names_both(here, capsys):
     encode("-q")
     assert main(["verify", "out", "-q", "-m", "likewise-mini"]) == 2
     error = capsys.readouterr().err
-    assert "out was encoded with likewise-static, fingerprint" in error and "likewise-mini has" in error
+    assert "out holds vectors of likewise-static (fingerprint " in error and "; got likewise-mini (" in error
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from likewise.cli.index import ACTIONS, opening
 from likewise.search.indexes import open_index
 from tests.cli.rarer_pairs import make_pairs_rarer
 from tests.cli.test_parser import verb_parsers
+from tests.native_library import needs_native
 from tests.tiny import classifier_folder
 
 NOTES = "# Cats\n\nThe cat sleeps a lot.\n\n# Dogs\n\nA dog barks at night.\n"
@@ -281,6 +282,29 @@ def test_passages_get_p_values_and_those_like_chance_are_left_out(calibrated, ca
     assert found["cut_off"]["comparisons"] == 150 and found["cut_off"]["cosine"] == cut.cosine
     code, out, err = call(*how, "--fdr", "1e-9")
     assert (code, out) == (0, "") and "no passage is more similar than chance at a false discovery rate of 1e-09" in err
+
+
+@needs_native
+def test_int8_searches_an_index_of_another_precision_by_consent_and_adds_nothing_to_it(filled, call):
+    assert "  computed    native, fp32, arithmetic" in call("index", "info", filled)[1]
+    code, _, err = call("search", filled, "a cat", "--precision", "int8")
+    assert code == 2 and "computed by native, fp32" in err and "--allow int8" in err
+    assert call("search", filled, "a cat", "--precision", "int8", "--allow", "int8")[0] == 0
+    assert call("search", filled, "a cat", "--precision", "bf16")[0] == 0
+    Path("more.txt").write_text("birds sing\n")
+    code, _, err = call("index", "add", filled, "more.txt", "--precision", "int8")
+    assert code == 2 and "load the model in fp32" in err
+
+
+@needs_native
+def test_an_index_made_in_int8_is_opened_in_int8_or_in_another_precision_by_consent(place, call, folders):
+    assert call("index", "add", place, "notes", "-m", str(folders("bert")), "--precision", "int8")[0] == 0
+    about = json_of(call, "index", "info", place)["model"]
+    assert about["precision"] == "int8" and about["engine"] == "native"
+    assert call("search", place, "a cat")[0] == 0
+    code, _, err = call("search", place, "a cat", "--precision", "fp32")
+    assert code == 2 and "computed by native, int8" in err
+    assert call("search", place, "a cat", "--precision", "fp32", "--allow", "int8")[0] == 0
 
 
 def test_a_calibration_is_of_cosines_and_of_one_model(calibrated, call, folders):

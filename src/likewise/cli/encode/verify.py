@@ -55,18 +55,18 @@ def run(args: argparse.Namespace) -> int:
 def _model(args: argparse.Namespace) -> "Embedder":
     """The model that made the output, loaded with the same settings unless options override them."""
     from ...distribute.output_folder import OutputFolder
+    from ...distribute.shard_records import identity_of_origin
     from ...errors import BadModel
+    from ...search.texts.text_index import identity_of_embedder
 
     origin = OutputFolder.open(args.folder).job.origin
     if args.model is None:
         args.model, args.engine = origin.model, args.engine or origin.engine
         args.precision = args.precision or origin.precision
     embedder = load_from_options(args)
-    if embedder.fingerprint != origin.fingerprint:
-        raise BadModel(
-            f"{args.folder} was encoded with {origin.model}, fingerprint {origin.fingerprint}; {args.model} has "
-            f"{embedder.fingerprint}, so it is a different model or was loaded with different options"
-        )
+    difference = identity_of_origin(origin).difference(identity_of_embedder(embedder, args.model))
+    if difference:
+        raise BadModel(f"{args.folder} holds {difference}")
     return embedder
 
 

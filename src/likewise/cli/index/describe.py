@@ -2,9 +2,11 @@
 
 import argparse
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...engine_registry import Computation
 from ...wording import counted
 from ..output import print_json
 from ..parser import options
@@ -65,12 +67,21 @@ def _size(folder: Path) -> int | None:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else None
 
 
+def _computed(model: Mapping[str, Any]) -> str:
+    """The engine, the precision and the arithmetic of the vectors."""
+    if model["engine"] is None:
+        return "by an unknown engine: an earlier version recorded none"
+    return str(Computation(model["engine"], model["precision"], model["arithmetic"]))
+
+
 def _print(about: dict[str, Any]) -> None:
     model, files = about["model"], about["files"]
     size = "" if about["bytes"] is None else f", {about['bytes'] / 1e6:,.1f} MB"
     print(f"{about['location']} ({about['kind']}): {counted(about['passages'], 'passage')}{size}")
     print(f"  model       {model['name'] if model else 'unknown'}, {about['dimension']} dimensions")
     print(f"  fingerprint {model['fingerprint']}" if model else "  fingerprint none: the model cannot be checked")
+    if model:
+        print(f"  computed    {_computed(model)}")
     print(f"  headings    {'embedded' if model and model['headings'] else 'not embedded'}")
     print(f"  columns     {', '.join(about['columns']) or 'none'} (of the first {SAMPLE:,} passages)")
     for name, count in list(files.items())[:SHOWN]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ...search.texts.text_index import TextIndex
     from ...text.chunking import ChunkSettings
 
-RECORDED_OPTIONS = ("pooling", "precision", "max_seq_length", "truncate_dim")
-"""Options recorded with the model's name because they change its vectors."""
+RECORDED_OPTIONS = ("pooling", "max_seq_length", "truncate_dim")
+"""Options recorded with the model's name, since they make it another model; the precision is recorded beside it."""
 
 SHOWN = 20
 """The number of damaged passages to list."""
@@ -28,7 +28,12 @@ def add_location(add: Callable[..., None], word: str = "INDEX", dest: str = "loc
 
 
 def opened_with_model(
-    args: argparse.Namespace, *, read_only: bool, chunking: "ChunkSettings | None" = None, headings: bool | None = None
+    args: argparse.Namespace,
+    *,
+    read_only: bool,
+    chunking: "ChunkSettings | None" = None,
+    headings: bool | None = None,
+    allow: str | None = None,
 ) -> "TextIndex":
     """Open the index with the model given by the options or its own; create it if necessary, unless `read_only`."""
     from ...model_files import DEFAULT_MODEL
@@ -44,8 +49,8 @@ def opened_with_model(
         embedder, name = load_from_options(args), recorded_name(args)
         return TextIndex.open(args.location, embedder, name=name, chunking=chunking, headings=headings)
     try:
-        args.model = args.model or named_model(index)
-        return TextIndex(index, load_from_options(args), chunking=chunking, headings=headings)
+        args.model = args.model or named_model(index, args.precision)
+        return TextIndex(index, load_from_options(args), chunking=chunking, headings=headings, allow=allow)
     except BaseException:
         index.close()
         raise

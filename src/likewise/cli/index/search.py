@@ -10,7 +10,7 @@ from ...errors import BadInput
 from ...text.words import fold, folded_words, spans_of_words
 from ...wording import counted
 from .. import calibration_options
-from ..model_options import add_model
+from ..model_options import add_allow, add_model
 from ..output import note, print_json
 from ..parser import options
 from ..texts.rerank import label_of
@@ -56,6 +56,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--budget MS", "time limit for the reranker in milliseconds (default: none)")
     calibration_options.add_calibration(add, "passages")
     add("--json", "print the result as JSON")
+    add_allow(add)
     add_model(parser, "the index's own")
 
 
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.calibration is not None and (args.hybrid or args.rerank is not None):
         raise BadInput("--calibration cannot be combined with --hybrid or --rerank")
     calibration, cut = calibration_options.load_calibration(args), None
-    with opened_with_model(args, read_only=True) as index:
+    with opened_with_model(args, read_only=True, allow=args.allow) as index:
         calibration_options.check_same_model(calibration, index.embedder, args.model)
         result = index.search(
             args.query,

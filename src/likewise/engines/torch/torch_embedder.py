@@ -13,7 +13,14 @@ from torch import Tensor, nn
 
 from ...arrays.ragged import Ragged
 from ...embedder import Embedder, HeadWeights, warn_of_readers
-from ...encoders.checkpoint import check_writable, fingerprint, load_encoder, save_encoder
+from ...encoders.checkpoint import (
+    check_writable,
+    encoder_settings,
+    identifying_weights,
+    load_encoder,
+    save_encoder,
+    state_digest,
+)
 from ...encoders.encoder import Encoder
 from ...engine_registry import LoadOptions
 from ...errors import BadInput, BadModel
@@ -27,9 +34,11 @@ from ...pooling import Pooling, describe_pooling, pooling_of, read_pooling
 from ...pooling.reductions import last
 from ...runtime.atomic_files import target_folder
 from ...runtime.devices import MovableModule, device_and_dtype, none_if_out_of_memory, precision_name
+from ...runtime.fingerprint import Weights
 from ...runtime.weight_files import WeightFormat
 from ...text.inputs import TextWindow
 from ...text.tokenizer import Tokenizer, max_input_length
+from ..former_fingerprints import former_pooled_settings
 
 
 class TorchEmbedder(MovableModule, Embedder):
@@ -181,14 +190,24 @@ class TorchEmbedder(MovableModule, Embedder):
     def precision(self) -> str:
         return precision_name(next(self.encoder.parameters()).dtype)
 
-    @property
-    def fingerprint(self) -> str:
-        m = self.manifest
-        settings = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
-        settings += [self.tokenizer.max_seq_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
-        settings += [str(self.tokenizer.unknown)] if self.tokenizer.unknown else []
-        settings.append(str(getattr(self.encoder, "shape", self.encoder.config)))
-        return fingerprint(settings, self.state_dict())
+    def _encoder_settings(self) -> list[Any]:
+        return encoder_settings(self.encoder)
+
+    def _encoder_weights(self) -> Weights:
+        return identifying_weights(self.encoder, self.manifest.encoder)
+
+    def former_fingerprint(self, tokenizer: str) -> str:
+        """The fingerprint that earlier versions recorded (`engines.former_fingerprints`)."""
+        spec, *others = former_pooled_settings(self)
+        unknown, shape = self.tokenizer.unknown, getattr(self.encoder, "shape", self.encoder.config)
+        settings = [spec, str(self.heads), *others, tokenizer, *([str(unknown)] if unknown else []), str(shape)]
+        return state_digest(self.state_dict(), settings)
+
+    def _heads_to_identify(self) -> list[HeadWeights]:
+        try:
+            return self.head_weights()
+        except BadModel:  # heads that cannot be saved, such as a trainer's own
+            return [HeadWeights(str(self.heads), "", _arrays(self.heads.state_dict()))]
 
     @torch.inference_mode()
     def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "P W"]:

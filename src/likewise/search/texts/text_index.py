@@ -9,6 +9,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...embedder import Embedder
+from ...engine_registry import INT8, computation_of
 from ...errors import BadInput
 from ...files.documents import Document
 from ...model_files import DEFAULT_MODEL
@@ -52,13 +54,21 @@ class TextIndex:
     """An index together with the embedder of its vectors; closing it closes the index."""
 
     def __init__(
-        self, index: Index, embedder: Embedder, *, chunking: ChunkSettings | None = None, headings: bool | None = None
+        self,
+        index: Index,
+        embedder: Embedder,
+        *,
+        chunking: ChunkSettings | None = None,
+        headings: bool | None = None,
+        allow: str | None = None,
+        identity: ModelIdentity | None = None,
     ) -> None:
         if index.dimension != embedder.dimension:
             raise BadInput(
                 f"{index.location} has vectors of {index.dimension} dimensions, but the model has {embedder.dimension}"
             )
-        index.check_model(ModelIdentity(embedder.manifest.encoder.name, embedder.fingerprint))
+        self._identity = identity or identity_of_embedder(embedder, embedder.manifest.encoder.name)
+        index.check_model(self._identity, allow)
         limit = embedder.tokenizer.max_content_length
         self.index, self.embedder = index, embedder
         self.headings = _recorded_headings(index, headings)
@@ -76,6 +86,7 @@ class TextIndex:
         chunking: ChunkSettings | None = None,
         headings: bool | None = None,
         read_only: bool = False,
+        allow: str | None = None,
     ) -> "TextIndex":
         """Open the index at a location, or create one if there is none.
 
@@ -87,9 +98,12 @@ class TextIndex:
             chunking: how documents are split; by default into chunks of at most 200 tokens.
             headings: whether titles and headings are embedded before each passage; by default as when the index was
                 created, and true for a new index.
+            allow: `"int8"` accepts a model in int8 for an index of another precision, or the reverse, for searches
+                only. Engines and the other precisions need no consent; another model is never accepted.
 
         Raises:
-            BadInput: the index holds vectors of another model, or was created with the opposite `headings` setting.
+            BadInput: the index holds vectors of another model or, without consent, of int8 and another precision; or
+                it was created with the opposite `headings` setting.
         """
         place = str(location)
         try:
@@ -98,10 +112,11 @@ class TextIndex:
             if read_only:
                 raise
             with_headings = headings is not False
-            index, embedder = _created(place, model or DEFAULT_MODEL, name, with_headings, missing)
-            return cls(index, embedder, chunking=chunking)
+            index, embedder, identity = _created(place, model or DEFAULT_MODEL, name, with_headings, missing)
+            return cls(index, embedder, chunking=chunking, identity=identity)
         try:
-            return cls(index, _embedder(model or named_model(index)), chunking=chunking, headings=headings)
+            embedder = _embedder(model or named_model(index))
+            return cls(index, embedder, chunking=chunking, headings=headings, allow=allow)
         except BaseException:
             index.close()
             raise
@@ -149,6 +164,7 @@ class TextIndex:
     def _store(
         self, documents: Iterable[Document], show_progress_bar: Progress, total: int | None, *, replace: bool
     ) -> AddReport:
+        self.index.check_model(self._identity)  # without consent, which is for searches: an index is of one precision
         if isinstance(documents, list) and all(document.id for document in documents):
             known = passage_keys(self.index, [document.id for document in documents])
             stored = {key for keys in known.values() for key in keys}
@@ -291,20 +307,27 @@ def _recorded_headings(index: Index, asked: bool | None) -> bool:
 
 def _created(
     location: str, model: str | Embedder, name: str | None, headings: bool, missing: BadInput
-) -> tuple[Index, Embedder]:
+) -> tuple[Index, Embedder, ModelIdentity]:
     """Create an index; raises `missing` if the location has something else."""
     embedder = _embedder(model)
     name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
+    identity = identity_of_embedder(embedder, name, headings)
     try:
-        return create_index(location, embedder.dimension, identity_of_embedder(embedder, name, headings)), embedder
+        return create_index(location, embedder.dimension, identity), embedder, identity
     except BadInput:
         raise missing from None
 
 
-def identity_of_embedder(embedder: Embedder, name: str, headings: bool = False) -> ModelIdentity:
-    """What a new index records about an embedder, including the name by which it can be loaded."""
+def identity_of_embedder(
+    embedder: Embedder, name: str, headings: bool = False, fingerprint: str | None = None
+) -> ModelIdentity:
+    """What a new index records about an embedder, with a name to load it by; its fingerprint may be known already."""
+    from ...engines.former_fingerprints import former_computation  # here, because few indexes are that old
+
     prompts = tuple(sorted(embedder.manifest.prompts.items()))
-    return ModelIdentity(name, embedder.fingerprint, prompts, headings)
+    former = partial(former_computation, embedder)
+    known = embedder.fingerprint if fingerprint is None else fingerprint
+    return ModelIdentity(name, known, prompts, headings, computation_of(embedder), former)
 
 
 def lasting_name(model: str) -> str:
@@ -317,7 +340,10 @@ def _embedder(model: str | Embedder) -> Embedder:
     return model if isinstance(model, Embedder) else load_named_embedder(model)
 
 
-def named_model(index: Index) -> str:
+def named_model(index: Index, precision: str | None = None) -> str:
+    """The recorded name of an index's model; of one in int8 with that precision, unless the caller chooses another."""
     if index.model is None:
         raise BadInput(f"{index.location} does not record which model its vectors come from; name the model")
-    return index.model.name
+    model = index.model
+    is_int8 = model.computed is not None and model.computed.precision == INT8
+    return f"{model.name}(precision={INT8})" if is_int8 and precision is None and INT8 not in model.name else model.name

@@ -1,0 +1,74 @@
+"""The fingerprints that indexes recorded before a model had one for all engines: of a model and of its computation.
+
+They covered the engine's class and the precision, and the tokenizer as the library `tokenizers` writes it.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ..embedder import Embedder
+from ..engine_registry import ENGINES, Computation, computation_of
+from ..errors import BadModel, MissingExtra
+from .description import read_description, tensors
+
+COMPUTED_WITHOUT_TORCH = (("native", "fp32"), ("native", "bf16"), ("native", "int8"), ("numpy", "fp32"))
+
+
+def former_computation(embedder: Embedder, recorded: str) -> Computation | None:
+    """The computation that a former fingerprint stands for, if it is one of this model; otherwise None.
+
+    Of torch, only the precision that this embedder itself computes in is tried. The version of the arithmetic is 0.
+
+    Raises:
+        MissingExtra: the package `tokenizers` is not installed.
+    """
+    return next((computed for print_, computed in _former_fingerprints(embedder) if print_ == recorded), None)
+
+
+def _former_fingerprints(embedder: Embedder) -> Iterator[tuple[str, Computation]]:
+    tokenizer = _as_the_library_writes_it(embedder)
+    of_torch = getattr(embedder, "former_fingerprint", None)
+    if of_torch is not None:
+        yield of_torch(tokenizer), computation_of(embedder)
+    with suppress(BadModel, OSError):  # a model that only torch computes, or one without a folder
+        stored = [array for one in tensors(read_description(embedder.manifest.encoder)) for array in one.arrays]
+        for engine, precision in COMPUTED_WITHOUT_TORCH:
+            yield _of_arrays(embedder, tokenizer, stored, engine, precision), Computation(engine, precision, 0)
+
+
+def _as_the_library_writes_it(embedder: Embedder) -> str:
+    try:
+        import tokenizers
+    except ImportError:
+        raise MissingExtra(
+            "an index that was made by an earlier version of likewise needs the package tokenizers once more, for its "
+            "fingerprint; install it with: pip install tokenizers"
+        ) from None
+    backend = tokenizers.Tokenizer.from_str(embedder.tokenizer.description)
+    backend.no_truncation()
+    backend.no_padding()
+    return str(backend.to_str())
+
+
+def _of_arrays(embedder: Embedder, tokenizer: str, stored: list[np.ndarray], engine: str, precision: str) -> str:
+    heads = embedder.head_weights()
+    settings: list[Any] = [ENGINES[engine].embedder.partition(":")[2], precision, *former_pooled_settings(embedder)]
+    settings += [str(embedder.tokenizer.unknown), tokenizer]
+    settings.append([f"Dense {head.activation}" if head.kind == "Dense" else head.kind for head in heads])
+    digest = hashlib.sha256(json.dumps(settings).encode())
+    beside = [embedder.pooling_weights(), *(head.arrays for head in heads)]
+    for array in [*stored, *(array for arrays in beside for array in arrays.values())]:
+        digest.update(f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:32]
+
+
+def former_pooled_settings(embedder: Embedder) -> list[Any]:
+    """The settings of pooling, prompts and input in the order in which both kinds were written."""
+    m, t = embedder.manifest, embedder.tokenizer
+    prompts = [dict(m.prompts), m.default_prompt]
+    return [embedder.pooling.spec, m.include_prompt, *prompts, t.max_seq_length, t.lowercase]
