@@ -17,7 +17,10 @@ from tests.native.test_folder import TEXTS
 
 ROOT = Path(__file__).parents[2]
 WEB, BUNDLED = ROOT / "native/web", ROOT / "src/likewise/bundled"
-WHO, WHAT = ("A cat", "The old dog", "Nobody", "Eine Katze", "Кошка"), ("sleeps", "n'est pas là", "runs, runs, runs!", "спит")
+WHO, WHAT = (
+    ("A cat", "The old dog", "Nobody", "Eine Katze", "Кошка"),
+    ("sleeps", "n'est pas là", "runs, runs, runs!", "спит"),
+)
 SENTENCES = [*TEXTS, *(f"{who} {what} {i} times." for who in WHO for what in WHAT for i in range(10))]
 MODELS = [(name, precision) for name in ("likewise-static", "likewise-mini") for precision in ("int8", "fp32")]
 ENCODE = """

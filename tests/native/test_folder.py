@@ -151,7 +151,9 @@ def test_prompts_are_put_before_texts(include: bool, library: Library, own: Call
     embedder = Embedder.load(folder, engine="native")
     with opened(library, folder) as model:
         for asked in ({}, {"prompt_name": "query"}, {"prompt": "dog and "}, {"prompt": ""}):
-            assert np.array_equal(model.encode(TEXTS, **asked).vectors, embedder.encode(TEXTS, overflow="truncate", **asked))
+            assert np.array_equal(
+                model.encode(TEXTS, **asked).vectors, embedder.encode(TEXTS, overflow="truncate", **asked)
+            )
         with pytest.raises(BadInput, match="no prompt named 'other'; its prompts are: 'passage' 'query'"):
             model.encode(TEXTS, prompt_name="other")
         with pytest.raises(BadInput, match="both"):
@@ -168,8 +170,9 @@ def test_files_in_memory_are_a_folder_too(library: Library, own: Callable[..., P
 def test_less_is_read_if_so_asked(library: Library, own: Callable[..., Path]) -> None:
     folder = own()
     assert check_same(library, folder, max_seq_length=7).cut > check_same(library, folder).cut
-    with pytest.raises(BadInput, match="max_seq_length is 67; this encoder reads 1 to 66"), opened(
-        library, folder, max_seq_length=67
+    with (
+        pytest.raises(BadInput, match="max_seq_length is 67; this encoder reads 1 to 66"),
+        opened(library, folder, max_seq_length=67),
     ):
         pass
 
@@ -251,13 +254,18 @@ def spoken(folder: Path, **settings: Any) -> None:
 
 def dense(folder: Path, config: dict[str, Any]) -> None:
     module(folder, "1_Pooling", "Pooling", "Dense")
-    write(folder / "modules.json", [*json.loads((folder / "modules.json").read_text())[:2], {"path": "2_Dense", "type": "Dense"}])
+    write(
+        folder / "modules.json",
+        [*json.loads((folder / "modules.json").read_text())[:2], {"path": "2_Dense", "type": "Dense"}],
+    )
     weight = np.zeros((config["out_features"], config["in_features"]), np.float32)
     with_head(folder, "Dense", config | {"bias": False}, linear_weight=weight)
 
 
 @pytest.mark.parametrize("how", REFUSED)
-def test_what_is_broken_or_not_supported_is_refused_by_name(how: str, library: Library, own: Callable[..., Path]) -> None:
+def test_what_is_broken_or_not_supported_is_refused_by_name(
+    how: str, library: Library, own: Callable[..., Path]
+) -> None:
     folder = own()
     change, message = REFUSED[how]
     change(folder)
@@ -311,7 +319,9 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("how", HOSTILE)
-def test_a_hostile_header_is_refused_before_a_tensor_is_read(how: str, library: Library, own: Callable[..., Path]) -> None:
+def test_a_hostile_header_is_refused_before_a_tensor_is_read(
+    how: str, library: Library, own: Callable[..., Path]
+) -> None:
     folder = own()
     file = folder / "model.safetensors"
     change, message = HOSTILE[how]
@@ -334,12 +344,17 @@ def test_two_tensors_of_one_name_are_refused(library: Library, own: Callable[...
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("part", ["word_embeddings", "query", "LayerNorm.bias"])
-def test_weights_that_are_not_finite_are_an_error(part: str, value: float, library: Library, own: Callable[..., Path]) -> None:
+def test_weights_that_are_not_finite_are_an_error(
+    part: str, value: float, library: Library, own: Callable[..., Path]
+) -> None:
     folder = own()
     weights = load_file(folder / "model.safetensors")
     next(array for name, array in weights.items() if part in name).flat[:] = value
     save_file(weights, folder / "model.safetensors")
-    with pytest.raises(BadModel, match="NaN or infinity"), opened(library, folder) as model:  # words: when they are used
+    with (
+        pytest.raises(BadModel, match="NaN or infinity"),
+        opened(library, folder) as model,
+    ):  # words: when they are used
         model.encode(["a"])
 
 
@@ -366,7 +381,14 @@ def test_a_damaged_folder_is_read_or_refused(data: st.DataObject, library: Libra
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [(b"\xff", 0), (b"a\xc3", 1), (b"ab\xed\xa0\x80", 2), (b"\xc0\x80", 0), (b"\xf4\x90\x80\x80", 0), (b"\xe0\x9f\xbf", 0)],
+    [
+        (b"\xff", 0),
+        (b"a\xc3", 1),
+        (b"ab\xed\xa0\x80", 2),
+        (b"\xc0\x80", 0),
+        (b"\xf4\x90\x80\x80", 0),
+        (b"\xe0\x9f\xbf", 0),
+    ],
 )
 def test_a_text_that_is_not_utf_8_is_named(text: bytes, place: int, library: Library, own: Callable[..., Path]) -> None:
     with opened(library, own()) as model, pytest.raises(BadInput, match=rf"texts\[1\] is not UTF-8 at byte {place}"):

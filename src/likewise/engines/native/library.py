@@ -265,7 +265,8 @@ class Heads:
         vectors, message = _floats(vectors), ctypes.create_string_buffer(MESSAGE)
         out = np.empty((len(vectors), self.width), np.float32)
         check_code(
-            self._c.lw_heads_run(self._handle, _address(vectors), len(vectors), _address(out), message, MESSAGE), message
+            self._c.lw_heads_run(self._handle, _address(vectors), len(vectors), _address(out), message, MESSAGE),
+            message,
         )
         return out
 
