@@ -104,7 +104,12 @@ class Tokenizer:
     @cached_property
     def native(self) -> NativeTokenizer | None:
         """The same tokenizer in the compiled library; None if that lacks a part of it, or was not built."""
-        return _native(self.backend.to_str())
+        return _native(self.description)
+
+    @cached_property
+    def description(self) -> str:
+        """The canonical JSON of the whole tokenizer: two with the same description give all texts the same ids."""
+        return str(self.backend.to_str())
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each whole text, without special tokens."""
