@@ -23,6 +23,14 @@ def plain(tmp_path_factory) -> Tokenizer:
     return _tokenizer(tmp_path_factory.mktemp("tokenizer"))
 
 
+def long_words(tokenizer, texts):
+    """The position and the length of each word that is too long, by the text's number."""
+    found = {}
+    for text, *word in tokenizer.encode(texts).long_words.tolist():
+        found.setdefault(text, []).append(tuple(word))
+    return found
+
+
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_ids_with_special_tokens_are_those_the_backend_gives(plain, text):
     assert plain.with_special_tokens(plain.token_ids([text])[0]) == wordpieces().encode(text).ids
@@ -80,8 +88,7 @@ WORDS = st.one_of(
 @given(st.lists(st.tuples(WORDS, st.sampled_from(["", " ", "\t", "\u00a0", "\x0b", ".", "ﬁ"]))))
 def test_words_too_long_are_those_that_the_parts_of_the_tokenizer_give(plain, parts):
     text = "".join(word + gap for word, gap in parts).replace("[", "(").encode("utf-8", "replace").decode()
-    found = plain.overlong_words([text], plain.token_ids([text]))
-    assert found.get(0, []) == slow_unread(plain, text)
+    assert long_words(plain, [text]).get(0, []) == slow_unread(plain, text)
 
 
 @pytest.mark.parametrize("most", [7, 100, 250])
@@ -91,20 +98,19 @@ def test_the_longest_word_is_as_the_tokenizer_itself_says(most, tmp_path):
     tokenizer = _tokenizer(tmp_path, backend)
     texts = ["a" * most, "a" * (most + 1)]
     assert tokenizer.longest_word == most
-    assert tokenizer.overlong_words(texts, tokenizer.token_ids(texts)) == {1: [(0, most + 1)]}
+    assert long_words(tokenizer, texts) == {1: [(0, most + 1)]}
 
 
 def test_a_word_that_is_too_long_only_after_normalization_is_found(plain):
     texts = ["한" * 60, "a b " + "한" * 34, "한" * 33, "a" * 60 + "\x00" * 60]  # three letters each; control letters go
-    found = plain.overlong_words(texts, plain.token_ids(texts))
-    assert found == {0: [(0, 180)], 1: [(2, 102)]}
+    assert long_words(plain, texts) == {0: [(0, 180)], 1: [(2, 102)]}
 
 
 def test_a_word_that_is_unknown_and_short_is_no_word_too_long(plain):
     texts = ["☃", "[UNK]", "☃ " * 200, "[UNK]" * 60, "a" * 99 + "☃"]
     contents = plain.token_ids(texts)
     assert all(plain.backend.token_to_id("[UNK]") in ids for ids in contents)
-    assert plain.overlong_words(texts, contents) == {}
+    assert long_words(plain, texts) == {}
 
 
 @given(st.integers(0, 300), st.integers(0, 8))

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -13,8 +13,9 @@ import numpy as np
 import tokenizers
 from jaxtyping import Int
 
+from ..arrays.sequences import Sequences
 from ..errors import BadInput, BadModel, NativeUnavailable
-from ..native.tokenizing import NativeTokenizer
+from ..native.tokenizing import EncodedTexts, NativeTokenizer
 from ..runtime.untrusted_files import bad_setting, boolean_setting, read_object, read_text, regular_file_exists
 from .tokenizer_checks import check_steps, library_errors, raise_library_error
 from .unknown_words import FILE, UnknownWords
@@ -112,22 +113,33 @@ class Tokenizer:
         return str(self.backend.to_str())
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each whole text as lists, without special tokens."""
+        return self.encode(texts).lists()
+
+    def encode(self, texts: Sequence[str]) -> EncodedTexts:
         """The ids of each whole text, without special tokens."""
-        cleaned = [self._clean(text) for text in texts] if self.lowercase or not "".join(texts).isascii() else texts
+        if self.unknown is not None and self.unknown.buckets:
+            return self._with_ngrams([self._clean(text) for text in texts], self.unknown)
         try:
-            if self.unknown is not None and self.unknown.buckets:
-                encoded = self.backend.encode_batch(cleaned, add_special_tokens=False)
-                return [self._with_ngrams(text, e, self.unknown) for text, e in zip(cleaned, encoded, strict=True)]
-            if self.native is not None:
-                ids = self.native.encode(cleaned).lists()
-            else:
-                ids = list(map(attrgetter("ids"), self.backend.encode_batch_fast(cleaned, add_special_tokens=False)))
+            encoded = self._encoded([text.lower() for text in texts] if self.lowercase else texts)
+        except UnicodeEncodeError:  # a lone surrogate, or a pair of them
+            encoded = self._encoded([self._clean(text) for text in texts])
+        if self.unknown is None:
+            return encoded
+        known = encoded.where(encoded.ids != self.unknown.id)
+        return EncodedTexts(known.ids, known.lengths)
+
+    def _encoded(self, cleaned: Sequence[str]) -> EncodedTexts:
+        if self.native is not None:
+            return self.native.encode(cleaned)
+        for text in cleaned:
+            text.encode()
+        try:
+            encoded = self.backend.encode_batch_fast(cleaned, add_special_tokens=False)
         except BaseException as error:  # the library's panics are not Exceptions
             raise_library_error(error, "the model's tokenizer failed on these texts")
-        if self.unknown is None:
-            return ids
-        skipped = self.unknown.id
-        return [[i for i in content if i != skipped] for content in ids]
+        found = EncodedTexts.of(list(map(attrgetter("ids"), encoded)))
+        return replace(found, long_words=self._all_long_words(cleaned, found))
 
     def ids_and_spans(self, text: str) -> tuple[list[int], Spans]:
         """The ids of a whole text as `token_ids` gives them, and the characters that each was read from."""
@@ -162,27 +174,16 @@ class Tokenizer:
             return None
         return int(model.max_input_chars_per_word)
 
-    def overlong_words(
-        self, texts: Sequence[str], contents: Sequence[Sequence[int]]
-    ) -> dict[int, list[tuple[int, int]]]:
-        """Words that are too long for the tokenizer, by text index: the position of each word's token, and its length.
-
-        `contents` are the ids of `texts`; only texts that contain the unknown token are tokenized again.
-        """
+    def _all_long_words(self, cleaned: Sequence[str], found: EncodedTexts) -> Int[np.ndarray, "W 3"]:
+        """Words that are too long for the tokenizer; only texts with the unknown token are tokenized again."""
         if self.longest_word is None:
-            return {}
+            return np.empty((0, 3), np.int64)
         unknown, limit = self.backend.token_to_id(self.backend.model.unk_token), self.longest_word
-        rows = [i for i, ids in enumerate(contents) if unknown in ids]
-        if self.native is None:
-            return {i: words for i in rows if (words := self._long_words(texts[i], unknown, limit))}
-        found: dict[int, list[tuple[int, int]]] = {}
-        encoded = self.native.encode([self._clean(texts[i]) for i in rows])
-        for row, position, length in encoded.long_words.tolist():
-            found.setdefault(rows[row], []).append((position, length))
-        return found
+        rows = np.unique(np.searchsorted(found.ends, np.flatnonzero(found.ids == unknown), "right")).tolist()
+        words = [(row, *word) for row in rows for word in self._long_words(cleaned[row], unknown, limit)]
+        return np.asarray(words, np.int64).reshape(-1, 3)
 
-    def _long_words(self, text: str, unknown: int | None, limit: int) -> list[tuple[int, int]]:
-        cleaned = self._clean(text)
+    def _long_words(self, cleaned: str, unknown: int | None, limit: int) -> list[tuple[int, int]]:
         run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # necessary for such a word, before or after normalization
         if not run.search(cleaned) and not run.search(self._normalized(cleaned)):
             return []
@@ -206,6 +207,13 @@ class Tokenizer:
             content = [self.unknown.id]
         return [*self.prefix, *content, *self.suffix]
 
+    def framed(self, contents: Sequences) -> Sequences:
+        """`with_special_tokens` of many texts."""
+        if self.unknown is not None and not contents.lengths.all():
+            empty = contents.ends[contents.lengths == 0]
+            contents = Sequences(np.insert(contents.ids, empty, self.unknown.id), np.maximum(contents.lengths, 1))
+        return contents.between(self.prefix, self.suffix)
+
     @cached_property
     def pair(self) -> "PairFrame":
         """The special tokens around two texts that are encoded as a pair."""
@@ -225,11 +233,13 @@ class Tokenizer:
                 f"for {vocabulary:,} ids only: they belong to different models"
             )
 
-    def first_out_of_vocabulary(self, contents: Sequence[Sequence[int]], vocabulary: int) -> tuple[int, str] | None:
+    def first_out_of_vocabulary(self, contents: Sequences, vocabulary: int) -> tuple[int, str] | None:
         """Index and token of the first text with an id beyond an encoder's vocabulary size; None if there is none."""
-        for i, content in enumerate(contents if self.vocabulary > vocabulary else ()):
-            if content and max(content) >= vocabulary:
-                return i, self.backend.id_to_token(max(content)) or ""
+        if self.vocabulary <= vocabulary:  # the ids of most tokenizers all have a vector
+            return None
+        for place in np.flatnonzero(contents.ids >= vocabulary)[:1]:
+            token = self.backend.id_to_token(int(contents.ids[place])) or ""
+            return int(np.searchsorted(contents.ends, place, "right")), token
         return None
 
     def tokens(self, content: Sequence[int]) -> list[str]:
@@ -253,14 +263,16 @@ class Tokenizer:
         numbers = {key: i for i, key in enumerate(spans)}
         return [cleaned[begin:end].strip() for begin, end in spans.values()], [numbers[key] for key in keys]
 
-    def _with_ngrams(self, text: str, encoded: tokenizers.Encoding, unknown: UnknownWords) -> list[int]:
-        ids: list[int] = []
-        for i, (begin, end) in zip(encoded.ids, encoded.offsets, strict=True):
-            if i != unknown.id:
-                ids.append(i)
-                continue
-            ids += unknown.spelled(self._normalized(text[begin:end]))
-        return ids
+    def _with_ngrams(self, texts: Sequence[str], unknown: UnknownWords) -> EncodedTexts:
+        """The ids of texts in which each unknown word is replaced by those of its n-grams."""
+        rows = []
+        for text in texts:
+            ids, offsets, _ = self._encode_one(text)
+            row = list[int]()
+            for i, (begin, end) in zip(ids, offsets, strict=True):
+                row += [i] if i != unknown.id else unknown.spelled(self._normalized(text[begin:end]))
+            rows.append(row)
+        return EncodedTexts.of(rows)
 
     def windows(self, content: Sequence[int], prompt: Sequence[int] = ()) -> list[list[int]]:
         """A long text as overlapping windows of equal length, evenly spread so that every token is in one.
