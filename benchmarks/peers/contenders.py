@@ -8,7 +8,7 @@ from typing import Any
 from likewise.engine_registry import ENGINES
 
 PRECISIONS = ("fp32", "bf16", "int8")
-CORE = ("numpy", "tokenizers", "safetensors", "jaxtyping", "rich")
+CORE = ("numpy", "safetensors", "jaxtyping", "rich")
 """What likewise depends on; benchmarks/peers/installed.py adds what these depend on."""
 REFERENCE = "sentence-transformers fp32"
 """Speed is given as a multiple of this contender's, and vectors are compared with its vectors."""

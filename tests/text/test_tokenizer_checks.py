@@ -9,8 +9,9 @@ from tokenizers import Regex, normalizers, pre_tokenizers, processors
 
 from likewise.errors import BadModel
 from likewise.text import tokenizer_checks
+from likewise.text.library_tokenizer import library_errors
 from likewise.text.tokenizer import Tokenizer
-from likewise.text.tokenizer_checks import library_errors, nested_repeat
+from likewise.text.tokenizer_checks import nested_repeat
 from tests.tiny import wordpieces
 
 Replace, Split = normalizers.Replace, pre_tokenizers.Split

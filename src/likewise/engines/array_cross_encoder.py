@@ -101,7 +101,7 @@ class ArrayCrossEncoder(JointReranker):
             list(self.labels),
             str(self.head.shape),
         ]
-        words += [t.max_seq_length, t.lowercase, t.backend.to_str(), self.segmented, dict(m.prompts), m.default_prompt]
+        words += [t.max_seq_length, t.lowercase, t.description, self.segmented, dict(m.prompts), m.default_prompt]
         stored = self._stored_tensors(read_config(m.encoder)).values()
         return array_fingerprint(words, [array for tensor in stored for array in tensor.arrays])
 

@@ -110,7 +110,7 @@ class ArrayEmbedder(Embedder):
         words = [type(self).__name__, self.precision, self.pooling.spec, m.include_prompt]
         words += [dict(m.prompts), m.default_prompt]
         words += [self.tokenizer.max_seq_length, self.tokenizer.lowercase, str(self.tokenizer.unknown)]
-        words += [self.tokenizer.backend.to_str(), [head.description for head in self.heads]]
+        words += [self.tokenizer.description, [head.description for head in self.heads]]
         arrays = [array for tensor in self._stored_tensors() for array in tensor.arrays]
         return array_fingerprint(words, [*arrays, *self._arrays_of_parts()])
 

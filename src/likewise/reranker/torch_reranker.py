@@ -67,7 +67,7 @@ class TorchReranker(MovableModule, Reranker):
     @property
     def fingerprint(self) -> str:
         t, m, shape = self.tokenizer, self.manifest, getattr(self.encoder, "shape", self.encoder.config)
-        words = [t.max_seq_length, t.lowercase, t.backend.to_str(), dict(m.prompts), m.default_prompt, str(shape)]
+        words = [t.max_seq_length, t.lowercase, t.description, dict(m.prompts), m.default_prompt, str(shape)]
         return fingerprint([self.MODULE_TYPE, *words, *self._settings], self.state_dict())
 
     @property

@@ -186,7 +186,7 @@ class TorchEmbedder(MovableModule, Embedder):
     def fingerprint(self) -> str:
         m = self.manifest
         settings = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
-        settings += [self.tokenizer.max_seq_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
+        settings += [self.tokenizer.max_seq_length, self.tokenizer.lowercase, self.tokenizer.description]
         settings += [str(self.tokenizer.unknown)] if self.tokenizer.unknown else []
         settings.append(str(getattr(self.encoder, "shape", self.encoder.config)))
         return fingerprint(settings, self.state_dict())
