@@ -194,7 +194,12 @@ def is_space(letter: str) -> bool:
 
 
 def _is_word_letter(letter: str) -> bool:
-    return bool(letter) and (unicodedata.category(letter)[0] in "LM" or unicodedata.category(letter) in ("Nd", "Pc"))
+    """Whether a regular expression's \\w is meant (UTS #18): letters, marks, digits, and what joins them."""
+    circled = "\u24b6" <= letter <= "\u24e9"
+    return bool(letter) and (circled or letter in "\u200c\u200d" or unicodedata.category(letter) in WORD_CATEGORIES)
+
+
+WORD_CATEGORIES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc")
 
 
 def _is_punctuation(letter: str) -> bool:

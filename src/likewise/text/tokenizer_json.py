@@ -200,7 +200,7 @@ class Vocabulary:
     """The tokens of a described tokenizer: those of its model, and added ones."""
 
     def __init__(self, described: Mapping[str, Any]) -> None:
-        vocabulary, added = described["model"]["vocab"], described["added_tokens"]
+        vocabulary, added = described["model"]["vocab"], described.get("added_tokens") or []
         if isinstance(vocabulary, list):  # of tokens and scores
             vocabulary = {token: i for i, (token, _) in enumerate(vocabulary)}
         self.ids: dict[str, int] = {**vocabulary, **{one["content"]: one["id"] for one in added}}
