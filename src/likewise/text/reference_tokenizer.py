@@ -194,7 +194,7 @@ def is_space(letter: str) -> bool:
 
 
 def _is_word_letter(letter: str) -> bool:
-    """Whether a regular expression's \\w is meant (UTS #18): letters, marks, digits, and what joins them."""
+    """Whether regular expressions take it for part of a word (UTS #18): letters, marks, digits, and what joins them."""
     circled = "\u24b6" <= letter <= "\u24e9"
     return bool(letter) and (circled or letter in "\u200c\u200d" or unicodedata.category(letter) in WORD_CATEGORIES)
 

@@ -49,6 +49,8 @@ def reading(what: str) -> Iterator[None]:
     """Turn an error about the shape of a tokenizer's description into a `BadModel`."""
     try:
         yield
+    except BadModel:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OverflowError) as error:
         raise BadModel(f"{what} cannot be read: {type(error).__name__}: {error!s:.300}") from error
 
@@ -255,7 +257,7 @@ def around(parts: Sequence[Part]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The ids that a template puts before and after a text."""
     places = [i for i, (part, _) in enumerate(parts) if isinstance(part, str)]
     if [parts[i][0] for i in places] != ["A"]:
-        raise BadModel("the tokenizer's post-processor repeats a text or leaves it out; expected tokens around it only")
+        raise BadModel("the tokenizer inserts special tokens into a text; expected them around it only")
     return ids_of(parts[: places[0]]), ids_of(parts[places[0] + 1 :])
 
 
