@@ -5,7 +5,7 @@ SIZES = {"wheel": 20 * MEGABYTE, "sdist": 20 * MEGABYTE, "installed": 32 * MEGAB
 """Bytes of each file in dist/, and of the package's folder without what Python compiles there. The bundled models are
 20 MB of it, the compiled library less than one."""
 
-CORE_PACKAGES = ("jaxtyping", "numpy", "rich", "safetensors", "tokenizers")
+CORE_PACKAGES = ("jaxtyping", "numpy", "rich", "safetensors")
 """What the wheel requires without an extra."""
 
 IMPORTS = {"import likewise": 30, "likewise --version": 95, "likewise --help": 90, "first vector": 420}
@@ -15,5 +15,5 @@ NEVER_IMPORTED = {
     "import likewise": ("numpy", "torch", "tokenizers", "rich"),
     "likewise --version": ("numpy", "torch", "tokenizers", "rich"),
     "likewise --help": ("numpy", "torch", "tokenizers", "rich"),
-    "first vector": ("torch", "matplotlib", "sklearn", "scipy", "pandas", "rich"),
+    "first vector": ("torch", "tokenizers", "matplotlib", "sklearn", "scipy", "pandas", "rich"),
 }

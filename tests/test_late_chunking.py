@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ DOCUMENT = "The cat and the dog. The quick query on the cat! Dogs bark, and the 
 def slow(embedder: Embedder, text: str, spans: list[tuple[int, int]], prompt: str = "") -> np.ndarray:
     """The same by plain loops: every token from the window in whose middle it lies more, then means of its chunk's."""
     tokenizer = embedder.tokenizer
-    encoded = tokenizer.backend.encode(prompt + text, add_special_tokens=False)
+    encoded = tokenizers.Tokenizer.from_str(tokenizer.description).encode(prompt + text, add_special_tokens=False)
     width = tokenizer.max_content_length
     assert not prompt or len(encoded.ids) <= width
     lead, count = len(tokenizer.prefix), len(encoded.ids)

@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Float
 
 from likewise.arrays.reductions import reduce_sentences
+from likewise.arrays.sequences import Sequences
 from likewise.engines.array_embedder import ArrayEmbedder
-from likewise.engines.array_encoder import ArrayEncoder, Ids, token_counts
+from likewise.engines.array_encoder import ArrayEncoder, Segments, Skips
 from likewise.engines.numpy.poolings_and_heads import ArrayPooling
 from likewise.inference import plan_batches
 
@@ -45,7 +46,7 @@ class OnePass:
     def _compute(self, texts: list[str]) -> None:
         ids, done = token_ids(self.embedder, texts), 0
         for batch in plan_batches([len(sequence) for sequence in ids], TOKENS):
-            sequences = [ids[i] for i in batch]
+            sequences = Sequences.of([ids[i] for i in batch])
             encoder = ComputedLayers(self.embedder.encoder, sequences)
             pooled = [pooling(encoder, sequences, None) for pooling in self.poolings.values()]
             vectors = [self.embedder.through_heads(rows) for rows in pooled]
@@ -58,23 +59,23 @@ class OnePass:
 class ComputedLayers:
     """The layers of one batch, computed once, as the encoder that a pooling asks."""
 
-    def __init__(self, encoder: ArrayEncoder, ids: Ids) -> None:
+    def __init__(self, encoder: ArrayEncoder, tokens: Sequences) -> None:
         self.width, self.depth, self.longest = encoder.width, encoder.depth, encoder.longest
         self.vocabulary, self.parameters = encoder.vocabulary, encoder.parameters
         self.precision = encoder.precision
-        self.ids, self.every = ids, encoder.layers(ids, 0, encoder.depth)
+        self.tokens, self.every = tokens, encoder.layers(tokens, 0, encoder.depth)
 
-    def layers(self, ids: Ids, first: int, last: int) -> Float[Array, "L T D"]:
+    def layers(self, tokens: Sequences, first: int, last: int) -> Float[Array, "L T D"]:
         """The layers `first` to `last` of the batch."""
-        assert ids is self.ids, "these layers are another batch's"
+        assert tokens is self.tokens, "these layers are another batch's"
         return self.every[first : last + 1]
 
     def pooled(
-        self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None, segments: Ids | None = None
+        self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
     ) -> Float[Array, "N W"]:
         """These reductions of the last layer."""
-        assert ids is self.ids and segments is None, "these layers are another batch's"
-        return reduce_sentences(self.every[-1], token_counts(ids), names, skips)
+        assert tokens is self.tokens and segments is None, "these layers are another batch's"
+        return reduce_sentences(self.every[-1], tokens.lengths, names, skips)
 
 
 def token_ids(embedder: ArrayEmbedder, texts: Sequence[str]) -> list[list[int]]:

@@ -8,7 +8,6 @@ averaged, and of what attention returns (values weighted by attention and mapped
 STS-B's development split; goes to benchmarks/results/value_vectors.json.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,11 @@ from jaxtyping import Float
 from likewise import Embedder
 from likewise.arrays.correlation import spearman
 from likewise.arrays.reductions import reduce_sentences
+from likewise.arrays.sequences import Sequences
 from likewise.arrays.similarity import unit
 from likewise.data.datasets import read_dataset
-from likewise.engines.array_encoder import token_counts
 from likewise.engines.description import read_description
-from likewise.engines.numpy.encoders import NumpyEncoder, Packed
+from likewise.engines.numpy.encoders import NumpyEncoder
 from likewise.inference import plan_batches
 
 from ..options import options
@@ -51,18 +50,20 @@ class RecordingEncoder(NumpyEncoder):
         self.values: list[Array] = []
         self.outputs: list[Array] = []
 
-    def _attention(self, x: Array, block: Any, packed: Packed) -> Array:
+    def _attention(self, x: Array, block: Any, tokens: Sequences) -> Array:
         weight, bias = block.qkv
         self.values.append(np.split(x @ weight + bias, 3, axis=1)[2])
-        self.outputs.append(super()._attention(x, block, packed))
+        self.outputs.append(super()._attention(x, block, tokens))
         return self.outputs[-1]
 
-    def recorded(self, ids: Sequence[Sequence[int]]) -> dict[str, Float[Array, "N L D"]]:
+    def recorded(self, tokens: Sequences) -> dict[str, Float[Array, "N L D"]]:
         """The mean over tokens of hidden states (the embeddings first), values and attention's output, by layer."""
-        self.values, self.outputs, lengths = [], [], token_counts(ids)
-        states = list(self.states(ids))
+        self.values, self.outputs = [], []
+        states = list(self.states(tokens))
         kinds = zip(KINDS, (states, self.values, self.outputs), strict=True)
-        return {kind: np.stack([reduce_sentences(x, lengths, ["mean"]) for x in every], 1) for kind, every in kinds}
+        return {
+            kind: np.stack([reduce_sentences(x, tokens.lengths, ["mean"]) for x in every], 1) for kind, every in kinds
+        }
 
 
 def compared(name: str) -> dict[str, dict[str, Any]]:
@@ -78,7 +79,7 @@ def compared(name: str) -> dict[str, dict[str, Any]]:
 def vectors(encoder: RecordingEncoder, ids: list[list[int]]) -> dict[str, Float[Array, "N L D"]]:
     """The recorded means of all texts."""
     batches = plan_batches([len(sequence) for sequence in ids], TOKENS)
-    parts = [encoder.recorded([ids[i] for i in batch]) for batch in batches]
+    parts = [encoder.recorded(Sequences.of([ids[i] for i in batch])) for batch in batches]
     order = np.argsort(np.concatenate(batches))
     return {kind: np.concatenate([part[kind] for part in parts])[order] for kind in KINDS}
 

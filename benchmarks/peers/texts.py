@@ -103,7 +103,7 @@ class RunningText:
         """The next text of this many tokens, special ones included."""
         room = tokens - len(self.tokenizer.prefix) - len(self.tokenizer.suffix)
         while True:
-            spans = self.tokenizer.backend.encode(self.rest, add_special_tokens=False).offsets
+            spans = self.tokenizer.ids_and_spans(self.rest)[1].tolist()
             cuts = [begin for (_, end), (begin, _) in pairwise(spans[room - 1 :]) if begin > end]
             if cuts:
                 found, self.rest = self.rest[: cuts[0]].strip(), self.rest[cuts[0] :]

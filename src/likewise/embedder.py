@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .arrays.reductions import REDUCTIONS
+from .arrays.sequences import Sequences
 from .arrays.similarity import PAIRWISE, unit
 from .encoders.families import FAMILIES
 from .engine_registry import LoadOptions, load_with_engine
@@ -31,8 +31,8 @@ from .text.inputs import (
     TEXTS,
     TextName,
     TextOrIds,
-    TextWindow,
     TokenizedTexts,
+    Windows,
     check_readable,
     count_texts,
     mean_of_windows,
@@ -228,13 +228,11 @@ class Embedder(ABC):
         """Write a folder that `load` can read."""
 
     @abstractmethod
-    def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "P W"]:
+    def _pooled(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "P W"]:
         """The pooled vector of each window, before the heads."""
 
     @abstractmethod
-    def _layers(
-        self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches
-    ) -> list[Float[np.ndarray, "L t D"]]:
+    def _layers(self, tokens: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
         """Every layer of every sequence of ids, or only the last layer."""
 
     @abstractmethod
@@ -418,7 +416,9 @@ class Embedder(ABC):
         with self._run(counter, len(texts), show_progress_bar, batch_tokens) as run:
             pooled = pooled_chunks(
                 (self._tokenized(text_prompt, text, parts, counter) for text, parts in zip(texts, cut, strict=True)),
-                lambda ids: [x[-1] for x in self._layers(ids, True, WindowBatches(0, run.max_tokens, run.advance))],
+                lambda ids: [
+                    x[-1] for x in self._layers(Sequences.of(ids), True, WindowBatches(0, run.max_tokens, run.advance))
+                ],
                 names,
                 self.encoder.width,
                 lambda _: run.advance(1, 0),
@@ -430,8 +430,8 @@ class Embedder(ABC):
 
     def layers_of(self, ids: Sequence[list[int]]) -> list[Float[np.ndarray, "L t D"]]:
         """Every layer of sequences of token ids, special ones included, in one batch."""
-        tokens = sum(len(sequence) for sequence in ids)
-        return self._layers(ids, False, WindowBatches(len(ids), max(1, tokens), lambda *_: None))
+        tokens = Sequences.of(ids)
+        return self._layers(tokens, False, WindowBatches(len(ids), max(1, len(tokens.ids)), lambda *_: None))
 
     def through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
         """Pass pooled vectors through the model's heads, for callers that pool the result of `layers_of` themselves."""
@@ -439,7 +439,7 @@ class Embedder(ABC):
 
     def windows(
         self, inputs: Sequence[TextOrIds], prompt: str = "", *, overlapping: bool = False, name: TextName = TEXTS
-    ) -> tuple[TokenizedTexts, list[TextWindow]]:
+    ) -> tuple[TokenizedTexts, Windows]:
         """The tokens of texts with a prompt before each, and the windows of them that the encoder reads.
 
         Everything that computes vectors tokenizes texts here, so tokens and checks are always the same.
@@ -456,19 +456,19 @@ class Embedder(ABC):
         texts = TokenizedTexts.of(self.tokenizer, inputs, prompt, name)
         windows = texts.windows(hides_prompt=not self.manifest.include_prompt, overlapping=overlapping)
         check_readable(
-            list(map(attrgetter("ids"), windows)),
+            windows.tokens,
             self.tokenizer,
             self.encoder.vocabulary,
-            lambda i: name(sum(not window.place for window in windows[: i + 1]) - 1),  # the text of the window
+            lambda i: name(int((windows.places[: i + 1] == 0).sum()) - 1),  # the text of the window
         )
         return texts, windows
 
-    def encode_windows(self, windows: Sequence[TextWindow]) -> Float[np.ndarray, "n E"]:
+    def encode_windows(self, windows: Windows) -> Float[np.ndarray, "n E"]:
         """The vectors of texts that are already tokenized (`windows`), in one batch, which the caller has sized.
 
         The windows of each text must be adjacent and in order.
         """
-        tokens = sum(len(window.ids) for window in windows)
+        tokens = len(windows.tokens.ids)
         vectors = self._vectors(windows, WindowBatches(len(windows), max(1, tokens), lambda *_: None))
         check_finite(vectors, "texts", 0, self.precision)
         return vectors
@@ -478,16 +478,16 @@ class Embedder(ABC):
     ) -> TruncationReport:
         """How many tokens each text has, and how many of them the model reads; nothing is encoded."""
         text_prompt = self._prompt(prompt, prompt_name)
-        tokens: list[int] = []
-        used: list[int] = []
+        tokens, used, count = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
         unread: dict[int, int] = {}
         for chunk in text_chunks(texts):
             tokenized = TokenizedTexts.of(self.tokenizer, chunk, text_prompt)
-            words = tokenized.overlong.items()
-            unread |= {len(tokens) + i: sum(length for _, length in found) for i, found in words}
-            tokens += tokenized.lengths
-            used += tokenized.used
-        return TruncationReport(np.asarray(tokens, np.int64), np.asarray(used, np.int64), unread)
+            for i, _, length in tokenized.contents.long_words.tolist():
+                unread[count + i] = unread.get(count + i, 0) + length
+            tokens.append(tokenized.lengths)
+            used.append(tokenized.used)
+            count += len(chunk)
+        return TruncationReport(np.concatenate(tokens), np.concatenate(used), unread)
 
     def pieces(
         self, texts: Sequence[str], *, prompt: str | None = None, prompt_name: str | None = None
@@ -496,9 +496,9 @@ class Embedder(ABC):
         text_prompt = self._prompt(prompt, prompt_name)
         limit = self.tokenizer.max_content_length
         return [
-            self.tokenizer.tokens(content[:limit])
+            self.tokenizer.tokens(content)
             for chunk in text_chunks(texts)
-            for content in TokenizedTexts.of(self.tokenizer, chunk, text_prompt).contents
+            for content in TokenizedTexts.of(self.tokenizer, chunk, text_prompt).contents.first(limit).lists()
         ]
 
     @property
@@ -519,18 +519,17 @@ class Embedder(ABC):
     ) -> TokenizedDocument:
         hides_prompt = bool(text_prompt) and not self.manifest.include_prompt
         document = TokenizedDocument.of(self.tokenizer, text, chunks, text_prompt, hides_prompt)
-        prompted = text_prompt + text
-        counter.add([document.size], longest_words(self.tokenizer.overlong_words([prompted], [document.ids])))
-        name = f"documents[{counter.texts - 1}]"
-        check_readable([w.ids for w in document.windows], self.tokenizer, self.encoder.vocabulary, lambda _: name)
+        counter.add([document.size], longest_words(self.tokenizer.encode([text_prompt + text]).long_words))
+        name, windows = f"documents[{counter.texts - 1}]", Sequences.of([window.ids for window in document.windows])
+        check_readable(windows, self.tokenizer, self.encoder.vocabulary, lambda _: name)
         return document
 
     def _encode_layers(
         self, texts: Iterable[str], text_prompt: str, run: AbstractContextManager[InferenceRun], only_last: bool
     ) -> Iterator[Float[np.ndarray, "L t D"]]:
 
-        def layers_of(windows: list[TextWindow], batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
-            return self._layers([window.ids for window in windows], only_last, batches)
+        def layers_of(windows: Windows, batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
+            return self._layers(windows.tokens, only_last, batches)
 
         with run as started:
             read = partial(self._read, text_prompt, started.counter)
@@ -568,7 +567,7 @@ class Embedder(ABC):
             )
         return self._run(self._counter(overflow), count_texts(texts), show_progress_bar, batch_tokens)
 
-    def _read(self, text_prompt: str, counter: TruncationCounter, distinct: list[str], rows: Rows) -> list[TextWindow]:
+    def _read(self, text_prompt: str, counter: TruncationCounter, distinct: list[str], rows: Rows) -> Windows:
         """The windows of distinct texts, with tokens counted for every row."""
         start = counter.texts
         texts, windows = self.windows(
@@ -577,11 +576,10 @@ class Embedder(ABC):
             overlapping=counter.overflow == "mean",
             name=lambda i: TEXTS(start + np.flatnonzero(rows == i)[0]),
         )
-        unread = longest_words(texts.overlong, rows) if texts.overlong else {}
-        counter.add(np.asarray(texts.lengths, np.int64)[rows], unread)
+        counter.add(texts.lengths[rows], longest_words(texts.contents.long_words, rows))
         return windows
 
-    def _vectors(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "N E"]:
+    def _vectors(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "N E"]:
         """The vectors of the texts that these windows belong to; windows of one text are averaged before the heads."""
         return self._through_heads(mean_of_windows(self._pooled(windows, batches), windows))
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from operator import setitem
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,7 +20,7 @@ from .runtime.progress import Advance, Progress, show_progress
 from .text.truncation import TruncationCounter
 
 Item = TypeVar("Item", bound=Hashable)
-Sequences = TypeVar("Sequences", bound=Sequence[Any])
+Inputs = TypeVar("Inputs")
 Buffer = TypeVar("Buffer")
 Block = TypeVar("Block")
 Results = TypeVar("Results", Float[np.ndarray, "..."], list[Float[np.ndarray, "..."]])
@@ -72,8 +72,8 @@ def batch_token_budget(asked: int | None, device: str, threads: int = 1) -> int:
 
 def infer(
     chunks: Iterable[Sequence[Item]],
-    tokenize: Callable[[list[Item], Rows], Sequences],
-    compute: Callable[[Sequences, "WindowBatches"], Results],
+    tokenize: Callable[[list[Item], Rows], Inputs],
+    compute: Callable[[Inputs, "WindowBatches"], Results],
     run: InferenceRun,
 ) -> Iterator[Results]:
     """The results of each chunk, in order.
@@ -134,13 +134,13 @@ class WindowBatches:
 
     def run(
         self,
-        lengths: Sequence[int],
-        attempt: Callable[[list[int]], Block | None],
+        lengths: Int[np.ndarray, " n"],
+        attempt: Callable[[Rows], Block | None],
         results: Buffer,
-        store: Callable[[Buffer, list[int], Block], None] = setitem,  # type: ignore[assignment]
+        store: Callable[[Buffer, Rows, Block], None] = setitem,  # type: ignore[assignment]
     ) -> Buffer:
         """Fill `results`; `attempt` computes the sequences with these indices, or returns None if memory ran out."""
-        items_per_token = self.items / max(1, sum(lengths))
+        items_per_token = self.items / max(1, int(lengths.sum()))
         for batch, tokens, block in in_batches(lengths, self.max_tokens, attempt):
             store(results, batch, block)
             self.advance(items_per_token * tokens, tokens)
@@ -148,18 +148,19 @@ class WindowBatches:
 
 
 def in_batches(
-    lengths: Sequence[int], budget: int, attempt: Callable[[list[int]], Block | None]
-) -> Iterator[tuple[list[int], int, Block]]:
+    lengths: Sequence[int] | Int[np.ndarray, " n"], budget: int, attempt: Callable[[Rows], Block | None]
+) -> Iterator[tuple[Rows, int, Block]]:
     """Each planned batch, its tokens, and the result of `attempt` for it.
 
     `attempt` returns None if memory ran out; the batch is then halved and tried again, and no later batch is as
     large as the one that failed.
     """
+    lengths = np.asarray(lengths, np.int64)
     pending = plan_batches(lengths, budget)[::-1]
     limit = budget
     while pending:
         batch = pending.pop()
-        size = sum(map(lengths.__getitem__, batch))
+        size = int(lengths[batch].sum())
         if len(batch) == 1 or size <= limit:
             result = attempt(batch)
             if result is not None:
@@ -172,8 +173,8 @@ def in_batches(
         pending += [batch[half:], batch[:half]]
 
 
-def plan_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """A list of sentence indices for each batch, longest first; a sentence over the token budget gets its own batch.
+def plan_batches(lengths: Sequence[int] | Int[np.ndarray, " n"], budget: int) -> list[Rows]:
+    """The indices of the sentences of each batch, longest first; a sentence over the token budget gets its own batch.
 
     Packed tokens need no padding, so a batch costs the sum of its lengths. Sorting is still useful: sentences of equal
     length become neighbours, which attention on a CPU treats as one block (`Ragged.runs`), and the largest batch comes
@@ -181,12 +182,13 @@ def plan_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
     """
     if budget < 1:
         raise ValueError(f"the budget of a batch is {budget} tokens; expected at least 1")
-    batches: list[list[int]] = []
-    remaining = 0
-    for i in np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist():
-        if not batches or lengths[i] > remaining:
-            batches.append([])
-            remaining = budget
-        batches[-1].append(i)
-        remaining -= lengths[i]
+    sizes = np.asarray(lengths, np.int64)
+    order = np.argsort(-sizes, kind="stable")
+    totals = np.concatenate([[0], np.cumsum(sizes[order])])
+    batches, start = [], 0
+    while start < len(order):
+        fitting = int(np.searchsorted(totals, totals[start] + budget, side="right")) - 1
+        stop = max(start + 1, fitting)
+        batches.append(order[start:stop])
+        start = stop
     return batches

@@ -189,7 +189,8 @@ TEXTS = ["A cat sleeps.", "a kitten naps on the warm sill, while the rain falls"
 
 
 def ids_of(embedder: Embedder) -> tuple[np.ndarray, np.ndarray]:
-    found = [embedder.tokenizer.backend.encode(text).ids for text in TEXTS]
+    tokenizer = embedder.tokenizer
+    found = [tokenizer.with_special_tokens(ids) for ids in tokenizer.token_ids(TEXTS)]
     return np.concatenate(found), np.asarray([len(ids) for ids in found])
 
 

@@ -117,7 +117,7 @@ def small_model(depth: int) -> Embedder:
     torch.manual_seed(0)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "cat", "dog", "sleeps", "runs", "."]
     backend = tokenizers.BertWordPieceTokenizer(vocab={word: i for i, word in enumerate(words)})._tokenizer
-    tokenizer = Tokenizer(backend, 64, False, len(words), (2,), (3,), {})
+    tokenizer = Tokenizer(backend.to_str(), 64, False, (2,), (3,), {})
     shape = BertShape(vocabulary=len(words), width=32, depth=depth, heads=4, inner=64, positions=64, eps=1e-12)
     encoder = initialize_weights(Bert(shape), deviation=0.2).eval()
     encoder.config = {

@@ -24,7 +24,7 @@ def tokenizers_of(tmp_path_factory):
 def test_a_token_knows_its_characters_behind_letters_that_grow_when_lower_cased(tokenizers_of):
     text = "İİ the cat \ud83d\ude00 dog"
     ids, spans = tokenizers_of[True].ids_and_spans(text)
-    words = {tokenizers_of[True].backend.id_to_token(i): text[a:b] for i, (a, b) in zip(ids, spans, strict=True)}
+    words = {tokenizers_of[True].id_to_token(i): text[a:b] for i, (a, b) in zip(ids, spans, strict=True)}
     assert (words["the"], words["cat"], words["dog"]) == ("the", "cat", "dog")
 
 
@@ -37,7 +37,7 @@ def test_ids_are_those_of_the_text_and_spans_lie_in_it_in_order(tokenizers_of, t
     assert all(0 <= start < stop <= len(text) for start, stop in spans)
     assert sorted(spans[:, 1].tolist()) == spans[:, 1].tolist()
     for i, (start, stop) in zip(ids, spans, strict=True):
-        word = tokenizer.backend.id_to_token(i).removeprefix("##")
+        word = tokenizer.id_to_token(i).removeprefix("##")
         assert word == "[UNK]" or word == (text[start:stop].lower() if lowercase else text[start:stop])
 
 

@@ -107,10 +107,10 @@ def test_texts_without_a_known_word_are_counted_where_they_are_skipped():
 
 
 def test_the_longest_unread_word_of_each_text_is_looked_up_through_repeated_texts():
-    unread = {0: [(1, 120), (4, 150)], 2: [(0, 101)]}
+    unread = np.array([(0, 1, 120), (0, 4, 150), (2, 0, 101)])
     assert longest_words(unread) == {0: 150, 2: 101}
     assert longest_words(unread, np.array([1, 2, 0, 2])) == {1: 101, 2: 150, 3: 101}
-    assert longest_words({}, np.array([0])) == {}
+    assert longest_words(unread[:0], np.array([0])) == {}
 
 
 def test_a_warning_points_at_the_line_that_called_the_package():

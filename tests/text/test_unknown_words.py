@@ -87,7 +87,7 @@ def test_added_tokens_have_the_ids_that_the_folder_gives_them_or_it_is_a_bad_mod
     (tmp_path / "vocab.txt").write_text("\n".join(words))
     (tmp_path / "added_tokens.json").write_text(json.dumps({"[two]": 7, "[one]": 6}))
     built = Tokenizer.load(tmp_path, 16)
-    assert [built.backend.token_to_id(token) for token in ("[one]", "[two]")] == [6, 7] and built.vocabulary == 8
+    assert [built.token_ids_by_name[token] for token in ("[one]", "[two]")] == [6, 7] and built.vocabulary == 8
     (tmp_path / "added_tokens.json").write_text(json.dumps({"[one]": 7}))
     with pytest.raises(BadModel, match=r"gives '\[one\]' the id 7, which is not the next free id"):
         Tokenizer.load(tmp_path, 16)

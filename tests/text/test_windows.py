@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from likewise import Embedder
+from likewise.arrays.sequences import Sequences
 from likewise.errors import BadInput
-from likewise.text.inputs import TextWindow, TokenizedTexts, mean_of_windows
+from likewise.native.tokenizing import EncodedTexts
+from likewise.text.inputs import TokenizedTexts, Windows, mean_of_windows
 from likewise.text.tokenizer import Tokenizer
 from tests.native_library import NATIVE
 from tests.tiny import LONG, TEXTS, model_folder, wordpieces
@@ -23,47 +25,49 @@ def tokenizer(tmp_path_factory):
     return Tokenizer.load(folder, 20)
 
 
-def _hidden(windows):
-    return [window.hidden for window in windows]
+def _read(windows):
+    """Each window's ids, its place, its tokens without special ones, and how many of them are hidden."""
+    arrays = (windows.places, windows.content_lengths, windows.hidden)
+    return list(zip(windows.tokens.lists(), *(array.tolist() for array in arrays), strict=True))
 
 
 def test_a_window_knows_its_tokens_its_place_and_what_of_it_is_hidden(tokenizer):
-    texts = TokenizedTexts(tokenizer, "a b", [[7, 8, 9], list(range(20, 50)), []], {})
+    texts = TokenizedTexts(tokenizer, "a b", EncodedTexts.of([[7, 8, 9], list(range(20, 50)), []]))
     windows = texts.windows(hides_prompt=True)
     read = [[7, 8, 9], list(range(20, 38)), []]
-    assert [w.ids for w in windows] == [tokenizer.with_special_tokens(content) for content in read]
-    assert [(w.place, w.content_length, w.hidden) for w in windows] == [(0, 3, 3), (0, 18, 3), (0, 0, 3)]
-    assert (texts.lengths, texts.used) == ([3, 30, 0], [3, 18, 0])
+    framed = [tokenizer.with_special_tokens(content) for content in read]
+    assert _read(windows) == [(framed[0], 0, 3, 3), (framed[1], 0, 18, 3), (framed[2], 0, 0, 3)]
+    assert [_read(window) for window in windows] == [[one] for one in _read(windows)]
+    assert (texts.lengths.tolist(), texts.used.tolist()) == ([3, 30, 0], [3, 18, 0])
 
 
 @pytest.mark.parametrize("overlapping", [False, True])
 def test_nothing_is_hidden_without_a_prompt_or_where_it_is_read(tokenizer, overlapping):
     for prompt, hides in (("", True), ("", False), ("the quick ", False)):
         texts = TokenizedTexts.of(tokenizer, ["a", LONG], prompt)
-        assert not any(_hidden(texts.windows(hides_prompt=hides, overlapping=overlapping)))
+        assert not texts.windows(hides_prompt=hides, overlapping=overlapping).hidden.any()
 
 
 def test_later_windows_begin_with_what_a_prompt_and_a_text_with_it_have_in_common(tokenizer):
     prompt_ids = tokenizer.token_ids(["a b c"])[0]
     text = [*prompt_ids[:2], 50, *range(20, 50)]  # the prompt's last token was merged with the text's first
-    texts = TokenizedTexts(tokenizer, "a b c", [[*prompt_ids, 9], text], {})
-    first, *later = texts.windows(hides_prompt=True, overlapping=True)
-    assert first == TextWindow(tokenizer.with_special_tokens([*prompt_ids, 9]), 0, 4, 4)
-    assert [w.ids for w in later] == [tokenizer.with_special_tokens(w) for w in tokenizer.windows(text, prompt_ids[:2])]
-    assert [(w.place, w.content_length) for w in later] == [(0, 18), (1, 18), (2, 18)]
-    assert _hidden(later) == [4, 3, 3]
-    assert {i for window in later for i in window.ids} >= {*text}
+    texts = TokenizedTexts(tokenizer, "a b c", EncodedTexts.of([[*prompt_ids, 9], text]))
+    first, *later = _read(texts.windows(hides_prompt=True, overlapping=True))
+    assert first == (tokenizer.with_special_tokens([*prompt_ids, 9]), 0, 4, 4)
+    framed = [tokenizer.with_special_tokens(window) for window in tokenizer.windows(text, prompt_ids[:2])]
+    assert later == [(framed[0], 0, 18, 4), (framed[1], 1, 18, 3), (framed[2], 2, 18, 3)]
+    assert {i for ids, *_ in later for i in ids} >= {*text}
 
 
 @pytest.mark.parametrize("prompt", ["", "the quick "])
 def test_token_ids_with_and_without_special_ones_stand_for_their_text(tokenizer, prompt):
     bare = tokenizer.token_ids(["a cat", "dogs"])
     framed = [tokenizer.with_special_tokens(ids) for ids in bare]
-    expected = TokenizedTexts.of(tokenizer, ["a cat", "dogs"], prompt).contents
+    expected = TokenizedTexts.of(tokenizer, ["a cat", "dogs"], prompt).contents.lists()
     for inputs in (bare, framed, ["a cat", framed[1]], [tuple(bare[0]), "dogs"]):
-        assert TokenizedTexts.of(tokenizer, inputs, prompt).contents == expected
+        assert TokenizedTexts.of(tokenizer, inputs, prompt).contents.lists() == expected
     prefix = list(tokenizer.prefix)
-    assert TokenizedTexts.of(tokenizer, [[*prefix, 7], prefix, []], "").contents == [[*prefix, 7], prefix, []]
+    assert TokenizedTexts.of(tokenizer, [[*prefix, 7], prefix, []], "").contents.lists() == [[*prefix, 7], prefix, []]
 
 
 def test_what_cannot_be_read_is_named_as_the_caller_names_it(own, tokenizer):
@@ -92,13 +96,16 @@ def test_a_text_without_tokens_is_refused_where_a_model_puts_none_around_it(engi
 
 
 def test_a_mean_of_windows_is_weighted_by_tokens_and_leaves_single_windows_alone():
-    windows = [TextWindow([], place, length, 0) for place, length in [(0, 3), (0, 18), (1, 18), (2, 6), (0, 5)]]
+    lengths = np.array([3, 18, 18, 6, 5])
+    tokens = Sequences(np.zeros(50, np.int32), lengths)
+    windows = Windows(tokens, np.array([0, 0, 1, 2, 0]), lengths, np.zeros(5, np.int64))
     pooled = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32)
     means = mean_of_windows(pooled, windows)
     np.testing.assert_allclose(means[1], np.average(pooled[1:4], axis=0, weights=[18, 18, 6]), rtol=1e-6)
     assert np.array_equal(means[[0, 2]], pooled[[0, 4]])
-    assert np.array_equal(mean_of_windows(pooled[1:4], windows[1:4]), means[1:2])
-    assert mean_of_windows(pooled[:1], windows[:1]) is not None and np.array_equal(means[:1], pooled[:1])
+    of_one_text = Windows.joined([windows[i] for i in (1, 2, 3)])
+    assert np.array_equal(mean_of_windows(pooled[1:4], of_one_text), means[1:2])
+    assert np.array_equal(mean_of_windows(pooled[:1], windows[0]), pooled[:1])
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -117,5 +124,5 @@ def test_windows_of_several_batches_of_texts_can_be_put_together(own):
     model = Embedder.load(own(), engine=ENGINES[-1])
     texts = ["a cat", LONG, "dogs", LONG * 2, "x"]
     apart = [window for text in texts for window in model.windows([text], overlapping=True)[1]]
-    found = model.encode_windows(apart)
+    found = model.encode_windows(Windows.joined(apart))
     np.testing.assert_allclose(found, model.encode(texts, overflow="mean"), rtol=0, atol=1e-6 if not NATIVE else 0)

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import tokenizers
 from jaxtyping import Float
 from torch import Tensor
 
 from likewise.errors import BadInput
 from likewise.text.tokenizer import Tokenizer
+from likewise.text.tokenizer_json import canonical
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 
@@ -40,7 +40,7 @@ def missing_words(sources: Iterable[DataSource], tokenizer: Tokenizer, count: in
         assert isinstance(source.rows, TrainingRows)
         for text in source.rows.texts.get("sentence", ()):  # pairs consist of the same texts
             found.update(WORD.findall(text.lower()))
-    known = tokenizer.backend.get_vocab()
+    known = tokenizer.token_ids_by_name
     return [word for word, _ in found.most_common() if word not in known][:count]
 
 
@@ -48,7 +48,7 @@ def add_words(tokenizer: Tokenizer, words: Sequence[str]) -> tuple[Tokenizer, di
     """The tokenizer with these words as tokens, and for each new token the ids of the pieces that it replaces."""
     if not words:
         return tokenizer, {}
-    described = json.loads(tokenizer.backend.to_str())
+    described = json.loads(tokenizer.description)
     if described["model"]["type"] != "WordPiece":
         raise BadInput(f"words can only be added to a WordPiece vocabulary; this one is {described['model']['type']}")
     vocabulary: dict[str, int] = described["model"]["vocab"]
@@ -58,8 +58,7 @@ def add_words(tokenizer: Tokenizer, words: Sequence[str]) -> tuple[Tokenizer, di
     replaced = dict(zip(places, tokenizer.token_ids(words), strict=True))
     vocabulary |= zip(words, places, strict=True)
     described["model"]["vocab"] = dict(sorted(vocabulary.items(), key=lambda one: one[1]))
-    backend = tokenizers.Tokenizer.from_str(json.dumps(described))
-    return replace(tokenizer, backend=backend, vocabulary=max(vocabulary.values()) + 1), replaced
+    return replace(tokenizer, description=canonical(described)), replaced
 
 
 def with_rows(table: Float[Tensor, "V D"], replaced: Mapping[int, Sequence[int]]) -> Float[Tensor, "W D"]:

@@ -90,4 +90,4 @@ def is_question(text: str) -> bool:
 
 def words(teacher: Embedder) -> list[str]:
     """The whole words of two or more letters in a word-piece vocabulary."""
-    return sorted(word for word in teacher.tokenizer.backend.get_vocab() if len(word) > 1 and word.isalpha())
+    return sorted(word for word in teacher.tokenizer.token_ids_by_name if len(word) > 1 and word.isalpha())

@@ -372,7 +372,7 @@ def test_what_a_test_holds_is_left_out_of_the_sentences(place, model, monkeypatc
     found = unlabelled.unlabelled(("nli/train", unlabelled.VOCABULARY), teacher)
     forms = [letters(text) for text in found["nli/train"]]
     assert letters(one) not in forms and len(forms) == len(set(forms)) > 40
-    assert set(found[unlabelled.VOCABULARY]) <= set(teacher.tokenizer.backend.get_vocab())
+    assert set(found[unlabelled.VOCABULARY]) <= set(teacher.tokenizer.token_ids_by_name)
 
 
 def test_the_lessons_of_one_teacher_serve_several_students(place, model, monkeypatch):

@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
+from .sequences import Sequences
+
 
 class EqualLengthRun(NamedTuple):
     """Adjacent sentences of equal length: rows `start : start + sentences * length` of the values."""
@@ -63,6 +65,11 @@ class Ragged:
             return torch.tensor([i for row in lists for i in row], dtype=torch.int64, device=device)
 
         return cls(flat(rows), tuple(len(row) for row in rows), None if segments is None else flat(segments))
+
+    @classmethod
+    def packed(cls, tokens: Sequences, device: torch.device | str = "cpu") -> "Ragged":
+        """The same sequences as tensors."""
+        return cls(torch.from_numpy(tokens.ids).to(device, torch.int64), tuple(tokens.lengths.tolist()))
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -58,7 +58,7 @@ def numpy_last_token(x: Float[Array, "T D"], lengths: Array, position: Array) ->
 
 
 def reduce_sentences(
-    x: Float[Array, "T D"], lengths: Array, names: Sequence[str], skips: Sequence[int] | None = None
+    x: Float[Array, "T D"], lengths: Array, names: Sequence[str], skips: Sequence[int] | Array | None = None
 ) -> Float[Array, "N W"]:
     """These reductions of packed sentences, concatenated.
 
@@ -71,7 +71,7 @@ def reduce_sentences(
     return np.concatenate([REDUCTIONS[name].compute(x, lengths, position) for name in names], axis=1)
 
 
-def without_first(lengths: Array, skips: Sequence[int]) -> tuple[Array, Array]:
+def without_first(lengths: Array, skips: Sequence[int] | Array) -> tuple[Array, Array]:
     """The rows after the first `skips` of each sentence, always including its last, and how many remain in each."""
     left_out = np.minimum(np.asarray(skips), np.maximum(lengths - 1, 0))
     position = np.arange(lengths.sum()) - np.repeat(_starts(lengths), lengths)

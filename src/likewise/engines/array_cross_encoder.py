@@ -10,13 +10,14 @@ import numpy as np
 from jaxtyping import Float
 
 from ..arrays.activations import ACTIVATIONS
+from ..arrays.sequences import Sequences
 from ..embedder import warn_of_readers
 from ..encoders.config import Config, in_eight_bits, read_config
 from ..encoders.families import model_type
 from ..encoders.shapes import changed_settings
 from ..engine_registry import LoadOptions
 from ..errors import BadModel
-from ..inference import WindowBatches
+from ..inference import Rows, WindowBatches
 from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
 from ..model_files.folder import check_same
 from ..native.threads import thread_count
@@ -126,9 +127,10 @@ class ArrayCrossEncoder(JointReranker):
 
     def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[Array, "n C"]:
 
-        def logits(batch: list[int]) -> Float[Array, "b C"]:
+        def logits(batch: Rows) -> Float[Array, "b C"]:
             ids, segments = self._sequences([contents[i] for i in batch])
-            return self.head(self.encoder.pooled(ids, [self.head.shape.pooling], None, segments))
+            kinds = None if segments is None else np.concatenate(segments)
+            return self.head(self.encoder.pooled(Sequences.of(ids), [self.head.shape.pooling], None, kinds))
 
         return batches.run(
             self._lengths(contents),

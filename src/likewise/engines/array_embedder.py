@@ -4,7 +4,6 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,19 +11,20 @@ import numpy as np
 from jaxtyping import Float
 from safetensors.numpy import save_file
 
+from ..arrays.sequences import Sequences
 from ..embedder import Embedder, HeadWeights, warn_of_readers
 from ..encoders.config import in_eight_bits, read_config
 from ..encoders.families import model_type
 from ..engine_registry import LoadOptions
 from ..errors import BadInput, BadModel
-from ..inference import WindowBatches
+from ..inference import Rows, WindowBatches
 from ..model_files import POOLING_FOLDER, Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
 from ..model_files.folder import check_same
 from ..model_files.provenance import readable_provenance, write_provenance
 from ..runtime.atomic_files import target_folder
 from ..runtime.fingerprint import Weights
 from ..runtime.weight_files import WeightFormat
-from ..text.inputs import TextWindow
+from ..text.inputs import Windows
 from ..text.tokenizer import Tokenizer, max_input_length
 from .array_encoder import ArrayEncoder
 from .description import Description, check_described, read_description, stored_encoder_settings, tensors
@@ -197,33 +197,26 @@ class ArrayEmbedder(Embedder):
             pooled = head(pooled)
         return np.ascontiguousarray(pooled, np.float32)
 
-    def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[Array, "P W"]:
-        sequences = list(map(attrgetter("ids"), windows))
+    def _pooled(self, windows: Windows, batches: WindowBatches) -> Float[Array, "P W"]:
+        tokens, hidden = windows.tokens, windows.hidden if windows.hidden.any() else None
 
-        def attempt(batch: list[int]) -> Array | None:  # an annotation with a shape would cost 30 µs per call
-            ids, hidden = [], []
-            for i in batch:
-                ids.append(sequences[i])
-                hidden.append(windows[i].hidden)
+        def attempt(batch: Rows) -> Array | None:  # an annotation with a shape would cost 30 µs per call
             try:
-                return self.pooling(self.encoder, ids, hidden if any(hidden) else None)
+                return self.pooling(self.encoder, tokens.take(batch), None if hidden is None else hidden[batch])
             except MemoryError:
                 return None
 
-        results = np.empty((len(windows), self._pooled_width), np.float32)
-        return batches.run(list(map(len, sequences)), attempt, results)
+        return batches.run(tokens.lengths, attempt, np.empty((len(windows), self._pooled_width), np.float32))
 
-    def _layers(self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
-        def layers(batch: list[int]) -> list[Float[Array, "L t D"]]:
-            sequences = [ids[i] for i in batch]
-            ends = np.cumsum([len(sequence) for sequence in sequences])[:-1]
-            first = self.encoder.depth if only_last else 0
-            return np.split(self.encoder.layers(sequences, first, self.encoder.depth), ends, axis=1)
+    def _layers(self, tokens: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
+        def layers(batch: Rows) -> list[Float[Array, "L t D"]]:
+            some, first = tokens.take(batch), self.encoder.depth if only_last else 0
+            return np.split(self.encoder.layers(some, first, self.encoder.depth), some.ends[:-1], axis=1)
 
         return batches.run(
-            [len(sequence) for sequence in ids],
+            tokens.lengths,
             lambda batch: none_if_memory_runs_out(lambda: layers(batch)),
-            [np.empty((0, 0, 0), np.float32)] * len(ids),
+            [np.empty((0, 0, 0), np.float32)] * len(tokens),
             _store_layers,
         )
 
@@ -236,6 +229,6 @@ def none_if_memory_runs_out(compute: Callable[[], T]) -> T | None:
         return None
 
 
-def _store_layers(results: list[Array], batch: list[int], block: list[Array]) -> None:
+def _store_layers(results: list[Array], batch: Rows, block: list[Array]) -> None:
     for i, layers in zip(batch, block, strict=True):
         results[i] = layers.copy()

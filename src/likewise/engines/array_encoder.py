@@ -6,8 +6,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..arrays.sequences import Sequences
+
 Array = np.ndarray
-Ids = Sequence[Sequence[int]]
+Skips = Int[Array, " N"] | None  # how many tokens at the start of each sentence a pooling leaves out (of a prompt)
+Segments = Int[Array, " T"] | None  # of each token: which text of a pair it belongs to; None: all to the first
 
 
 @runtime_checkable
@@ -22,19 +25,11 @@ class ArrayEncoder(Protocol):
     precision: str
 
     def pooled(
-        self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None, segments: Ids | None = None
+        self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
     ) -> Float[Array, "N W"]:
-        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens.
-
-        `segments` says which text of a pair each token belongs to; without it, all belong to the first.
-        """
+        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens."""
         ...
 
-    def layers(self, ids: Ids, first: int, last: int) -> Float[Array, "L T D"]:
+    def layers(self, tokens: Sequences, first: int, last: int) -> Float[Array, "L T D"]:
         """The layers `first` to `last` of these sentences; none above is computed."""
         ...
-
-
-def token_counts(ids: Ids) -> Int[Array, " N"]:
-    """How many tokens each sentence has."""
-    return np.fromiter((len(sentence) for sentence in ids), np.int64, len(ids))

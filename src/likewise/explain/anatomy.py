@@ -200,7 +200,7 @@ def _words(
 ) -> tuple[WordImportance, ...]:
     distinct, place, seen = np.unique(ids, return_inverse=True, return_counts=True)
     mean = np.bincount(place, weights=shares) / seen
-    name = embedder.tokenizer.backend.id_to_token
+    name = embedder.tokenizer.id_to_token
     order = [(k, int(distinct[k])) for k in np.argsort(-mean).tolist() if seen[k] >= MIN_OCCURRENCES]
     return tuple(WordImportance(name(i) or "", float(mean[k]), idf[i], int(seen[k])) for k, i in order)
 

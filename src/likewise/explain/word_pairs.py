@@ -260,8 +260,8 @@ def _text_parts(embedder: Embedder, text: str, overflow: Overflow) -> tuple[Toke
     silent: Overflow = "truncate" if overflow == "warn" else overflow  # `pair_scores` has already warned
     (layers,) = embedder.encode_layers([text], overflow=silent)
     words, word_of = _words(embedder, text, layers.shape[1])
-    _, (window,) = embedder.windows([text], embedder.default_prompt)
-    return token_parts(embedder, layers, window.hidden), words, word_of
+    _, window = embedder.windows([text], embedder.default_prompt)
+    return token_parts(embedder, layers, int(window.hidden[0])), words, word_of
 
 
 def _words(embedder: Embedder, text: str, count: int) -> tuple[list[Word], list[int]]:

@@ -4,11 +4,13 @@ import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
 
+from ..arrays.sequences import Sequences
 from .library import MESSAGE, check_code, load_library
 
 
@@ -20,21 +22,17 @@ class _Tokens(ctypes.Structure):
     )
 
 
-class EncodedTexts(NamedTuple):
-    """The ids of several texts, end to end, and where each text ends among them."""
+@dataclass(frozen=True, eq=False)
+class EncodedTexts(Sequences):
+    """The ids of several texts, without special tokens around them."""
 
-    ids: Int[np.ndarray, " T"]
-    ends: Int[np.ndarray, " N"]
-    long_words: Int[np.ndarray, "W 3"]
+    long_words: Int[np.ndarray, "W 3"] = field(default_factory=lambda: np.empty((0, 3), np.int64))
     """Words that are too long to be read: their text, the position of their token in it, their characters."""
 
-    def lists(self) -> list[list[int]]:
-        """The ids of each text."""
-        ids, start, lists = self.ids.tolist(), 0, []
-        for end in self.ends.tolist():
-            lists.append(ids[start:end])
-            start = end
-        return lists
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> "EncodedTexts":
+        tokens = Sequences.of(rows)
+        return cls(tokens.ids, tokens.lengths)
 
 
 class EncodedText(NamedTuple):
@@ -74,7 +72,7 @@ class NativeTokenizer:
         with self._tokens(texts, spans=False) as tokens:
             return EncodedTexts(
                 _copied(tokens.ids, c_int32, tokens.tokens),
-                _copied(tokens.ends, c_int64, tokens.texts),
+                np.diff(_copied(tokens.ends, c_int64, tokens.texts), prepend=0),
                 _copied(tokens.long_words, c_int64, 3 * tokens.long_word_count).reshape(-1, 3),
             )
 

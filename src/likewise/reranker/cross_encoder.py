@@ -23,7 +23,7 @@ from ..encoders.families import model_type
 from ..encoders.layers import ACTIVATION_FUNCTIONS, LayerNorm, Linear, initialize_weights
 from ..encoders.shapes import changed_settings
 from ..errors import BadInput, BadModel
-from ..inference import WindowBatches
+from ..inference import Rows, WindowBatches
 from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
 from ..model_files.folder import check_same
 from ..pooling.reductions import Reduce
@@ -153,7 +153,7 @@ class CrossEncoder(TorchReranker, JointReranker):
     @torch.inference_mode()
     def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[np.ndarray, "n C"]:
 
-        def logits(batch: list[int]) -> Float[np.ndarray, "b C"]:
+        def logits(batch: Rows) -> Float[np.ndarray, "b C"]:
             return np.asarray(self(self.packed([contents[i] for i in batch])).float().cpu().numpy())
 
         return batches.run(

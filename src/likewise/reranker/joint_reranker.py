@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..arrays.activations import HEAD_ACTIVATIONS
 from ..encoders.config import Config
@@ -17,7 +17,7 @@ from ..errors import BadModel
 from ..inference import Rows, WindowBatches, check_finite, infer
 from ..model_files import PairManifest
 from ..text.tokenizer import SETTINGS, Tokenizer, truncate_longest_first
-from ..text.truncation import TruncationCounter, longest_words
+from ..text.truncation import TruncationCounter, longest_words, of_rows
 from .classification_heads import labels_of
 from .reranker import Reranker, RunOptions
 from .text_pairs import TextPairs, columns, in_windows
@@ -79,13 +79,13 @@ class JointReranker(Reranker):
     def counted_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[TokenIdPair, int]]:
         """Each pair's ids, truncated to the model's limit, and the number of ids before truncation."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-        lengths = dict(zip(texts, map(len, self._token_ids(texts)), strict=True))
+        lengths = dict(zip(texts, self._token_ids(texts).lengths.tolist(), strict=True))
         totals = [lengths[first] + lengths[second] for first, second in pairs]
         return list(zip(self._token_id_pairs(pairs), totals, strict=True))
 
     def logits_of(self, contents: Sequence[TokenIdPair]) -> Float[np.ndarray, "n C"]:
         """The logits of already tokenized pairs, in one batch."""
-        batches = WindowBatches(len(contents), max(1, sum(self._lengths(contents))), lambda *_: None)
+        batches = WindowBatches(len(contents), max(1, int(self._lengths(contents).sum())), lambda *_: None)
         logits = self._window_logits(list(contents), batches)
         check_finite(logits, "pairs", 0, self.precision)
         return logits
@@ -96,22 +96,22 @@ class JointReranker(Reranker):
         kinds = [frame.kinds(len(a), len(b)) for a, b in contents] if self.segmented else None
         return [frame.ids(a, b) for a, b in contents], kinds
 
-    def _lengths(self, contents: Sequence[TokenIdPair]) -> list[int]:
+    def _lengths(self, contents: Sequence[TokenIdPair]) -> Int[np.ndarray, " n"]:
         """The number of tokens of each pair, including special ones."""
         specials = self.tokenizer.pair.specials
-        return [len(a) + len(b) + specials for a, b in contents]
+        return np.asarray([len(a) + len(b) + specials for a, b in contents], np.int64)
 
     def _token_id_pairs(
         self, pairs: Sequence[tuple[str, str]], counter: TruncationCounter | None = None, rows: Rows | None = None
     ) -> list[TokenIdPair]:
         """The ids of each pair, truncated to the model's limit; every distinct text is tokenised once."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-        ids = dict(zip(texts, self._token_ids(texts), strict=True))
-        if counter is not None:
-            unread = self.tokenizer.overlong_words(texts, list(ids.values()))
-            words = {texts[i]: long for i, long in unread.items()}
-            of_pairs = {i: [*words.get(a, ()), *words.get(b, ())] for i, (a, b) in enumerate(pairs)} if words else {}
-            long_words = longest_words({i: long for i, long in of_pairs.items() if long}, rows)
+        encoded = self._token_ids(texts)
+        ids = dict(zip(texts, encoded.lists(), strict=True))
+        if counter is not None and rows is not None:
+            words = {texts[i]: longest for i, longest in longest_words(encoded.long_words).items()}
+            of_pairs = {i: max(words.get(a, 0), words.get(b, 0)) for i, (a, b) in enumerate(pairs)} if words else {}
+            long_words = of_rows({i: longest for i, longest in of_pairs.items() if longest}, rows)
             counter.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows], long_words)
         kept = (truncate_longest_first(len(ids[a]), len(ids[b]), self.max_content_length) for a, b in pairs)
         return [(ids[a][:n], ids[b][:m]) for (a, b), (n, m) in zip(pairs, kept, strict=True)]

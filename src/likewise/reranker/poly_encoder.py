@@ -24,6 +24,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ..arrays.ragged import Ragged
+from ..arrays.sequences import Sequences
 from ..encoders.checkpoint import check_writable, identifying_weights, load_encoder, save_encoder
 from ..encoders.encoder import Encoder
 from ..errors import BadInput, BadModel
@@ -132,16 +133,17 @@ class PolyEncoder(TorchReranker):
 
     def tokens(self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None) -> Ragged:
         """Tokenized texts, truncated to the model's limit: the input of `forward`."""
-        return Ragged.of(self.context_ids(texts, prompt=prompt, prompt_name=prompt_name), self.device)
+        inputs = self._model_inputs(self._prompted(checked_texts(texts, "contexts"), prompt, prompt_name))
+        return Ragged.packed(inputs, self.device)
 
     def context_ids(
         self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
     ) -> list[list[int]]:
         """The ids of each context as the model reads it, with the model's prompt (if any) in front."""
-        return self._model_inputs(self._prompted(checked_texts(texts, "contexts"), prompt, prompt_name))
+        return self._model_inputs(self._prompted(checked_texts(texts, "contexts"), prompt, prompt_name)).lists()
 
     def candidate_ids(self, texts: Iterable[str]) -> list[list[int]]:
-        return self._model_inputs(checked_texts(texts, "candidates"))
+        return self._model_inputs(checked_texts(texts, "candidates")).lists()
 
     def encode_contexts(
         self,
@@ -253,29 +255,27 @@ class PolyEncoder(TorchReranker):
         """The results of `encode` on packed tokens, each of this shape, one block per window of texts."""
 
         @torch.inference_mode()
-        def compute(ids: list[list[int]], batches: WindowBatches) -> Float[np.ndarray, "..."]:
-            def encoded(batch: list[int]) -> Float[np.ndarray, "..."]:
-                return np.asarray(encode(Ragged.of([ids[i] for i in batch], self.device)).float().cpu().numpy())
+        def compute(tokens: Sequences, batches: WindowBatches) -> Float[np.ndarray, "..."]:
+            def encoded(batch: Rows) -> Float[np.ndarray, "..."]:
+                return np.asarray(encode(Ragged.packed(tokens.take(batch), self.device)).float().cpu().numpy())
 
             return batches.run(
-                [len(sequence) for sequence in ids],
+                tokens.lengths,
                 lambda batch: none_if_out_of_memory(lambda: encoded(batch)),
-                np.empty((len(ids), *shape), np.float32),
+                np.empty((len(tokens), *shape), np.float32),
             )
 
         return infer(texts, lambda distinct, rows: self._model_inputs(distinct, run.counter, rows), compute, run)
 
     def _model_inputs(
         self, texts: list[str], counter: TruncationCounter | None = None, rows: Rows | None = None
-    ) -> list[list[int]]:
+    ) -> Sequences:
         """The ids of each text as the model reads it; a repeated text (see `rows`) counts once per occurrence."""
         contents = self._token_ids(texts)
-        if counter is not None:
-            long_words = longest_words(self.tokenizer.overlong_words(texts, contents), rows)
-            counter.add(np.asarray([len(content) for content in contents], np.int64)[rows], long_words)
-        limit = self.max_content_length
-        model_inputs = [self.tokenizer.with_special_tokens(content[:limit]) for content in contents]
-        if not all(model_inputs):
+        if counter is not None and rows is not None:
+            counter.add(contents.lengths[rows], longest_words(contents.long_words, rows))
+        model_inputs = self.tokenizer.framed(contents.first(self.max_content_length))
+        if not model_inputs.lengths.all():
             raise BadInput("a text has no tokens, and this model adds no special tokens")
         return model_inputs
 

@@ -17,6 +17,7 @@ from ..engine_registry import LoadOptions, load_with_engine
 from ..errors import BadInput
 from ..inference import InferenceRun, inference_run
 from ..model_files import PairManifest, locate, read_pair_manifest
+from ..native.tokenizing import EncodedTexts
 from ..runtime.fingerprint import Weights, fingerprint
 from ..runtime.lazy_imports import require_torch
 from ..runtime.progress import Progress
@@ -284,9 +285,9 @@ class Reranker(ABC):
             threads=self.batch_threads,
         )
 
-    def _token_ids(self, texts: list[str]) -> list[list[int]]:
+    def _token_ids(self, texts: list[str]) -> EncodedTexts:
         """The untruncated ids of each text without special tokens, checked against the encoder's vocabulary."""
-        contents = self.tokenizer.token_ids(texts)
+        contents = self.tokenizer.encode(texts)
         unknown = self.tokenizer.first_out_of_vocabulary(contents, self.encoder.vocabulary)
         if unknown is not None:
             text = texts[unknown[0]]

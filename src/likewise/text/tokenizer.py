@@ -2,44 +2,48 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tokenizers
 from jaxtyping import Int
 
-from ..errors import BadInput, BadModel, NativeUnavailable
-from ..native.tokenizing import NativeTokenizer
-from ..runtime.untrusted_files import bad_setting, boolean_setting, read_object, read_text, regular_file_exists
-from .tokenizer_checks import check_steps, library_errors, raise_library_error
+from ..arrays.sequences import Sequences
+from ..errors import BadInput, BadModel, MissingExtra, NativeUnavailable
+from ..native.tokenizing import EncodedTexts, NativeTokenizer
+from ..runtime.installation import install_hint
+from ..runtime.untrusted_files import read_object, read_text
+from .decoding import decode
+from .library_tokenizer import LibraryTokenizer
+from .reference_tokenizer import ReferenceTokenizer, normalize, normalizer_of
+from .tokenizer_checks import check_steps
+from .tokenizer_json import Described, PairFrame, Vocabulary, around, canonical, read_described, reading, template
 from .unknown_words import FILE, UnknownWords
 
 SETTINGS = "tokenizer_config.json"
 Spans = Int[np.ndarray, "T 2"]  # start and stop of every token, in characters
 OVERLAP = 8  # neighbouring windows of a long text overlap by an 8th
-MAX_FILE_SIZE = 1 << 28  # maximum bytes of a tokenizer's files; the largest in use have an eighth of that
+Engine = NativeTokenizer | ReferenceTokenizer | LibraryTokenizer
 
 
 @dataclass(frozen=True)
 class Tokenizer:
     """Texts to lists of ids, never truncated: the caller handles lengths.
 
-    `prefix` and `suffix` are the special tokens that the model requires around a text, such as `[CLS]` and `[SEP]`;
-    `max_seq_length` includes them. `vocabulary` is one more than the largest id. `companions` are the contents of the
-    small files next to tokenizer.json. `unknown` describes how models of word vectors
-    handle out-of-vocabulary words. No call changes any state, so threads may share one tokenizer.
+    `description` is the tokenizer.json in its canonical form: two tokenizers with the same one give all texts the same
+    ids. `prefix` and `suffix` are the special tokens that the model requires around a text, such as `[CLS]` and
+    `[SEP]`; `max_seq_length` includes them. `companions` are the contents of the small files next to tokenizer.json.
+    `unknown` describes how models of word vectors handle out-of-vocabulary words. No call changes any state, so threads
+    may share one tokenizer.
     """
 
-    backend: tokenizers.Tokenizer
+    description: str
     max_seq_length: int
     lowercase: bool
-    vocabulary: int
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     companions: Mapping[str, str]
@@ -47,65 +51,77 @@ class Tokenizer:
 
     @classmethod
     def load(cls, folder: Path, max_seq_length: int, lowercase: bool = False) -> "Tokenizer":
-        backend = _backend(folder)
-        check_steps(backend, f"the tokenizer in {folder}")
-        backend.no_truncation()
-        backend.no_padding()
-        with library_errors(f"the tokenizer in {folder} cannot read the letter 'a'"):
-            probe, bare = backend.encode("a"), backend.encode("a", add_special_tokens=False)
-        inside = [i for i, special in enumerate(probe.special_tokens_mask) if not special]
-        if not inside:
-            raise BadModel(f"the tokenizer in {folder} gives no token for the letter 'a', so it cannot read text")
-        prefix, suffix = probe.ids[: inside[0]], probe.ids[inside[-1] + 1 :]
-        if probe.ids[inside[0] : inside[-1] + 1] != bare.ids:
-            raise BadModel(
-                f"the tokenizer in {folder} inserts special tokens into a text; expected them around it only"
-            )
+        what, described = f"the tokenizer in {folder}", read_described(folder)
+        with reading(what):
+            described.setdefault("post_processor", None)
+            check_steps(described, what)
+            description = canonical(described)
+            prefix, suffix = around(template(described["post_processor"]))
         specials = len(prefix) + len(suffix)
         if max_seq_length <= specials:
             raise BadModel(f"max_seq_length is {max_seq_length}, but {specials} special tokens leave no room for text")
-        vocabulary = max(backend.get_vocab().values(), default=-1) + 1
         companions, unknown = _companions(folder), UnknownWords.read(folder)
-        return cls(backend, max_seq_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
+        tokenizer = cls(description, max_seq_length, lowercase, prefix, suffix, companions, unknown)
+        with reading(what):
+            vocabulary = Vocabulary(described)
+        object.__setattr__(tokenizer, "vocabulary", vocabulary.size)  # not computed again from the description
+        if not len(tokenizer.engine.encode(["a"]).ids):
+            raise BadModel(f"{what} gives no token for the letter 'a', so it cannot read text")
+        return tokenizer
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json and its companions."""
-        try:
-            self.backend.save(str(folder / "tokenizer.json"))
-        except Exception as error:  # the library raises bare Exception, e.g. for a component written in Python
-            raise BadModel(f"the tokenizer of this model cannot be saved: {error}") from error
-        for name, text in {SETTINGS: json.dumps(self.settings), **self.companions}.items():
+        whole = json.dumps(json.loads(self.description), ensure_ascii=False, indent=2)
+        files = {"tokenizer.json": whole, SETTINGS: json.dumps(self.settings), **self.companions}
+        for name, text in files.items():
             (folder / name).write_text(text, "utf-8")
-        self._check_saved(folder)
 
     @property
     def settings(self) -> dict[str, Any]:
         """tokenizer_config.json: the folder's own, or the minimum that sentence-transformers needs to load and pad."""
         if SETTINGS in self.companions:
             return dict(json.loads(self.companions[SETTINGS]))
-        pad = next((word for word in ("[PAD]", "<pad>") if self.backend.token_to_id(word) is not None), None)
+        pad = next((word for word in ("[PAD]", "<pad>") if word in self.token_ids_by_name), None)
         return {"tokenizer_class": "PreTrainedTokenizerFast", **({"pad_token": pad} if pad else {})}
 
-    def _check_saved(self, folder: Path) -> None:
-        """Reject a tokenizer that would not survive saving: if two tokens share an id, only one is written."""
-        try:
-            again = Tokenizer.load(folder, self.max_seq_length, self.lowercase)
-            same = again.backend.get_vocab() == self.backend.get_vocab()
-            why = "" if same else "it would be loaded with different tokens; two may share an id"
-        except BadModel as error:
-            why = f"it would not be loaded again: {error}"
-        if why:
-            raise BadModel(f"the tokenizer of this model cannot be saved: {why}")
+    @cached_property
+    def engine(self) -> Engine:
+        """What computes ids: the compiled library; without one plain Python; for what they lack the extra."""
+        return _engine(self.description)
+
+    @cached_property
+    def described(self) -> Described:
+        """The description as an object, not to be changed."""
+        return dict(json.loads(self.description))
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return Vocabulary(self.described)
+
+    @cached_property
+    def vocabulary(self) -> int:
+        """One more than the largest id."""
+        return self._vocabulary.size
+
+    @property
+    def token_ids_by_name(self) -> Mapping[str, int]:
+        """The id of each token."""
+        return self._vocabulary.ids
+
+    def id_to_token(self, i: int) -> str | None:
+        """The token with this id; None if there is none."""
+        return self._vocabulary.names.get(i)
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
+        """The text of some ids."""
+        names, special = self._vocabulary.names, self._vocabulary.special if skip_special_tokens else ()
+        with reading("the tokenizer's decoder"):
+            return decode([names[i] for i in ids if i in names and names[i] not in special], self.described["decoder"])
 
     @cached_property
     def max_content_length(self) -> int:
         """Maximum number of tokens of text, special tokens not counted."""
         return self.max_seq_length - len(self.prefix) - len(self.suffix)
-
-    @cached_property
-    def description(self) -> str:
-        """The JSON of the whole tokenizer: two with the same description give all texts the same ids."""
-        return str(self.backend.to_str())
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -120,99 +136,42 @@ class Tokenizer:
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
-    @cached_property
-    def native(self) -> NativeTokenizer | None:
-        """The same tokenizer in the compiled library; None if that lacks a part of it, or was not built."""
-        return _native(self.description)
-
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each whole text as lists, without special tokens."""
+        return self.encode(texts).lists()
+
+    def encode(self, texts: Sequence[str]) -> EncodedTexts:
         """The ids of each whole text, without special tokens."""
-        cleaned = [self._clean(text) for text in texts] if self.lowercase or not "".join(texts).isascii() else texts
+        if self.unknown is not None and self.unknown.buckets:
+            return self._with_ngrams([self._clean(text) for text in texts], self.unknown)
         try:
-            if self.unknown is not None and self.unknown.buckets:
-                encoded = self.backend.encode_batch(cleaned, add_special_tokens=False)
-                return [self._with_ngrams(text, e, self.unknown) for text, e in zip(cleaned, encoded, strict=True)]
-            if self.native is not None:
-                ids = self.native.encode(cleaned).lists()
-            else:
-                ids = list(map(attrgetter("ids"), self.backend.encode_batch_fast(cleaned, add_special_tokens=False)))
-        except BaseException as error:  # the library's panics are not Exceptions
-            raise_library_error(error, "the model's tokenizer failed on these texts")
+            encoded = self.engine.encode([text.lower() for text in texts] if self.lowercase else texts)
+        except UnicodeEncodeError:  # a lone surrogate, or a pair of them
+            encoded = self.engine.encode([self._clean(text) for text in texts])
         if self.unknown is None:
-            return ids
-        skipped = self.unknown.id
-        return [[i for i in content if i != skipped] for content in ids]
+            return encoded
+        known = encoded.where(encoded.ids != self.unknown.id)
+        return EncodedTexts(known.ids, known.lengths)
 
     def ids_and_spans(self, text: str) -> tuple[list[int], Spans]:
         """The ids of a whole text as `token_ids` gives them, and the characters that each was read from."""
         if self.unknown is not None and self.unknown.buckets:
             raise BadInput("this model spells unknown words by n-grams, which have no offsets into the text")
         cleaned = self._clean(text)
-        ids, offsets, _ = self._encode_one(cleaned)
-        spans = spans_in_original(text, cleaned, offsets, self.lowercase)
-        if self.unknown is None:
-            return ids, spans
-        known = [position for position, i in enumerate(ids) if i != self.unknown.id]
-        return [ids[position] for position in known], spans[known]
-
-    def _encode_one(self, cleaned: str) -> tuple[list[int], Sequence[Sequence[int]], list[int]]:
-        """The ids of a text, the characters that each was read from, and the number of its word."""
-        if self.native is not None:
-            found = self.native.encode_with_spans(cleaned)
-            return found.ids.tolist(), found.spans.tolist(), found.words.tolist()
-        with library_errors("the model's tokenizer failed on this text"):
-            (encoded,) = self.backend.encode_batch([cleaned], add_special_tokens=False)  # `encode` holds the GIL
-        return (
-            encoded.ids,
-            encoded.offsets,
-            [-1 - i if word is None else word for i, word in enumerate(encoded.word_ids)],
-        )
+        encoded = self.engine.encode_with_spans(cleaned)
+        spans = spans_in_original(text, cleaned, encoded.spans, self.lowercase)
+        known = slice(None) if self.unknown is None else encoded.ids != self.unknown.id
+        return encoded.ids[known].tolist(), spans[known]
 
     @cached_property
     def longest_word(self) -> int | None:
         """Maximum characters of a word that is split into word pieces; a longer one is one unknown token. None: any."""
-        model = self.backend.model
-        if self.unknown is not None or not isinstance(model, tokenizers.models.WordPiece):
-            return None
-        return int(model.max_input_chars_per_word)
-
-    def overlong_words(
-        self, texts: Sequence[str], contents: Sequence[Sequence[int]]
-    ) -> dict[int, list[tuple[int, int]]]:
-        """Words that are too long for the tokenizer, by text index: the position of each word's token, and its length.
-
-        `contents` are the ids of `texts`; only texts that contain the unknown token are tokenized again.
-        """
-        if self.longest_word is None:
-            return {}
-        unknown, limit = self.backend.token_to_id(self.backend.model.unk_token), self.longest_word
-        rows = [i for i, ids in enumerate(contents) if unknown in ids]
-        if self.native is None:
-            return {i: words for i in rows if (words := self._long_words(texts[i], unknown, limit))}
-        found: dict[int, list[tuple[int, int]]] = {}
-        encoded = self.native.encode([self._clean(texts[i]) for i in rows])
-        for row, position, length in encoded.long_words.tolist():
-            found.setdefault(rows[row], []).append((position, length))
-        return found
-
-    def _long_words(self, text: str, unknown: int | None, limit: int) -> list[tuple[int, int]]:
-        cleaned = self._clean(text)
-        run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # necessary for such a word, before or after normalization
-        if not run.search(cleaned) and not run.search(self._normalized(cleaned)):
-            return []
-        (encoded,) = self.backend.encode_batch([cleaned], add_special_tokens=False)  # `encode` holds the GIL
-        # not `encoded.offsets`, which builds a list of all offsets, again under the GIL
-        spans = ((position, encoded.token_to_chars(position)) for position, i in enumerate(encoded.ids) if i == unknown)
-        lengths = ((position, len(self._normalized(cleaned[slice(*span)]))) for position, span in spans if span)
-        return [(position, length) for position, length in lengths if length > limit]
+        longest = self.described["model"].get("max_input_chars_per_word")
+        return None if self.unknown is not None or longest is None else int(longest)
 
     def _clean(self, text: str) -> str:
         text = text.lower() if self.lowercase else text
         return text if text.isascii() else _valid_unicode(text)
-
-    def _normalized(self, text: str) -> str:
-        normalizer = self.backend.normalizer
-        return str(normalizer.normalize_str(text)) if normalizer else text
 
     def with_special_tokens(self, content: Sequence[int]) -> list[int]:
         """The ids with special tokens around them; for a text without any known word, the unknown word's id."""
@@ -220,10 +179,18 @@ class Tokenizer:
             content = [self.unknown.id]
         return [*self.prefix, *content, *self.suffix]
 
+    def framed(self, contents: Sequences) -> Sequences:
+        """`with_special_tokens` of many texts."""
+        if self.unknown is not None and not contents.lengths.all():
+            empty = contents.ends[contents.lengths == 0]
+            contents = Sequences(np.insert(contents.ids, empty, self.unknown.id), np.maximum(contents.lengths, 1))
+        return contents.between(self.prefix, self.suffix)
+
     @cached_property
-    def pair(self) -> "PairFrame":
+    def pair(self) -> PairFrame:
         """The special tokens around two texts that are encoded as a pair."""
-        return PairFrame.of(self.backend)
+        with reading("the tokenizer's post-processor"):
+            return PairFrame.of(self.described["post_processor"])
 
     def check(self, vocabulary: int) -> None:
         """Check that an encoder with this vocabulary size has vectors for special tokens and unknown words."""
@@ -239,11 +206,13 @@ class Tokenizer:
                 f"for {vocabulary:,} ids only: they belong to different models"
             )
 
-    def first_out_of_vocabulary(self, contents: Sequence[Sequence[int]], vocabulary: int) -> tuple[int, str] | None:
+    def first_out_of_vocabulary(self, contents: Sequences, vocabulary: int) -> tuple[int, str] | None:
         """Index and token of the first text with an id beyond an encoder's vocabulary size; None if there is none."""
-        for i, content in enumerate(contents if self.vocabulary > vocabulary else ()):
-            if content and max(content) >= vocabulary:
-                return i, self.backend.id_to_token(max(content)) or ""
+        if self.vocabulary <= vocabulary:  # the ids of most tokenizers all have a vector
+            return None
+        for place in np.flatnonzero(contents.ids >= vocabulary)[:1]:
+            token = self.id_to_token(int(contents.ids[place])) or ""
+            return int(np.searchsorted(contents.ends, place, "right")), token
         return None
 
     def tokens(self, content: Sequence[int]) -> list[str]:
@@ -251,7 +220,7 @@ class Tokenizer:
         ids = self.with_special_tokens(content)
         if self.unknown is not None:
             ids = self.unknown.words(ids)
-        return [self.backend.id_to_token(i) or "" for i in ids]
+        return [self.id_to_token(i) or "" for i in ids]
 
     def words(self, text: str) -> tuple[list[str], list[int]]:
         """The words of a text, as the tokenizer splits it, and the word that each token of `token_ids` belongs to.
@@ -260,21 +229,27 @@ class Tokenizer:
         by n-grams, tokens are words: `tokens` names them.
         """
         cleaned = self._clean(text)
-        _, offsets, keys = self._encode_one(cleaned)
+        encoded = self.engine.encode_with_spans(cleaned)
+        offsets, keys = encoded.spans.tolist(), encoded.words.tolist()
         spans: dict[int, tuple[int, int]] = {}
         for key, (begin, end) in zip(keys, offsets, strict=True):
             spans[key] = spans.get(key, (begin, end))[0], end
         numbers = {key: i for i, key in enumerate(spans)}
         return [cleaned[begin:end].strip() for begin, end in spans.values()], [numbers[key] for key in keys]
 
-    def _with_ngrams(self, text: str, encoded: tokenizers.Encoding, unknown: UnknownWords) -> list[int]:
-        ids: list[int] = []
-        for i, (begin, end) in zip(encoded.ids, encoded.offsets, strict=True):
-            if i != unknown.id:
-                ids.append(i)
-                continue
-            ids += unknown.spelled(self._normalized(text[begin:end]))
-        return ids
+    def _with_ngrams(self, texts: Sequence[str], unknown: UnknownWords) -> EncodedTexts:
+        """The ids of texts in which each unknown word is replaced by those of its n-grams."""
+        rows = []
+        for text in texts:
+            encoded, row = self.engine.encode_with_spans(text), list[int]()
+            for i, (begin, end) in zip(encoded.ids.tolist(), encoded.spans.tolist(), strict=True):
+                row += [i] if i != unknown.id else unknown.spelled(normalize(text[begin:end], self._normalizer))
+            rows.append(row)
+        return EncodedTexts.of(rows)
+
+    @cached_property
+    def _normalizer(self) -> Any:
+        return normalizer_of(self.described["normalizer"])
 
     def windows(self, content: Sequence[int], prompt: Sequence[int] = ()) -> list[list[int]]:
         """A long text as overlapping windows of equal length, evenly spread so that every token is in one.
@@ -302,47 +277,6 @@ def window_starts(length: int, width: int, overlap: int) -> list[int]:
     return [round(i * last / (count - 1)) for i in range(count)]
 
 
-@dataclass(frozen=True)
-class PairFrame:
-    """The special tokens before, between and after two texts encoded as a pair, and the segment of every part."""
-
-    prefix: tuple[int, ...]
-    middle: tuple[int, ...]
-    suffix: tuple[int, ...]
-    segments: tuple[int, int, int, int, int]  # of prefix, first text, middle, second text, suffix
-
-    @classmethod
-    def of(cls, backend: tokenizers.Tokenizer) -> "PairFrame":
-        """The frame that the tokenizer's own post-processor gives a pair."""
-        with library_errors("the model's tokenizer cannot read two texts"):
-            probe = backend.encode("a", "a")
-        first, second = ([i for i, text in enumerate(probe.sequence_ids) if text == side] for side in (0, 1))
-        parts = (slice(first[0]), slice(first[-1] + 1, second[0]), slice(second[-1] + 1, None))
-        prefix, middle, suffix = (tuple(probe.ids[part]) for part in parts)
-        if not middle:
-            raise BadModel(
-                "the tokenizer adds no token between two texts, so a model cannot tell where the first ends; its "
-                "post_processor in tokenizer.json needs a template for a pair, such as [CLS] A [SEP] B [SEP]"
-            )
-        kinds = probe.type_ids
-        ends = (kinds[0], kinds[first[0]], kinds[first[-1] + 1], kinds[second[0]], kinds[-1])
-        return cls(prefix, middle, suffix, ends)
-
-    @property
-    def specials(self) -> int:
-        """The number of special tokens of a pair."""
-        return len(self.prefix) + len(self.middle) + len(self.suffix)
-
-    def ids(self, first: Sequence[int], second: Sequence[int]) -> list[int]:
-        """The ids of two texts with special tokens before, between and after them."""
-        return [*self.prefix, *first, *self.middle, *second, *self.suffix]
-
-    def kinds(self, first: int, second: int) -> list[int]:
-        """The segment of every token of a pair whose texts have these numbers of tokens."""
-        sizes = (len(self.prefix), first, len(self.middle), second, len(self.suffix))
-        return [kind for kind, size in zip(self.segments, sizes, strict=True) for _ in range(size)]
-
-
 def max_input_length(requested: int | None, configured: int | None, limit: int) -> int:
     """Maximum tokens of an input: as requested, else as configured in the model's folder, else the encoder's limit."""
     if requested is not None and (not isinstance(requested, int) or not 1 <= requested <= limit):
@@ -364,11 +298,18 @@ def truncate_longest_first(first: int, second: int, limit: int) -> tuple[int, in
 
 
 @lru_cache(maxsize=4)
-def _native(description: str) -> NativeTokenizer | None:
+def _engine(description: str) -> Engine:
     try:
         return NativeTokenizer(description)
-    except (BadModel, NativeUnavailable):
-        return None
+    except NativeUnavailable:
+        with suppress(BadModel):
+            return ReferenceTokenizer(description)
+        return LibraryTokenizer(description, "without the compiled library, this model's tokenizer")
+    except BadModel as error:
+        with suppress(MissingExtra):
+            return LibraryTokenizer(description, str(error))
+        hint = f"Hugging Face's tokenizers may read it: {install_hint('tokenizers')}"
+        raise BadModel(f"the tokenizer cannot be read: {error}. {hint}") from None
 
 
 def _companions(folder: Path) -> dict[str, str]:
@@ -382,67 +323,7 @@ def _valid_unicode(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _backend(folder: Path) -> tokenizers.Tokenizer:
-    """tokenizer.json, or the older vocab.txt (WordPiece) or vocab.json with merges.txt (byte-level BPE)."""
-    whole, words, pairs = folder / "tokenizer.json", folder / "vocab.txt", folder / "vocab.json"
-    with library_errors(f"the tokenizer in {folder} cannot be read"):
-        if regular_file_exists(whole, MAX_FILE_SIZE):
-            return tokenizers.Tokenizer.from_file(str(whole))
-        if regular_file_exists(words, MAX_FILE_SIZE):
-            return _wordpiece(folder, words)
-        if regular_file_exists(pairs, MAX_FILE_SIZE) and regular_file_exists(folder / "merges.txt", MAX_FILE_SIZE):
-            return _byte_pairs(pairs, folder / "merges.txt")
-    sentencepiece = " (it has a SentencePiece model: save it as tokenizer.json once, with transformers' fast tokenizer)"
-    hint = sentencepiece if list(folder.glob("*.model")) else ""
-    raise BadModel(f"{folder} has no tokenizer.json, vocab.txt, or vocab.json with merges.txt{hint}")
-
-
-def _wordpiece(folder: Path, vocabulary: Path) -> tokenizers.Tokenizer:
-    settings = folder / "tokenizer_config.json"
-    options = read_object(settings)
-    text = read_text(vocabulary, MAX_FILE_SIZE) or ""
-    words = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
-    classes = ("[CLS]", "[SEP]") if "[CLS]" in words else ("<s>", "</s>")
-    if not {*classes, "[UNK]"} <= set(words):
-        raise BadModel(f"{vocabulary} lacks {classes[0]}, {classes[1]} or [UNK]")
-    lowercase, accents = boolean_setting(options, "do_lower_case", True, settings), options.get("strip_accents")
-    wordpiece = tokenizers.BertWordPieceTokenizer(
-        vocab={w: i for i, w in enumerate(words)},
-        lowercase=lowercase,
-        strip_accents=None if accents is None else boolean_setting(options, "strip_accents", lowercase, settings),
-        handle_chinese_chars=boolean_setting(options, "tokenize_chinese_chars", True, settings),
-        cls_token=classes[0],
-        sep_token=classes[1],
-    )
-    backend: tokenizers.Tokenizer = wordpiece._tokenizer
-    _add_tokens(backend, folder / "added_tokens.json")
-    return backend
-
-
-def _add_tokens(backend: tokenizers.Tokenizer, path: Path) -> None:
-    added = read_object(path)
-    for token, i in added.items():
-        if isinstance(i, bool) or not isinstance(i, int):
-            raise bad_setting(path, token, i, "the token's id")
-    backend.add_tokens(sorted(added, key=lambda token: added[token]))
-    others = [token for token, i in added.items() if backend.token_to_id(token) != i]
-    if others:
-        raise BadModel(f"{path} gives {others[0]!r} the id {added[others[0]]}, which is not the next free id")
-
-
-def _byte_pairs(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:
-    byte_pairs = tokenizers.ByteLevelBPETokenizer(str(vocabulary), str(merges))
-    begin, end = byte_pairs.token_to_id("<s>"), byte_pairs.token_to_id("</s>")
-    if begin is None or end is None:
-        raise BadModel(f"{vocabulary} lacks <s> or </s>")
-    backend: tokenizers.Tokenizer = byte_pairs._tokenizer
-    backend.post_processor = tokenizers.processors.RobertaProcessing(
-        ("</s>", end), ("<s>", begin), add_prefix_space=False
-    )
-    return backend
-
-
-def spans_in_original(text: str, cleaned: str, offsets: Sequence[Sequence[int]], lowercase: bool) -> Spans:
+def spans_in_original(text: str, cleaned: str, offsets: Sequence[Sequence[int]] | Spans, lowercase: bool) -> Spans:
     """Offsets into a cleaned text as offsets into the text itself.
 
     Cleaning lower-cases, which turns İ into two characters, and joins or replaces halves of surrogate pairs.

@@ -9,14 +9,10 @@ alternatives (`(a|aa)+`) are accepted. The library itself stops after ten millio
 `library_errors` turns into a `BadModel`; a pattern that stays below that limit at each of many letters is slow.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
-
-import tokenizers
+from typing import Any
 
 from ..errors import BadModel
 
@@ -26,25 +22,9 @@ MAX_GROWTH = 10_000
 MAX_PATTERN_LENGTH = 10_000
 
 
-@contextmanager
-def library_errors(what: str) -> Iterator[None]:
-    """Turn whatever the tokenizers library raises into a `BadModel`; a panic of its Rust code is a BaseException."""
-    try:
-        yield
-    except BaseException as error:
-        raise_library_error(error, what)
-
-
-def raise_library_error(error: BaseException, what: str) -> NoReturn:
-    """Raise the `BadModel` for what the library raised; ctrl-C, for example, is raised as it is."""
-    if isinstance(error, BadModel) or (not isinstance(error, Exception) and type(error).__name__ != "PanicException"):
-        raise error
-    raise BadModel(f"{what}: {error!s:.300}") from error
-
-
-def check_steps(backend: tokenizers.Tokenizer, what: str) -> None:
+def check_steps(described: Mapping[str, Any], what: str) -> None:
     """Reject a tokenizer that could make a text grow or search it without bound, or that is random."""
-    steps = [step for part in (backend.normalizer, backend.pre_tokenizer) for step in _steps(_described(part))]
+    steps = [step for part in ("normalizer", "pre_tokenizer") for step in _steps(described.get(part))]
     if len(steps) > MAX_STEPS:
         raise BadModel(f"{what} changes a text in {len(steps):,} steps; expected at most {MAX_STEPS}")
     growth = 1.0
@@ -55,19 +35,16 @@ def check_steps(backend: tokenizers.Tokenizer, what: str) -> None:
         growth *= _growth(step)
     if growth > MAX_GROWTH:
         raise BadModel(f"{what} could make a text {growth:,.0f} times as long; expected at most {MAX_GROWTH:,} times")
-    if getattr(backend.model, "dropout", None):
-        raise BadModel(f"{what} drops merges at random (dropout = {backend.model.dropout}), so no text has one vector")
-
-
-def _described(part: Any) -> Any:
-    return {} if part is None else json.loads(part.__getstate__())
+    if dropout := described["model"].get("dropout"):
+        raise BadModel(f"{what} drops merges at random (dropout = {dropout}), so no text has one vector")
 
 
 def _steps(described: Any) -> Iterator[Mapping[str, Any]]:
+    if not described:
+        return
     inner = next((described[key] for key in ("normalizers", "pretokenizers") if key in described), None)
     if inner is None:
-        if described:
-            yield described
+        yield described
         return
     for part in inner:
         yield from _steps(part)

@@ -22,7 +22,7 @@ class TruncationReport:
     """How many tokens each text has and how many of them the model reads, special tokens not counted.
 
     A word with more characters than the tokenizer accepts (usually 100) becomes one unknown token, which carries no
-    information and is not counted as used. `unread` has the length of the longest such word, by the text's index.
+    information and is not counted as used. `unread` has the characters of all such words, by the text's index.
     """
 
     tokens: Int[np.ndarray, " N"]
@@ -136,13 +136,19 @@ class TruncationCounter:
         return counted_of(count, counted(self.texts, noun, self.what), singular, plural)
 
 
-def longest_words(
-    unread: Mapping[int, Sequence[tuple[int, int]]], rows: Int[np.ndarray, " n"] | None = None
-) -> dict[int, int]:
-    """The length of each text's longest unread word; `rows`, if passed, maps texts to the distinct ones of `unread`."""
-    longest = {i: max(length for _, length in words) for i, words in unread.items()}
-    if rows is None or not longest:
-        return longest
+def longest_words(long_words: Int[np.ndarray, "W 3"], rows: Int[np.ndarray, " n"] | None = None) -> dict[int, int]:
+    """The length of each text's longest unread word (`EncodedTexts.long_words`), by the text's index.
+
+    `rows`, if passed, has a distinct text for each text that is counted.
+    """
+    longest: dict[int, int] = {}
+    for i, _, length in long_words.tolist():
+        longest[i] = max(length, longest.get(i, 0))
+    return longest if rows is None or not longest else of_rows(longest, rows)
+
+
+def of_rows(longest: Mapping[int, int], rows: Int[np.ndarray, " n"]) -> dict[int, int]:
+    """The lengths in `longest`, by the index of each text that is counted instead of the distinct one's."""
     return {i: longest[row] for i, row in enumerate(rows.tolist()) if row in longest}
 
 

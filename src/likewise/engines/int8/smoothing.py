@@ -22,9 +22,10 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from ...arrays.sequences import Sequences
 from ..array_embedder import ArrayEmbedder
 from ..description import BlockWeights, Description, LinearWeights
-from ..numpy.encoders import NumpyEncoder, Packed
+from ..numpy.encoders import NumpyEncoder
 from ..numpy.numpy_embedder import NumpyEmbedder
 from ..stored_weights import StoredTensor, int8_rows
 
@@ -61,9 +62,9 @@ class RecordingEncoder(NumpyEncoder):
         super().__init__(description)
         self.inputs: dict[tuple[int, Site], Inputs] = {}
 
-    def _attention(self, x: Array, block: object, packed: Packed) -> Array:
+    def _attention(self, x: Array, block: object, tokens: Sequences) -> Array:
         self._record(block, "query", x)
-        return super()._attention(x, block, packed)  # type: ignore[arg-type]
+        return super()._attention(x, block, tokens)  # type: ignore[arg-type]
 
     def _network(self, x: Array, block: object) -> Array:
         self._record(block, "up", x)

@@ -5,18 +5,18 @@ A text's vector is identical to the bit whatever the other texts, their order, t
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 from jaxtyping import Float
 
 from ...arrays.reductions import reduce_sentences
+from ...arrays.sequences import Sequences
 from ...engine_registry import LoadOptions
 from ...errors import BadInput
 from ...native.threads import thread_count
 from ...runtime.lazy_imports import torch_hint
 from ..array_embedder import ArrayEmbedder
-from ..array_encoder import Ids
+from ..array_encoder import Segments, Skips
 from ..description import Description, parameter_count
 from .library import BITS, PRECISIONS, Execution, Heads, Model, load
 
@@ -33,29 +33,28 @@ class NativeEncoder:
         self.model = Model(d, precision=precision)
 
     def pooled(
-        self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None, segments: Ids | None = None
+        self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
     ) -> Float[Array, "N W"]:
-        lengths = np.fromiter(map(len, ids), np.int32, len(ids))
         if not {*names} <= {*BITS}:  # one that is new in Python
-            (x,) = self.layers(ids, self.depth, self.depth, segments)
-            return reduce_sentences(x, lengths, names, skips)
+            (x,) = self.layers(tokens, self.depth, self.depth, segments)
+            return reduce_sentences(x, tokens.lengths, names, skips)
         found = self.model.run(
-            np.fromiter(chain.from_iterable(ids), np.int32),
-            lengths,
+            tokens.ids,
+            tokens.lengths,
             reductions=names,
-            segments=None if segments is None else np.fromiter(chain.from_iterable(segments), np.int32),
-            skips=None if skips is None else np.minimum(np.asarray(skips, np.int32), np.maximum(lengths - 1, 0)),
+            segments=segments,
+            skips=None if skips is None else np.minimum(skips, np.maximum(tokens.lengths - 1, 0)),
             execution=Execution(threads=thread_count()),
         ).pooled
         assert found is not None  # reductions were asked for
         return found
 
-    def layers(self, ids: Ids, first: int, last: int, segments: Ids | None = None) -> Float[Array, "L T D"]:
+    def layers(self, tokens: Sequences, first: int, last: int, segments: Segments = None) -> Float[Array, "L T D"]:
         found = self.model.run(
-            np.fromiter(chain.from_iterable(ids), np.int32),
-            np.fromiter(map(len, ids), np.int32, len(ids)),
+            tokens.ids,
+            tokens.lengths,
             layers=(first, last),
-            segments=None if segments is None else np.fromiter(chain.from_iterable(segments), np.int32),
+            segments=segments,
             execution=Execution(threads=thread_count()),
         ).layers
         assert found is not None  # layers were asked for

@@ -5,35 +5,20 @@ tested against it, and it is the fallback if neither is installed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 
 import numpy as np
 from jaxtyping import Float
 
 from ...arrays.activations import ACTIVATIONS
 from ...arrays.reductions import reduce_sentences
-from ..array_encoder import Ids, token_counts
+from ...arrays.sequences import Sequences
+from ..array_encoder import Segments, Skips
 from ..description import BlockWeights, Description, LinearWeights, parameter_count
 
 Array = np.ndarray
 Linear = tuple[Array, Array | float]  # the weights of a linear layer (inputs by outputs) or of a norm, and the bias
 FAR = 128  # distances from here on share the last bucket of relative positions
-
-
-@dataclass(frozen=True)
-class Packed:
-    """Concatenated sentences: the number of tokens of each."""
-
-    lengths: Array
-
-    @cached_property
-    def position(self) -> Array:
-        """Each token's position in its sentence."""
-        return np.asarray(
-            np.arange(self.lengths.sum()) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
-        )
 
 
 class NumpyEncoder:
@@ -55,38 +40,37 @@ class NumpyEncoder:
         self.norm, self.widen, self.last_norm = (_linear(part) for part in (d.norm, d.widen, d.last_norm))
 
     def pooled(
-        self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None, segments: Ids | None = None
+        self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
     ) -> Float[Array, "N W"]:
-        (x,) = islice(self.states(ids, segments), self.depth, None)
-        return reduce_sentences(x, token_counts(ids), names, skips)
+        (x,) = islice(self.states(tokens, segments), self.depth, None)
+        return reduce_sentences(x, tokens.lengths, names, skips)
 
-    def layers(self, ids: Ids, first: int, last: int) -> Float[Array, "L T D"]:
-        return np.stack(list(islice(self.states(ids), first, last + 1)))
+    def layers(self, tokens: Sequences, first: int, last: int) -> Float[Array, "L T D"]:
+        return np.stack(list(islice(self.states(tokens), first, last + 1)))
 
-    def states(self, ids: Ids, segments: Ids | None = None) -> Iterator[Float[Array, "T D"]]:
+    def states(self, tokens: Sequences, segments: Segments = None) -> Iterator[Float[Array, "T D"]]:
         """The layers, one after the other."""
-        packed = Packed(token_counts(ids))
-        x = self._embeddings(_flat(ids), packed, 0 if segments is None else _flat(segments))
+        x = self._embeddings(tokens, 0 if segments is None else segments)
         yield x
         for i in range(self.depth):
-            x = self._output(x, self.blocks[self.order[i]], packed)
+            x = self._output(x, self.blocks[self.order[i]], tokens)
             yield layer_norm(x, self.last_norm, self.eps) if self.last_norm and i == self.depth - 1 else x
 
-    def _embeddings(self, ids: Array, packed: Packed, segments: Array | int) -> Float[Array, "T D"]:
-        x = self.words[ids]
+    def _embeddings(self, tokens: Sequences, segments: Array | int) -> Float[Array, "T D"]:
+        x = self.words[tokens.ids]
         if self.positions is not None:
-            x = x + self.positions[packed.position + self.first_position]
+            x = x + self.positions[tokens.positions + self.first_position]
         if self.segments is not None:
             x = x + self.segments[segments]
         if self.norm is not None:
             x = layer_norm(x, self.norm, self.eps)
         return x if self.widen is None else _product(x, self.widen)
 
-    def _output(self, x: Float[Array, "T D"], block: "_Block", packed: Packed) -> Float[Array, "T D"]:
+    def _output(self, x: Float[Array, "T D"], block: "_Block", tokens: Sequences) -> Float[Array, "T D"]:
         if block.pre_norm:
-            x = x + self._attention(self._normed(x, block.norm1), block, packed)
+            x = x + self._attention(self._normed(x, block.norm1), block, tokens)
             return np.asarray(x + self._network(self._normed(x, block.norm2), block))
-        x = self._normed(x + self._attention(x, block, packed), block.norm1)
+        x = self._normed(x + self._attention(x, block, tokens), block.norm1)
         return self._normed(x + self._network(x, block), block.norm2)
 
     def _normed(self, x: Array, norm: Linear | None) -> Array:
@@ -99,11 +83,11 @@ class NumpyEncoder:
         values, gates = np.split(wide, 2, axis=1)
         return _product(self.activation(values) * gates, block.down)
 
-    def _attention(self, x: Array, block: "_Block", packed: Packed) -> Array:
+    def _attention(self, x: Array, block: "_Block", tokens: Sequences) -> Array:
         q, k, v = (part.reshape(len(x), self.heads, -1) for part in np.split(_product(x, block.qkv), 3, axis=1))
         if block.theta:
-            q, k = (rotated(part, packed.position, block.theta) for part in (q, k))
-        attended = attention(q, k, v, packed.lengths, lambda length: self._bias(length, block.reach))
+            q, k = (rotated(part, tokens.positions, block.theta) for part in (q, k))
+        attended = attention(q, k, v, tokens.lengths, lambda length: self._bias(length, block.reach))
         return _product(attended.reshape(x.shape), block.out)
 
     def _bias(self, length: int, reach: int) -> Array | float:
@@ -159,10 +143,6 @@ def relative_bucket(offset: Array, buckets: int) -> Array:
     scale = (half - near) / np.log(FAR / near)
     far = near + (np.log(np.maximum(distance, 1).astype(np.float32) / near) * np.float32(scale)).astype(np.int64)
     return np.asarray((offset > 0) * half + np.where(distance < near, distance, np.minimum(far, half - 1)))
-
-
-def _flat(ids: Ids) -> Array:
-    return np.fromiter(chain.from_iterable(ids), np.int64)
 
 
 def _linear(layer: LinearWeights | None) -> Linear | None:

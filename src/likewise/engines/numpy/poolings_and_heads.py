@@ -14,20 +14,20 @@ from ...arrays.activations import HEAD_ACTIVATIONS
 from ...arrays.dissection import NAME, DissectionSettings, dissected_sums
 from ...arrays.layer_means import LayerMeanSettings, is_layer_mean
 from ...arrays.reductions import reduce_sentences, reduction_names, without_first
+from ...arrays.sequences import Sequences
 from ...errors import BadModel
 from ...model_files import ModulePart
 from ...module_registry import FusionShape, check_truncation, head_shapes
-from ..array_encoder import ArrayEncoder, Ids, token_counts
+from ..array_encoder import ArrayEncoder, Skips
 from ..stored_weights import StoredWeights
 from .encoders import layer_norm
 
 Array = np.ndarray
-Skips = Sequence[int] | None  # how many tokens at the start of each sentence a pooling leaves out (those of a prompt)
 
 
 @runtime_checkable
 class ArrayPooling(Protocol):
-    """`(encoder, ids, skips) → vectors`, and how a model folder describes it."""
+    """`(encoder, tokens, skips) → vectors`, and how a model folder describes it."""
 
     @property
     def spec(self) -> str: ...
@@ -42,7 +42,7 @@ class ArrayPooling(Protocol):
         ...
 
     def width(self, encoder_width: int) -> int: ...
-    def __call__(self, encoder: ArrayEncoder, ids: Ids, skips: Skips) -> Float[Array, "N W"]: ...
+    def __call__(self, encoder: ArrayEncoder, tokens: Sequences, skips: Skips) -> Float[Array, "N W"]: ...
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class ArrayReduce:
     def width(self, encoder_width: int) -> int:
         return len(self.names) * encoder_width
 
-    def __call__(self, encoder: ArrayEncoder, ids: Ids, skips: Skips) -> Float[Array, "N W"]:
-        return encoder.pooled(ids, self.names, skips)
+    def __call__(self, encoder: ArrayEncoder, tokens: Sequences, skips: Skips) -> Float[Array, "N W"]:
+        return encoder.pooled(tokens, self.names, skips)
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class ArrayDissection(DissectionSettings):
     def described(self) -> ModulePart:
         return ModulePart("Dissection", self.config, Path())
 
-    def __call__(self, encoder: ArrayEncoder, ids: Ids, skips: Skips) -> Float[Array, "N D"]:
-        layers, lengths = encoder.layers(ids, self.start, encoder.depth), token_counts(ids)
+    def __call__(self, encoder: ArrayEncoder, tokens: Sequences, skips: Skips) -> Float[Array, "N D"]:
+        layers, lengths = encoder.layers(tokens, self.start, encoder.depth), tokens.lengths
         if skips is not None:
             kept, lengths = without_first(lengths, skips)
             layers = layers[:, kept]
@@ -95,10 +95,10 @@ class ArrayLayerMean(LayerMeanSettings):
     def described(self) -> ModulePart:
         return ModulePart("LayerMean", self.config, Path())
 
-    def __call__(self, encoder: ArrayEncoder, ids: Ids, skips: Skips) -> Float[Array, "N W"]:
+    def __call__(self, encoder: ArrayEncoder, tokens: Sequences, skips: Skips) -> Float[Array, "N W"]:
         first, last = self.layers[0], self.layers[-1]
-        layers = encoder.layers(ids, first, last)[[number - first for number in self.layers]]
-        return reduce_sentences(layers.mean(0, dtype=np.float32), token_counts(ids), self.reduce, skips)
+        layers = encoder.layers(tokens, first, last)[[number - first for number in self.layers]]
+        return reduce_sentences(layers.mean(0, dtype=np.float32), tokens.lengths, self.reduce, skips)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +127,8 @@ class ArrayFusion:
     def width(self, encoder_width: int) -> int:
         return self.shape.width(encoder_width)
 
-    def __call__(self, encoder: ArrayEncoder, ids: Ids, skips: Skips) -> Float[Array, "N W"]:
-        layers, lengths = encoder.layers(ids, self.shape.first, self.shape.last), token_counts(ids)
+    def __call__(self, encoder: ArrayEncoder, tokens: Sequences, skips: Skips) -> Float[Array, "N W"]:
+        layers, lengths = encoder.layers(tokens, self.shape.first, self.shape.last), tokens.lengths
         stacked = [reduce_sentences(x, lengths, self.shape.reduce, skips) for x in layers]
         mapped = rowwise_product(np.concatenate(stacked, axis=1), self.arrays["map.weight"])
         return np.asarray(mapped + self.arrays["map.bias"])

@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ...arrays.ragged import Ragged
+from ...arrays.sequences import Sequences
 from ...embedder import Embedder, HeadWeights, warn_of_readers
 from ...encoders.checkpoint import (
     check_writable,
@@ -25,7 +26,7 @@ from ...encoders.encoder import Encoder
 from ...engine_registry import LoadOptions
 from ...errors import BadInput, BadModel
 from ...heads import Normalize, head_settings, heads_in_order, out_width, read_head, with_truncation
-from ...inference import WindowBatches
+from ...inference import Rows, WindowBatches
 from ...model_files import POOLING_FOLDER, Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
 from ...model_files.folder import check_same
 from ...model_files.provenance import readable_provenance, write_provenance
@@ -36,7 +37,7 @@ from ...runtime.atomic_files import target_folder
 from ...runtime.devices import MovableModule, device_and_dtype, none_if_out_of_memory, precision_name
 from ...runtime.fingerprint import Weights
 from ...runtime.weight_files import WeightFormat
-from ...text.inputs import TextWindow
+from ...text.inputs import Windows
 from ...text.tokenizer import Tokenizer, max_input_length
 from ..former_fingerprints import former_pooled_settings
 
@@ -210,14 +211,14 @@ class TorchEmbedder(MovableModule, Embedder):
             return [HeadWeights(str(self.heads), "", _arrays(self.heads.state_dict()))]
 
     @torch.inference_mode()
-    def _pooled(self, windows: Sequence[TextWindow], batches: WindowBatches) -> Float[np.ndarray, "P W"]:
-        def pooled(batch: list[int]) -> Tensor:
-            hidden = [windows[i].hidden for i in batch]
-            tokens = Ragged.of([windows[i].ids for i in batch], self.device)
+    def _pooled(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "P W"]:
+        def pooled(batch: Rows) -> Tensor:
+            hidden = windows.hidden[batch].tolist()
+            tokens = Ragged.packed(windows.tokens.take(batch), self.device)
             return self.pool(tokens, hidden if any(hidden) else None).float()
 
         results = batches.run(
-            [len(window.ids) for window in windows],
+            windows.tokens.lengths,
             lambda batch: none_if_out_of_memory(lambda: pooled(batch)),
             torch.empty(len(windows), self.pooling.width(self.encoder.width), device=self.device),
         )
@@ -229,19 +230,17 @@ class TorchEmbedder(MovableModule, Embedder):
         return np.asarray(headed.float().cpu().numpy())
 
     @torch.inference_mode()
-    def _layers(
-        self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches
-    ) -> list[Float[np.ndarray, "L t D"]]:
+    def _layers(self, tokens: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
         return batches.run(
-            [len(sequence) for sequence in ids],
-            lambda batch: none_if_out_of_memory(lambda: self._block([ids[i] for i in batch], only_last)),
-            [np.empty((0, 0, 0), np.float32)] * len(ids),
+            tokens.lengths,
+            lambda batch: none_if_out_of_memory(lambda: self._block(tokens.take(batch), only_last)),
+            [np.empty((0, 0, 0), np.float32)] * len(tokens),
             _store_layers,
         )
 
-    def _block(self, ids: list[list[int]], only_last: bool) -> tuple[Float[Tensor, "L T D"], list[int]]:
+    def _block(self, sequences: Sequences, only_last: bool) -> tuple[Float[Tensor, "L T D"], list[int]]:
         """All layers of some texts, or only the last one, on the host; and the number of tokens of each text."""
-        tokens = Ragged.of(ids, self.device)
+        tokens = Ragged.packed(sequences, self.device)
         layers = self.encoder(tokens)
         chosen = [last(layers)] if only_last else layers
         return torch.stack([x.float().cpu() for x in chosen]), list(self.encoder.units(tokens).lengths)
@@ -264,7 +263,7 @@ def _pooling(described: str | ModulePart, depth: int) -> Pooling:
     return read_pooling(described.kind, described.config, described.folder, depth)
 
 
-def _store_layers(results: list[np.ndarray], batch: list[int], block: tuple[Float[Tensor, "L T D"], list[int]]) -> None:
+def _store_layers(results: list[np.ndarray], batch: Rows, block: tuple[Float[Tensor, "L T D"], list[int]]) -> None:
     for i, layers in zip(batch, torch.split(block[0], block[1], dim=1), strict=True):
         results[i] = layers.numpy().copy()
 

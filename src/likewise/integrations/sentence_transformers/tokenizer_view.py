@@ -1,6 +1,7 @@
 """A model's tokenizer, with the methods of transformers' tokenizers that applications use to count and cut tokens."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -8,19 +9,24 @@ import numpy as np
 
 from ...errors import BadInput
 from ...runtime.lazy_imports import has_torch
+from ...text.library_tokenizer import library_object
 from ...text.tokenizer import Tokenizer, truncate_longest_first
 
 UNTRUNCATED = (False, None, "do_not_truncate")
 
 
 class TokenizerView:
-    """Ids, word pieces and text from a model's tokenizer; `backend_tokenizer` is the tokenizers library's object."""
+    """Ids, word pieces and text from a model's tokenizer."""
 
     is_fast = True
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self.backend_tokenizer = tokenizer.backend
+
+    @cached_property
+    def backend_tokenizer(self) -> Any:
+        """The same tokenizer of Hugging Face's library, which must be installed."""
+        return library_object(self._tokenizer.description, "backend_tokenizer")
 
     @property
     def model_max_length(self) -> int:
@@ -30,7 +36,7 @@ class TokenizerView:
     @property
     def vocab_size(self) -> int:
         """The number of tokens in the vocabulary."""
-        return int(self.backend_tokenizer.get_vocab_size())
+        return len(self._tokenizer.token_ids_by_name)
 
     def __len__(self) -> int:
         """The number of tokens in the vocabulary."""
@@ -38,8 +44,7 @@ class TokenizerView:
 
     def get_vocab(self) -> dict[str, int]:
         """The id of each token."""
-        vocabulary: dict[str, int] = self.backend_tokenizer.get_vocab()
-        return vocabulary
+        return dict(self._tokenizer.token_ids_by_name)
 
     def tokenize(self, text: str) -> list[str]:
         """The word pieces of a text, without special tokens."""
@@ -71,19 +76,19 @@ class TokenizerView:
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
         """The text that these ids stand for."""
-        return str(self.backend_tokenizer.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
+        return self._tokenizer.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens)
 
     def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
         """The token with this id, or the tokens with these ids."""
         if isinstance(ids, int):
-            return self.backend_tokenizer.id_to_token(ids)
-        return [self.backend_tokenizer.id_to_token(int(i)) for i in ids]
+            return self._tokenizer.id_to_token(ids)
+        return [self._tokenizer.id_to_token(int(i)) for i in ids]
 
     def convert_tokens_to_ids(self, tokens: str | Sequence[str]) -> Any:
         """The id of a token, or the ids of several tokens; None for unknown tokens."""
         if isinstance(tokens, str):
-            return self.backend_tokenizer.token_to_id(tokens)
-        return [self.backend_tokenizer.token_to_id(token) for token in tokens]
+            return self._tokenizer.token_ids_by_name.get(tokens)
+        return [self._tokenizer.token_ids_by_name.get(token) for token in tokens]
 
 
 def encoded_batch(tokenizer: Tokenizer, inputs: Sequence[Any], prompt: str) -> dict[str, Any]:
@@ -119,5 +124,5 @@ def _pair(tokenizer: Tokenizer, pair: Any, prompt: str) -> tuple[list[int], list
 
 def _pad_id(tokenizer: Tokenizer) -> int:
     """The id of the padding token, under any of its usual names; masked positions are never read."""
-    ids = (tokenizer.backend.token_to_id(name) for name in ("[PAD]", "<pad>", "<|endoftext|>"))
+    ids = (tokenizer.token_ids_by_name.get(name) for name in ("[PAD]", "<pad>", "<|endoftext|>"))
     return next((i for i in ids if i is not None), 0)

@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import tokenizers
 from jaxtyping import Float
 from safetensors.numpy import save_file
 
@@ -62,7 +62,7 @@ def write_word_vectors(folder: Path, vectors: WordVectors) -> None:
     }
     write_json(folder / "config.json", config)
     write_json(folder / "unknown_words.json", unknown)
-    _tokenizer(vectors.words).save(str(folder / "tokenizer.json"))
+    write_json(folder / "tokenizer.json", _tokenizer(vectors.words))
     rows = np.ascontiguousarray(vectors.rows)  # safetensors writes memory in storage order
     save_file({"table.weight": rows}, folder / "model.safetensors", {"format": "pt"})
     write_manifest(folder, Manifest(encoder=folder, pooling="mean"), width)
@@ -89,14 +89,25 @@ def file_state_key(path: Path) -> str:
     return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"
 
 
-def _tokenizer(words: Sequence[str]) -> tokenizers.Tokenizer:
-    ids = {word: i for i, word in reversed(list(enumerate(words, 1)))} | {UNKNOWN: 0}  # the first of equal words
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(ids, unk_token=UNKNOWN))
+def _tokenizer(words: Sequence[str]) -> dict[str, Any]:
+    """The tokenizer.json of whole words; of equal words the first counts."""
+    vocabulary = {UNKNOWN: 0}
+    for i, word in enumerate(words, 1):
+        vocabulary.setdefault(word, i)
     small = all(word == word.lower() for word in words)
-    letters = [tokenizers.normalizers.NFC(), *([tokenizers.normalizers.Lowercase()] if small else [])]
-    tokenizer.normalizer = tokenizers.normalizers.Sequence(letters)
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(WORDS_OR_MARKS), "removed", invert=True)
-    return tokenizer
+    normalizers = [{"type": "NFC"}, *([{"type": "Lowercase"}] if small else [])]
+    return {
+        "version": "1.0",
+        "added_tokens": [],
+        "normalizer": {"type": "Sequence", "normalizers": normalizers},
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"Regex": WORDS_OR_MARKS},
+            "behavior": "Removed",
+            "invert": True,
+        },
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": UNKNOWN},
+    }
 
 
 def _digest(text: str) -> str:

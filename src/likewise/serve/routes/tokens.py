@@ -116,7 +116,7 @@ def _tokens(model: Embedder, text: str, special: bool) -> Pieces:
 
 
 def _special(model: Embedder, number: int) -> dict[str, Any]:
-    name = model.tokenizer.backend.id_to_token(number)
+    name = model.tokenizer.id_to_token(number)
     return {"id": number, "text": name, "special": True, "start": None, "stop": None}
 
 
@@ -132,7 +132,7 @@ async def decode(exchange: Exchange) -> Reply:
         raise ApiError(
             "invalid", f"there is no token {largest:,}; ids must be below {tokenizer.vocabulary:,}", param="ids"
         )
-    decoder = partial(tokenizer.backend.decode, skip_special_tokens=body.skip_special_tokens)
+    decoder = partial(tokenizer.decode, skip_special_tokens=body.skip_special_tokens)
     return await _in_parts(exchange, served, lists, lambda ids: Pieces([json_bytes(decoder(ids))]))
 
 

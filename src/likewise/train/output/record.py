@@ -131,7 +131,7 @@ def machine_description(device: torch.device) -> dict[str, Any]:
         "versions": {
             "likewise": __version__,
             "python": platform.python_version(),
-            **{package: importlib.metadata.version(package) for package in ("torch", "tokenizers", "safetensors")},
+            **{package: importlib.metadata.version(package) for package in ("torch", "safetensors")},
         },
     }
 

@@ -72,7 +72,7 @@ def retry_smaller(
     tokens = sum(step.lengths)
     generators, gradients_before = seeding.generator_states(_device(model)), copied_gradients(model, objective)
     while True:
-        parts = plan_batches(step.lengths, budget.tokens or tokens)
+        parts = [part.tolist() for part in plan_batches(step.lengths, budget.tokens or tokens)]
         outputs, loss, repeat = none_if_out_of_memory(partial(step.forward, parts)), None, True
         if outputs is not None:
             loss = none_if_out_of_memory(partial(step.backward, step.gather(outputs)))

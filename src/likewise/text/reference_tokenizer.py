@@ -1,0 +1,578 @@
+"""ReferenceTokenizer: what native/text computes, in plain Python, slowly; every step is written to be read.
+
+It is the fallback where there is no compiled library, and the reference in tests. Letters are classified by Python's
+own Unicode tables, so characters that are newer than Python may be split differently. The precompiled normalizer of
+SentencePiece and what native/text lacks too are refused by name.
+"""
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import BadModel
+from ..native.tokenizing import EncodedText, EncodedTexts
+from .decoding import byte_letters
+
+Settings = Mapping[str, Any]
+
+
+class Character(NamedTuple):
+    """A letter of a text as it is processed, and the characters of the original text that it comes from."""
+
+    letter: str
+    start: int
+    stop: int
+
+
+Text = list[Character]
+
+
+class Token(NamedTuple):
+    """A token's id, the characters that it was read from, and the number of its word."""
+
+    id: int
+    start: int
+    stop: int
+    word: int
+
+
+class ReferenceTokenizer:
+    """A tokenizer in plain Python, as `NativeTokenizer`.
+
+    Raises:
+        BadModel: the description holds a part that this lacks; the message names it.
+    """
+
+    def __init__(self, description: str) -> None:
+        self._description = description
+        described = json.loads(description)
+        self._normalizer = _step(described["normalizer"], NORMALIZERS, "normalizer")
+        self._pre_tokenizer = _step(described["pre_tokenizer"], PRE_TOKENIZERS, "pre-tokenizer")
+        self._model = _step(described["model"], MODELS, "model")
+        self._limit = described["model"].get("max_input_chars_per_word", math.inf)
+        self._trims = _trimming(described["post_processor"])
+        self._raw, self._normalized = list[Settings](), list[Settings]()
+        for added in filter(lambda one: one["content"], described["added_tokens"]):
+            if not added["normalized"]:
+                self._raw.append(added)
+            elif content := normalize(added["content"], self._normalizer):
+                self._normalized.append({**added, "content": content})
+
+    def __reduce__(self) -> tuple[type["ReferenceTokenizer"], tuple[str]]:
+        return type(self), (self._description,)
+
+    def encode(self, texts: Sequence[str]) -> EncodedTexts:
+        """The ids of texts, without special tokens around them."""
+        rows, long_words = list[list[int]](), list[tuple[int, int, int]]()
+        for i, text in enumerate(texts):
+            text.encode()  # lone surrogates are the caller's to replace
+            ids = list[int]()
+            for word, added in self._words(text):
+                if added is None and len(word) > self._limit:
+                    long_words.append((i, len(ids), len(word)))
+                ids += [added] if added is not None else [token.id for token in self._model(word)]
+            rows.append(ids)
+        found = EncodedTexts.of(rows)
+        return EncodedTexts(found.ids, found.lengths, np.asarray(long_words, np.int64).reshape(-1, 3))
+
+    def encode_with_spans(self, text: str) -> EncodedText:
+        """The ids of one text, and where each came from."""
+        tokens = list[Token]()
+        for number, (word, added) in enumerate(self._words(text)):
+            if added is not None:
+                tokens.append(Token(added, word[0].start, word[-1].stop, number))
+                continue
+            for token, start, stop in self._model(word):
+                first, last = word[start], word[stop - 1]
+                letters = [character.letter for character in word[start:stop]]
+                tokens.append(Token(token, *self._trimmed(letters, first.start, last.stop), number))
+        columns = np.asarray(tokens, np.int64).reshape(-1, 4)
+        return EncodedText(columns[:, 0].astype(np.int32), columns[:, 1:3].copy(), columns[:, 3].astype(np.int32))
+
+    def _words(self, text: str) -> Iterator[tuple[Text, int | None]]:
+        """The words of a text with None, and the added tokens in it with their ids."""
+        characters = [Character(letter, i, i + 1) for i, letter in enumerate(text)]
+        for part, added in _split_at_added(characters, self._raw):
+            if added is not None:
+                yield part, added
+                continue
+            normalized = self._normalizer(part)
+            for piece, added_later in _split_at_added(normalized, self._normalized):
+                if added_later is not None:
+                    yield piece, added_later
+                else:
+                    yield from ((word, None) for word in self._pre_tokenizer([piece]) if word)
+
+    def _trimmed(self, letters: Sequence[str], start: int, stop: int) -> tuple[int, int]:
+        """A span without the spaces at the ends of a byte-level token."""
+        if self._trims is None:
+            return start, stop
+        leading = next((i for i, letter in enumerate(letters) if letter != SPACE_LETTER), len(letters))
+        trailing = next((i for i, letter in enumerate(reversed(letters)) if letter != SPACE_LETTER), len(letters))
+        if leading and start == 0 and self._trims:
+            leading -= 1  # the space that was put before the text
+        start = min(start + leading, stop)
+        return start, max(stop - trailing, start) if stop >= trailing else stop
+
+
+def normalizer_of(settings: Settings | None) -> "Callable[[Text], Text]":
+    """The normalizer that a tokenizer.json describes."""
+    normalizer: Callable[[Text], Text] = _step(settings, NORMALIZERS, "normalizer")
+    return normalizer
+
+
+def normalize(text: str, normalizer: "Callable[[Text], Text]") -> str:
+    """A text after a normalizer."""
+    return "".join(character.letter for character in normalizer([Character(letter, 0, 0) for letter in text]))
+
+
+def _step(settings: Settings | None, known: Mapping[str, Callable[[Settings], Any]], kind: str) -> Any:
+    if settings is None:
+        return lambda given: given
+    make = known.get(settings["type"])
+    if make is None:
+        raise BadModel(f"the {kind} {settings['type']!r:.80} is not supported in plain Python")
+    return make(settings)
+
+
+def _chain(steps: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    def run(given: Any) -> Any:
+        for step in steps:
+            given = step(given)
+        return given
+
+    return run
+
+
+def _trimming(processor: Settings | None) -> bool | None:
+    """Whether spans leave out spaces (None: they do not), and whether a space was put before the text."""
+    if processor is None or processor["type"] not in ("ByteLevel", "RobertaProcessing"):
+        return None
+    return processor["add_prefix_space"] if processor["trim_offsets"] else None
+
+
+def _split_at_added(text: Text, tokens: Sequence[Settings]) -> Iterator[tuple[Text, int | None]]:
+    """The parts of a text between added tokens, and these with their ids; of several at one place the longest."""
+    letters = [character.letter for character in text]
+    whole, done, at = "".join(letters), 0, 0
+    while tokens and at < len(text):
+        here = [one for one in tokens if whole.startswith(one["content"], at)]
+        if not here:
+            at += 1
+            continue
+        token = max(here, key=lambda one: len(one["content"]))
+        start, stop = at, at + len(token["content"])
+        at = stop
+        if token["single_word"] and any(map(_is_word_letter, (whole[start - 1 : start], whole[stop : stop + 1]))):
+            continue
+        while token["lstrip"] and start > done and is_space(whole[start - 1]):
+            start -= 1
+        while token["rstrip"] and stop < len(text) and is_space(whole[stop]):
+            stop += 1
+        start = max(start, done)
+        if done < start:
+            yield text[done:start], None
+        yield text[start:stop], token["id"]
+        done = max(done, stop)
+    if done < len(text):
+        yield text[done:], None
+
+
+# Letters
+
+
+def is_space(letter: str) -> bool:
+    """Whether Unicode calls a character white space; Python's isspace has four control characters more."""
+    return letter.isspace() and letter not in "\x1c\x1d\x1e\x1f"
+
+
+def _is_word_letter(letter: str) -> bool:
+    """Whether regular expressions take it for part of a word (UTS #18): letters, marks, digits, and what joins them."""
+    circled = "\u24b6" <= letter <= "\u24e9"
+    return bool(letter) and (circled or letter in "\u200c\u200d" or unicodedata.category(letter) in WORD_CATEGORIES)
+
+
+WORD_CATEGORIES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc")
+
+
+def _is_punctuation(letter: str) -> bool:
+    symbols = letter.isascii() and unicodedata.category(letter)[0] == "S"
+    return symbols or unicodedata.category(letter)[0] == "P"
+
+
+CHINESE = (
+    *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
+    *((0x2B740, 0x2B81F), (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
+)
+"""The blocks that BERT splits into single characters, with the one that Hugging Face's library begins at U+2B920."""
+
+
+# Normalizers: from a text to a text
+
+
+def _per_letter(change: Callable[[str], str]) -> Callable[[Text], Text]:
+    """A normalizer that changes every character by itself."""
+    return lambda text: [one._replace(letter=letter) for one in text for letter in change(one.letter)]
+
+
+def _form(name: Any) -> Callable[[Text], Text]:
+    """A normal form of Unicode; a letter and its marks come from where both came from."""
+
+    def normalized(text: Text) -> Text:
+        whole, found = "".join(one.letter for one in text), Text()
+        for start, stop in _clusters(whole):
+            first, last = text[start], text[stop - 1]
+            part = unicodedata.normalize(name, whole[start:stop])
+            found += [Character(letter, first.start, last.stop) for letter in part]
+        return found
+
+    return normalized
+
+
+def _clusters(text: str) -> Iterator[tuple[int, int]]:
+    """Parts that normalize by themselves: each begins where nothing composes or changes places with what precedes."""
+    start = 0
+    for i in range(1, len(text) + 1):
+        if i == len(text) or (text[i].isascii() and text[i - 1].isascii()) or _begins_cluster(text[i]):
+            yield start, i
+            start = i
+
+
+def _begins_cluster(letter: str) -> bool:
+    decomposed = unicodedata.normalize("NFKD", letter)
+    joins = 0x1100 <= ord(decomposed[0]) <= 0x11FF or unicodedata.category(letter)[0] == "M"
+    return not (joins or unicodedata.combining(decomposed[0]) or decomposed[0] in "\uff9e\uff9f")
+
+
+def _bert(settings: Settings) -> Callable[[Text], Text]:
+    strips = settings["lowercase"] if settings["strip_accents"] is None else settings["strip_accents"]
+    steps = [_per_letter(_cleaned)] if settings["clean_text"] else []
+    steps += [_per_letter(_apart)] if settings["handle_chinese_chars"] else []
+    steps += [_form("NFD"), _per_letter(_unmarked)] if strips else []
+    return _chain([*steps, _per_letter(str.lower)] if settings["lowercase"] else steps)
+
+
+def _cleaned(letter: str) -> str:
+    if letter in "\t\n\r":
+        return " "
+    if letter in "\0\ufffd" or unicodedata.category(letter) in ("Cc", "Cf", "Cn", "Co"):
+        return ""
+    return " " if is_space(letter) else letter
+
+
+def _apart(letter: str) -> str:
+    return f" {letter} " if any(first <= ord(letter) <= last for first, last in CHINESE) else letter
+
+
+def _unmarked(letter: str) -> str:
+    return "" if unicodedata.category(letter) == "Mn" else letter
+
+
+def _strip(settings: Settings) -> Callable[[Text], Text]:
+    def stripped(text: Text) -> Text:
+        spaces = [is_space(one.letter) for one in text]
+        if all(spaces):
+            return []
+        start = spaces.index(False) if settings["strip_left"] else 0
+        return text[start : len(text) - (spaces[::-1].index(False) if settings["strip_right"] else 0)]
+
+    return stripped
+
+
+def _prepend(settings: Settings) -> Callable[[Text], Text]:
+    return lambda text: [*(text[0]._replace(letter=letter) for letter in settings["prepend"]), *text] if text else text
+
+
+def _replace(settings: Settings) -> Callable[[Text], Text]:
+    pattern = settings["pattern"]
+    if pattern.get("Regex") not in (None, " {2,}") or not pattern.get("String", " "):
+        raise BadModel(f"a Replace normalizer of {pattern!r:.80} is not supported in plain Python")
+    searched = re.compile(pattern["Regex"] if "Regex" in pattern else re.escape(pattern["String"]))
+
+    def replaced(text: Text) -> Text:
+        whole, found, done = "".join(one.letter for one in text), Text(), 0
+        for match in searched.finditer(whole):
+            first, last = text[match.start()], text[match.end() - 1]
+            found += text[done : match.start()]
+            found += [Character(letter, first.start, last.stop) for letter in settings["content"]]
+            done = match.end()
+        return found + text[done:]
+
+    return replaced
+
+
+NORMALIZERS: dict[str, Callable[[Settings], Callable[[Text], Text]]] = {
+    "BertNormalizer": _bert,
+    "Lowercase": lambda _: _per_letter(str.lower),
+    **{name: lambda settings: _form(settings["type"]) for name in ("NFC", "NFD", "NFKC", "NFKD")},
+    "Prepend": _prepend,
+    "Replace": _replace,
+    "Sequence": lambda settings: _chain([_step(one, NORMALIZERS, "normalizer") for one in settings["normalizers"]]),
+    "Strip": _strip,
+    "StripAccents": lambda _: _per_letter(lambda letter: "" if unicodedata.category(letter)[0] == "M" else letter),
+}
+
+
+# Pre-tokenizers: from parts of a text to its words
+
+Words = list[Text]
+
+
+def _grouped(kind: Callable[[str], Any], alone: Any = None) -> Callable[[Words], Words]:
+    """Runs of characters of one kind; of kind None are those between words, and of kind `alone` each is a word."""
+
+    def split(parts: Words) -> Words:
+        words = Words()
+        for part in parts:
+            for of_kind, run in groupby(part, key=lambda one: kind(one.letter)):
+                if of_kind is not None:
+                    letters = list(run)
+                    words += [[one] for one in letters] if of_kind == alone else [letters]
+        return words
+
+    return split
+
+
+def _bert_kind(letter: str) -> str | None:
+    return None if is_space(letter) else "mark" if _is_punctuation(letter) else "word"
+
+
+def _whitespace_kind(letter: str) -> str | None:
+    return None if is_space(letter) else "word" if _is_word_letter(letter) else "mark"
+
+
+def _metaspace(settings: Settings) -> Callable[[Words], Words]:
+    mark, scheme = settings["replacement"], settings["prepend_scheme"]
+
+    def split(parts: Words) -> Words:
+        words = Words()
+        for part in parts:
+            marked = [one._replace(letter=mark) if one.letter == " " else one for one in part]
+            first = scheme == "always" or (scheme == "first" and bool(part) and part[0].start == 0)
+            if first and marked and marked[0].letter != mark:
+                marked.insert(0, marked[0]._replace(letter=mark))
+            starts = [i for i, one in enumerate(marked) if i and one.letter == mark and settings["split"]]
+            bounds = [0, *starts, len(marked)]
+            words += [marked[a:b] for a, b in pairwise(bounds)]
+        return words
+
+    return split
+
+
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+CL100K = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+PATTERNS = (
+    GPT2,
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    CL100K % "{1,3}",
+    CL100K % "",
+    r"[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]",
+)
+"""The patterns of GPT-2 in two spellings, cl100k, Qwen, and of our tables of word vectors."""
+
+
+SPACES = r"\s"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern with Unicode's categories, which Python's `re` lacks, as classes of characters."""
+    for name, ranges in _classes().items():
+        parts = re.split(r"(\[[^\]]*\])", pattern)  # every second one is a class
+        written = [part.replace(name, ranges if i % 2 else f"[{ranges}]") for i, part in enumerate(parts)]
+        pattern = "".join(written)
+    return re.compile(pattern.replace(r"\S", f"[^{_classes()[SPACES]}]").replace("(?i:", "(?ai:"))
+
+
+@cache
+def _classes() -> dict[str, str]:
+    """The characters of the categories, and of white space, as ranges."""
+    kinds = [unicodedata.category(chr(code))[0] for code in range(0x110000)]
+    found = {}
+    for kind in "LMN":
+        runs = [list(run) for of_kind, run in groupby(range(0x110000), key=lambda c: kinds[c]) if of_kind == kind]
+        found[rf"\p{{{kind}}}"] = "".join(f"\\U{run[0]:08x}-\\U{run[-1]:08x}" for run in runs)
+    found[SPACES] = "".join(f"\\U{code:08x}" for code in range(0x110000) if is_space(chr(code)))
+    return found
+
+
+def _split(settings: Settings) -> Callable[[Words], Words]:
+    pattern, how = settings["pattern"].get("Regex"), (settings["behavior"], settings["invert"])
+    if pattern not in PATTERNS or how not in (("Isolated", False), ("Removed", True)):
+        raise BadModel(f"a Split pre-tokenizer of {settings['pattern']!r:.80} is not supported in plain Python")
+    return _matches(pattern, keeps_between=how[0] == "Isolated")
+
+
+def _matches(pattern: str, keeps_between: bool) -> Callable[[Words], Words]:
+    def split(parts: Words) -> Words:
+        words = Words()
+        for part in parts:
+            done = 0
+            for match in _compiled(pattern).finditer("".join(one.letter for one in part)):
+                words += [part[done : match.start()]] * keeps_between + [part[match.start() : match.end()]]
+                done = match.end()
+            words += [part[done:]] * keeps_between
+        return [word for word in words if word]
+
+    return split
+
+
+def _byte_level(settings: Settings) -> Callable[[Words], Words]:
+    def prefixed(parts: Words) -> Words:
+        return [[part[0]._replace(letter=" "), *part] if part and part[0].letter != " " else part for part in parts]
+
+    def in_bytes(words: Words) -> Words:
+        return [
+            [one._replace(letter=byte_letters()[byte]) for one in word for byte in one.letter.encode()]
+            for word in words
+        ]
+
+    steps: list[Callable[[Words], Words]] = [prefixed] if settings["add_prefix_space"] else []
+    steps += [_matches(GPT2, keeps_between=True)] if settings["use_regex"] else []
+    return _chain([*steps, in_bytes])
+
+
+SPACE_LETTER = byte_letters()[0x20]
+PRE_TOKENIZERS: dict[str, Callable[[Settings], Callable[[Words], Words]]] = {
+    "BertPreTokenizer": lambda _: _grouped(_bert_kind, "mark"),
+    "ByteLevel": _byte_level,
+    "Metaspace": _metaspace,
+    "Sequence": lambda settings: _chain(
+        [_step(one, PRE_TOKENIZERS, "pre-tokenizer") for one in settings["pretokenizers"]]
+    ),
+    "Split": _split,
+    "Whitespace": lambda _: _grouped(_whitespace_kind),
+    "WhitespaceSplit": lambda _: _grouped(lambda letter: None if is_space(letter) else "word"),
+}
+
+
+# Models: from a word to its pieces
+
+
+class Piece(NamedTuple):
+    """The id of a part of a word, and where the part begins and ends."""
+
+    id: int
+    start: int
+    stop: int
+
+
+Model = Callable[[Text], list[Piece]]
+
+
+def _letters(word: Text) -> str:
+    return "".join(one.letter for one in word)
+
+
+def _wordpiece(settings: Settings) -> Model:
+    """The longest piece that the rest of a word begins with, again and again (Wu et al. 2016)."""
+    vocabulary, prefix = settings["vocab"], settings["continuing_subword_prefix"]
+    unknown, limit = vocabulary[settings["unk_token"]], settings["max_input_chars_per_word"]
+
+    def pieces(word: Text) -> list[Piece]:
+        letters, found, start = _letters(word), list[Piece](), 0
+        while start < len(letters) <= limit:
+            ends = range(len(letters), start, -1)
+            known = (stop for stop in ends if (prefix if start else "") + letters[start:stop] in vocabulary)
+            stop = next(known, None)
+            if stop is None:
+                break
+            found.append(Piece(vocabulary[(prefix if start else "") + letters[start:stop]], start, stop))
+            start = stop
+        return found if start == len(letters) else [Piece(unknown, 0, len(letters))]
+
+    return pieces
+
+
+def _word_level(settings: Settings) -> Model:
+    vocabulary, unknown = settings["vocab"], settings["vocab"][settings["unk_token"]]
+    return lambda word: [Piece(vocabulary.get(_letters(word), unknown), 0, len(word))]
+
+
+def _byte_pairs(settings: Settings) -> Model:
+    """Neighbours are joined, those first that were learned first (Sennrich et al. 2016)."""
+    affixes = (settings["continuing_subword_prefix"], settings["end_of_word_suffix"])
+    if settings["byte_fallback"] or any(affixes) or settings["unk_token"]:
+        raise BadModel("BPE with byte_fallback, an affix or an unknown token is not supported in plain Python")
+    vocabulary: dict[str, int] = settings["vocab"]
+    ranks = {tuple(pair): rank for rank, pair in reversed(list(enumerate(settings["merges"])))}
+
+    def pieces(word: Text) -> list[Piece]:
+        letters, parts = _letters(word), [(letter, i, i + 1) for i, letter in enumerate(_letters(word))]
+        if settings["ignore_merges"] and letters in vocabulary:
+            return [Piece(vocabulary[letters], 0, len(letters))]
+        parts = [part for part in parts if part[0] in vocabulary]
+        while True:
+            neighbours = enumerate(pairwise(part for part, *_ in parts))
+            rank, i = min(((ranks.get(pair, math.inf), i) for i, pair in neighbours), default=(math.inf, 0))
+            if rank == math.inf:
+                return [Piece(vocabulary[part], start, stop) for part, start, stop in parts]
+            (a, start, _), (b, _, stop) = parts[i : i + 2]
+            parts[i : i + 2] = [(a + b, start, stop)]
+
+    return pieces
+
+
+def _unigram(settings: Settings) -> Model:
+    """The pieces of the largest sum of scores (Kudo 2018); neighbouring unknown letters are one piece."""
+    if settings["byte_fallback"] or settings["unk_id"] is None:
+        raise BadModel("a Unigram model with byte_fallback, or without an unknown token, is not supported")
+    unknown, vocabulary = settings["unk_id"], settings["vocab"]
+    known = {token: (score, i) for i, (token, score) in enumerate(vocabulary)}
+    longest = max(map(len, known))
+    unknown_score = min(score for _, score in vocabulary) - 10.0
+
+    def pieces(word: Text) -> list[Piece]:
+        letters = _letters(word)
+        best: list[tuple[float, Piece] | None] = [None] * (len(letters) + 1)
+        for start in range(len(letters)):
+            total = best[start][0] if best[start] else 0.0  # type: ignore[index]
+            stops = range(start + 1, min(len(letters), start + longest) + 1)
+            steps = [(stop, *known[letters[start:stop]]) for stop in stops if letters[start:stop] in known]
+            if not steps or steps[0][0] > start + 1:
+                steps.append((start + 1, unknown_score, unknown))
+            for stop, score, i in steps:
+                before = best[stop]
+                if before is None or total + score > before[0]:
+                    best[stop] = total + score, Piece(i, start, stop)
+        return _joined_unknown(_path(best), unknown)
+
+    return pieces
+
+
+def _path(best: Sequence[tuple[float, Piece] | None]) -> list[Piece]:
+    found, at = list[Piece](), len(best) - 1
+    while at:
+        step = best[at]
+        assert step is not None  # every letter can be reached, by the unknown piece at least
+        found.append(step[1])
+        at = step[1].start
+    return found[::-1]
+
+
+def _joined_unknown(pieces: Sequence[Piece], unknown: int) -> list[Piece]:
+    joined = list[Piece]()
+    for piece in pieces:
+        if piece.id == unknown and joined and joined[-1].id == unknown:
+            joined[-1] = joined[-1]._replace(stop=piece.stop)
+        else:
+            joined.append(piece)
+    return joined
+
+
+MODELS: dict[str, Callable[[Settings], Model]] = {
+    "BPE": _byte_pairs,
+    "Unigram": _unigram,
+    "WordLevel": _word_level,
+    "WordPiece": _wordpiece,
+}

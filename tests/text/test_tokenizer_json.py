@@ -1,0 +1,133 @@
+"""tokenizer.json in one form: the one that Hugging Face's library writes, whoever wrote the file, and back to text."""
+
+import json
+
+import pytest
+import tokenizers
+from tokenizers import decoders
+
+from likewise.errors import BadModel
+from likewise.text.decoding import DECODERS, decode
+from likewise.text.tokenizer import Tokenizer
+from likewise.text.tokenizer_json import Vocabulary, around, canonical, read_described, template
+from tests.native.test_tokenizing import PIPELINES
+from tests.tiny import wordpieces
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "cat", "##s", "é"]
+
+
+def library_form(made):
+    made.no_truncation()
+    made.no_padding()
+    return made.to_str()
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_the_form_is_the_library_s_and_survives_saving(name, tmp_path):
+    made = PIPELINES[name]()
+    made.enable_padding()
+    made.enable_truncation(9)
+    made.save(str(tmp_path / "tokenizer.json"))
+    made = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))  # it reads scores with a small error
+    loaded = Tokenizer.load(tmp_path, 20)
+    assert loaded.description == library_form(made)
+    assert loaded.token_ids_by_name == made.get_vocab() and loaded.vocabulary == made.get_vocab_size()
+    (tmp_path / "again").mkdir()
+    loaded.save(tmp_path / "again")
+    assert Tokenizer.load(tmp_path / "again", 20).description == loaded.description
+    assert library_form(tokenizers.Tokenizer.from_file(str(tmp_path / "again/tokenizer.json"))) == loaded.description
+
+
+@pytest.mark.parametrize("settings", [{}, {"do_lower_case": False}, {"strip_accents": False}])
+def test_a_vocab_txt_has_the_form_of_the_library_s_wordpiece(settings, tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS), "utf-8")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    lowercase, accents = settings.get("do_lower_case", True), settings.get("strip_accents")
+    vocabulary = {word: i for i, word in enumerate(WORDS)}
+    made = tokenizers.BertWordPieceTokenizer(vocab=vocabulary, lowercase=lowercase, strip_accents=accents)
+    assert Tokenizer.load(tmp_path, 20).description == library_form(made)
+
+
+def test_byte_pairs_have_the_form_of_the_library_s(tmp_path):
+    made = tokenizers.ByteLevelBPETokenizer()
+    made.train_from_iterator(["the cat sat on the mat"] * 5, 300, special_tokens=["<s>", "</s>"])
+    made.save_model(str(tmp_path))
+    again = tokenizers.ByteLevelBPETokenizer(str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt"))._tokenizer
+    again.post_processor = tokenizers.processors.RobertaProcessing(("</s>", 1), ("<s>", 0), add_prefix_space=False)
+    assert canonical(read_described(tmp_path)) == library_form(again)
+
+
+def test_what_older_files_leave_out_is_written():
+    bare = {"model": {"type": "BPE", "vocab": {"b": 1, "a": 0, "ab": 2}, "merges": ["a b"]}}
+    metaspace = {"type": "Metaspace", "replacement": "▁", "add_prefix_space": False}
+    found = json.loads(canonical({**bare, "pre_tokenizer": metaspace, "decoder": {"type": "ByteLevel"}}))
+    assert found["model"]["vocab"] == {"a": 0, "b": 1, "ab": 2} and list(found["model"]["vocab"]) == ["a", "b", "ab"]
+    assert found["model"]["merges"] == [["a", "b"]] and found["model"]["ignore_merges"] is False
+    assert found["pre_tokenizer"] == {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": True}
+    assert found["decoder"]["use_regex"] is True and found["added_tokens"] == []
+
+
+@pytest.mark.parametrize("broken", ["1", "-1", "1.5", '"1"', "true", "null"])
+def test_an_id_that_is_no_number_is_refused(broken, tmp_path):
+    described = json.loads(wordpieces().to_str())
+    described["model"]["vocab"]["a"] = json.loads(broken)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(described))
+    if broken == "1":
+        assert Tokenizer.load(tmp_path, 20)
+        return
+    with pytest.raises(BadModel):
+        Tokenizer.load(tmp_path, 20)
+
+
+def test_post_processors_that_are_not_known_or_repeat_a_text_are_refused():
+    with pytest.raises(BadModel, match="post-processor 'Other' is not supported"):
+        template({"type": "Other"})
+    with pytest.raises(BadModel, match="several post-processors"):
+        template({"type": "Sequence", "processors": [{"type": "BertProcessing"}, {"type": "RobertaProcessing"}]})
+    with pytest.raises(BadModel, match="inserts special tokens into a text"):
+        around([("A", 0), ((1,), 0), ("A", 0)])
+
+
+# Back to text
+
+DECODED = {
+    "WordPiece": decoders.WordPiece(),
+    "WordPiece as it is": decoders.WordPiece(cleanup=False),
+    "ByteLevel": decoders.ByteLevel(),
+    "Metaspace": decoders.Metaspace(),
+    "Metaspace never": decoders.Metaspace(prepend_scheme="never"),
+    "BPEDecoder": decoders.BPEDecoder("</w>"),
+    "Fuse": decoders.Fuse(),
+    "ByteFallback": decoders.ByteFallback(),
+    "Replace": decoders.Replace("▁", " "),
+    "Strip": decoders.Strip(" ", 1, 0),
+    "Sequence": decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]),
+}
+TOKENS = ["▁the", "▁cat", "##s", "Ġdog", "ÃŃ", "do</w>", "n't", ",", " '", "<0xC3>", "<0xA9>", "<0xFF>", "é", " x", "▁"]
+
+
+def test_every_decoder_is_compared():
+    assert {name.partition(" ")[0] for name in DECODED} == {*DECODERS}
+
+
+@pytest.mark.parametrize("name", DECODED)
+def test_a_decoder_gives_the_text_that_the_library_gives(name):
+    decoder = DECODED[name]
+    settings = json.loads(decoder.__getstate__())
+    for start in range(len(TOKENS)):
+        tokens = TOKENS[start:] + TOKENS[:start]
+        assert decode(tokens, settings) == decoder.decode(tokens)
+
+
+def test_without_a_decoder_tokens_are_joined_and_an_unknown_one_is_refused():
+    assert decode(["a", "b"], None) == "a b"
+    with pytest.raises(BadModel, match="the decoder 'CTC' is not supported; known are BPEDecoder"):
+        decode(["a"], {"type": "CTC"})
+
+
+def test_special_tokens_are_left_out_of_a_text_unless_they_are_wanted(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS), "utf-8")
+    tokenizer = Tokenizer.load(tmp_path, 20)
+    assert tokenizer.decode([2, 5, 6, 7, 99, 3]) == "a cats"
+    assert tokenizer.decode([2, 5, 6, 7, 99, 3], skip_special_tokens=False) == "[CLS] a cats [SEP]"
+    assert Vocabulary(tokenizer.described).special == {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
