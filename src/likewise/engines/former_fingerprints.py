@@ -13,7 +13,8 @@ import numpy as np
 
 from ..embedder import Embedder
 from ..engine_registry import ENGINES, Computation, computation_of
-from ..errors import BadModel, MissingExtra
+from ..errors import BadModel
+from ..text.library_tokenizer import library_object
 from .description import read_description, tensors
 
 COMPUTED_WITHOUT_TORCH = (("native", "fp32"), ("native", "bf16"), ("native", "int8"), ("numpy", "fp32"))
@@ -42,14 +43,9 @@ def _former_fingerprints(embedder: Embedder) -> Iterator[tuple[str, Computation]
 
 
 def _as_the_library_writes_it(embedder: Embedder) -> str:
-    try:
-        import tokenizers
-    except ImportError:
-        raise MissingExtra(
-            "an index that was made by an earlier version of likewise needs the package tokenizers once more, for its "
-            "fingerprint; install it with: pip install tokenizers"
-        ) from None
-    backend = tokenizers.Tokenizer.from_str(embedder.tokenizer.description)
+    backend = library_object(
+        embedder.tokenizer.description, "the fingerprint of an index that was made by an earlier version of likewise"
+    )
     backend.no_truncation()
     backend.no_padding()
     return str(backend.to_str())
