@@ -14,6 +14,7 @@ from ..encoders.families import FAMILIES, Family, Names, file_names, model_type
 from ..encoders.shapes import BertShape, ModernBertShape, WordShape
 from ..errors import BadModel
 from ..runtime.lazy_imports import torch_hint
+from ..runtime.static_tables import static_table
 from .stored_weights import StoredTensor, StoredWeights
 
 MOST_TOKENS = 1 << 20  # in one text, if the encoder has no table of positions
@@ -106,6 +107,9 @@ def read_description(folder: Path) -> Description:
     """The encoder of a model folder, with its weights as they are stored."""
     config = read_config(folder)
     family = check_described(folder, config)
+    static = static_table(folder)
+    if static is not None:
+        return _word_table(family.shape(config), StoredTensor(static.rows(), name="table.weight"))
     with ExitStack() as stack:
         weights = _Weights(StoredWeights(folder, stack), family.names)
         return DESCRIPTIONS[family.architecture](family.shape(config), weights)
@@ -198,13 +202,14 @@ def _modernbert_block(shape: ModernBertShape, weights: _Weights, i: int) -> Bloc
     )
 
 
-def _word_table(shape: WordShape, weights: _Weights) -> Description:
-    words = weights.tensor("table.weight", shape.vocabulary, shape.width)
+def _word_table(shape: WordShape, words: StoredTensor) -> Description:
     return Description(shape.vocabulary, shape.width, MOST_TOKENS, words)
 
 
 DESCRIPTIONS: dict[str, Callable[[Any, _Weights], Description]] = {
     "bert:Bert": _bert,
     "modernbert:ModernBert": _modernbert,
-    "word_table:WordTable": _word_table,
+    "word_table:WordTable": lambda shape, weights: _word_table(
+        shape, weights.tensor("table.weight", shape.vocabulary, shape.width)
+    ),
 }  # how an architecture (`Family.architecture`) is described; those that are missing are computed by torch only

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -60,11 +60,14 @@ class Tokenizer:
             raise BadModel(
                 f"the tokenizer in {folder} inserts special tokens into a text; expected them around it only"
             )
+        unknown = UnknownWords.read(folder)
+        if unknown is not None:  # a mean of word or token vectors has no place for special tokens
+            prefix, suffix = [], []
         specials = len(prefix) + len(suffix)
         if max_seq_length <= specials:
             raise BadModel(f"max_seq_length is {max_seq_length}, but {specials} special tokens leave no room for text")
         vocabulary = max(backend.get_vocab().values(), default=-1) + 1
-        companions, unknown = _companions(folder), UnknownWords.read(folder)
+        companions = _companions(folder) | ({} if unknown is None else {FILE: json.dumps(asdict(unknown))})
         return cls(backend, max_seq_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
 
     def save(self, folder: Path) -> None:
@@ -354,7 +357,7 @@ def _native(description: str) -> NativeTokenizer | None:
 
 def _companions(folder: Path) -> dict[str, str]:
     read_object(folder / SETTINGS)  # raises if it is not a JSON object, which other libraries expect
-    names = (SETTINGS, "special_tokens_map.json", FILE)
+    names = (SETTINGS, "special_tokens_map.json")
     return {name: text for name in names if (text := read_text(folder / name)) is not None}
 
 
