@@ -142,7 +142,7 @@ BAD = {
     "a route of nothing": ({"structure": {"query": []}}, r"a route of the modules \[\]"),
     "a route of text": ({"structure": {"query": "abc"}}, "a route of the modules 'abc'"),
     "a module without a type": ({"structure": {"query": ["3_Other"]}}, "module '3_Other' in a route, and no type"),
-    "a module outside": ({"structure": {"q": ["../x"]}, "types": {"../x": "Transformer"}}, "lies outside the folder"),
+    "a module outside": ({"structure": {"q": ["../x"]}, "types": {"../x": "Transformer"}}, "outside the folder"),
     "mappings": ({"parameters": {"route_mappings": {"('a', None)": "query"}}}, "route_mappings = .*expected none"),
     "an unknown default": ({"parameters": {"default_route": "x"}}, "default_route = 'x'; expected one of query, doc"),
     "a Router in a route": ({"structure": {"q": ["a"]}, "types": {"a": "Router"}}, "begins with Router"),

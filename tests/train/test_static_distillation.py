@@ -106,7 +106,7 @@ def test_dimensions_that_the_teacher_has_not_are_refused(teacher, dimensions, tm
 
 
 def test_the_teacher_is_not_overwritten(teacher):
-    with pytest.raises(BadInput, match="would be lost"):
+    with pytest.raises(BadInput, match="would overwrite the input"):
         distil_static(teacher, teacher.manifest.encoder, dimensions=DIMENSIONS)
 
 
