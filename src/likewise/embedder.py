@@ -133,7 +133,8 @@ class Embedder(ABC):
         if manifest().routes:
             if cls is not Embedder:
                 raise BadInput(f"{name} is a Router, of which {cls.__name__} is one part: {LOAD_PART}")
-            loaded = _with_routes(loaded, manifest(), lambda one: load_with_engine("embedder", engine, options, one))
+            load = partial(load_with_engine, "embedder", engine, options)
+            loaded = _with_routes(loaded, manifest(), lambda one: load(lambda: one))
         if manifest().notice and pooling is None:
             warnings.warn(str(manifest().notice), stacklevel=3)
         return loaded
@@ -586,11 +587,11 @@ class Embedder(ABC):
         return self._through_heads(mean_of_windows(self._pooled(windows, batches), windows))
 
 
-def _with_routes(first: Any, manifest: Manifest, load: Callable[[Callable[[], Manifest]], Any]) -> Any:
+def _with_routes(first: Any, manifest: Manifest, load: Callable[[Manifest], Any]) -> Any:
     """The Router of which `first` is the default part, or the first one; `load` loads the others."""
     shown = manifest.default_route or next(iter(manifest.routes))
     first.manifest = manifest.routes[shown]
-    parts = {name: first if name == shown else load(lambda one=one: one) for name, one in manifest.routes.items()}
+    parts = {name: first if name == shown else load(one) for name, one in manifest.routes.items()}
     return import_module(ROUTED).RoutedEmbedder(parts, manifest.default_route)
 
 

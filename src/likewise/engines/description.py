@@ -109,7 +109,8 @@ def read_description(folder: Path) -> Description:
     family = check_described(folder, config)
     static = static_table(folder)
     if static is not None:
-        return _word_table(family.shape(config), StoredTensor(static.rows(), name="table.weight"))
+        rows = static.rows()
+        return Description(len(rows), static.width, MOST_TOKENS, StoredTensor(rows, name="table.weight"))
     with ExitStack() as stack:
         weights = _Weights(StoredWeights(folder, stack), family.names)
         return DESCRIPTIONS[family.architecture](family.shape(config), weights)
@@ -202,14 +203,13 @@ def _modernbert_block(shape: ModernBertShape, weights: _Weights, i: int) -> Bloc
     )
 
 
-def _word_table(shape: WordShape, words: StoredTensor) -> Description:
+def _word_table(shape: WordShape, weights: _Weights) -> Description:
+    words = weights.tensor("table.weight", shape.vocabulary, shape.width)
     return Description(shape.vocabulary, shape.width, MOST_TOKENS, words)
 
 
 DESCRIPTIONS: dict[str, Callable[[Any, _Weights], Description]] = {
     "bert:Bert": _bert,
     "modernbert:ModernBert": _modernbert,
-    "word_table:WordTable": lambda shape, weights: _word_table(
-        shape, weights.tensor("table.weight", shape.vocabulary, shape.width)
-    ),
+    "word_table:WordTable": _word_table,
 }  # how an architecture (`Family.architecture`) is described; those that are missing are computed by torch only

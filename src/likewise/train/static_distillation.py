@@ -105,8 +105,8 @@ def _vectors(teacher: Embedder, tokens: Sequence[int], progress: Progress) -> Fl
 def _weights(teacher: Embedder, tokens: Sequence[int], texts: Iterable[str] | None) -> Float[np.ndarray, " N"]:
     """The weight of each token: the smoothed inverse of its frequency."""
     if texts is None:
-        return ESTIMATED / (ESTIMATED + zipf_shares(len(tokens)))
-    return COUNTED / (COUNTED + token_shares(teacher, texts)[tokens])
+        return np.asarray(ESTIMATED / (ESTIMATED + zipf_shares(len(tokens))))
+    return np.asarray(COUNTED / (COUNTED + token_shares(teacher, texts)[tokens]))
 
 
 def whitened_components(vectors: Float[np.ndarray, "N E"], count: int) -> tuple[Float[np.ndarray, "N D"], float]:
@@ -123,7 +123,7 @@ def whitened_components(vectors: Float[np.ndarray, "N E"], count: int) -> tuple[
 def zipf_shares(count: int) -> Float[np.ndarray, " N"]:
     """The share of each token among all, if the i-th is as frequent as 1/i; the first two count as equal."""
     inverse = 1 / np.arange(2, count + 2)
-    return inverse / inverse.sum()
+    return np.asarray(inverse / inverse.sum())
 
 
 def token_shares(teacher: Embedder, texts: Iterable[str]) -> Float[np.ndarray, " V"]:
@@ -132,4 +132,4 @@ def token_shares(teacher: Embedder, texts: Iterable[str]) -> Float[np.ndarray, "
     for chunk in text_chunks(texts):
         for ids in teacher.tokenizer.token_ids(chunk):
             np.add.at(counts, ids, 1)
-    return counts / counts.sum()
+    return np.asarray(counts / counts.sum())

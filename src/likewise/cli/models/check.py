@@ -147,7 +147,7 @@ def _built_of(model: Any, kind: str) -> str:
 
     folder = model.manifest.encoder
     if kind == "reranker":
-        described = {"encoder": model_type(read_config(folder), folder), "labels": len(model.labels)}
+        described: dict[str, Any] = {"encoder": model_type(read_config(folder), folder), "labels": len(model.labels)}
     else:
         described = model.describe()
     parts = [encoder_in_words(described.pop("encoder")), stored_weights(folder)]
