@@ -23,6 +23,7 @@ MODULES = (
     "projection",
     "published",
     "serve_table",
+    "supported_models",
     "table",
 )
 

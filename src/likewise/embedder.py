@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, partial
@@ -26,6 +26,7 @@ from .module_registry import check_pooling
 from .runtime.fingerprint import Weights, fingerprint
 from .runtime.lazy_imports import require_torch
 from .runtime.progress import Progress
+from .runtime.static_tables import write_static_table
 from .text.chunking import Chunk, ChunkSettings
 from .text.inputs import (
     TEXTS,
@@ -44,6 +45,8 @@ from .text.truncation import Overflow, TruncationCounter, TruncationReport, long
 
 Loaded = TypeVar("Loaded")
 """The class that `load` was called on."""
+ROUTED = "likewise.engines.routed_embedder"  # the module of Routers, which are imported only when one is loaded
+LOAD_PART = 'Embedder.load(name).part("query")'
 PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """Prompt names by the role of a text; the first one that the model has is used (as in sentence-transformers)."""
 
@@ -74,6 +77,8 @@ class Embedder(ABC):
     """Has `width`, `depth` (number of blocks; there is one more layer), `vocabulary` and `longest` (maximum tokens)."""
     pooling: Any
     """Its name is in `spec`."""
+    routes: Sequence[str] = ()
+    """The names of a Router's routes; empty for any other model."""
 
     def __new__(cls, *arguments: Any, **options: Any) -> "Embedder":  # noqa: ARG004, constructors of engines read them
         if cls is Embedder:
@@ -102,6 +107,8 @@ class Embedder(ABC):
     ) -> Loaded:
         """Load the model with this name or in this folder.
 
+        A Router, which has a model for queries and one for documents, is loaded with both; `part` gives one of them.
+
         Args:
             name: a folder (sentence-transformers' or a plain Hugging Face one), a bundled model, or a hub name.
             engine: `"native"` (the compiled library), `"torch"` or `"numpy"`; by default the first of them that is
@@ -122,7 +129,13 @@ class Embedder(ABC):
         check_pooling(pooling)
         options = LoadOptions(precision, None if device is None else str(device), pooling, max_seq_length, truncate_dim)
         manifest = cache(lambda: read_manifest(locate(name)))
-        loaded: Loaded = load_with_engine("embedder", engine, options, manifest, None if cls is Embedder else cls)
+        only = None if cls is Embedder else cls
+        loaded: Loaded = load_with_engine("embedder", engine, options, manifest, only)
+        if manifest().routes:
+            if cls is not Embedder:
+                raise BadInput(f"{name} is a Router, of which {cls.__name__} is one part: {LOAD_PART}")
+            load = partial(load_with_engine, "embedder", engine, options)
+            loaded = _with_routes(loaded, manifest(), lambda one: load(lambda: one))
         if manifest().notice and pooling is None:
             warnings.warn(str(manifest().notice), stacklevel=3)
         return loaded
@@ -218,10 +231,21 @@ class Embedder(ABC):
         """What sentence-transformers could not read if this model were saved: its pooling, encoder or weight format."""
         pooling, kind = self.pooling.spec, self.describe()["encoder"]
         shared = all(name in REDUCTIONS and REDUCTIONS[name].newer is not None for name in pooling.split("+"))
-        known = kind not in FAMILIES or FAMILIES[kind].known_elsewhere
+        known = kind not in FAMILIES or FAMILIES[kind].known_elsewhere or self.is_static(weights=weights)
         reasons = [] if shared else [f"the pooling {pooling}"]
         reasons += [] if known else [f"the encoder {kind!r}"]
         return reasons + ([f"weights in {weights}"] if weights else [])
+
+    def is_static(self, *, weights: str | None = None) -> bool:
+        """Whether it would be saved as a static model, which sentence-transformers reads: the mean of a text's rows."""
+        manifest = self.manifest
+        return manifest.static and self.pooling.spec == "mean" and manifest.include_prompt and weights is None
+
+    def write_static(self, folder: Path, rows: Float[np.ndarray, "V D"]) -> None:
+        """Write the table of a static model into a folder that has its tokenizer already."""
+        unknown = self.tokenizer.unknown
+        assert unknown is not None, "a static model has a row for texts without tokens"
+        write_static_table(folder, rows, unknown.id, self.max_seq_length, self.is_unit)
 
     @abstractmethod
     def save(self, folder: str | Path) -> None:
@@ -338,6 +362,10 @@ class Embedder(ABC):
     def encode_document(self, texts: Iterable[str], **options: Any) -> Float[np.ndarray, "N E"]:
         """As `encode`, with the model's prompt for documents (document, passage or corpus), if it has one."""
         return self._encode_as("document", texts, options)
+
+    def part(self, route: str) -> "Embedder":
+        """The model of one route of a Router, `"query"` or `"document"`, to be trained, saved or served by itself."""
+        raise BadInput(f"the model has no route {route!r}: it is not a Router")
 
     def encode_tensor(self, texts: Iterable[str], **options: Any) -> Any:
         """As `encode`, but returns a torch tensor on the embedder's device, without gradients."""
@@ -582,6 +610,14 @@ class Embedder(ABC):
     def _vectors(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "N E"]:
         """The vectors of the texts that these windows belong to; windows of one text are averaged before the heads."""
         return self._through_heads(mean_of_windows(self._pooled(windows, batches), windows))
+
+
+def _with_routes(first: Any, manifest: Manifest, load: Callable[[Manifest], Any]) -> Any:
+    """The Router of which `first` is the default part, or the first one; `load` loads the others."""
+    shown = manifest.default_route or next(iter(manifest.routes))
+    first.manifest = manifest.routes[shown]
+    parts = {name: first if name == shown else load(one) for name, one in manifest.routes.items()}
+    return import_module(ROUTED).RoutedEmbedder(parts, manifest.default_route)
 
 
 def warn_of_readers(reasons: Sequence[str]) -> None:

@@ -6,7 +6,7 @@
     bert-avg(NAME)            NAME under mean pooling; bert-cls(NAME) under the first token
     random(NAME)              NAME with random weights; random(NAME):7 draws them from another seed
     tf-idf                    words weighted by rarity, hashed to 4,096 dimensions; tf-idf:8192 to more
-    NAME(pooling=sbert-wk)    NAME with options, separated by commas: pooling, precision, max_seq_length, truncate_dim
+    NAME(pooling=sbert-wk)    NAME with options, separated by commas: those of OPTIONS below
 
 Forms nest: random(NAME(pooling=cls)). A folder whose name looks like a form is the folder.
 """
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
     from .engines.torch.torch_embedder import TorchEmbedder
 
 POOLED = {"bert-avg": "mean", "bert-cls": "cls"}
-OPTIONS: dict[str, type] = {"pooling": str, "precision": str, "max_seq_length": int, "truncate_dim": int}
+OPTIONS: dict[str, type] = {
+    "pooling": str,
+    "precision": str,
+    "max_seq_length": int,
+    "truncate_dim": int,
+    "route": str,
+}
 BASELINES = {
     "avg-glove(PATH)": "the mean of the word vectors in a text file of GloVe, word2vec or fastText",
     "avg-fasttext(PATH)": "the same of fastText's .vec or .bin, unknown words spelled by n-grams",
@@ -52,7 +58,10 @@ def load_named_embedder(name: str | Path, **options: Any) -> Embedder:
     if expanded(text).is_dir():
         return Embedder.load(name, **options)
     if optional := _WITH_OPTIONS.fullmatch(text):
-        return load_named_embedder(optional[1], **_merged(text, _options(text, optional[2]), options))
+        merged = _merged(text, _options(text, optional[2]), options)
+        route = merged.pop("route", None)
+        model = load_named_embedder(optional[1], **merged)
+        return model if route is None else model.part(route)
     if wrapped := _WRAPPED.fullmatch(text):
         return _wrapped(text, wrapped[1], wrapped[2], wrapped[3], options)
     if text.partition(":")[0] == "tf-idf":

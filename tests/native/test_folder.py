@@ -197,7 +197,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no folder": (lambda f: [path.unlink() for path in f.rglob("*") if path.is_file()], "config.json"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "no model.safetensors"),
     "no tokenizer": (lambda f: (f / "tokenizer.json").unlink(), "tokenizer.json is missing"),
-    "a folder for a file": (lambda f: ((f / "config.json").unlink(), (f / "config.json").mkdir()), "not a regular file"),
+    "a folder for a file": (lambda f: ((f / "config.json").unlink(), (f / "config.json").mkdir()), "not a regular file"),  # noqa: E501
     "a pipe": (lambda f: ((f / "config.json").unlink(), os.mkfifo(f / "config.json")), "not a regular file"),
     "a dead link": (lambda f: ((f / "config.json").unlink(), (f / "config.json").symlink_to("x")), "cannot be opened"),
     "an interrupted save": (lambda f: (f / ".saving").touch(), "a save was interrupted"),
@@ -210,7 +210,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "a decoder": (lambda f: amend(f / "config.json", is_decoder=True), "decoder"),
     "relative positions": (lambda f: amend(f / "config.json", position_embedding_type="relative_key"), "absolute"),
     "quantised": (lambda f: amend(f / "config.json", quantization_config={}), "quantised by another library"),
-    "another width": (lambda f: amend(f / "config.json", hidden_size=64), "of the shape 200 64, and the weights hold 200 32"),
+    "another width": (lambda f: amend(f / "config.json", hidden_size=64), "of the shape 200 64, and the weights hold 200 32"),  # noqa: E501
     "no width": (lambda f: amend(f / "config.json", hidden_size=0), "hidden_size as a whole number"),
     "half a width": (lambda f: amend(f / "config.json", hidden_size=32.5), "hidden_size as a whole number"),
     "many layers": (lambda f: amend(f / "config.json", num_hidden_layers=10**6), "num_hidden_layers as a whole number"),
@@ -230,7 +230,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "an order": (lambda f: amend(f / "1_Pooling/config.json", pooling_mode=["mean", "cls"]), "not in the order"),
     "a reranker": (lambda f: spoken(f, model_type="CrossEncoder"), "reranker"),
     "a similarity": (lambda f: spoken(f, similarity_fn_name="hamming"), "names 'hamming'"),
-    "a lost prompt": (lambda f: spoken(f, prompts={}, default_prompt_name="query"), "default prompt 'query', which it lacks"),
+    "a lost prompt": (lambda f: spoken(f, prompts={}, default_prompt_name="query"), "default prompt 'query', which it lacks"),  # noqa: E501
     "no length": (lambda f: write(f / "sentence_bert_config.json", {"max_seq_length": 0}), "whole number above 0"),
     "lower case": (lambda f: write(f / "sentence_bert_config.json", {"do_lower_case": True}), "do_lower_case"),
     "two tokens": (lambda f: write(f / "sentence_bert_config.json", {"max_seq_length": 2}), "leaves no room"),

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from ..errors import BadInput, BadModel
 from ..runtime.fingerprint import Weights
 from ..runtime.installation import missing_extra
+from ..runtime.static_tables import static_table
 from ..runtime.weight_files import COLUMN_SCALE_SUFFIX, LARGEST_INT8, ROW_STEP_SUFFIX, WeightFormat, WeightReader
 from .config import in_eight_bits, is_in_eight_bits, read_config
 from .encoder import Encoder
@@ -39,7 +40,12 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
         raise BadModel(f"{folder} holds int8 weights of an unknown {kind!r} encoder; expected one of {known}")
     if family is None:
         return _through_transformers(folder, config, dtype)
-    module: Encoder = load_module(lambda: family.build(config), family.names, folder, dtype)
+    static = static_table(folder)
+    if static is None:
+        module: Encoder = load_module(lambda: family.build(config), family.names, folder, dtype)
+    else:
+        module = family.build(config).eval()
+        module.load_state_dict({"table.weight": torch.from_numpy(static.rows()).to(dtype)}, assign=True)
     module.config = config
     return module
 

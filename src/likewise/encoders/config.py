@@ -7,7 +7,8 @@ from typing import Any
 
 from ..arrays.activations import ENCODER_ACTIVATIONS
 from ..errors import BadModel
-from ..runtime.untrusted_files import boolean_setting, require_object
+from ..runtime.static_tables import static_table
+from ..runtime.untrusted_files import boolean_setting, read_object, require_object
 
 Config = Mapping[str, Any]
 
@@ -27,11 +28,17 @@ def in_eight_bits(config: Config) -> dict[str, Any]:
 
 def is_in_eight_bits(folder: Path) -> bool:
     """Whether this library saved the folder's encoder with int8 weights."""
-    return require_object(folder / "config.json", "a model folder must have it").get(_KIND) == EIGHT_BITS
+    return read_object(folder / "config.json").get(_KIND) == EIGHT_BITS
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's config.json, without our int8 marking, since weights are dequantized when they are read."""
+    """The folder's config.json, without our int8 marking, since weights are dequantized when they are read.
+
+    For a static model, which has no such file or one without sizes, the config of the same table of word vectors.
+    """
+    static = static_table(folder)
+    if static is not None:
+        return static.config
     config = require_object(folder / "config.json", "a model folder must have it")
     if config.get(_KIND) == EIGHT_BITS:
         config[_KIND] = config.pop(_REAL, None)

@@ -66,11 +66,15 @@ class ModernBertShape(TransformerShape):
 
 @dataclass(frozen=True)
 class WordShape:
-    """The sizes of a table: rows of `vocabulary` words, the unknown one first, then of `buckets` n-grams (fastText)."""
+    """The sizes of a table: rows of `vocabulary` words, then of `buckets` n-grams (fastText).
+
+    `unknown` is the row of the unknown word, or of a text without tokens.
+    """
 
     vocabulary: int
     width: int
     buckets: int = 0
+    unknown: int = 0
 
     @property
     def rows(self) -> int:
@@ -199,7 +203,12 @@ def modernbert_shape(config: Config) -> ModernBertShape:
 
 
 def _word_shape(config: Config, width_key: str) -> WordShape:
-    return WordShape(size(config, "vocab_size"), size(config, width_key), size(config, "ngram_buckets", 0, least=0))
+    vocabulary, unknown = size(config, "vocab_size"), size(config, "unknown_row", 0, least=0)
+    if unknown >= vocabulary:
+        raise BadModel(
+            f"config.json says unknown_row = {unknown} and vocab_size = {vocabulary}, so there is no such row"
+        )
+    return WordShape(vocabulary, size(config, width_key), size(config, "ngram_buckets", 0, least=0), unknown)
 
 
 def word_shape(config: Config) -> WordShape:

@@ -171,16 +171,21 @@ class ArrayEmbedder(Embedder):
 
     def write_files(self, folder: Path, weights: Mapping[str, StoredTensor]) -> None:
         """Write the files of this model, with these weights of its encoder, into an empty folder."""
-        config, manifest = read_config(self.manifest.encoder), self._manifest()
+        in_int8 = has_int8(weights.values())
+        manifest = replace(self._manifest(), static=self.is_static(weights="int8" if in_int8 else None))
         write_manifest(folder, manifest, self.encoder.width)
         self.tokenizer.save(folder)
         write_provenance(folder, readable_provenance(self))
         for name, arrays in self._arrays_by_folder().items():
             if arrays:
                 save_file(dict(arrays), folder / name / "model.safetensors", {"format": "pt"})
-        settings = in_eight_bits(config) if has_int8(weights.values()) else config
-        (folder / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
-        write_tensors(folder / "model.safetensors", weights)
+        if manifest.static:
+            self.write_static(folder, weights["table.weight"].fp32())
+        else:
+            config = read_config(self.manifest.encoder)
+            settings = in_eight_bits(config) if in_int8 else config
+            (folder / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
+            write_tensors(folder / "model.safetensors", weights)
         check_same(read_manifest(folder), manifest)
 
     def _manifest(self) -> Manifest:

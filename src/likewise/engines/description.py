@@ -14,6 +14,7 @@ from ..encoders.families import FAMILIES, Family, Names, file_names, model_type
 from ..encoders.shapes import BertShape, ModernBertShape, WordShape, changed_settings
 from ..errors import BadModel
 from ..runtime.lazy_imports import torch_hint
+from ..runtime.static_tables import static_table
 from .stored_weights import StoredTensor, StoredWeights
 
 MOST_TOKENS = 1 << 20  # in one text, if the encoder has no table of positions
@@ -113,6 +114,10 @@ def read_description(folder: Path) -> Description:
     """The encoder of a model folder, with its weights as they are stored."""
     config = read_config(folder)
     family = check_described(folder, config)
+    static = static_table(folder)
+    if static is not None:
+        rows = static.rows()
+        return Description(len(rows), static.width, MOST_TOKENS, StoredTensor(rows, name="table.weight"))
     with ExitStack() as stack:
         weights = _Weights(StoredWeights(folder, stack), family.names)
         return DESCRIPTIONS[family.architecture](family.shape(config), weights)

@@ -103,7 +103,8 @@ def check_unchanged(folder: Path, before: list[FileState]) -> None:
 
 def file_states(folder: Path) -> list[FileState]:
     """Inode, size and time of each of an encoder's files, which show whether they have changed."""
-    paths = (folder / "config.json", *weight_files(folder, with_index=True))
+    config = folder / "config.json"  # which StaticEmbedding's folders lack
+    paths = [config] * config.is_file() + weight_files(folder, with_index=True)
     return [(path.name, state.st_ino, state.st_size, state.st_mtime_ns) for path in paths for state in [path.stat()]]
 
 
@@ -124,9 +125,9 @@ class StoredWeights(WeightReader):
         return StoredTensor(self.tensor(found), scales[0], name, scales[1] if scales[1:] else None)
 
     def _floats(self, name: str) -> Array:
-        kind, shape = self.kinds[name]
+        kind = self.kinds[name].type
         if kind == "BF16":
-            values = self._bfloat16(name, shape)
+            values: Array = self.bfloat16(name)
             finite = not np.any((values & EXPONENT) == EXPONENT)
         else:
             values = self.files[self.home[name]].get_tensor(name)
@@ -135,11 +136,3 @@ class StoredWeights(WeightReader):
         if not finite:
             raise self.not_finite(name)
         return values
-
-    def _bfloat16(self, name: str, shape: tuple[int, ...]) -> Array:
-        """A tensor in bfloat16, which NumPy lacks, as 16-bit integers."""
-        with (self.folder / self.home[name]).open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")  # of the header; the file was checked when it was opened
-            begin, end = json.loads(file.read(length))[name]["data_offsets"]
-            file.seek(8 + length + begin)
-            return np.frombuffer(file.read(end - begin), "<u2").reshape(shape)

@@ -4,7 +4,7 @@ A plain Hugging Face folder, without modules.json, gets mean pooling, and a noti
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -28,12 +28,8 @@ SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transform
 OWN = "likewise."  # prefix of module types that sentence-transformers lacks and therefore rejects
 OWN_POOLING = f"{OWN}pooling."
 CROSS_ENCODER = "CrossEncoder"  # the `model_type` of rerankers in config_sentence_transformers.json
-WAYS_OUT = {
-    "StaticEmbedding": ". sentence-transformers' static models are not supported; likewise-static, bundled with this "
-    "package, is a static model",
-    "Router": ". A Router has separate models for queries and documents: save each of them with "
-    'SentenceTransformer(modules=list(model[0].sub_modules["query"])).save(folder), and load that folder',
-}  # what to do instead, by the first module of an unsupported folder
+STATIC = "StaticEmbedding"
+ROUTERS = ("Router", "Asym")  # modules that have a model for queries and one for documents; Asym is the older name
 
 
 @dataclass(frozen=True)
@@ -59,6 +55,9 @@ class Manifest:
     lowercase: bool = False
     notice: str | None = None
     similarity: str | None = None  # sentence-transformers' name for the similarity function; None means cosine
+    routes: Mapping[str, "Manifest"] = field(default_factory=dict)  # of a Router; empty for any other model
+    default_route: str | None = None
+    static: bool = False  # whether the encoder is a table of token vectors (`runtime.static_tables`)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -68,9 +67,18 @@ def read_manifest(folder: Path) -> Manifest:
     if modules is None:
         return _plain(folder)
     parts = [module_part(folder, module) for module in module_rows(modules, folder)]
+    if parts and parts[0].kind in ROUTERS:
+        return _router(folder, parts)
+    return _of_parts(folder, parts)
+
+
+def _of_parts(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
+    """The manifest of modules that follow each other; prompts and similarity are those of the folder."""
+    if parts and parts[0].kind == STATIC:
+        return _static(folder, parts)
     if not parts or parts[0].kind != "Transformer":
         kind = parts[0].kind if parts else "nothing"
-        raise BadModel(f"modules.json in {folder} begins with {kind}; expected Transformer{WAYS_OUT.get(kind, '')}")
+        raise BadModel(f"modules.json in {folder} begins with {kind}; expected Transformer, {STATIC} or Router")
     poolings = [part for part in parts if _pools(part)]
     heads = [part for part in parts[1:] if part.kind != "Dropout" and not _pools(part)]
     unknown = sorted({part.kind for part in heads} - set(HEADS))
@@ -93,6 +101,67 @@ def read_manifest(folder: Path) -> Manifest:
         **prompts_of(spoken, folder),
         similarity=_similarity(spoken, folder),
         **input_limits(parts[0].folder),
+    )
+
+
+def _router(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
+    """The manifest of a Router: that of its default route, with those of all its routes.
+
+    The modules after the Router follow each route. Without a default route, the first one stands in its place, and
+    `default_route` is None.
+    """
+    place = parts[0].folder
+    path = place / "router_config.json"
+    path = path if regular_file_exists(path) else place / "config.json"  # as Asym wrote it
+    described = require_object(path, f"modules.json names a {parts[0].kind} there")
+    structure, types, settings = (described.get(key) for key in ("structure", "types", "parameters"))
+    if not isinstance(structure, dict) or not structure or not isinstance(types, dict) or len(structure) > MAX_MODULES:
+        raise BadModel(f"{path} names no routes; expected the modules of each in structure, and their types in types")
+    settings = settings if isinstance(settings, dict) else {}
+    if settings.get("route_mappings"):
+        raise bad_setting(path, "route_mappings", settings["route_mappings"], "none: routes are chosen by their names")
+    routes = {
+        name: _of_parts(folder, [*_route(place, path, ids, types), *parts[1:]]) for name, ids in structure.items()
+    }
+    default = settings.get("default_route")
+    if default is None and boolean_setting(settings, "allow_empty_key", True, path):
+        default = next(iter(routes))
+    if default is not None and default not in routes:
+        raise bad_setting(path, "default_route", default, f"one of {', '.join(routes)}")
+    notice = f"{folder.name} has the routes {', '.join(routes)}: encode_query and encode_document take their own, and "
+    notice += f"encode takes {default}" if default else "encode takes none"
+    return replace(routes[default or next(iter(routes))], notice=notice, routes=routes, default_route=default)
+
+
+def _route(place: Path, path: Path, ids: Any, types: Mapping[str, Any]) -> list[ModulePart]:
+    """The modules of a route."""
+    if not isinstance(ids, list) or not ids or len(ids) > MAX_MODULES:
+        raise BadModel(f"{path} has a route of the modules {ids!r:.100}; expected a list of their names")
+    wrong = next((one for one in ids if not isinstance(one, str) or not isinstance(types.get(one), str)), None)
+    if wrong is not None:
+        raise BadModel(f"{path} has the module {wrong!r:.100} in a route, and no type for it")
+    return [module_part(place, {"path": one, "type": types[one]}) for one in ids]
+
+
+def _static(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
+    """The manifest of a static model: a table of token vectors, whose mean is taken, and heads."""
+    from ..runtime.static_tables import static_table  # here, so that --help loads no NumPy
+
+    table = static_table(parts[0].folder)
+    heads = [part for part in parts[1:] if part.kind != "Dropout"]
+    unknown = sorted({part.kind for part in heads} - set(HEADS))
+    if table is None:
+        raise BadModel(f"{parts[0].folder} holds no static model: expected tokenizer.json and embedding.weight")
+    if unknown:
+        raise BadModel(f"{folder} is made of a {STATIC} and {unknown[0]}; after the table, {', '.join(HEADS)} are read")
+    spoken = read_object(folder / "config_sentence_transformers.json")
+    return Manifest(
+        encoder=table.folder,
+        heads=tuple(map(with_config, heads)),
+        **prompts_of(spoken, folder),
+        similarity=_similarity(spoken, folder),
+        max_seq_length=table.max_seq_length,
+        static=True,
     )
 
 
@@ -120,8 +189,8 @@ def _plain_part(value: Any) -> Any:
 def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
     """Write a model folder's JSON in the format that every version of sentence-transformers can load."""
     pooling_kind, pooling = _described(manifest.pooling, width)
-    modules = [("", "Transformer"), (POOLING_FOLDER, pooling_kind)]
-    modules += [(f"{i}_{part.kind}", part.kind) for i, part in enumerate(manifest.heads, 2)]
+    first = [("", STATIC)] if manifest.static else [("", "Transformer"), (POOLING_FOLDER, pooling_kind)]
+    heads = [(f"{i}_{part.kind}", part.kind) for i, part in enumerate(manifest.heads, 2)]
     rows = [
         {
             "idx": i,
@@ -129,14 +198,15 @@ def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
             "path": path,
             "type": kind if "." in kind else f"sentence_transformers.models.{kind}",
         }
-        for i, (path, kind) in enumerate(modules)
+        for i, (path, kind) in enumerate(first + heads)
     ]
     write_json(folder / "modules.json", rows)
-    write_json(folder / POOLING_FOLDER / "config.json", {**pooling, "include_prompt": manifest.include_prompt})
-    for (path, _), part in zip(modules[2:], manifest.heads, strict=True):
+    for (path, _), part in zip(heads, manifest.heads, strict=True):
         write_json(folder / path / "config.json", dict(part.config))
-    settings = {"max_seq_length": manifest.max_seq_length, "do_lower_case": manifest.lowercase}
-    write_json(folder / "sentence_bert_config.json", settings)
+    if not manifest.static:
+        write_json(folder / POOLING_FOLDER / "config.json", {**pooling, "include_prompt": manifest.include_prompt})
+        settings = {"max_seq_length": manifest.max_seq_length, "do_lower_case": manifest.lowercase}
+        write_json(folder / "sentence_bert_config.json", settings)
     spoken = {
         "prompts": dict(manifest.prompts),
         "default_prompt_name": manifest.default_prompt,
@@ -164,6 +234,12 @@ def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str,
 
 
 def _plain(folder: Path) -> Manifest:
+    from ..runtime.static_tables import static_table  # here, so that --help loads no NumPy
+
+    table = static_table(folder)
+    if table is not None:  # model2vec's older folders have no modules.json
+        heads = (ModulePart("Normalize", {}, folder),) if table.normalizes else ()
+        return Manifest(encoder=folder, heads=heads, max_seq_length=table.max_seq_length, static=True)
     if not regular_file_exists(folder / "config.json"):
         raise BadModel(f"{folder} contains neither modules.json nor config.json, so it is not a model folder")
     notice = f"{folder.name} is a plain encoder without a pooling; using mean pooling"

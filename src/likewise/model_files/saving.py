@@ -23,7 +23,7 @@ _OTHERS = """config_sentence_transformers.json likewise.json unknown_words.json 
     tokenizer.model"""
 NAMES = frozenset((*ENTRY_FILES, *LENGTH_FILES, *_OTHERS.split()))
 """The files, other than weights, that are part of a model, for likewise or the library that defines their format."""
-MODULE_FOLDER = re.compile(r"\d+_(Transformer|Pooling|Dense|LayerNorm|Normalize|Dropout|PolyEncoder)")
+MODULE_FOLDER = re.compile(r"\d+_(Transformer|StaticEmbedding|Pooling|Dense|LayerNorm|Normalize|Dropout|PolyEncoder)")
 """The names of the sub-folders that contain a model's modules."""
 
 SAVING_MARK = ".saving"

@@ -69,9 +69,9 @@ def read_json(path: Path, default: Any = None, most: int = MAX_JSON_BYTES) -> An
         raise BadModel(f"{path} is not valid JSON: {error}") from None
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path, most: int = MAX_JSON_BYTES) -> dict[str, Any]:
     """The JSON object in the file; an empty object if the file does not exist."""
-    value = read_json(path, {})
+    value = read_json(path, {}, most)
     if not isinstance(value, dict):
         raise BadModel(f"{path} holds a {type(value).__name__}; expected an object")
     return value

@@ -57,10 +57,13 @@ class Tokenizer:
             check_steps(described, what)
             description = canonical(described)
             prefix, suffix = around(template(described["post_processor"]))
+        unknown = UnknownWords.read(folder)
+        if unknown is not None:  # a mean of word or token vectors has no place for special tokens
+            prefix, suffix = (), ()
         specials = len(prefix) + len(suffix)
         if max_seq_length <= specials:
             raise BadModel(f"max_seq_length is {max_seq_length}, but {specials} special tokens leave no room for text")
-        companions, unknown = _companions(folder), UnknownWords.read(folder)
+        companions = _companions(folder) | ({} if unknown is None else {FILE: json.dumps(asdict(unknown))})
         tokenizer = cls(description, max_seq_length, lowercase, prefix, suffix, companions, unknown)
         with reading(what):
             vocabulary = Vocabulary(described)
@@ -314,7 +317,7 @@ def _engine(description: str) -> Engine:
 
 def _companions(folder: Path) -> dict[str, str]:
     read_object(folder / SETTINGS)  # raises if it is not a JSON object, which other libraries expect
-    names = (SETTINGS, "special_tokens_map.json", FILE)
+    names = (SETTINGS, "special_tokens_map.json")
     return {name: text for name in names if (text := read_text(folder / name)) is not None}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..arrays.ngram_hashing import subword_buckets
 from ..errors import BadModel
+from ..runtime.static_tables import static_table
 from ..runtime.untrusted_files import read_object, regular_file_exists
 
 FILE = "unknown_words.json"
@@ -28,10 +29,11 @@ class UnknownWords:
 
     @classmethod
     def read(cls, folder: Path) -> "UnknownWords | None":
-        """The settings in the folder's file; None if there is no such file."""
+        """The settings in the folder's file, or those of a static model; None for any other model."""
         path = folder / FILE
         if not regular_file_exists(path):
-            return None
+            static = static_table(folder)
+            return None if static is None else cls(static.unknown)
         settings = read_object(path)
         try:
             unknown = cls(**settings)

@@ -31,7 +31,7 @@ class WordTable(Encoder):
         super().__init__()
         self.shape, self.width = shape, shape.width
         self.vocabulary = shape.rows + shape.buckets
-        self.table = Embedding(shape.rows, shape.width, padding_idx=0)
+        self.table = Embedding(shape.rows, shape.width, padding_idx=shape.unknown)
 
     def units(self, tokens: Ragged) -> Ragged:
         """The words, each represented by its first id."""
@@ -47,7 +47,7 @@ class WordTable(Encoder):
             return
         rows = torch.where(tokens.values < self.shape.rows, tokens.values, tokens.values - self.shape.buckets)
         starts = self._begins(tokens).nonzero().squeeze(1)
-        yield F.embedding_bag(rows, self.table.weight, starts, mode="mean", padding_idx=0)
+        yield F.embedding_bag(rows, self.table.weight, starts, mode="mean", padding_idx=self.shape.unknown)
 
     def _begins(self, tokens: Ragged) -> Tensor:
         """Whether each token begins a word; the first token of a text always does, even after truncation."""

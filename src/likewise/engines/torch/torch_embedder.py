@@ -129,7 +129,7 @@ class TorchEmbedder(MovableModule, Embedder):
         """
         target, pooling = target_folder(folder), describe_pooling(self.pooling)
         heads = head_settings(self.heads, self.pooling.width(self.encoder.width))
-        manifest = self._manifest(pooling, heads)
+        manifest = replace(self._manifest(pooling, heads), static=self.is_static(weights=weights))
         check_writable(self.encoder, weights)
         warn_of_readers(self.only_here(weights=weights))
         with atomic_folder(target) as partial:
@@ -138,7 +138,10 @@ class TorchEmbedder(MovableModule, Embedder):
             write_provenance(partial, readable_provenance(self))
             for name, tensors in self._weights_of_parts(heads).items():
                 save_file(tensors, partial / name / "model.safetensors", {"format": "pt"})
-            save_encoder(self.encoder, partial, weights=weights)
+            if manifest.static:
+                self.write_static(partial, _arrays(self.encoder.state_dict())["table.weight"])
+            else:
+                save_encoder(self.encoder, partial, weights=weights)
             check_same(read_manifest(partial), manifest)
 
     def _manifest(

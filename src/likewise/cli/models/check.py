@@ -1,0 +1,250 @@
+"""Checks a model or reranker before you build on it: what it is, which engines compute it, whether its results equal
+the reference library's, its speed in each precision, and what suits it: input length, prompts, licence.
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ...errors import BadInput, LikewiseError
+from ..model_options import MODEL, add_threads
+from ..output import print_json
+from ..parser import options
+
+EPILOG = """examples:
+  likewise model check all-MiniLM-L6-v2
+  likewise model check ./my-model --texts tickets.csv --column body
+  likewise model check ./my-reranker --json
+
+The reference is sentence-transformers, or model2vec for its own models, if it is installed; it computes some sentences
+in fp32 on the CPU. Speeds are measured for a moment each, so expect them to vary. With --texts, the lengths are those
+of your texts; otherwise those of sentences from Python's documentation."""
+
+SAMPLE = 64  # sentences: enough for a first figure, few enough for a large model
+SECONDS = 1.0  # of measuring in each precision
+SAME = 1e-5  # the largest difference from the reference, relative to its largest number, that counts as equal
+LABEL = 12  # columns
+CARD_BYTES = 1 << 20
+QUERY = "How do I open a file?"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("MODEL", MODEL)
+    add("--texts FILE", "a file of your texts, whose lengths are counted", type=Path)
+    add("--column NAME", "the column that holds the texts, if the file has several")
+    add("--json", "print the report as JSON")
+    add_threads(add)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.column and not args.texts:
+        raise BadInput(f"--column {args.column} requires --texts FILE, which was not given")
+    from .dissect import read_sample, sample
+
+    texts = read_sample(args.texts, args.column) if args.texts else sample()
+    report = {"model": args.model, **check_model(args.model, texts)}
+    if args.json:
+        print_json(report)
+        return 0
+    print(args.model)
+    for name, value in report.items():
+        if name != "model":
+            _show(name.replace("_", " "), value)
+    return 0
+
+
+def _show(name: str, value: Any) -> None:
+    lines = [f"{key}: {one}" for key, one in value.items()] if isinstance(value, dict) else [str(value)]
+    for i, line in enumerate(lines or ["none"]):
+        print(f"  {'' if i else name:{LABEL}} {line}")
+
+
+def check_model(name: str, texts: Sequence[str]) -> dict[str, Any]:
+    """The report as plain values. Raises the error of the engine that comes nearest if none can load the model."""
+    from ... import Embedder, Reranker
+    from ...model_files import locate
+
+    folder = locate(name)
+    kind = "reranker" if _is_reranker(folder) else "embedder"
+    began = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = Reranker.load(folder) if kind == "reranker" else Embedder.load(folder)
+    compute = _scores_of if kind == "reranker" else _vectors_of
+    chosen = list(texts[:SAMPLE])
+    first = compute(model, chosen[:1])
+    seconds, heard = time.perf_counter() - began, [str(one.message) for one in caught]
+    return {
+        "kind": kind,
+        "folder": str(folder),
+        "built_of": _built_of(model, kind),
+        "engines": _engines(folder, kind),
+        "first": f"{_shown(first)} after {seconds:.2f} s, loading included",
+        "reference": _reference(folder, kind, compute(_plain(folder, kind, model), chosen), chosen),
+        "speed": _speeds(folder, kind, compute, chosen),
+        "length": _lengths(model, texts),
+        "prompts": {name: repr(prompt) for name, prompt in model.manifest.prompts.items()},
+        "licence": licence(folder),
+        "notes": "; ".join(dict.fromkeys(heard)) or "none",
+    }
+
+
+def _is_reranker(folder: Path) -> bool:
+    """Whether the folder holds a reranker; one that holds neither counts as an embedder, whose error says why."""
+    from ...model_files import read_pair_manifest
+    from ...runtime.untrusted_files import read_object
+
+    names = read_object(folder / "config.json").get("architectures")
+    classifier = isinstance(names, list) and any("SequenceClassification" in str(name) for name in names)
+    try:
+        manifest = read_pair_manifest(folder)
+    except LikewiseError:
+        return False
+    spoken = read_object(folder / "config_sentence_transformers.json")
+    return manifest.late is not None or spoken.get("model_type") == "CrossEncoder" or classifier
+
+
+def _loaded(kind: str, folder: Path, **options: Any) -> Any:
+    """The model under other options; what loading warns of was heard already."""
+    from ... import Embedder, Reranker
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Reranker.load(folder, **options) if kind == "reranker" else Embedder.load(folder, **options)
+
+
+def _vectors_of(model: Any, texts: Sequence[str]) -> Any:
+    return model.encode(texts, overflow="truncate", show_progress_bar=False)
+
+
+def _scores_of(model: Any, texts: Sequence[str]) -> Any:
+    """The scores as sentence-transformers gives them: one for each pair, or the logits of several labels."""
+    pairs, how = [(QUERY, text) for text in texts], {"overflow": "truncate", "show_progress_bar": False}
+    return model.logits(pairs, **how) if len(model.labels) > 1 else model.score(pairs, **how)
+
+
+def _shown(first: Any) -> str:
+    numbers = ", ".join(f"{number:.4f}" for number in first.ravel()[:4])
+    return f"{numbers}{' …' if first.size > 4 else ''} ({first.shape[-1] if first.ndim > 1 else 1} dimensions)"
+
+
+def _plain(folder: Path, kind: str, model: Any) -> Any:
+    """The model in fp32 on the CPU, which is how it is loaded unless there is a GPU."""
+    plain = model.precision == "fp32" and str(model.device) == "cpu"
+    return model if plain else _loaded(kind, folder, precision="fp32", device="cpu")
+
+
+def _built_of(model: Any, kind: str) -> str:
+    from ...encoders.config import read_config
+    from ...encoders.families import model_type
+    from .show import encoder_in_words, stored_weights
+
+    folder = model.manifest.encoder
+    if kind == "reranker":
+        described: dict[str, Any] = {"encoder": model_type(read_config(folder), folder), "labels": len(model.labels)}
+    else:
+        described = model.describe()
+    parts = [encoder_in_words(described.pop("encoder")), stored_weights(folder)]
+    parts += [f"{key} {f'{value:,}' if isinstance(value, int) else value}" for key, value in described.items() if value]
+    return "; ".join(part.replace("['", "").replace("']", "").replace("', '", ", ") for part in parts)
+
+
+def _engines(folder: Path, kind: str) -> dict[str, str]:
+    """Whether each engine computes the model, and if not, why."""
+    from ...engine_registry import ENGINES, LoadOptions
+    from ...model_files import read_manifest, read_pair_manifest
+
+    manifest = read_pair_manifest(folder) if kind == "reranker" else read_manifest(folder)
+    found = {}
+    for name, row in ENGINES.items():
+        try:
+            model_class = row.model_class(kind)  # type: ignore[arg-type]  # a kind is a literal
+            model_class.check_options(LoadOptions(device="cpu"))
+            model_class.check_model(manifest, LoadOptions(device="cpu"))
+        except LikewiseError as error:
+            found[name] = f"no: {error}"
+        else:
+            found[name] = "computes it"
+    return found
+
+
+def _reference(folder: Path, kind: str, ours: Any, texts: Sequence[str]) -> str:
+    """How far our vectors or scores are from those of the library that the model was published for."""
+    from ...model_files import read_manifest
+    from ...runtime.static_tables import MODEL2VEC
+    from ...runtime.untrusted_files import read_object
+
+    own = kind == "embedder" and read_object(read_manifest(folder).encoder / "config.json").get("model_type")
+    library = MODEL2VEC if own == MODEL2VEC else "sentence_transformers"
+    if find_spec(library) is None:
+        return f"not compared: {library} is not installed"
+    try:
+        theirs = _theirs(library, folder, kind, texts)
+    except Exception as error:  # whatever another library raises
+        return f"not compared: {library} cannot compute it: {type(error).__name__}: {str(error)[:200]}"
+    if ours.shape != theirs.shape:
+        return f"DIFFERENT from {library}: shape {ours.shape}, not {theirs.shape}"
+    difference = float(abs(ours - theirs).max())
+    same = difference <= SAME * max(1.0, float(abs(theirs).max()))
+    return f"{'equal to' if same else 'DIFFERENT from'} {library}: the largest difference is {difference:.1e}"
+
+
+def _theirs(library: str, folder: Path, kind: str, texts: Sequence[str]) -> Any:
+    module = import_module(library)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if library != "sentence_transformers":
+            return module.StaticModel.from_pretrained(folder).encode(list(texts))
+        how = {"device": "cpu", "local_files_only": True, "trust_remote_code": False}
+        if kind == "reranker":
+            return module.CrossEncoder(str(folder), **how).predict([(QUERY, text) for text in texts])
+        return module.SentenceTransformer(str(folder), **how).encode(list(texts))
+
+
+def _speeds(folder: Path, kind: str, compute: Callable[..., Any], texts: Sequence[str]) -> dict[str, str]:
+    """Texts per second of each engine and precision that loads the model; NumPy's is not made for speed."""
+    found = {}
+    for engine, precision in (("native", "fp32"), ("native", "bf16"), ("native", "int8"), ("torch", "fp32")):
+        try:
+            model = _loaded(kind, folder, engine=engine, precision=precision, device="cpu")
+        except LikewiseError:  # `engines` says why
+            continue
+        compute(model, texts[:2])
+        began, done = time.perf_counter(), 0
+        while not done or time.perf_counter() - began < SECONDS:
+            compute(model, texts)
+            done += len(texts)
+        rate = done / (time.perf_counter() - began)
+        found[f"{engine} {precision}"] = f"{rate:,.0f} {'pairs' if kind == 'reranker' else 'texts'}/s"
+    return found
+
+
+def _lengths(model: Any, texts: Sequence[str]) -> str:
+    limit = model.tokenizer.max_content_length
+    sizes = [
+        len(ids)
+        for start in range(0, len(texts), 1024)
+        for ids in model.tokenizer.token_ids(texts[start : start + 1024])
+    ]
+    long = sum(size > limit for size in sizes)
+    return (
+        f"reads {model.tokenizer.max_seq_length:,} tokens, special ones included; {long:,} of {len(sizes):,} texts are "
+        f"longer (the longest has {max(sizes, default=0):,} tokens)"
+    )
+
+
+def licence(folder: Path) -> str:
+    """The licence that the model's card names."""
+    from ...files.front_matter import front_matter
+    from ...runtime.untrusted_files import read_text
+
+    path = folder / "README.md"
+    small = path.is_file() and path.stat().st_size <= CARD_BYTES
+    named = front_matter(read_text(path, CARD_BYTES) or "")[0].get("license") if small else None
+    return str(named or "not named: there is no model card (README.md) with a license in its front matter")

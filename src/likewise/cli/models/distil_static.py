@@ -1,0 +1,48 @@
+"""Distils a model into a table of token vectors, a static model, in about a minute: hundreds of times as fast as its
+teacher, less accurate, and read by sentence-transformers and model2vec too.
+"""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from ..model_options import MODEL, add_threads, output_folder
+from ..output import print_result
+from ..parser import options
+
+EPILOG = """examples:
+  likewise model distil-static all-MiniLM-L6-v2 -o minilm-static
+  likewise model distil-static all-MiniLM-L6-v2 -o tickets-static --texts tickets.jsonl --column body
+  likewise evaluate -m ./minilm-static --tasks stsb
+
+The teacher encodes each token of its vocabulary alone. Of these vectors the first principal components are kept, and
+the vector of a frequent token is scaled down. With --texts, frequencies are those of your texts; otherwise they are
+estimated from the order of the vocabulary."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("TEACHER", MODEL)
+    add("-o --output FOLDER", "the folder of the new model", type=output_folder, required=True)
+    add("--truncate-dim DIM", "dimensions to keep (default: 256, or the teacher's if it has fewer)", type=int)
+    add("--texts FILE", "texts of your domain, whose tokens are counted", type=Path)
+    add("--column NAME", "the column that holds the texts, if the file has several")
+    add("--json", "print the results as JSON")
+    add_threads(add)
+
+
+def run(args: argparse.Namespace) -> int:
+    from ...files import Texts
+    from ...model_names import load_named_embedder
+    from ...train.static_distillation import DIMENSIONS, distil_static
+
+    texts = None if args.texts is None else Texts(args.texts, args.column)
+    teacher = load_named_embedder(args.teacher)
+    dimensions = min(DIMENSIONS, teacher.dimension) if args.truncate_dim is None else args.truncate_dim
+    result = distil_static(teacher, args.output, dimensions=dimensions, texts=texts)
+    shown = (
+        f"{result.tokens:,} tokens of {result.dimensions} dimensions ({result.explained_variance:.0%} of the variance) "
+        f"in {result.seconds:.0f} s: {result.folder}"
+    )
+    print_result(args, {"teacher": args.teacher, **asdict(result), "folder": str(result.folder)}, shown, indent=None)
+    return 0

@@ -1,0 +1,143 @@
+"""RoutedEmbedder: a Router, whose queries and documents are encoded by a model each, in one space of vectors."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from jaxtyping import Float
+
+from ..arrays.sequences import Sequences
+from ..embedder import LOAD_PART, Embedder, HeadWeights
+from ..engine_registry import LoadOptions
+from ..errors import BadInput, BadModel
+from ..inference import WindowBatches
+from ..late_chunking import DocumentChunks
+from ..model_files import Manifest
+from ..runtime.fingerprint import Weights, fingerprint
+from ..text.inputs import Windows
+
+
+class RoutedEmbedder(Embedder):
+    """The parts of a Router by their routes; whatever is not for queries or documents is computed by the default part.
+
+    `part("query")` is a model of its own, which can be trained, saved or served.
+    """
+
+    def __init__(self, parts: Mapping[str, Embedder], default: str | None) -> None:
+        self.parts, self.routes, self.default_route = dict(parts), tuple(parts), default
+        widths = {name: part.dimension for name, part in parts.items()}
+        if len(set(widths.values())) > 1:
+            raise BadModel(
+                f"the routes of {self._shown.manifest.encoder.parent} have vectors of different dimensions: {widths}"
+            )
+        self.encoder, self.pooling, self.manifest = self._shown.encoder, self._shown.pooling, self._shown.manifest
+        self.tokenizer = self._shown.tokenizer
+
+    @property
+    def _shown(self) -> Embedder:
+        """The part whose properties are shown: the default one, or the first."""
+        return self.parts[self.default_route or self.routes[0]]
+
+    @property
+    def _default(self) -> Embedder:
+        if self.default_route is None:
+            raise BadInput(
+                f"this model has the routes {', '.join(self.routes)} and no default: call encode_query or "
+                f"encode_document, or load one: {LOAD_PART}"
+            )
+        return self._shown
+
+    def part(self, route: str) -> Embedder:
+        """The model of this route: `"query"` for `encode_query`, `"document"` for `encode_document`, or another."""
+        if route not in self.parts:
+            raise BadInput(f"this model has no route {route!r}; its routes are {', '.join(self.routes)}")
+        return self.parts[route]
+
+    @classmethod
+    def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> NoReturn:
+        """Raise an error: `Embedder.load` makes a Router of its parts."""
+        raise BadInput(f"a Router is loaded by Embedder.load(name), not from {manifest.encoder} with {options}")
+
+    @classmethod
+    def check_options(cls, options: LoadOptions) -> None:
+        """Accept every option: each part's engine checks them."""
+
+    @classmethod
+    def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:
+        """Accept every model: each part's engine checks it."""
+
+    @property
+    def dimension(self) -> int:
+        return self._shown.dimension
+
+    @property
+    def is_unit(self) -> bool:
+        return all(part.is_unit for part in self.parts.values())
+
+    @property
+    def precision(self) -> str:
+        return self._shown.precision
+
+    @property
+    def batch_threads(self) -> int:
+        return self._shown.batch_threads
+
+    @property
+    def device(self) -> Any:
+        return self._shown.device
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with the fingerprint of any part."""
+        routes = {name: part.fingerprint for name, part in self.parts.items()}
+        return fingerprint({"routes": routes, "default": self.default_route}, ())
+
+    def _encoder_settings(self) -> list[Any]:
+        return self._default._encoder_settings()
+
+    def _encoder_weights(self) -> Weights:
+        return self._default._encoder_weights()
+
+    def describe(self) -> dict[str, Any]:
+        return {**self._shown.describe(), "routes": list(self.routes)}
+
+    def head_weights(self) -> list[HeadWeights]:
+        return self._default.head_weights()
+
+    def with_pooling(self, pooling: str) -> "RoutedEmbedder":
+        return RoutedEmbedder({k: part.with_pooling(pooling) for k, part in self.parts.items()}, self.default_route)
+
+    def pooling_weights(self) -> Mapping[str, np.ndarray]:
+        return self._default.pooling_weights()
+
+    def save(self, folder: str | Path) -> NoReturn:
+        """Raise an error: the parts of a Router are saved one by one."""
+        raise BadInput(f"a Router is saved part by part, not into {folder}: {LOAD_PART}.save(folder)")
+
+    @property
+    def max_seq_length(self) -> int:
+        """The maximum input length of the default part, in tokens; setting it sets that of every part."""
+        return self._shown.max_seq_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, tokens: int) -> None:
+        for part in self.parts.values():
+            part.max_seq_length = tokens
+        self.tokenizer = self._shown.tokenizer
+
+    def encode_chunks(self, documents: Sequence[str], **options: Any) -> list[DocumentChunks]:
+        """As `Embedder.encode_chunks`, by the part for documents."""
+        return self.part("document").encode_chunks(documents, **options)
+
+    def _encode_as(self, role: str, texts: Iterable[str], options: dict[str, Any]) -> Float[np.ndarray, "N E"]:
+        return self.part(role)._encode_as(role, texts, options)
+
+    def _pooled(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "P W"]:
+        return self._default._pooled(windows, batches)
+
+    def _layers(self, ids: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
+        return self._default._layers(ids, only_last, batches)
+
+    def _through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
+        return self._default._through_heads(pooled)

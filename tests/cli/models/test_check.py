@@ -1,0 +1,140 @@
+"""likewise model check, as it is called from a shell, on five kinds of model; other libraries are stand-ins here."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from likewise import Embedder, Reranker
+from likewise.cli.main import main
+from likewise.cli.models import check
+from tests.runtime.test_static_tables import static_folder
+from tests.tiny import classifier_folder, model_folder, write
+from tests.without_torch import TORCH
+
+pytestmark = pytest.mark.skipif(not TORCH, reason="its tiny models are made by torch")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    """A moment of measuring, on few texts, and no reference library."""
+    monkeypatch.setattr(check, "SECONDS", 0.0)
+    monkeypatch.setattr(check, "SAMPLE", 3)
+    monkeypatch.setattr(check, "find_spec", lambda _: None)
+
+
+@pytest.fixture
+def reference(monkeypatch):
+    """A function that puts this result in the place of the reference library's."""
+
+    def stand_in(results):
+        model = SimpleNamespace(encode=results, predict=results)
+        module = SimpleNamespace(SentenceTransformer=lambda *_, **__: model, CrossEncoder=lambda *_, **__: model)
+        module.StaticModel = SimpleNamespace(from_pretrained=lambda _: model)
+        monkeypatch.setattr(check, "find_spec", lambda _: True)
+        monkeypatch.setattr(check, "import_module", lambda _: module)
+
+    return stand_in
+
+
+def test_an_embedder_in_one_screen(tmp_path, capsys):
+    spoken = {"prompts": {"query": "query: "}}
+    folder = model_folder(tmp_path / "m", max_seq_length=20, spoken=spoken)
+    (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# A model\n")
+    assert main(["model", "check", str(folder)]) == 0
+    printed = capsys.readouterr().out
+    for part in (
+        "embedder",
+        "transformer (BERT's architecture)",
+        "torch: computes it",
+        "numpy: computes it",
+        "32 dimensions",
+        "not compared: sentence_transformers is not installed",
+        "torch fp32:",
+        "reads 20 tokens",
+        "query: 'query: '",
+        "apache-2.0",
+    ):
+        assert part in printed
+    assert len(printed.splitlines()) < 24
+
+
+def test_json_has_the_same(tmp_path, json_output):
+    report = json_output(["model", "check", str(model_folder(tmp_path / "m")), "--json"])
+    assert report["kind"] == "embedder" and report["licence"].startswith("not named")
+    assert report["engines"]["torch"] == "computes it" and report["prompts"] == {} and report["notes"] == "none"
+
+
+def test_the_lengths_are_those_of_the_users_texts(tmp_path, json_output):
+    folder = model_folder(tmp_path / "m", max_seq_length=6)
+    (tmp_path / "texts.csv").write_text("id,body\n1,the cat\n2,the cat and the dog on the cat\n")
+    command = ["model", "check", str(folder), "--json", "--texts", str(tmp_path / "texts.csv"), "--column", "body"]
+    assert "1 of 2 texts are longer (the longest has 8 tokens)" in json_output(command)["length"]
+    assert main(["model", "check", str(folder), "--column", "body"]) == 2
+
+
+def test_a_static_model_a_router_and_an_encoder_that_only_torch_computes(tmp_path, json_output):
+    report = json_output(["model", "check", str(static_folder(tmp_path / "static")), "--json"])
+    assert "table of word vectors" in report["built_of"] and "model2vec is not installed" in report["reference"]
+    router(tmp_path / "router")
+    report = json_output(["model", "check", str(tmp_path / "router"), "--json"])
+    assert "routes query, document" in report["built_of"] and "encode takes document" in report["notes"]
+    report = json_output(["model", "check", str(model_folder(tmp_path / "lstm", "bilstm")), "--json"])
+    assert report["engines"]["numpy"].startswith("no: ") and list(report["speed"]) == ["torch fp32"]
+
+
+def router(folder):
+    for name in ("query", "document"):
+        model_folder(folder / f"{name}_0_Transformer", plain=True, seed=len(name))
+        write(folder / f"{name}_1_Pooling/config.json", {"pooling_mode": "mean"})
+    types = {
+        f"{name}_{i}_{kind}": kind
+        for name in ("query", "document")
+        for i, kind in enumerate(("Transformer", "Pooling"))
+    }
+    structure = {name: [f"{name}_0_Transformer", f"{name}_1_Pooling"] for name in ("query", "document")}
+    write(
+        folder / "router_config.json",
+        {"types": types, "structure": structure, "parameters": {"default_route": "document"}},
+    )
+    write(folder / "modules.json", [{"path": "", "type": "sentence_transformers.models.Router"}])
+
+
+def test_a_reranker(tmp_path, json_output, reference):
+    folder = classifier_folder(tmp_path / "m", architectures=["BertForSequenceClassification"])
+    reference(lambda pairs: Reranker.load(folder).score(pairs))
+    report = json_output(["model", "check", str(folder), "--json"])
+    assert report["kind"] == "reranker" and report["reference"].startswith("equal to sentence_transformers")
+    assert report["speed"]["torch fp32"].endswith(" pairs/s")
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        (lambda vectors: vectors, "equal to sentence_transformers: the largest difference is 0.0e+00"),
+        (
+            lambda vectors: vectors + np.float32(2e-5),
+            "DIFFERENT from sentence_transformers: the largest difference is 2",
+        ),
+        (lambda vectors: vectors[:, 1:], "DIFFERENT from sentence_transformers: shape (3, 32), not (3, 31)"),
+    ],
+)
+def test_vectors_are_compared_with_the_reference(change, verdict, tmp_path, json_output, reference):
+    folder = model_folder(tmp_path / "m")
+    reference(lambda texts: change(Embedder.load(folder).encode(texts)))
+    assert json_output(["model", "check", str(folder), "--json"])["reference"].startswith(verdict)
+
+
+def test_a_reference_that_fails_is_no_error_of_ours(tmp_path, json_output, reference):
+    def fails(_):
+        raise RuntimeError("out of luck")
+
+    reference(fails)
+    report = json_output(["model", "check", str(static_folder(tmp_path / "m")), "--json"])
+    assert report["reference"] == "not compared: model2vec cannot compute it: RuntimeError: out of luck"
+
+
+def test_a_broken_folder_is_refused_with_the_reason(tmp_path, capsys):
+    write(tmp_path / "modules.json", [])
+    assert main(["model", "check", str(tmp_path)]) == 2
+    assert "begins with nothing" in capsys.readouterr().err

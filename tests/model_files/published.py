@@ -1,0 +1,112 @@
+"""Small folders in the form of published models, made from the rows of docs/supported-models.toml."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from tests.engines.test_routed_embedder import router
+from tests.runtime.test_static_tables import static_folder
+from tests.tiny import CONFIGS, amend, classifier_folder, model_folder, wordpieces, write
+
+WIDTH = 32
+REST = {"Pooling": "word_embedding_dimension", "Dense": "", "LayerNorm": "dimension", "Normalize": ""}
+POOLINGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "lasttoken": "pooling_mode_lasttoken"}
+BY_TRANSFORMERS: dict[str, dict[str, Any]] = {
+    "t5": {"d_model": WIDTH, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "vocab_size": 200},
+    "gemma3_text": {"head_dim": 8, "num_key_value_heads": 1, "use_bidirectional_attention": True},
+    "qwen3": {"head_dim": 8, "num_key_value_heads": 2},
+    "nomic_bert": {},
+    "gte": {},
+}
+"""What differs from a small BERT's config in the families that transformers computes."""
+
+
+def published_folder(folder: Path, row: dict[str, Any]) -> Path:
+    """A folder of the row's form, with random weights and a vocabulary of letters."""
+    family, modules = row["family"], row.get("modules", [])
+    if family in ("StaticEmbedding", "model2vec"):
+        own = family == "model2vec"
+        return static_folder(folder, own=own, normalize="Normalize" in modules, length=row.get("max_seq_length"))
+    if modules == ["Router"]:
+        return router(folder, prompts=row["prompts"], default_route="document")
+    if row.get("kind") == "reranker":
+        return _reranker(folder, family, modules)
+    if family in BY_TRANSFORMERS:
+        _by_transformers(folder, family)
+    else:
+        known = family in CONFIGS
+        model_folder(folder, family if known else "bert", plain=True)
+        if not known:
+            amend(folder / "config.json", model_type=family, auto_map={"AutoModel": "modeling.Model"})
+    amend(folder / "config.json", **row.get("config", {}))
+    _modules(folder, modules)
+    write(folder / "sentence_bert_config.json", {"max_seq_length": min(row["max_seq_length"], 60)})
+    write(folder / "config_sentence_transformers.json", {"prompts": row.get("prompts", {})})
+    return folder
+
+
+def _modules(folder: Path, modules: list[str]) -> None:
+    rows = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
+    for i, module in enumerate(modules, 1):
+        kind, _, option = module.partition(" ")
+        place = folder / f"{i}_{kind}"
+        rows.append({"idx": i, "name": str(i), "path": place.name, "type": f"sentence_transformers.models.{kind}"})
+        if kind == "Pooling":
+            flags = {flag: name == option for name, flag in POOLINGS.items()}
+            write(place / "config.json", {"word_embedding_dimension": WIDTH, **flags})
+        elif kind == "Dense":
+            _dense(place, option)
+        else:
+            write(place / "config.json", {})
+    write(folder / "modules.json", rows)
+
+
+def _dense(place: Path, activation: str) -> None:
+    biased = activation != "Identity"  # as in the published heads: Tanh with a bias, Identity without
+    named = f"torch.nn.modules.{'linear' if activation == 'Identity' else 'activation'}.{activation or 'Tanh'}"
+    write(
+        place / "config.json",
+        {"in_features": WIDTH, "out_features": WIDTH, "bias": biased, "activation_function": named},
+    )
+    draw = np.random.default_rng(len(place.name))
+    weights = {"linear.weight": draw.normal(size=(WIDTH, WIDTH)) / WIDTH**0.5} | (
+        {"linear.bias": draw.normal(size=WIDTH)} if biased else {}
+    )
+    save_file({name: array.astype(np.float32) for name, array in weights.items()}, place / "model.safetensors")
+
+
+def _reranker(folder: Path, family: str, modules: list[str]) -> Path:
+    if modules == ["Dense"]:  # a ColBERT model: an encoder and a projection of each token
+        model_folder(folder, family, plain=True)
+        amend(folder / "config.json", architectures=["HF_ColBERT"])
+    elif modules:
+        model_folder(folder, family, plain=True)
+        _modules(folder, modules)
+        write(folder / "config_sentence_transformers.json", {"model_type": "CrossEncoder"})
+    elif family in CONFIGS:
+        classifier_folder(folder, family)
+    else:
+        model_folder(folder, "bert", plain=True)
+        amend(folder / "config.json", model_type=family)
+    return folder
+
+
+def _by_transformers(folder: Path, family: str) -> None:
+    import torch
+    import transformers
+
+    torch.manual_seed(1)
+    sizes = {**CONFIGS["bert"], **BY_TRANSFORMERS[family], "pad_token_id": 0}
+    config = transformers.AutoConfig.for_model(family, **sizes)
+    model_class = transformers.T5EncoderModel if family == "t5" else transformers.AutoModel
+    model = model_class(config) if family == "t5" else model_class.from_config(config)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight.normal_(1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0, 0.1)
+    model.eval().save_pretrained(folder)
+    wordpieces().save(str(folder / "tokenizer.json"))
+    special = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(special))
