@@ -103,7 +103,7 @@ def test_a_dense_head_that_does_not_fit_its_weights_is_refused(config, tmp_path)
 
 
 def test_a_head_without_weights_says_so(tmp_path):
-    with pytest.raises(BadModel, match="only safetensors is supported"):
+    with pytest.raises(BadModel, match="contains no model.safetensors"):
         read_head("LayerNorm", {"dimension": 4}, tmp_path)
 
 

@@ -252,7 +252,7 @@ def test_what_only_torch_computes_is_refused_with_that_hint(folders, fresh, tiny
     with pytest.raises(BadModel, match="holds a 'bilstm' encoder; a reranker needs one of bert"):
         amend(fresh / "config.json", model_type="bilstm")
         light.load(fresh)
-    with pytest.raises(BadModel, match=r"made of Transformer, Pooling, Normalize.*Reranker.start\(folder\)"):
+    with pytest.raises(BadModel, match=r"consists of Transformer, Pooling, Normalize.*Reranker.start\(folder\)"):
         light.load(folders("bert"))
 
 
@@ -343,10 +343,13 @@ BROKEN = {
     "another task": (lambda f: amend(f / "config.json", architectures=["BertForMaskedLM"]), "BertForMaskedLM"),
     "no names": (lambda f: amend(f / "config.json", architectures=[3]), "expected a list of names"),
     "no encoder": (lambda f: reweigh(f, lambda n, t: None if "LayerNorm" in n else t), "lacks the tensor"),
-    "another shape": (lambda f: reweigh(f, lambda n, t: t[:-1] if "pooler.dense.w" in n else t), "of shape"),
-    "more labels": (lambda f: amend(f / "config.json", id2label={"0": "a", "1": "b"}), "of shape"),
+    "another shape": (lambda f: reweigh(f, lambda n, t: t[:-1] if "pooler.dense.w" in n else t), "expects shape"),
+    "more labels": (lambda f: amend(f / "config.json", id2label={"0": "a", "1": "b"}), "expects shape"),
     "no labels": (lambda f: amend(f / "config.json", id2label={}), "id2label"),
-    "not finite": (lambda f: reweigh(f, lambda n, t: t * torch.nan if n == "classifier.bias" else t), "not finite"),
+    "not finite": (
+        lambda f: reweigh(f, lambda n, t: t * torch.nan if n == "classifier.bias" else t),
+        "has NaN or infinity",
+    ),
     "no pair": (lambda f: amend(f / "tokenizer.json", post_processor=None), "adds no token between two texts"),
     "no room": (lambda f: write(f / "tokenizer_config.json", {"model_max_length": 4}), "leaves no room for two texts"),
     "inputs": (lambda f: write(f / "tokenizer_config.json", {"model_input_names": 3}), "expected a list of names"),

@@ -250,7 +250,9 @@ def _check_storable(file: Path, texts: Texts) -> None:
     for name, values in texts.items():
         for i, text in enumerate(values):
             if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-                raise BadInput(f"row {i}: {name} has half of a surrogate pair, which Parquet cannot store in UTF-8")
+                raise BadInput(
+                    f"row {i}: {name} contains half of a surrogate pair, which Parquet cannot store in UTF-8"
+                )
 
 
 def _write_parquet(path: Path, columns: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
