@@ -11,7 +11,7 @@ Decoder = Callable[[Mapping[str, Any], list[str]], list[str]]
 """From a decoder's settings and tokens to parts of the text."""
 
 
-def decode(tokens: Sequence[str], decoder: Mapping[str, Any] | None) -> str:
+def decoded(tokens: Sequence[str], decoder: Mapping[str, Any] | None) -> str:
     """The text of some tokens.
 
     Raises:

@@ -459,7 +459,7 @@ PRE_TOKENIZERS: dict[str, Callable[[Settings], Callable[[Words], Words]]] = {
 # Models: from a word to its pieces
 
 
-class Piece(NamedTuple):
+class Subword(NamedTuple):
     """The id of a part of a word, and where the part begins and ends."""
 
     id: int
@@ -467,7 +467,7 @@ class Piece(NamedTuple):
     stop: int
 
 
-Model = Callable[[Text], list[Piece]]
+Model = Callable[[Text], list[Subword]]
 
 
 def _letters(word: Text) -> str:
@@ -479,24 +479,24 @@ def _wordpiece(settings: Settings) -> Model:
     vocabulary, prefix = settings["vocab"], settings["continuing_subword_prefix"]
     unknown, limit = vocabulary[settings["unk_token"]], settings["max_input_chars_per_word"]
 
-    def pieces(word: Text) -> list[Piece]:
-        letters, found, start = _letters(word), list[Piece](), 0
+    def pieces(word: Text) -> list[Subword]:
+        letters, found, start = _letters(word), list[Subword](), 0
         while start < len(letters) <= limit:
             ends = range(len(letters), start, -1)
             known = (stop for stop in ends if (prefix if start else "") + letters[start:stop] in vocabulary)
             stop = next(known, None)
             if stop is None:
                 break
-            found.append(Piece(vocabulary[(prefix if start else "") + letters[start:stop]], start, stop))
+            found.append(Subword(vocabulary[(prefix if start else "") + letters[start:stop]], start, stop))
             start = stop
-        return found if start == len(letters) else [Piece(unknown, 0, len(letters))]
+        return found if start == len(letters) else [Subword(unknown, 0, len(letters))]
 
     return pieces
 
 
 def _word_level(settings: Settings) -> Model:
     vocabulary, unknown = settings["vocab"], settings["vocab"][settings["unk_token"]]
-    return lambda word: [Piece(vocabulary.get(_letters(word), unknown), 0, len(word))]
+    return lambda word: [Subword(vocabulary.get(_letters(word), unknown), 0, len(word))]
 
 
 def _byte_pairs(settings: Settings) -> Model:
@@ -507,16 +507,16 @@ def _byte_pairs(settings: Settings) -> Model:
     vocabulary: dict[str, int] = settings["vocab"]
     ranks = {tuple(pair): rank for rank, pair in reversed(list(enumerate(settings["merges"])))}
 
-    def pieces(word: Text) -> list[Piece]:
+    def pieces(word: Text) -> list[Subword]:
         letters, parts = _letters(word), [(letter, i, i + 1) for i, letter in enumerate(_letters(word))]
         if settings["ignore_merges"] and letters in vocabulary:
-            return [Piece(vocabulary[letters], 0, len(letters))]
+            return [Subword(vocabulary[letters], 0, len(letters))]
         parts = [part for part in parts if part[0] in vocabulary]
         while True:
             neighbours = enumerate(pairwise(part for part, *_ in parts))
             rank, i = min(((ranks.get(pair, math.inf), i) for i, pair in neighbours), default=(math.inf, 0))
             if rank == math.inf:
-                return [Piece(vocabulary[part], start, stop) for part, start, stop in parts]
+                return [Subword(vocabulary[part], start, stop) for part, start, stop in parts]
             (a, start, _), (b, _, stop) = parts[i : i + 2]
             parts[i : i + 2] = [(a + b, start, stop)]
 
@@ -532,9 +532,9 @@ def _unigram(settings: Settings) -> Model:
     longest = max(map(len, known))
     unknown_score = min(score for _, score in vocabulary) - 10.0
 
-    def pieces(word: Text) -> list[Piece]:
+    def pieces(word: Text) -> list[Subword]:
         letters = _letters(word)
-        best: list[tuple[float, Piece] | None] = [None] * (len(letters) + 1)
+        best: list[tuple[float, Subword] | None] = [None] * (len(letters) + 1)
         for start in range(len(letters)):
             total = best[start][0] if best[start] else 0.0  # type: ignore[index]
             stops = range(start + 1, min(len(letters), start + longest) + 1)
@@ -544,14 +544,14 @@ def _unigram(settings: Settings) -> Model:
             for stop, score, i in steps:
                 before = best[stop]
                 if before is None or total + score > before[0]:
-                    best[stop] = total + score, Piece(i, start, stop)
+                    best[stop] = total + score, Subword(i, start, stop)
         return _joined_unknown(_path(best), unknown)
 
     return pieces
 
 
-def _path(best: Sequence[tuple[float, Piece] | None]) -> list[Piece]:
-    found, at = list[Piece](), len(best) - 1
+def _path(best: Sequence[tuple[float, Subword] | None]) -> list[Subword]:
+    found, at = list[Subword](), len(best) - 1
     while at:
         step = best[at]
         assert step is not None  # every letter can be reached, by the unknown piece at least
@@ -560,8 +560,8 @@ def _path(best: Sequence[tuple[float, Piece] | None]) -> list[Piece]:
     return found[::-1]
 
 
-def _joined_unknown(pieces: Sequence[Piece], unknown: int) -> list[Piece]:
-    joined = list[Piece]()
+def _joined_unknown(pieces: Sequence[Subword], unknown: int) -> list[Subword]:
+    joined = list[Subword]()
     for piece in pieces:
         if piece.id == unknown and joined and joined[-1].id == unknown:
             joined[-1] = joined[-1]._replace(stop=piece.stop)

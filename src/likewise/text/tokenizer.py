@@ -17,7 +17,7 @@ from ..errors import BadInput, BadModel, MissingExtra, NativeUnavailable
 from ..native.tokenizing import EncodedTexts, NativeTokenizer
 from ..runtime.installation import install_hint
 from ..runtime.untrusted_files import read_object, read_text
-from .decoding import decode
+from .decoding import decoded
 from .library_tokenizer import LibraryTokenizer
 from .reference_tokenizer import ReferenceTokenizer, normalize, normalizer_of
 from .tokenizer_checks import check_steps
@@ -119,7 +119,7 @@ class Tokenizer:
         """The text of some ids."""
         names, special = self._vocabulary.names, self._vocabulary.special if skip_special_tokens else ()
         with reading("the tokenizer's decoder"):
-            return decode([names[i] for i in ids if i in names and names[i] not in special], self.described["decoder"])
+            return decoded([names[i] for i in ids if i in names and names[i] not in special], self.described["decoder"])
 
     @cached_property
     def max_content_length(self) -> int:
