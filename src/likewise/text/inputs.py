@@ -134,6 +134,8 @@ class Windows:
     @classmethod
     def joined(cls, parts: "Sequence[Windows]") -> "Windows":
         """The windows of all parts, in order."""
+        if len(parts) == 1:
+            return parts[0]
         tokens = [part.tokens for part in parts]
         return cls(
             Sequences(np.concatenate([one.ids for one in tokens]), np.concatenate([one.lengths for one in tokens])),
