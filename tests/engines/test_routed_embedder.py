@@ -30,15 +30,19 @@ def router(folder, first="query", older=False, prompts=None, **parameters):
     for path in inner.iterdir():
         path.rename(inner.parent / path.name)
     model_folder(folder / "document_0_Transformer", plain=True)
-    write(folder / "document_1_Pooling/config.json", {"pooling_mode": "mean"})
+    write(folder / "document_1_Pooling/config.json", {"embedding_dimension": 32, "pooling_mode": "mean"})
     write(folder / "2_Normalize/config.json", {})
     structure = {names[0]: [f"{first}_0_StaticEmbedding"], "document": ["document_0_Transformer", "document_1_Pooling"]}
     types = {one: f"sentence_transformers.models.{one.rpartition('_')[2]}" for ids in structure.values() for one in ids}
     described = {"types": types, "structure": structure, "parameters": parameters}
     write(folder / ("config.json" if older else "router_config.json"), described)
     kind = "Asym" if older else "Router"
-    rows = [{"path": "", "type": f"sentence_transformers.models.{kind}"}]
-    write(folder / "modules.json", [*rows, {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}])
+    places = [("", kind), ("2_Normalize", "Normalize")]
+    rows = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{name}"}
+        for i, (path, name) in enumerate(places)
+    ]
+    write(folder / "modules.json", rows)
     write(folder / "config_sentence_transformers.json", {"prompts": prompts or {}})
     return folder
 

@@ -1,6 +1,5 @@
 """Small folders in the form of published models, made from the rows of docs/supported-models.toml."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ def published_folder(folder: Path, row: dict[str, Any]) -> Path:
     if modules == ["Router"]:
         return router(folder, prompts=row["prompts"], default_route="document")
     if row.get("kind") == "reranker":
-        return _reranker(folder, family, modules)
+        return _fast_tokenizer(_reranker(folder, family, modules))
     if family in BY_TRANSFORMERS:
         _by_transformers(folder, family)
     else:
@@ -43,6 +42,7 @@ def published_folder(folder: Path, row: dict[str, Any]) -> Path:
             amend(folder / "config.json", model_type=family, auto_map={"AutoModel": "modeling.Model"})
     amend(folder / "config.json", **row.get("config", {}))
     _modules(folder, modules)
+    _fast_tokenizer(folder)
     write(folder / "sentence_bert_config.json", {"max_seq_length": min(row["max_seq_length"], 60)})
     write(folder / "config_sentence_transformers.json", {"prompts": row.get("prompts", {})})
     return folder
@@ -108,5 +108,10 @@ def _by_transformers(folder: Path, family: str) -> None:
             weight.normal_(1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0, 0.1)
     model.eval().save_pretrained(folder)
     wordpieces().save(str(folder / "tokenizer.json"))
-    special = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(special))
+
+
+def _fast_tokenizer(folder: Path) -> Path:
+    """Name the class of the tokenizer, so that transformers does not build another one for the family."""
+    padding = "<pad>" if '"<pad>"' in (folder / "tokenizer.json").read_text("utf-8") else "[PAD]"
+    write(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": padding})
+    return folder
