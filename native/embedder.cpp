@@ -22,7 +22,8 @@ std::string_view text_at(const lw_texts& texts, int64_t i) {
 void check_texts(const lw_texts& texts, const float* vectors) {
     if (texts.count < 0 || (texts.count > 0 && (texts.texts == nullptr || vectors == nullptr)))
         fail(LW_BAD_INPUT, "there are no texts, or no room for vectors");
-    if (texts.threads < 0 || texts.threads > MOST_THREADS) fail(LW_BAD_INPUT, "threads are ", texts.threads, "; expected 0 to ", MOST_THREADS);
+    if (texts.threads < 0 || texts.threads > MOST_THREADS)
+        fail(LW_BAD_INPUT, "threads are ", texts.threads, "; expected 0 to ", MOST_THREADS);
 }
 
 int64_t characters_of(std::string_view text, const char* what, int64_t number) {
@@ -38,7 +39,8 @@ int64_t characters_of(std::string_view text, const char* what, int64_t number) {
 class Embedder::Block {
 public:
     Block(const Embedder& embedder, const lw_texts& texts, const std::string& prompt, int32_t hidden)
-        : e_(embedder), texts_(texts), prompt_(prompt), hidden_(hidden), prompt_characters_(characters_of(prompt, "prompt", 0)) {}
+        : e_(embedder), texts_(texts), prompt_(prompt), hidden_(hidden),
+            prompt_characters_(characters_of(prompt, "prompt", 0)) {}
 
     // The vectors of `count` texts from `first` on; `lost`, if passed, is of each.
     void run(int64_t first, int64_t count, float* vectors, int64_t* lost) {
@@ -50,7 +52,8 @@ public:
         e_.heads_->run(pooled_.data(), count, vectors);
         const int width = e_.dimension();
         for (int64_t i = 0; i < count; i++)
-            if (!all_finite(vectors + i * width, width)) fail(LW_BAD_WEIGHTS, "texts[", first + i, "] gave a vector that is not finite");
+            if (!all_finite(vectors + i * width, width))
+                fail(LW_BAD_WEIGHTS, "texts[", first + i, "] gave a vector that is not finite");
     }
 
     int64_t cut = 0, long_words = 0, unknown = 0;  // texts, of all runs
@@ -115,9 +118,12 @@ private:
         if (length == 0 && frame.skipped >= 0) ids_.push_back(frame.skipped);
         ids_.insert(ids_.end(), frame.suffix.begin(), frame.suffix.end());
         const int64_t number = first_ + static_cast<int64_t>(lengths_.size());
-        if (ids_.size() == before) fail(LW_BAD_INPUT, "texts[", number, "] has no tokens, and this model adds no special tokens");
+        if (ids_.size() == before)
+            fail(LW_BAD_INPUT, "texts[", number, "] has no tokens, and this model adds no special tokens");
         for (size_t at = before; at < ids_.size(); at++)
-            if (ids_[at] >= e_.model_->vocabulary) fail(LW_BAD_INPUT, "texts[", number, "] holds the token ", ids_[at], ", for which the encoder has no vector");
+            if (ids_[at] >= e_.model_->vocabulary)
+                fail(LW_BAD_INPUT, "texts[", number, "] holds the token ", ids_[at],
+                     ", for which the encoder has no vector");
         lengths_.push_back(static_cast<int32_t>(ids_.size() - before));
         return length;
     }
@@ -140,8 +146,10 @@ private:
     }
 };
 
-Embedder::Embedder(std::unique_ptr<Files> files, const lw_options& options, const Kernels& kernels) : files_(std::move(files)) {
-    if (options.precision < LW_AS_FP32 || options.precision > LW_AS_INT8) fail(LW_BAD_INPUT, "the precision ", options.precision, " is unknown");
+Embedder::Embedder(std::unique_ptr<Files> files, const lw_options& options, const Kernels& kernels)
+    : files_(std::move(files)) {
+    if (options.precision < LW_AS_FP32 || options.precision > LW_AS_INT8)
+        fail(LW_BAD_INPUT, "the precision ", options.precision, " is unknown");
     folder_ = read_folder(*files_);
     read_model(options, kernels);
     read_tokenizer(options.max_seq_length);
@@ -163,15 +171,20 @@ void Embedder::read_tokenizer(int32_t asked) {
     const std::string path = folder_.encoder + "tokenizer.json";
     const std::optional<std::string_view> source = files_->find(path, false);
     const json::Document* described = files_->object(path);
-    if (!described) refuse(path, " is missing; an older vocabulary must be saved as tokenizer.json once, with transformers' fast tokenizer");
+    if (!described)
+        refuse(path, " is missing; an older vocabulary must be saved as tokenizer.json once, with transformers' fast tokenizer");
     tokenizer_ = std::make_unique<text::Tokenizer>(*source);
     frame_ = read_frame(*files_, folder_.encoder, described->root());
     const auto specials = static_cast<int64_t>(frame_.prefix.size() + frame_.suffix.size());
     for (const std::vector<int32_t>* ids : {&frame_.prefix, &frame_.suffix})
         for (const int32_t id : *ids)
-            if (id >= model_->vocabulary) refuse("the tokenizer adds the id ", id, " to every text, but the encoder has vectors for ", model_->vocabulary, " ids only");
-    if (frame_.skipped >= model_->vocabulary) refuse("the encoder has no vector for the id ", frame_.skipped, " of unknown words");
-    if (asked < 0 || asked > model_->longest) fail(LW_BAD_INPUT, "max_seq_length is ", asked, "; this encoder reads 1 to ", model_->longest);
+            if (id >= model_->vocabulary)
+                refuse("the tokenizer adds the id ", id, " to every text, but the encoder has vectors for ",
+                       model_->vocabulary, " ids only");
+    if (frame_.skipped >= model_->vocabulary)
+        refuse("the encoder has no vector for the id ", frame_.skipped, " of unknown words");
+    if (asked < 0 || asked > model_->longest)
+        fail(LW_BAD_INPUT, "max_seq_length is ", asked, "; this encoder reads 1 to ", model_->longest);
     const int32_t configured = asked ? asked : folder_.max_seq_length ? folder_.max_seq_length : model_->longest;
     limit_ = std::min(configured, model_->longest) - specials;
     if (limit_ < 1) refuse("max_seq_length leaves no room for text beside ", specials, " special tokens");
@@ -187,8 +200,10 @@ void Embedder::read_heads(int32_t truncate_dim, const Kernels& kernels) {
         lw_head& head = heads.emplace_back(lw_head{part.kind, part.activation, 0, {}});
         unit |= part.kind == LW_NORMALIZE;
         if (part.kind == LW_NORMALIZE) continue;
-        StoredWeights& stored = *weights.emplace_back(std::make_unique<StoredWeights>(*files_, part.folder, LW_AS_FP32));
-        head.linear = part.kind == LW_DENSE ? stored.linear("linear", part.outputs, part.inputs, part.bias) : stored.norm("norm", part.outputs, true);
+        StoredWeights& stored = *weights.emplace_back(std::make_unique<StoredWeights>(*files_, part.folder,
+                                                                                      LW_AS_FP32));
+        head.linear = part.kind == LW_DENSE ? stored.linear("linear", part.outputs, part.inputs, part.bias)
+            : stored.norm("norm", part.outputs, true);
     }
     if (truncate_dim) heads.push_back({LW_TRUNCATE, LW_IDENTITY, truncate_dim, {}});
     if (truncate_dim && unit) heads.push_back({LW_NORMALIZE, LW_IDENTITY, 0, {}});
@@ -196,7 +211,8 @@ void Embedder::read_heads(int32_t truncate_dim, const Kernels& kernels) {
 }
 
 std::string Embedder::prompt_of(const lw_texts& texts) const {
-    if (texts.prompt && texts.prompt_name) fail(LW_BAD_INPUT, "a prompt and a prompt's name were both passed; expected one of them, or neither");
+    if (texts.prompt && texts.prompt_name)
+        fail(LW_BAD_INPUT, "a prompt and a prompt's name were both passed; expected one of them, or neither");
     if (texts.prompt) return texts.prompt;
     const std::string name = texts.prompt_name ? texts.prompt_name : folder_.default_prompt;
     const auto found = folder_.prompts.find(name);
@@ -204,7 +220,8 @@ std::string Embedder::prompt_of(const lw_texts& texts) const {
     if (texts.prompt_name == nullptr) return "";
     std::string known;
     for (const auto& [one, prompt] : folder_.prompts) known += " '" + one + "'";
-    fail(LW_BAD_INPUT, "the model has no prompt named '", name, "'; its prompts are:", known.empty() ? " (none)" : known);
+    fail(LW_BAD_INPUT, "the model has no prompt named '", name, "'; its prompts are:", known.empty() ? " (none)"
+         : known);
 }
 
 // How many tokens poolings leave out: the prompt's and what precedes them, if the model says so.

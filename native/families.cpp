@@ -25,7 +25,8 @@ public:
             refuse("config.json must give ", key, " as a whole number from ", least, " to ", most);
         return static_cast<int32_t>(value);
     }
-    float number(const char* key, double otherwise, double most) const { return number(root_.member(key), key, otherwise, most); }
+    float number(const char* key, double otherwise, double most) const { return number(root_.member(key), key,
+                                                                                       otherwise, most); }
     static float number(const json::Value& found, const char* key, double otherwise, double most) {
         const double value = found.is_null() ? otherwise : found.number(key);
         if (!(value >= 0 && value <= most)) refuse("config.json must give ", key, " as a number from 0 to ", most);
@@ -39,8 +40,10 @@ public:
             std::string_view name;
             lw_activation activation;
         };
-        static constexpr Row KNOWN[] = {{"gelu", LW_GELU},           {"gelu_python", LW_GELU},    {"gelu_new", LW_GELU_TANH},
-                                        {"gelu_fast", LW_GELU_TANH}, {"relu", LW_RELU},           {"gelu_pytorch_tanh", LW_GELU_TANH},
+        static constexpr Row KNOWN[] = {{"gelu", LW_GELU},           {"gelu_python", LW_GELU},
+                                        {"gelu_new", LW_GELU_TANH},
+                                        {"gelu_fast", LW_GELU_TANH}, {"relu", LW_RELU},
+                                            {"gelu_pytorch_tanh", LW_GELU_TANH},
                                         {"silu", LW_SILU},           {"swish", LW_SILU},          {"tanh", LW_TANH},
                                         {"mish", LW_MISH},           {"quick_gelu", LW_QUICK_GELU}};
         const json::Value found = root_.member(key);
@@ -78,13 +81,15 @@ void read_sizes(const Config& c, Shape& s, int32_t positions, const char* width,
     s.d.heads = c.size(heads);
     s.d.inner = c.size(inner);
     s.positions = c.size("max_position_embeddings", positions);
-    if (s.d.width % s.d.heads) refuse("config.json asks for ", s.d.heads, " heads, which do not divide the width of ", s.d.width);
+    if (s.d.width % s.d.heads)
+        refuse("config.json asks for ", s.d.heads, " heads, which do not divide the width of ", s.d.width);
 }
 
 void start_positions(Shape& s, int32_t first) {
     s.d.first_position = first;
     s.d.longest = s.positions - first;
-    if (s.d.longest < 1) refuse("config.json leaves no position for a token: of ", s.positions, ", the first is ", first);
+    if (s.d.longest < 1)
+        refuse("config.json leaves no position for a token: of ", s.positions, ", the first is ", first);
 }
 
 Shape bert_like(const Config& c, const char* activation = "gelu") {
@@ -119,7 +124,8 @@ Shape electra(const Config& c) {
 }
 
 Shape albert(const Config& c) {
-    if (c.size("inner_group_num", 1) != 1) refuse("config.json says inner_group_num is not 1, the only number supported");
+    if (c.size("inner_group_num", 1) != 1)
+        refuse("config.json says inner_group_num is not 1, the only number supported");
     Shape s = bert_like(c, "gelu_new");
     start_positions(s, 0);
     s.d.word_width = c.size("embedding_size", 128);
@@ -165,7 +171,8 @@ Shape modernbert(const Config& c) {
     s.norm_bias = c.flag("norm_bias");
     s.attention_bias = c.flag("attention_bias");
     s.inner_bias = c.flag("mlp_bias");
-    if (s.d.width % (2 * s.d.heads)) refuse("config.json asks for ", s.d.heads, " rotary heads in a width of ", s.d.width);
+    if (s.d.width % (2 * s.d.heads))
+        refuse("config.json asks for ", s.d.heads, " rotary heads in a width of ", s.d.width);
     const int32_t every = c.size("global_attn_every_n_layers", 3), reach = c.size("local_attention", 128) / 2;
     std::vector<bool> locals;
     for (const json::Value kind : c.member("layer_types")) {
@@ -175,7 +182,8 @@ Shape modernbert(const Config& c) {
     }
     if (c.member("layer_types").is_null())
         for (int32_t i = 0; i < s.d.depth; i++) locals.push_back(i % every != 0);
-    if (static_cast<int32_t>(locals.size()) != s.d.depth) refuse("config.json lists ", locals.size(), " layer_types for ", s.d.depth, " layers");
+    if (static_cast<int32_t>(locals.size()) != s.d.depth)
+        refuse("config.json lists ", locals.size(), " layer_types for ", s.d.depth, " layers");
     for (const bool local : locals) {
         s.thetas.push_back(theta_of(c, local));
         s.reaches.push_back(local ? reach : -1);
@@ -209,7 +217,8 @@ struct Family {
 
 constexpr const char *WORDS = "embeddings.word_embeddings", *NORM = "embeddings.LayerNorm";
 constexpr const char* LAYER = "encoder.layer.";
-constexpr BlockNames BERT = {"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+constexpr BlockNames BERT = {"attention.self.query", "attention.self.key", "attention.self.value",
+                             "attention.output.dense",
                              "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"};
 
 constexpr Family FAMILIES[] = {
@@ -228,7 +237,8 @@ constexpr Family FAMILIES[] = {
      "encoder.albert_layer_groups.", ".albert_layers.0.",
      {"attention.query", "attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn",
       "ffn_output", "full_layer_layer_norm"}},
-    {"modernbert", modernbert, "embeddings.tok_embeddings", "embeddings.norm", nullptr, nullptr, "final_norm", "layers.", ".",
+    {"modernbert", modernbert, "embeddings.tok_embeddings", "embeddings.norm", nullptr, nullptr, "final_norm",
+     "layers.", ".",
      {"attn.Wqkv", nullptr, nullptr, "attn.Wo", "attn_norm", "mlp.Wi", "mlp.Wo", "mlp_norm"}},
     {"words", words, "table", nullptr, nullptr, nullptr, nullptr, "", "", {}},
 };
@@ -237,7 +247,8 @@ const Family& family_of(const json::Value& config) {
     if (!config.member("quantization_config").is_null())
         refuse("the weights were quantised by another library; expected the model in fp32, fp16 or bf16");
     std::string_view type = config.text_of("model_type");
-    if (type == "likewise-int8") type = config.text_of("likewise_model_type");  // so marked because only we read its weights
+    if (type == "likewise-int8")
+        type = config.text_of("likewise_model_type");  // so marked because only we read its weights
     std::string known;
     for (const Family& family : FAMILIES) {
         if (family.type == type) return family;
@@ -283,7 +294,8 @@ Encoder read_encoder(const json::Value& config, StoredWeights& weights, int32_t 
     if (shape.widens) d.widen = weights.linear(family.widen, d.width, narrow, true);
     if (family.last_norm) d.last_norm = weights.norm(family.last_norm, d.width, shape.norm_bias);
     for (int32_t i = 0; i < shape.groups; i++) made.blocks.push_back(read_block(family, shape, weights, i));
-    for (int32_t i = 0; i < d.depth; i++) made.order.push_back(static_cast<int32_t>(int64_t{i} * shape.groups / d.depth));
+    for (int32_t i = 0; i < d.depth; i++)
+        made.order.push_back(static_cast<int32_t>(int64_t{i} * shape.groups / d.depth));
     d.block_count = shape.groups;
     d.blocks = made.blocks.data();
     d.order = made.order.data();

@@ -25,7 +25,8 @@ public:
         if (count < 0 || (count > 0 && files == nullptr)) refuse("there are no files");
         for (int32_t i = 0; i < count; i++) {
             const lw_file& file = files[i];
-            if (file.name == nullptr || (file.bytes == nullptr && file.size > 0)) refuse("file ", i, " has no name or no bytes");
+            if (file.name == nullptr || (file.bytes == nullptr && file.size > 0))
+                refuse("file ", i, " has no name or no bytes");
             const std::string_view bytes(static_cast<const char*>(file.bytes), file.size);
             if (!files_.emplace(file.name, bytes).second) refuse("there are two files ", file.name);
         }
@@ -45,7 +46,8 @@ private:
 // An open file, which must be a regular one: a pipe would block, and a device need not end.
 class Descriptor {
 public:
-    explicit Descriptor(const std::string& path) : path_(path), number_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+    explicit Descriptor(const std::string& path) : path_(path), number_(::open(path.c_str(),
+                                                                               O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
         struct stat found {};
         if (number_ < 0) {
             if (errno == ENOENT && lstat(path.c_str(), &found) != 0) return;
