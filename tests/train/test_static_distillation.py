@@ -29,7 +29,7 @@ def teacher(tmp_path_factory):
 
 def slow_rows(teacher, shares, smoothing=1e-4):
     """Each token's row, from a singular value decomposition and a loop."""
-    vocabulary = teacher.tokenizer.backend.get_vocab()
+    vocabulary = teacher.tokenizer.token_ids_by_name
     tokens = sorted(i for token, i in vocabulary.items() if token not in SPECIALS)
     vectors = np.stack([teacher.encode_windows(teacher.windows([[i]])[1])[0] for i in tokens]).astype(np.float64)
     centred = vectors - vectors.mean(0)
@@ -44,7 +44,7 @@ def slow_rows(teacher, shares, smoothing=1e-4):
 
 
 def zipf_of(teacher):
-    tokens = sorted(i for token, i in teacher.tokenizer.backend.get_vocab().items() if token not in SPECIALS)
+    tokens = sorted(i for token, i in teacher.tokenizer.token_ids_by_name.items() if token not in SPECIALS)
     total = sum(1 / (rank + 2) for rank in range(len(tokens)))
     return {token: 1 / (rank + 2) / total for rank, token in enumerate(tokens)}
 

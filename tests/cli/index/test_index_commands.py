@@ -46,7 +46,7 @@ def call(capsys):
 def filled(place, call, folders):
     code, _, err = call("index", "add", place, "notes", "rows.csv", "-m", str(folders("bert")))
     assert code == 0, err
-    assert "4 passages of 3 documents added, 0 unchanged; 4 in all" in err
+    assert "4 passages of 3 documents added, 0 unchanged; 4 in total" in err
     return place
 
 
@@ -128,7 +128,7 @@ def test_passages_are_deleted_by_file_filter_and_id(filled, call):
         name = next(name for name in index.ids() if "rows.csv" in name)
     assert json_of(call, "index", "delete", filled, "--id", name)["passages"] == 2
     code, out, _ = call("index", "delete", filled, "--file", "notes/animals.md")
-    assert code == 0 and "2 passages deleted; 0 in all" in out
+    assert code == 0 and "2 passages deleted; 0 in total" in out
     for words in (["--file", "notes/animals.md"], ["--id", "x"], ["--filter", "nothing = 1"], []):
         assert call("index", "delete", filled, *words)[0] == 2
 
