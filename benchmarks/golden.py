@@ -39,14 +39,12 @@ def hashes(count: int, sets: tuple[str, ...]) -> Iterator[tuple[str, str, str, i
 
 
 def write() -> None:
-    """Commit the hashes of the best instruction set."""
-    known = json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {"models": {}}
-    known["arithmetic"] = ARITHMETIC
-    best = load().instruction_sets[:1]
+    """Write the hashes of the best instruction set, each as soon as it is known."""
+    known = json.loads(FILE.read_text("utf-8")) | {"arithmetic": ARITHMETIC}
     for count in (FEW, TEXTS):
-        for model, precision, _, _, found in hashes(count, best):
+        for model, precision, _, _, found in hashes(count, load().instruction_sets[:1]):
             known["models"].setdefault(model, {}).setdefault(precision, {})[str(count)] = found
-    FILE.write_text(json.dumps(known, indent=2) + "\n", "utf-8")
+            FILE.write_text(json.dumps(known, indent=2) + "\n", "utf-8")
 
 
 def check(count: int, sets: tuple[str, ...]) -> int:
