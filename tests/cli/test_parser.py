@@ -94,7 +94,7 @@ def test_prose_fills_the_terminal_and_examples_stay(columns, monkeypatch):
 
 def test_a_terminal_of_one_column_gets_help_of_the_least_width(monkeypatch):
     monkeypatch.setenv("COLUMNS", "1")
-    assert "\nDescribes models, and changes them\nwithout training.\n" in verb_parsers()["model"].format_help()
+    assert "\nDescribes models, and modifies them\nwithout training.\n" in verb_parsers()["model"].format_help()
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -114,7 +114,7 @@ def test_options_out_of_bounds_are_refused(asked, message):
 def test_memory_is_refused_where_distances_are_kept(method):
     asked = replace(checked_options(method, **{"k": None, "threshold": None} | options(method), min_size=1), memory=10)
     if method in LINKAGES:
-        with pytest.raises(BadInput, match="more than the 0.0 GB allowed"):
+        with pytest.raises(BadInput, match="above the 0.0 GB allowed"):
             cluster_with_options(bundles(), method, asked)
     else:
         assert len(cluster_with_options(bundles(), method, asked)) == sum(SIZES)

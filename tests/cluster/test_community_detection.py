@@ -96,7 +96,7 @@ def test_options_out_of_bounds_are_refused(how):
     ("given", "message"),
     [
         ({"vectors": object()}, "vectors is a object"),
-        ({"vectors": np.eye(2)[0]}, "got shape"),
+        ({"vectors": np.eye(2)[0]}, "got the shape"),
         ({"threshold": "0.5"}, "threshold is '0.5'; expected a number"),
         ({"min_size": 1.5}, "min_size is 1.5; expected a whole number"),
     ],

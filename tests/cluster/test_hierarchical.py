@@ -111,7 +111,7 @@ def test_memory_is_refused_before_it_is_taken():
     [
         (np.zeros((2, 3)), "expected a square matrix"),
         (np.zeros((2, 2), np.float32), "got float32"),
-        (np.array([[0, np.nan], [np.nan, 0]]), "NaN or infinite"),
+        (np.array([[0, np.nan], [np.nan, 0]]), "NaN or infinity"),
     ],
 )
 def test_what_is_no_matrix_of_distances_is_refused(distances, message):

@@ -149,7 +149,7 @@ ODD_IDS = [
 
 REFUSED: dict[str, Callable[[Index], object]] = {
     "dimension of this index": lambda index: index.add(Records(["a"], np.ones((1, WIDTH + 1), np.float32))),
-    "NaN or infinite": lambda index: index.add(Records(["b", "a"], np.array([[1] * WIDTH, [np.nan] * WIDTH]))),
+    "NaN or infinity": lambda index: index.add(Records(["b", "a"], np.array([[1] * WIDTH, [np.nan] * WIDTH]))),
     "occurs earlier": lambda index: index.upsert(Records(["a", "b", "a"], np.ones((3, WIDTH), np.float32))),
     "got a single string,": lambda index: index.delete("id 0"),
     "got a single string, 'id 1'": lambda index: index.get("id 1"),
@@ -204,7 +204,7 @@ class IndexPromises:
 
     def test_an_id_that_is_there_is_not_added_again_and_nothing_of_the_call_is(self, place, index):
         index.add(some_records(5))
-        with pytest.raises(BadInput, match="'id 4'.* already; upsert"):
+        with pytest.raises(BadInput, match="'id 4' is already in .*; upsert replaces it"):
             index.add(some_records(5, seed=1, start=4))
         assert_holds(index, as_dict(some_records(5)), place.tolerance)
 

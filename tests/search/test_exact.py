@@ -65,7 +65,7 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
         ({"queries": [[1.0, 2.0], [1.0]]}, "queries is a list that cannot be read as a table of numbers"),
         ({"corpus": object()}, "corpus is a object"),
         ({"corpus": {"a": [1, 2]}}, "corpus is a dict"),
-        ({"corpus": np.array([["a", "b"]])}, "corpus holds <U1; expected a table of real numbers"),
+        ({"corpus": np.array([["a", "b"]])}, "corpus contains <U1; expected a table of real numbers"),
     ],
 )
 def test_what_cannot_be_asked_is_said(wrong, message):

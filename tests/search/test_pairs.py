@@ -96,7 +96,7 @@ def test_pairs_between_two_bounds():
     ("given", "message"),
     [
         ({"vectors": object()}, "vectors is a object"),
-        ({"vectors": np.eye(2)[0]}, "got shape"),
+        ({"vectors": np.eye(2)[0]}, "got the shape"),
         ({"k": float("inf")}, "k is inf; expected a whole number"),
         ({"below": "0.5"}, "below is '0.5'; expected a number"),
     ],

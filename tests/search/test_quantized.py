@@ -106,6 +106,6 @@ def test_what_does_not_fit_is_refused(wrong, message):
     vectors = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
     with pytest.raises(BadInput, match=re.escape(message)):
         search_quantized(**{"queries": vectors, "quantized": quantize_int8(vectors), "vectors": vectors, **wrong})
-    with pytest.raises(BadInput, match=r"vectors\[2\] holds"):
+    with pytest.raises(BadInput, match=r"vectors\[2\] contains"):
         vectors[2, 1] = np.inf
         quantize_bits(vectors)

@@ -187,11 +187,13 @@ def test_closing_finishes_what_waits_and_refuses_what_comes():
 
 def test_a_small_request_waits_for_a_slice_of_a_large_one_only():
     async def run():
-        work = Echo()
+        gate = threading.Event()
+        work = Echo(gate)
         thread = thread_of(work, batch_tokens=100, slice_seconds=0.0)
         small = thread.submit(Job([1]))  # large ones are sliced from now on
         large = thread.submit(Job([5] * 500))
         late = thread.submit(Job([7]))
+        gate.set()
         await settled(small, large, late)
         return work.batches
 

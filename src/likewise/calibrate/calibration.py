@@ -86,7 +86,7 @@ class Calibration:
             BadModel: the file is not a JSON object.
         """
         if not path.is_file():
-            raise BadInput(f"there is no calibration {path}; to create it:  likewise calibrate FILE -o {path}")
+            raise BadInput(f"there is no calibration {path}; to create it: likewise calibrate FILE -o {path}")
         return cls.from_json(read_object(path), str(path))
 
     @classmethod

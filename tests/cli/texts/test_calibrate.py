@@ -52,7 +52,7 @@ def test_the_table_the_json_and_the_file_agree(place, model, capsys, json_output
     assert main(words) == 0
     shown = capsys.readouterr().out
     chance = Calibration.load(out).chance
-    assert f"2,000 chance pairs of {len(TEXTS)} distinct texts" in shown
+    assert f"2,000 random pairs of {len(TEXTS)} distinct texts" in shown
     lines = {line[:16].strip(): line for line in shown.splitlines()}
     assert f"{chance.cosine_at(0.5):.3f} or more" in next(line for name, line in lines.items() if name == "1 in 2")
     assert shown.count("never") <= 1 and shown.rstrip().splitlines()[-1].count("or rarer") == shown.count("never")
@@ -164,7 +164,7 @@ def test_options_that_contradict_each_other_are_one_line(verb, options, message,
 def test_a_calibration_of_another_model_is_refused(place, folders, calibration, capsys):
     words = ["pairs", str(place / "in.txt"), "-m", str(folders("electra")), "--calibration", str(calibration)]
     assert main(words) == 2
-    assert "Cosines from two models are not comparable" in capsys.readouterr().err
+    assert "Vectors of two models cannot be compared" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_pairs_are_printed_and_given_as_json(words, capsys, json_output):
     assert main([*words, "-k", "3"]) == 0
     shown, summary = capsys.readouterr()
     assert len(shown.splitlines()) == 6 and shown.split()[1] == str(result["pairs"][0]["row1"])
-    assert "3 of the 6 pairs among 4 distinct texts; 2 equal or blank ones left out" in summary
+    assert "3 of the 6 pairs among 4 distinct texts; 2 equal or blank texts left out" in summary
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])

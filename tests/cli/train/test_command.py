@@ -162,7 +162,7 @@ def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
     ("args", "said"),
     [
         ([], "no model was given"),
-        (["tiny"], "no data is given"),
+        (["tiny"], "no data was given"),
         (["tiny", *FLAGS], "no output was given"),
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv is not there"),
         (["tiny", "--data", "nope/train@regression", "-o", "x"], "the data set 'nope/train' was not found"),

@@ -56,5 +56,5 @@ def test_every_item_is_held_out_once_and_classes_are_shared_out(labels):
 def test_too_few_items_are_an_error():
     with pytest.raises(BadInput, match="10 folds need at least one class with 10 items"):
         stratified(np.array([0, 1] * 9), 10, 0)
-    with pytest.raises(BadInput, match="these 0 items"):
+    with pytest.raises(BadInput, match="the largest class of 0 items"):
         stratified(np.array([], dtype=int), 10, 0)

@@ -173,7 +173,7 @@ def test_positives_that_were_never_found_count_as_found_last_of_all(pairs, unsee
         (np.ones((2, 1)), np.ones((2, 1)), "as many scores as gold labels"),
         ([], [], "at least one"),
         ([np.nan, 0.2], [1, 0], "number 0 is NaN or infinite"),
-        ([0.1, np.inf], [1, 0], "score 1 is not finite"),
+        ([0.1, np.inf], [1, 0], "number 1 is NaN or infinite"),
         *(([0.1, 0.2], gold, "0 or 1 for every pair") for gold in ([1, 2], [0.5, 1], [-1, 1])),
     ],
 )

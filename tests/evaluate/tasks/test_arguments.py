@@ -82,7 +82,7 @@ def test_an_unknown_label_is_refused():
 
 
 def test_a_topic_with_fewer_pairs_than_folds_is_refused():
-    with pytest.raises(BadInput, match="10 folds of 3 pairs"):
+    with pytest.raises(BadInput, match="3 pairs cannot be split into 10 folds"):
         run("afs-10-fold", arguments(9))
 
 

@@ -31,5 +31,5 @@ def test_rankings_that_agree_are_kept(ranking, times):
 
 
 def test_a_ranking_that_names_a_thing_twice_is_refused():
-    with pytest.raises(BadInput, match="a ranking of 3 has only 2 distinct ones"):
+    with pytest.raises(BadInput, match="a ranking of 3 items has only 2 distinct ones"):
         reciprocal_rank_fusion([[1, 2, 1]])
