@@ -21,7 +21,7 @@ from likewise.model_files.word_vectors import fasttext, text_files, word_tables
 from likewise.native import scanning
 from likewise.pooling import dissection
 from likewise.search import bitext, exact, pairs, quantized
-from likewise.text import inputs, tokenizer, tokenizer_checks
+from likewise.text import inputs, tokenizer, tokenizer_checks, tokenizer_json
 from likewise.train.data import batch, examples
 from likewise.train.layers import fusion_training
 from likewise.train.objectives import distillation, registry
@@ -49,7 +49,11 @@ def test_what_is_larger_than_any_real_model_is_refused():
     assert (config.MAX_SIZE, config.MAX_DEPTH) == (10**8, 200)
     assert (word_table.UNBOUNDED, folder.UNLIMITED) == (2**20, 2**30)
     assert (folder.MAX_MODULES, text_files.WIDEST, mine_settings.MAX_NEGATIVES) == (100, 100_000, 2**20)
-    assert (tokenizer.MAX_FILE_SIZE, tokenizer_checks.MAX_STEPS, tokenizer_checks.MAX_GROWTH) == (2**28, 100, 10_000)
+    assert (tokenizer_json.MAX_FILE_SIZE, tokenizer_checks.MAX_STEPS, tokenizer_checks.MAX_GROWTH) == (
+        2**28,
+        100,
+        10_000,
+    )
     assert (tokenizer_checks.MAX_PATTERN_LENGTH, tokenizer_checks.MAX_REPETITIONS) == (10_000, 20)
 
 

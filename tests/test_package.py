@@ -72,5 +72,7 @@ def test_other_missing_modules_are_not_blamed_on_torch():
 
 
 def test_a_name_that_is_not_there_lists_those_that_are():
-    with pytest.raises(AttributeError, match="it has Embedder, LikewiseError, Ragged, Reranker, TextIndex, similarity"):
+    with pytest.raises(
+        AttributeError, match="available names: Embedder, LikewiseError, Ragged, Reranker, TextIndex, similarity"
+    ):
         likewise.nothing  # noqa: B018

@@ -6,7 +6,8 @@
     bert-avg(NAME)            NAME under mean pooling; bert-cls(NAME) under the first token
     random(NAME)              NAME with random weights; random(NAME):7 draws them from another seed
     tf-idf                    words weighted by rarity, hashed to 4,096 dimensions; tf-idf:8192 to more
-    NAME(pooling=sbert-wk)    NAME with options, separated by commas: those of OPTIONS below
+    NAME(pooling=sbert-wk)    NAME with options, separated by commas: pooling, precision, max_seq_length,
+                              truncate_dim, route
 
 Forms nest: random(NAME(pooling=cls)). A folder whose name looks like a form is the folder.
 """

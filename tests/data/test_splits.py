@@ -62,5 +62,5 @@ def test_every_topic_is_a_fold():
 
 @pytest.mark.parametrize("k", [1, 4])
 def test_folds_that_cannot_be_are_refused(k):
-    with pytest.raises(BadInput, match=f"{k} folds of 3 pairs"):
+    with pytest.raises(BadInput, match=f"3 pairs cannot be split into {k} folds?;"):
         folds([("a", "b"), ("c", "d"), ("e", "f")], k)

@@ -150,7 +150,7 @@ def test_a_missing_tensor_is_named(own):
 def test_a_tensor_of_another_shape_is_named_with_both_shapes(own):
     folder = own()
     reweigh(folder, lambda name, t: t[:-1] if name == "encoder.layer.0.intermediate.dense.weight" else t)
-    with pytest.raises(BadModel, match=r"intermediate.dense.weight of shape \(48, 32\).* hold \(47, 32\)"):
+    with pytest.raises(BadModel, match=r"shape \(48, 32\) for .*intermediate.dense.weight, .* have \(47, 32\)"):
         load_encoder(folder)
 
 
@@ -164,7 +164,7 @@ def test_a_tensor_that_is_not_finite_is_named(own, bad):
         return tensor
 
     reweigh(folder, spoil)
-    with pytest.raises(BadModel, match=r"encoder.layer.2.attention.self.key.weight in .* is not finite"):
+    with pytest.raises(BadModel, match=r"encoder.layer.2.attention.self.key.weight in .* has NaN or infinity"):
         load_encoder(folder)
 
 

@@ -88,7 +88,7 @@ def test_every_engine_gives_the_same_anatomy(folders) -> None:
 
 def test_texts_without_words_are_left_out_and_too_few_refused(minilm: Embedder) -> None:
     assert anatomy(minilm, [*TEXTS[:25], "", " "]).texts == 25
-    with pytest.raises(BadInput, match="19 texts contain words; expected 20"):
+    with pytest.raises(BadInput, match="19 texts contain words; expected at least 20"):
         anatomy(minilm, [*TEXTS[:19], ""])
     with pytest.raises(BadInput, match="list of texts"):
         anatomy(minilm, "one text that is long enough to hold twenty letters")
@@ -126,7 +126,7 @@ def test_one_word_that_takes_everything_is_named(found: Anatomy) -> None:
     assert not any("One word piece" in line for line in found.advice)
     stop = replace(found.words[0], piece=".", importance=6.0, seen=found.tokens // 12)
     greedy = replace(found, words=(stop, *found.words[1:]), correlation=0.5)
-    assert any("One word piece, '.', takes 50% of all importance" in line for line in greedy.advice)
+    assert any("One word piece, '.', has 50% of all importance" in line for line in greedy.advice)
     assert greedy.advice[-1] == "Use the pooling mean."
 
 

@@ -83,7 +83,7 @@ def test_what_is_saved_is_loaded_as_itself(tmp_path):
         ({"format": "x"}, "its format is 'x'"),
         ({"source": {}}, "KeyError"),
         ({"recall": "no"}, "not a map between"),
-        ({"matrix": np.full((2, 2), np.nan, np.float32)}, "NaN or infinite"),
+        ({"matrix": np.full((2, 2), np.nan, np.float32)}, "NaN or infinity"),
         ({"matrix": np.ones((2, 3), np.float32)}, "its arrays have shapes"),
     ],
 )
@@ -128,5 +128,5 @@ def test_tables_that_do_not_match_are_refused(source, target, message, unchecked
 
 def test_vectors_of_another_width_are_refused():
     found = fit_map(VECTORS, VECTORS, OLD, NEW)
-    with pytest.raises(BadInput, match=r"shape \(N, 12\), those of old; got \(2, 5\)"):
+    with pytest.raises(BadInput, match=r"shape \(N, 12\), from old; got \(2, 5\)"):
         found(np.ones((2, 5)))

@@ -43,7 +43,7 @@ USUAL = {
     "position_embedding_type": "absolute",
     "is_decoder": False,
 }
-ELSEWHERE = r"heads|rotary|lacks the tensor|of shape|no position for a token|tokenizer"
+ELSEWHERE = r"heads|rotary|lacks the tensor|expects shape|no position for a token|tokenizer"
 """What an error may name besides the key itself, where two settings, or a setting and a file, do not go together."""
 
 
@@ -80,7 +80,7 @@ def test_any_setting_of_any_reranker_loads_or_is_an_error_that_names_it(family, 
             rest = {k: v for k, v in config.items() if (key, k) != ("num_labels", "id2label")}
             write(folder / "config.json", {**rest, key: value})
             told = _outcome(lambda: Reranker.load(folder))
-            known = (key, "activation", "of shape", "no reranker", "weights")
+            known = (key, "activation", "expects shape", "no reranker", "weights")
             assert not told or any(word in told for word in known), (key, value, told)
 
 

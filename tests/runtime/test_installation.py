@@ -58,9 +58,10 @@ def test_from_a_checkout_its_own_path_is_named():
     assert install_command("torch") == f'pip install "{ROOT}[torch]"'
 
 
-def test_a_hint_for_torch_names_the_smaller_one_for_cpus_as_the_readme_does():
+def test_a_hint_for_torch_names_the_smaller_one_for_cpus_as_the_page_on_installing_does():
     assert install_hint("torch").startswith(install_command("torch") + " (for the smaller CPU-only build, ")
-    assert TORCH_FOR_CPUS in install_hint("torch") and f"{TORCH_FOR_CPUS} && " in (ROOT / "README.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "install.md").read_text()
+    assert TORCH_FOR_CPUS in install_hint("torch") and f"\n{TORCH_FOR_CPUS}\n" in page
     assert install_hint("map") == install_command("map")
 
 

@@ -7,7 +7,7 @@ import tokenizers
 from tokenizers import decoders
 
 from likewise.errors import BadModel
-from likewise.text.decoding import DECODERS, decode
+from likewise.text.decoding import DECODERS, decoded
 from likewise.text.tokenizer import Tokenizer
 from likewise.text.tokenizer_json import Vocabulary, around, canonical, read_described, template
 from tests.native.test_tokenizing import PIPELINES
@@ -116,13 +116,13 @@ def test_a_decoder_gives_the_text_that_the_library_gives(name):
     settings = json.loads(decoder.__getstate__())
     for start in range(len(TOKENS)):
         tokens = TOKENS[start:] + TOKENS[:start]
-        assert decode(tokens, settings) == decoder.decode(tokens)
+        assert decoded(tokens, settings) == decoder.decode(tokens)
 
 
 def test_without_a_decoder_tokens_are_joined_and_an_unknown_one_is_refused():
-    assert decode(["a", "b"], None) == "a b"
+    assert decoded(["a", "b"], None) == "a b"
     with pytest.raises(BadModel, match="the decoder 'CTC' is not supported; known are BPEDecoder"):
-        decode(["a"], {"type": "CTC"})
+        decoded(["a"], {"type": "CTC"})
 
 
 def test_special_tokens_are_left_out_of_a_text_unless_they_are_wanted(tmp_path):

@@ -132,7 +132,7 @@ def test_a_file_of_something_else_is_refused_and_stays(teachers, tmp_path):
     ("columns", "objective", "told"),
     [
         ({"anchor": ["a"], "positive": ["b"]}, MarginMSE(), "negative is missing"),
-        ({**TRIPLES, "negative": ["x"]}, MarginMSE(), "one length"),
+        ({**TRIPLES, "negative": ["x"]}, MarginMSE(), "equal length"),
         ({"sentence1": [], "sentence2": []}, Regression(), "at least one row"),
         ({"sentence1": ["a", "b"], "sentence2": ["c", None]}, Regression(), "row 1: sentence2 is None"),
         (TRIPLES, Contrastive(), "nothing for a teacher to compute"),
@@ -146,7 +146,7 @@ def test_bad_rows_are_refused(columns, objective, told, teachers):
 
 def test_what_parquet_cannot_hold_is_told_before_anything_is_computed(teachers, tmp_path):
     columns = {"sentence1": ["a", "b \ud800"], "sentence2": ["c", "d"]}
-    with pytest.raises(BadInput, match="row 1: sentence1 has half"):
+    with pytest.raises(BadInput, match="row 1: sentence1 contains half"):
         teacher_outputs(columns, teachers["cross"], Regression(), file=tmp_path / "x.parquet")
     with pytest.raises(BadInput, match=r"expected \.parquet"):
         teacher_outputs(PAIRS, teachers["cross"], Regression(), file=tmp_path / "x.csv")

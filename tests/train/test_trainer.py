@@ -144,7 +144,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(
     [
         ({"anchor": ["a"]}, "positive is missing"),
         ({"anchor": ["a"], "positive": ["b"], "label": [1]}, "would ignore the column label"),
-        ({"anchor": ["a", "b"], "positive": ["b"]}, "one length"),
+        ({"anchor": ["a", "b"], "positive": ["b"]}, "equal length"),
         ({"anchor": ["a", None], "positive": ["b", "c"]}, "row 1: anchor is None"),
         ({}, "no columns"),
     ],
@@ -190,7 +190,7 @@ def test_the_order_of_rows_and_sources_is_that_of_the_seed_pass_and_source():
     assert "".join(source.name for source, _ in turns) == "bababa"
     assert BatchSchedule(sources, 4).batches_per_epoch == 8 and BatchSchedule(sources, 30).batches_per_epoch == 2
     for wrong in ((sources, 0), ([], 4)):
-        with pytest.raises(BadInput, match="data sets and batch_size is .*; expected one or more"):
+        with pytest.raises(BadInput, match="data sets? and batch_size .; both must be at least 1"):
             BatchSchedule(*wrong)
 
 

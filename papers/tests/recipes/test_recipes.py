@@ -401,7 +401,10 @@ def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypat
     assert bundle.main(told) == made == place / "models" / "out"
     page = (made / "README.md").read_text()
     assert "| stsb |" in page and "comes with the package" in page and "in int8" in page
-    assert "Taught by all-MiniLM-L6-v2, under" in page and "## Before this training\n\nIt had read a novel." in page
+    assert (
+        "Its teacher is all-MiniLM-L6-v2; both are under" in page
+        and "## Before this training\n\nIt had read a novel." in page
+    )
     digest = capsys.readouterr().out.split('sha256="')[1][:64]
     assert digest == hashlib.sha256((made / "model.safetensors").read_bytes()).hexdigest()
     assert json.loads((made / "likewise.json").read_text()) == {"less_tests": ["nli"]}
@@ -410,12 +413,12 @@ def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypat
     np.testing.assert_allclose(small.encode(["the cat"]), whole.encode(["the cat"]), atol=0.02)
     assert "The best step was chosen by stsb-dev" in page
     assert TorchEmbedder.load(made).fingerprint in page
-    with pytest.raises(BadInput, match="no finished run"):
+    with pytest.raises(BadInput, match="not a finished run"):
         bundle.main([str(place)])
-    with pytest.raises(BadInput, match="holds the run itself"):
+    with pytest.raises(BadInput, match="contains the run itself"):
         bundle.main([str(place / "out"), "--into", str(place)])
     monkeypatch.setattr(bundle, "LARGEST", 10)
-    with pytest.raises(BadInput, match="expected 10 at most"):
+    with pytest.raises(BadInput, match="expected at most 10"):
         bundle.main(told)
     assert made.exists() and (place / "out" / "run.json").exists()
 

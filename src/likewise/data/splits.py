@@ -16,6 +16,7 @@ from jaxtyping import Int
 
 from ..arrays.connected_components import component_of_each_edge
 from ..errors import BadInput
+from ..wording import counted
 
 RowIndices = Int[np.ndarray, " _"]
 TrainTestSplit = tuple[RowIndices, RowIndices]
@@ -31,7 +32,8 @@ def folds(pairs: SentencePairs, k: int = 10, seed: int = 1111, group_aware: bool
     """
     if not 2 <= k <= len(pairs):
         raise BadInput(
-            f"{len(pairs):,} pairs cannot be split into {k} folds; expected at least two folds and one pair per fold"
+            f"{counted(len(pairs), 'pair')} cannot be split into {counted(k, 'fold')}; expected at least two folds and one "
+            "pair per fold"
         )
     random = np.random.default_rng(seed)
     if not group_aware:

@@ -116,10 +116,10 @@ def test_any_setting_loads_or_is_a_bad_model_and_takes_no_time(kind, saved):
         ("deberta", {"hidden_act": "magic"}, "transformers cannot read"),
         ("longformer", {"attention_window": 0}, "transformers cannot read"),
         ("gpt2", {"n_layer": 10**9}, "n_layer = 1000000000; expected at most 200"),
-        ("gpt2", {"n_layer": 100}, "lacks|parts, but its weights contain"),
+        ("gpt2", {"n_layer": 100}, "lacks|parts, but its weights hold"),
         ("gpt2", {"num_labels": 10**8}, "num_labels = 100000000; expected at most 100,000"),
-        ("gpt2", {"vocab_size": 10**7}, "parameters in .* parts, but its weights contain"),
-        ("gpt2", {"n_positions": 10**7}, "parameters in .* parts, but its weights contain"),
+        ("gpt2", {"vocab_size": 10**7}, "parameters in .* parts, but its weights hold"),
+        ("gpt2", {"n_positions": 10**7}, "parameters in .* parts, but its weights hold"),
         ("gpt2", {"attn_implementation": "someone/kernel"}, "code to be downloaded"),
         ("t5", {"num_decoder_layers": 10**9}, "expected at most 200"),
         ("t5", {"model_type": "no-such-kind"}, "transformers cannot read"),
@@ -138,7 +138,7 @@ def test_a_small_folder_takes_little_memory_and_time(saved):
     folder = saved("gpt2")
     amend(folder / "config.json", vocab_size=1_500_000, n_embd=768)
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(BadModel, match="its weights contain"):
+    with pytest.raises(BadModel, match="its weights hold"):
         load_encoder(folder)
     assert time.perf_counter() - began < 3
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes; the model has 4.6 GB
@@ -292,7 +292,7 @@ def test_a_model_may_have_four_times_the_numbers_and_eight_times_the_parts_of_it
             build()
     else:
         told = (
-            "asks for a model of more than .* parameters in .* parts, but its weights contain 10 parameters in 1 tensor"
+            "asks for a model of more than .* parameters? in .* parts?, but its weights hold 10 parameters in 1 tensor$"
         )
         with pytest.raises(BadModel, match=told), transformers_model._counted(shapes, tmp_path):
             build()

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from likewise.arrays.sequences import Sequences
 from likewise.engines.description import read_description, tensors
 from likewise.engines.int8.smoothing import LAYERS, Smoothing, choose_smoothings, record_inputs, smoothed
 from likewise.engines.native.library import load
@@ -44,7 +45,7 @@ def test_scales_folded_into_norms_leave_fp32_vectors_as_they_were(read):
     folded = smoothed(description, chosen)
     assert all(tensor.column_scales is None for tensor in tensors(folded))
     assert not np.allclose(folded.blocks[1].query.weight.fp32(), description.blocks[1].query.weight.fp32())
-    ids = [[2, 9, 30, 3], [2, 50, 3], [2, *range(20, 60), 3]]
+    ids = Sequences.of([[2, 9, 30, 3], [2, 50, 3], [2, *range(20, 60), 3]])
     for before, after in zip(
         NumpyEncoder(description).states(ids), NumpyEncoder(folded).states(ids), strict=True
     ):  # every layer, not the last alone

@@ -24,6 +24,7 @@ from torch.nn.modules.module import (
 from ...arrays.ragged import Ragged
 from ...errors import BadModel
 from ...runtime.untrusted_files import MAX_JSON_BYTES, regular_file_exists
+from ...wording import counted
 from ..config import MAX_DEPTH, MAX_SIZE
 from ..encoder import UNBOUNDED, Encoder
 
@@ -188,8 +189,9 @@ def _counted(shapes: Shapes, folder: Path) -> Iterator[None]:
         count["numbers"] += part.numel() if isinstance(part, Tensor) else 0
         if count["numbers"] > numbers or count["parts"] > parts:
             raise BadModel(
-                f"config.json in {folder} asks for a model of more than {count['numbers']:,} parameters in "
-                f"{count['parts']:,} parts, but its weights hold {have:,} parameters in {len(shapes):,} tensors"
+                f"config.json in {folder} asks for a model of more than {counted(count['numbers'], 'parameter')} in "
+                f"{counted(count['parts'], 'part')}, but its weights hold {counted(have, 'parameter')} in "
+                f"{counted(len(shapes), 'tensor')}"
             )
 
     hooks = [register(one_more) for register in REGISTERS]
