@@ -35,7 +35,7 @@ methods:
   ward         merges clusters so that squared distances to centres grow least (-k)
   kmeans       spherical k-means: assigns each text to the nearest of k centres (-k)
   communities  texts near a centre, densest groups first (--threshold; default: 0.6)
-  hdbscan      dense regions of any shape after t-SNE; needs scikit-learn (no options)
+  hdbscan      dense regions of any shape after t-SNE; needs scikit-learn (neither -k nor --threshold)
 
 {FORMATS}
 
