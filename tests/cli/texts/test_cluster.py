@@ -56,7 +56,8 @@ def test_every_method_is_explained_and_runs(method, words, capsys):
     with pytest.raises(SystemExit):
         main(["cluster", "--help"])
     shown = " ".join(capsys.readouterr().out.split())
-    options = " or ".join({"k": "-k", "threshold": "--threshold"}[name] for name in row.by) or "neither -k nor --threshold"
+    flags = {"k": "-k", "threshold": "--threshold"}
+    options = " or ".join(flags[name] for name in row.by) or "neither -k nor --threshold"
     default = f"; default: {row.threshold}" if row.threshold is not None else ""
     assert f"({options}{default})" in shown.partition(f" {method} ")[2]
 
