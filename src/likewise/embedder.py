@@ -497,7 +497,7 @@ class Embedder(ABC):
         The windows of each text must be adjacent and in order.
         """
         tokens = len(windows.tokens.ids)
-        vectors = self._vectors(windows, WindowBatches(len(windows), max(1, tokens), lambda *_: None))
+        vectors = self._vectors(windows, WindowBatches(len(windows.places), max(1, tokens), lambda *_: None))
         check_finite(vectors, "texts", 0, self.precision)
         return vectors
 
@@ -512,7 +512,7 @@ class Embedder(ABC):
             tokenized = TokenizedTexts.of(self.tokenizer, chunk, text_prompt)
             for i, _, length in tokenized.contents.long_words.tolist():
                 unread[count + i] = unread.get(count + i, 0) + length
-            tokens.append(tokenized.lengths)
+            tokens.append(tokenized.contents.lengths)
             used.append(tokenized.used)
             count += len(chunk)
         return TruncationReport(np.concatenate(tokens), np.concatenate(used), unread)
@@ -604,12 +604,14 @@ class Embedder(ABC):
             overlapping=counter.overflow == "mean",
             name=lambda i: TEXTS(start + np.flatnonzero(rows == i)[0]),
         )
-        counter.add(texts.lengths[rows], longest_words(texts.contents.long_words, rows))
+        long_words = texts.contents.long_words
+        counter.add(texts.contents.lengths[rows], longest_words(long_words, rows) if len(long_words) else {})
         return windows
 
     def _vectors(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "N E"]:
         """The vectors of the texts that these windows belong to; windows of one text are averaged before the heads."""
-        return self._through_heads(mean_of_windows(self._pooled(windows, batches), windows))
+        pooled = self._pooled(windows, batches)
+        return self._through_heads(mean_of_windows(pooled, windows) if windows.places.any() else pooled)
 
 
 def _with_routes(first: Any, manifest: Manifest, load: Callable[[Manifest], Any]) -> Any:

@@ -38,7 +38,7 @@ def test_a_window_knows_its_tokens_its_place_and_what_of_it_is_hidden(tokenizer)
     framed = [tokenizer.with_special_tokens(content) for content in read]
     assert _read(windows) == [(framed[0], 0, 3, 3), (framed[1], 0, 18, 3), (framed[2], 0, 0, 3)]
     assert [_read(window) for window in windows] == [[one] for one in _read(windows)]
-    assert (texts.lengths.tolist(), texts.used.tolist()) == ([3, 30, 0], [3, 18, 0])
+    assert (texts.contents.lengths.tolist(), texts.used.tolist()) == ([3, 30, 0], [3, 18, 0])
 
 
 @pytest.mark.parametrize("overlapping", [False, True])

@@ -211,7 +211,7 @@ class ArrayEmbedder(Embedder):
             except MemoryError:
                 return None
 
-        return batches.run(tokens.lengths, attempt, np.empty((len(windows), self._pooled_width), np.float32))
+        return batches.run(tokens.lengths, attempt, np.empty((len(tokens.lengths), self._pooled_width), np.float32))
 
     def _layers(self, tokens: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
         def layers(batch: Rows) -> list[Float[Array, "L t D"]]:

@@ -5,7 +5,7 @@ The shapes that config.json implies are compared with the header of the weights 
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def tensors(part: Any) -> list[StoredTensor]:
         if isinstance(one, StoredTensor):
             results.append(one)
         elif is_dataclass(one):
-            waiting += [getattr(one, field.name) for field in reversed(fields(one))]
+            waiting += reversed(vars(one).values())
         elif isinstance(one, tuple | list):
             waiting += reversed(one)
     return results

@@ -121,8 +121,8 @@ class StoredWeights(WeightReader):
         if self.kinds[found].type != "I8":
             return StoredTensor(self._floats(found), name=name)
         steps, columns = found + ROW_STEP_SUFFIX, found + COLUMN_SCALE_SUFFIX
-        scales = [StoredTensor(self._floats(part)).fp32() for part in (steps, columns) if part in self.home]
-        return StoredTensor(self.tensor(found), scales[0], name, scales[1] if scales[1:] else None)
+        column_scales = StoredTensor(self._floats(columns)).fp32() if columns in self.home else None
+        return StoredTensor(self.tensor(found), StoredTensor(self._floats(steps)).fp32(), name, column_scales)
 
     def _floats(self, name: str) -> Array:
         kind = self.kinds[name].type

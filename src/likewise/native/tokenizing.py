@@ -71,18 +71,18 @@ class NativeTokenizer:
         """The ids of texts, without special tokens around them. Texts must be valid Unicode."""
         with self._tokens(texts, spans=False) as tokens:
             return EncodedTexts(
-                _copied(tokens.ids, c_int32, tokens.tokens),
-                np.diff(_copied(tokens.ends, c_int64, tokens.texts), prepend=0),
-                _copied(tokens.long_words, c_int64, 3 * tokens.long_word_count).reshape(-1, 3),
+                np.array((c_int32 * tokens.tokens).from_address(tokens.ids or 0)),  # null if there are none
+                np.diff((c_int64 * tokens.texts).from_address(tokens.ends or 0), prepend=0),
+                np.array((c_int64 * 3 * tokens.long_word_count).from_address(tokens.long_words or 0)),
             )
 
     def encode_with_spans(self, text: str) -> EncodedText:
         """The ids of one text, and where each came from."""
         with self._tokens([text], spans=True) as tokens:
             return EncodedText(
-                _copied(tokens.ids, c_int32, tokens.tokens),
-                _copied(tokens.spans, c_uint32, 2 * tokens.tokens).reshape(-1, 2).astype(np.int64),
-                _copied(tokens.words, c_int32, tokens.tokens),
+                np.array((c_int32 * tokens.tokens).from_address(tokens.ids or 0)),
+                np.array((c_uint32 * 2 * tokens.tokens).from_address(tokens.spans or 0), np.int64),
+                np.array((c_int32 * tokens.tokens).from_address(tokens.words or 0)),
             )
 
     @contextmanager
@@ -91,7 +91,8 @@ class NativeTokenizer:
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         tokens, message = _Tokens(), ctypes.create_string_buffer(MESSAGE)
         request = (joined, len(joined), lengths.ctypes.data, len(texts), int(spans), ctypes.byref(tokens))
-        check_code(self._c.lw_tokenize(self._handle, *request, message, MESSAGE), message)
+        if code := self._c.lw_tokenize(self._handle, *request, message, MESSAGE):
+            check_code(code, message)
         try:
             yield tokens
         finally:
@@ -109,9 +110,3 @@ def _functions() -> Any:
     ]
     c.lw_tokens_free.argtypes, c.lw_tokens_free.restype = [POINTER(_Tokens)], None
     return c
-
-
-def _copied(address: int | None, kind: Any, count: int) -> np.ndarray:
-    if not count:
-        return np.empty(0, kind)
-    return np.ctypeslib.as_array(ctypes.cast(address, POINTER(kind)), (count,)).copy()  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ class EmbedderWork:
             BadInput: a token is not in the vocabulary, or a text has no tokens although the model needs one.
         """
         texts, windows = self.embedder.windows(inputs, prompt, name=lambda i: f"input {first + i}")
-        counts = (windows.tokens.lengths.tolist(), texts.lengths.tolist(), texts.used.tolist())
+        counts = (windows.tokens.lengths.tolist(), texts.contents.lengths.tolist(), texts.used.tolist())
         return [*map(TokenizedInput, windows, *counts)]
 
     def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:

@@ -177,24 +177,19 @@ class TokenizedTexts:
         return self.tokenizer.token_ids([self.prompt])[0] if self.prompt else []
 
     @property
-    def lengths(self) -> Int[np.ndarray, " N"]:
-        """How many tokens each text has."""
-        return self.contents.lengths
-
-    @property
     def used(self) -> Int[np.ndarray, " N"]:
         """How many of them the first window holds; tokens that stand for over-long words do not count."""
-        limit, words = self.tokenizer.max_content_length, self.contents.long_words
-        unread = np.bincount(words[words[:, 1] < limit, 0], minlength=len(self.lengths))
-        return np.asarray(np.minimum(self.lengths, limit) - unread)
+        limit, words, lengths = self.tokenizer.max_content_length, self.contents.long_words, self.contents.lengths
+        unread = np.bincount(words[words[:, 1] < limit, 0], minlength=len(lengths))
+        return np.asarray(np.minimum(lengths, limit) - unread)
 
     def windows(self, *, hides_prompt: bool = False, overlapping: bool = False) -> Windows:
         """The beginning of each text, up to the model's limit; if `overlapping`, windows over all of it."""
         limit = self.tokenizer.max_content_length
         hidden = len(self.tokenizer.prefix) + len(self.prompt_ids) if hides_prompt and self.prompt else 0
-        if overlapping and (self.lengths > limit).any():
+        if overlapping and (self.contents.lengths > limit).any():
             return self._overlapping(hidden)
-        read, count = self.contents.first(limit), len(self.contents)
+        read, count = self.contents.first(limit), len(self.contents.lengths)
         return Windows(self.tokenizer.framed(read), np.zeros(count, np.int64), read.lengths, np.full(count, hidden))
 
     def _overlapping(self, hidden: int) -> Windows:
@@ -230,6 +225,8 @@ def check_readable(inputs: Sequences, tokenizer: Tokenizer, vocabulary: int, nam
     if not inputs.lengths.all():
         empty = name(int(np.argmin(inputs.lengths)))
         raise BadInput(f"{empty} has no tokens, and this model adds no special tokens")
+    if tokenizer.vocabulary <= vocabulary:  # the ids of most tokenizers all have a vector
+        return
     unknown = tokenizer.first_out_of_vocabulary(inputs, vocabulary)
     if unknown is not None:
         raise BadInput(f"{name(unknown[0])} holds the token {unknown[1]!r}, for which the encoder has no vector")
@@ -241,8 +238,6 @@ def mean_of_windows(pooled: Float[np.ndarray, "P W"], windows: Windows) -> Float
     A text with a single window keeps its exact vector, so it does not depend on the other texts.
     """
     starts = np.flatnonzero(windows.places == 0)
-    if len(starts) == len(windows):
-        return pooled
     means = pooled[starts]
     for text, (start, stop) in enumerate(pairwise([*starts.tolist(), len(windows)])):
         if stop - start > 1:

@@ -211,8 +211,6 @@ class Tokenizer:
 
     def first_out_of_vocabulary(self, contents: Sequences, vocabulary: int) -> tuple[int, str] | None:
         """Index and token of the first text with an id beyond an encoder's vocabulary size; None if there is none."""
-        if self.vocabulary <= vocabulary:  # the ids of most tokenizers all have a vector
-            return None
         for place in np.flatnonzero(contents.ids >= vocabulary)[:1]:
             token = self.id_to_token(int(contents.ids[place])) or ""
             return int(np.searchsorted(contents.ends, place, "right")), token

@@ -213,10 +213,7 @@ class Model:
             raise BadInput(f"layers {first} to {last} were requested; this model has layers 0 to {self.depth}")
         if not {*reductions} <= {*BITS} or len({*reductions}) != len(reductions):
             raise BadInput(f"the reductions {reductions} are not among {', '.join(BITS)}, each once")
-        arrays: dict[str, Array | None] = {"ids": ids, "segments": segments, "lengths": lengths, "skips": skips}
-        for name, array in arrays.items():
-            if array is not None:
-                arrays[name] = _whole(array, name)
+        arrays: dict[str, Array | None] = {**_whole(ids=ids, segments=segments, lengths=lengths, skips=skips)}
         arrays["layers"] = np.empty((last - first + 1, tokens, self.width), np.float32) if layers else None
         size = (sentences, len(reductions) * self.width)
         arrays["pooled"] = np.empty(size, np.float32) if reductions else None
@@ -262,12 +259,11 @@ class Heads:
             self._handle = None
 
     def __call__(self, vectors: Float[Array, "N W"]) -> Float[Array, "N E"]:
-        vectors, message = _floats(vectors), ctypes.create_string_buffer(MESSAGE)
+        vectors, message = np.ascontiguousarray(vectors, np.float32), ctypes.create_string_buffer(MESSAGE)
         out = np.empty((len(vectors), self.width), np.float32)
-        check_code(
-            self._c.lw_heads_run(self._handle, _address(vectors), len(vectors), _address(out), message, MESSAGE),
-            message,
-        )
+        addresses = vectors.ctypes.data, len(vectors), out.ctypes.data
+        if code := self._c.lw_heads_run(self._handle, *addresses, message, MESSAGE):
+            check_code(code, message)
         return out
 
 
@@ -291,14 +287,18 @@ def _floats(x: Array) -> Array:
     return np.ascontiguousarray(x, np.float32)
 
 
-def _whole(x: Array, name: str) -> Array:
-    """Ids or lengths as 32-bit integers; a number that does not fit raises BadInput instead of wrapping around."""
-    array = np.asarray(x)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise BadInput(f"{name} are {array.dtype} of shape {array.shape}; expected a row of whole numbers")
-    if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-        raise BadInput(f"{name} reach from {array.min()} to {array.max()}, outside the int32 range")
-    return np.ascontiguousarray(array, np.int32)
+def _whole(**rows: Array | None) -> dict[str, Array]:
+    """Ids and lengths as 32-bit integers; a number that does not fit raises BadInput instead of wrapping around."""
+    arrays = dict[str, Array]()
+    for name, row in rows.items():
+        if row is not None:
+            array = np.asarray(row)
+            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+                raise BadInput(f"{name} are {array.dtype} of shape {array.shape}; expected a row of whole numbers")
+            if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
+                raise BadInput(f"{name} reach from {array.min()} to {array.max()}, outside the int32 range")
+            arrays[name] = np.ascontiguousarray(array, np.int32)
+    return arrays
 
 
 def _address(x: Array | None) -> int | None:
