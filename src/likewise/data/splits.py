@@ -32,8 +32,8 @@ def folds(pairs: SentencePairs, k: int = 10, seed: int = 1111, group_aware: bool
     """
     if not 2 <= k <= len(pairs):
         raise BadInput(
-            f"{counted(len(pairs), 'pair')} cannot be split into {counted(k, 'fold')}; expected at least two folds and one "
-            "pair per fold"
+            f"{counted(len(pairs), 'pair')} cannot be split into {counted(k, 'fold')}; expected at least two folds and "
+            "one pair per fold"
         )
     random = np.random.default_rng(seed)
     if not group_aware:
