@@ -190,7 +190,7 @@ def test_the_order_of_rows_and_sources_is_that_of_the_seed_pass_and_source():
     assert "".join(source.name for source, _ in turns) == "bababa"
     assert BatchSchedule(sources, 4).batches_per_epoch == 8 and BatchSchedule(sources, 30).batches_per_epoch == 2
     for wrong in ((sources, 0), ([], 4)):
-        with pytest.raises(BadInput, match="data sets? and batch_size .; both must be at least 1"):
+        with pytest.raises(BadInput, match="batch_size is . with . data sets; both must be at least 1"):
             BatchSchedule(*wrong)
 
 
