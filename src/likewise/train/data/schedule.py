@@ -51,7 +51,8 @@ class BatchSchedule:
     def __post_init__(self) -> None:
         if not self.sources or self.batch_size < 1:
             raise BadInput(
-                f"batch_size is {self.batch_size} with {counted(len(self.sources), 'data set')}; both must be at least 1"
+                f"batch_size is {self.batch_size} with {counted(len(self.sources), 'data set')}; "
+                "both must be at least 1"
             )
         if self.data_mixing == "proportional" and len(self.sources) > 1 and self.batches_per_epoch is None:
             raise BadInput('the size of a stream is unknown; with several data sets use data_mixing="round-robin"')
