@@ -1,6 +1,6 @@
 """How far one model's vectors are apart when different engines and precisions compute them: why indexes may be shared.
 
-    python -m benchmarks.computations             measure, into results/computations.json
+    python -m benchmarks.computations             measure, into results/computations.json, and draw the table
 
 For each pair of computations: the largest 1 − cosine of the two vectors of a text, and the largest change of the cosine
 of two texts, over real sentences and all three kinds of model.
@@ -16,6 +16,7 @@ from likewise import Embedder
 from likewise.engine_registry import ENGINES, mixes_int8
 
 from .options import options
+from .pages import PageTables, draw
 from .real_sentences import real_sentences
 from .record import place, read, save
 
@@ -63,6 +64,9 @@ def table() -> list[str]:
     return [*lines, "", f"{about} ([script](../benchmarks/computations.py))."]
 
 
+TABLES: PageTables = {"docs/indexes.md": {"computations": table}}
+
+
 def _kind(row: dict[str, list[str]]) -> str:
     return next(kind for kind, fits in KINDS.items() if fits(row["first"][1], row["second"][1]))
 
@@ -74,7 +78,7 @@ def main() -> None:
     for row in pairs:
         print(*row.values())
     save("computations", {"models": args.models, "texts": len(texts), "pairs": pairs})
-    print(*table(), sep="\n")
+    draw(TABLES)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ An objective is the loss that training minimises. Choose one by the columns of y
 ```
 likewise train MODEL --data pairs.parquet --objective contrastive -o my-model/
 likewise train MODEL --data faq.csv --objective contrastive:temperature=0.02,symmetric --columns anchor=question,positive=answer -o my-model/
-likewise train --list-objectives
+likewise train --list
 ```
 
 Options follow the name after a colon, separated by commas. An option without a value is true, and list items are joined by +. In

@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MODULES = (
+    "computations",
     "development",
     "evaluation",
     "indexes",

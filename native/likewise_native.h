@@ -153,7 +153,7 @@ typedef struct lw_embedder lw_embedder;
 typedef struct {
     int32_t precision;        /* lw_precision */
     int32_t max_seq_length;   /* tokens of a text, special ones included; 0: what the folder says */
-    int32_t truncate_dim;     /* keep this many numbers of a vector (Matryoshka); 0: all */
+    int32_t truncate_dim;     /* keep this many dimensions of a vector (Matryoshka); 0: all */
     const char* instructions; /* as in lw_create */
 } lw_options;
 
@@ -186,7 +186,7 @@ LW_PUBLIC lw_embedder* lw_open(const char* folder, const lw_options*, int32_t* c
 LW_PUBLIC lw_embedder* lw_open_memory(const lw_file* files, int32_t count, const lw_options*, int32_t* code,
                                       char* message, size_t size);
 LW_PUBLIC void lw_close(lw_embedder*);
-LW_PUBLIC int32_t lw_dimension(const lw_embedder*); /* numbers of a vector */
+LW_PUBLIC int32_t lw_dimension(const lw_embedder*); /* dimensions of a vector */
 /* One vector for each text, [count][dimension]; `losses` may be null. A text's vector has the same bits whatever else is
  * in the call, on any number of threads. Many threads may call it at once. */
 LW_PUBLIC int32_t lw_encode(const lw_embedder*, const lw_texts*, float* vectors, lw_losses* losses, char* message,

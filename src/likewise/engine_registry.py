@@ -91,7 +91,8 @@ and a row here.
 
 
 def engine_of(model: Any) -> str:
-    """The name of the engine that runs a model; the name of its class if it is not in the table."""
+    """The name of the engine that runs a model, or a Router's shown part; the class's name if it has no row."""
+    model = getattr(model, "shown", model)
     classes = {f"{one.__module__}:{one.__name__}" for one in type(model).__mro__}
     found = (name for name, engine in ENGINES.items() if classes & {engine.embedder, engine.reranker})
     return next(found, type(model).__name__)

@@ -103,7 +103,7 @@ def test_a_damaged_file_is_refused(change, message, tmp_path):
 
 
 def test_what_is_no_map_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="there is no file"):
+    with pytest.raises(BadInput, match="does not exist"):
         VectorMap.load(tmp_path / "map.safetensors")
     (tmp_path / "map.safetensors").write_bytes(b"\0" * 40)
     with pytest.raises(BadInput, match="is not a map between two models' vectors"):

@@ -187,11 +187,11 @@ BAD = {
     ),
     "fractional ids": (
         lambda folder: tokenizer_json(folder, lambda d: d["model"]["vocab"].update(cat=1e9 + 0.5)),
-        "not all whole numbers",
+        "not a whole number from 0 to",
     ),
     "a huge id": (
         lambda folder: tokenizer_json(folder, lambda d: d["model"]["vocab"].update(cat=1 << 40)),
-        "has 116 rows",
+        "not a whole number from 0 to",
     ),
 }
 

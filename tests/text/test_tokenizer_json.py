@@ -7,9 +7,10 @@ import tokenizers
 from tokenizers import decoders
 
 from likewise.errors import BadModel
+from likewise.runtime.vocabulary import Vocabulary
 from likewise.text.decoding import DECODERS, decoded
 from likewise.text.tokenizer import Tokenizer
-from likewise.text.tokenizer_json import Vocabulary, around, canonical, read_described, template
+from likewise.text.tokenizer_json import around, canonical, read_described, template
 from tests.native.test_tokenizing import PIPELINES
 from tests.tiny import wordpieces
 

@@ -29,13 +29,13 @@ class RoutedEmbedder(Embedder):
         widths = {name: part.dimension for name, part in parts.items()}
         if len(set(widths.values())) > 1:
             raise BadModel(
-                f"the routes of {self._shown.manifest.encoder.parent} have vectors of different dimensions: {widths}"
+                f"the routes of {self.shown.manifest.encoder.parent} have vectors of different dimensions: {widths}"
             )
-        self.encoder, self.pooling, self.manifest = self._shown.encoder, self._shown.pooling, self._shown.manifest
-        self.tokenizer = self._shown.tokenizer
+        self.encoder, self.pooling, self.manifest = self.shown.encoder, self.shown.pooling, self.shown.manifest
+        self.tokenizer = self.shown.tokenizer
 
     @property
-    def _shown(self) -> Embedder:
+    def shown(self) -> Embedder:
         """The part whose properties are shown: the default one, or the first."""
         return self.parts[self.default_route or self.routes[0]]
 
@@ -46,7 +46,7 @@ class RoutedEmbedder(Embedder):
                 f"this model has the routes {', '.join(self.routes)} and no default: call encode_query or "
                 f"encode_document, or load one: {LOAD_PART}"
             )
-        return self._shown
+        return self.shown
 
     def part(self, route: str) -> Embedder:
         """The model of this route: `"query"` for `encode_query`, `"document"` for `encode_document`, or another."""
@@ -69,7 +69,7 @@ class RoutedEmbedder(Embedder):
 
     @property
     def dimension(self) -> int:
-        return self._shown.dimension
+        return self.shown.dimension
 
     @property
     def is_unit(self) -> bool:
@@ -77,15 +77,15 @@ class RoutedEmbedder(Embedder):
 
     @property
     def precision(self) -> str:
-        return self._shown.precision
+        return self.shown.precision
 
     @property
     def batch_threads(self) -> int:
-        return self._shown.batch_threads
+        return self.shown.batch_threads
 
     @property
     def device(self) -> Any:
-        return self._shown.device
+        return self.shown.device
 
     @property
     def fingerprint(self) -> str:
@@ -100,7 +100,7 @@ class RoutedEmbedder(Embedder):
         return self._default._encoder_weights()
 
     def describe(self) -> dict[str, Any]:
-        return {**self._shown.describe(), "routes": list(self.routes)}
+        return {**self.shown.describe(), "routes": list(self.routes)}
 
     def head_weights(self) -> list[HeadWeights]:
         return self._default.head_weights()
@@ -118,13 +118,13 @@ class RoutedEmbedder(Embedder):
     @property
     def max_seq_length(self) -> int:
         """The maximum input length of the default part, in tokens; setting it sets that of every part."""
-        return self._shown.max_seq_length
+        return self.shown.max_seq_length
 
     @max_seq_length.setter
     def max_seq_length(self, tokens: int) -> None:
         for part in self.parts.values():
             part.max_seq_length = tokens
-        self.tokenizer = self._shown.tokenizer
+        self.tokenizer = self.shown.tokenizer
 
     def encode_chunks(self, documents: Sequence[str], **options: Any) -> list[DocumentChunks]:
         """As `Embedder.encode_chunks`, by the part for documents."""

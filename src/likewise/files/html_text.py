@@ -99,7 +99,7 @@ def _is_dropped(tag: str, attributes: dict[str, str | None]) -> bool:
 
 
 def html_text(page: str) -> tuple[str, str]:
-    """The text of a page with Markdown headings, and its title (empty if it has none)."""
+    """The text of a page, with Markdown headings, and its title; a page without a title gives an empty one."""
     parser = HtmlText()
     parser.feed(page)
     parser.close()

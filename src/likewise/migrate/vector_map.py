@@ -63,7 +63,7 @@ class VectorMap:
     def load(cls, path: Path) -> "VectorMap":
         """Load a map written by `save`."""
         if not path.is_file():
-            raise BadInput(f"there is no file {path}; expected a vector map written by VectorMap.save")
+            raise BadInput(f"{path} does not exist; expected a vector map written by VectorMap.save")
         try:
             with safe_open(path, "numpy") as file:
                 about = json.loads((file.metadata() or {}).get(ENTRY, "null"))

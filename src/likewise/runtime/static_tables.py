@@ -18,6 +18,7 @@ from safetensors.numpy import save_file
 
 from ..errors import BadModel
 from .untrusted_files import bad_setting, boolean_setting, read_json, read_object, regular_file_exists
+from .vocabulary import Vocabulary
 from .weight_files import FLOAT_TYPES, WeightReader, weight_files
 
 MODEL2VEC = "model2vec"
@@ -196,23 +197,14 @@ def token_facts(path: Path) -> TokenFacts:
     """What tokenizer.json says of its tokens; everything else in it is read by `likewise.text.tokenizer`."""
     described = read_json(path, most=MAX_TOKENIZER_BYTES)
     try:
-        model = described["model"]
-        added = {one["content"]: one["id"] for one in described.get("added_tokens") or []}
-        unigram = model.get("type") == "Unigram"
-        ids = {one[0]: i for i, one in enumerate(model["vocab"])} if unigram else model["vocab"]
-        unknown = model.get("unk_id") if unigram else _id_of(model.get("unk_token"), added, model["vocab"])
-        ids = {**ids, **added}
-        tokens = 1 + max([*ids.values(), len(model["vocab"]) - 1] if unigram else ids.values())
+        model, vocabulary = described["model"], Vocabulary(described)
+        unknown = model.get("unk_id") if model.get("type") == "Unigram" else vocabulary.ids.get(model.get("unk_token"))
         cut = described.get("truncation")
-        facts = (tokens, unknown, None if cut is None else cut["max_length"])
+        facts = (vocabulary.size, unknown, None if cut is None else cut["max_length"])
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise BadModel(f"{path} cannot be read as a tokenizer: {error!r:.200}") from None
-    if any(isinstance(n, bool) or not isinstance(n, int | None) for n in facts) or tokens < 1:
+    if any(isinstance(n, bool) or not isinstance(n, int | None) for n in facts) or not vocabulary.size:
         raise BadModel(f"{path} cannot be read as a tokenizer: its ids and lengths are not all whole numbers")
-    if unknown is not None and not 0 <= unknown < tokens:
-        raise BadModel(f"{path} gives unknown tokens the id {unknown}, and has {tokens:,} tokens")
-    return TokenFacts(ids, *facts)
-
-
-def _id_of(token: str | None, added: Mapping[str, int], vocabulary: Mapping[str, int]) -> int | None:
-    return None if token is None else added.get(token, vocabulary.get(token))
+    if unknown is not None and not 0 <= unknown < vocabulary.size:
+        raise BadModel(f"{path} gives unknown tokens the id {unknown}, and has {vocabulary.size:,} tokens")
+    return TokenFacts(vocabulary.ids, *facts)

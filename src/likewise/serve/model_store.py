@@ -208,7 +208,7 @@ def loader(name: str, kind: Kind, settings: ServeSettings) -> Loader:
         load_named = load_named_embedder if kind == "embedder" else Reranker.load
         engine = settings.engine or ("native" if available() else "numpy")
         model: Any = load_named(name, engine=engine, precision=settings.precision)
-        if getattr(model, "routes", ()):  # a reranker has none
+        if getattr(model, "routes", ()):  # rerankers have no routes
             one = model.routes[0]
             raise BadInput(
                 f"{name} has the routes {', '.join(model.routes)}; serve each by its name: {name}(route={one})"

@@ -17,11 +17,12 @@ from ..errors import BadInput, BadModel, MissingExtra, NativeUnavailable
 from ..native.tokenizing import EncodedTexts, NativeTokenizer
 from ..runtime.installation import install_hint
 from ..runtime.untrusted_files import read_object, read_text
+from ..runtime.vocabulary import Vocabulary
 from .decoding import decoded
 from .library_tokenizer import LibraryTokenizer
 from .reference_tokenizer import ReferenceTokenizer, normalize, normalizer_of
 from .tokenizer_checks import check_steps
-from .tokenizer_json import Described, PairFrame, Vocabulary, around, canonical, read_described, reading, template
+from .tokenizer_json import Described, PairFrame, around, canonical, read_described, reading, template
 from .unknown_words import FILE, UnknownWords
 
 SETTINGS = "tokenizer_config.json"
@@ -134,10 +135,8 @@ class Tokenizer:
 
     @cached_property
     def _content_digest(self) -> str:
-        """The digest of the description's canonical JSON, without truncation and padding, which are not used here."""
-        content = {**json.loads(self.description), "truncation": None, "padding": None}
-        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        """The digest of the description, whatever the order of the keys in its file."""
+        return hashlib.sha256(json.dumps(self.described, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each whole text as lists, without special tokens."""

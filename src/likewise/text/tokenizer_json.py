@@ -105,7 +105,7 @@ def _with_defaults(part: Any) -> Any:
 def _loaded(path: Path) -> Described:
     described = json.loads(read_text(path, MAX_FILE_SIZE) or "", parse_float=_score, parse_constant=_not_finite)
     if not isinstance(described, dict) or not isinstance(described.get("model"), dict):
-        raise BadModel(f"the tokenizer in {path.parent} cannot be read: tokenizer.json is no object with a model")
+        raise BadModel(f"{path} cannot be read: expected an object with a model")
     model = described["model"]
     if "type" not in model:  # as in the oldest files
         signs = (("merges", "BPE"), ("unk_id", "Unigram"), ("continuing_subword_prefix", "WordPiece"))
@@ -123,7 +123,7 @@ def _score(digits: str) -> float:
 
 
 def _not_finite(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _wordpiece(folder: Path, path: Path) -> Described:
@@ -196,26 +196,6 @@ def _byte_pairs(path: Path, merges: Path) -> Described:
         "decoder": byte_level,
         "model": {"type": "BPE", **MODEL_FIELDS["BPE"], **affixes, "vocab": vocabulary, "merges": pairs},
     }
-
-
-class Vocabulary:
-    """The tokens of a described tokenizer: those of its model, and added ones."""
-
-    def __init__(self, described: Mapping[str, Any]) -> None:
-        vocabulary, added = described["model"]["vocab"], described.get("added_tokens") or []
-        if isinstance(vocabulary, list):  # of tokens and scores
-            vocabulary = {token: i for i, (token, _) in enumerate(vocabulary)}
-        self.ids: dict[str, int] = {**vocabulary, **{one["content"]: one["id"] for one in added}}
-        kinds = {*map(type, self.ids.values())} - {int}
-        if kinds or not 0 <= min(self.ids.values(), default=0) <= max(self.ids.values(), default=0) < 1 << 31:
-            raise ValueError("an id in its vocabulary is no whole number from 0 on")
-        self.names: dict[int, str] = {i: token for token, i in self.ids.items()}
-        self.special = {one["content"] for one in added if one.get("special")}
-
-    @property
-    def size(self) -> int:
-        """One more than the largest id."""
-        return max(self.names, default=-1) + 1
 
 
 Part = tuple[str | tuple[int, ...], int]

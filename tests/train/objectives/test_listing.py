@@ -27,7 +27,7 @@ def test_every_objective_is_listed_with_columns_options_purpose_and_paper(listin
 
 
 def test_the_command_line_lists_them(capsys):
-    assert main(["train", "--list-objectives"]) == 0
+    assert main(["train", "--list"]) == 0
     listed = capsys.readouterr().out
     assert all(f"\n  {name}\n" in listed for name, _ in EVERY)
 

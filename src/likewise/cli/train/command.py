@@ -55,14 +55,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--fresh", "start over: delete the checkpoints and the finished run in --output")
     add("--json", "print the record of the run as JSON")
     add("-q --quiet", "show no progress")
-    add("--list-objectives", "list all objectives with their columns and options")
+    add("--list", "list all objectives with their columns and options")
 
 
 def _add_data_flags(add: Callable[..., None]) -> None:
     data = "training data (.parquet, .csv, .tsv, .jsonl or the name of a data set: likewise data) and training "
     data += "objective; if given several times, the data sets are mixed"
     add("--data FILE[@OBJECTIVE]", data, action="append")
-    add("--objective NAME[:OPTION=VALUE,…]", "objective for each --data that has none")
+    add("--objective NAME[:OPTION=VALUE,…]", "objective for every --data without one of its own")
     add("--columns NAME=COLUMN,…", "which columns to use: anchor=question; score=similarity/5 also scales")
     add("--labels TEXT,…", "label texts, numbered by position from 0")
     add("--where CONDITION", "use only rows that satisfy this condition: label==1, score>0.5")
@@ -71,7 +71,7 @@ def _add_data_flags(add: Callable[..., None]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train, save and report; returns 130 if the run was interrupted."""
     require_torch("likewise train")
-    if args.list_objectives:
+    if args.list:
         from ...train.objectives.registry import objectives_text
 
         print(objectives_text(min(100, shutil.get_terminal_size().columns)))

@@ -69,7 +69,8 @@ def regressor_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
 def soft_labels(gold: Numbers) -> SoftLabels:
     """Split each score between the two nearest classes, so that their weighted mean is the score (Tai et al. 2015).
 
-    There is no class 0: a gold score below 1, as in STS-B, keeps only its part in class 1; a score of 0 has none.
+    Classes begin at 1, so a gold score below 1, as in STS-B, counts only by its fraction of class 1, and a score of 0
+    not at all.
     """
     return np.asarray(np.maximum(0, 1 - np.abs(gold[:, None] - CLASSES)), np.float32)
 

@@ -89,7 +89,7 @@ def matches(condition: Condition, metadata: Mapping[str, Value]) -> bool:
 
 
 def leaf_matches(leaf: Leaf, value: Value) -> bool:
-    """Whether a value in the leaf's column passes the condition; the value is None if the record has none."""
+    """Whether a value of the leaf's column meets the condition; None stands for a record without that column."""
     match leaf:
         case IsMissing(_, negated):
             return (value is None) != negated

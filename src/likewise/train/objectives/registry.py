@@ -225,7 +225,7 @@ def fitting_hint(columns: Iterable[str], table: ObjectiveTable = OBJECTIVES) -> 
     fitting = fitting_objectives(names, table)
     found = f"objectives that fit the columns {', '.join(names)}" if names else "objectives that fit no columns"
     listed = ", ".join(fitting) if fitting else "none"
-    return f"{found}: {listed}; `likewise train --list-objectives` lists the columns of every objective"
+    return f"{found}: {listed}; `likewise train --list` lists the columns of every objective"
 
 
 def table_of(objective: Objective) -> ObjectiveTable:
