@@ -43,7 +43,7 @@ BERT_WORDS, ANY_ACCENTS, NMT = BertPreTokenizer(), StripAccents(), Nmt()
 CLASSES = {name: Split(Regex(pattern), "isolated") for name, pattern in (("LETTER", r"\p{L}"), ("NUMBER", r"\p{N}"))}
 FLAGS = (
     *("REMOVED", "SPACE", "PUNCTUATION", "CHINESE", "NONSPACING", "MARK", "LETTER", "NUMBER"),
-    *("NMT_REMOVED", "NMT_SPACE", "EXTENDS", "CONTROL", "WORD"),
+    *("NMT_REMOVED", "NMT_SPACE", "EXTENDS", "CONTROL", "WORD", "PREPENDS"),
 )
 """In the order of their bits; DECOMPOSES and COMPATIBLE follow."""
 
@@ -66,10 +66,12 @@ def flags(c: int) -> set[str]:
     clean, nmt = CLEAN.normalize_str(s), NMT.normalize_str(s)
     words = len(BERT_WORDS.pre_tokenize_str(f"a{s}a"))
     extends = GRAPHEMES.normalize_str("a" + s) == "b"
+    prepends = GRAPHEMES.normalize_str(s + "a\u0301")[-1] == "\u0301"
     found = {
         "EXTENDS": extends,
+        "PREPENDS": prepends,
         "WORD": len(Whitespace().pre_tokenize_str(f"a{s}a")) == 1,
-        "CONTROL": unicodedata.category(s) in ("Cc", "Cf", "Zl", "Zp") and not extends,
+        "CONTROL": unicodedata.category(s) in ("Cc", "Cf", "Zl", "Zp") and not (extends or prepends),
         "REMOVED": clean == "",
         "SPACE": words == 2,
         "PUNCTUATION": words == 3,

@@ -32,12 +32,7 @@ public:
         bool changed = false;
         const std::u32string& text = characters.text;
         for (size_t at = 0; at < text.size();) {
-            size_t end = at + 1;
-            if (text[at] == U'\r' && end < text.size() && text[end] == U'\n') {
-                end++;
-            } else if (!has(text[at], CONTROL)) {
-                while (end < text.size() && has(text[end], EXTENDS)) end++;
-            }
+            const size_t end = grapheme_end(text, at);
             changed |= replace(text, at, end, changes);
             at = end;
         }
@@ -47,6 +42,15 @@ public:
 private:
     std::vector<uint32_t> units_;
     std::string texts_;
+
+    // As far as it matters here: what else joins characters has 6 bytes and more (UAX #29, GB3 to GB9b).
+    static size_t grapheme_end(const std::u32string& text, size_t at) {
+        size_t end = at + 1;
+        if (text[at] == U'\r' && end < text.size() && text[end] == U'\n') return end + 1;
+        while (end < text.size() && has(text[end - 1], PREPENDS) && !has(text[end], CONTROL)) end++;
+        while (end < text.size() && !has(text[end - 1], CONTROL) && has(text[end], EXTENDS)) end++;
+        return end;
+    }
 
     bool replace(const std::u32string& text, size_t at, size_t end, std::vector<Change>& changes) const {
         char bytes[8];

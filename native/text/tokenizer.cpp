@@ -56,6 +56,8 @@ struct Workspace {
 
 namespace {
 
+constexpr char32_t SPACE_LETTER = 0x120;  // what a byte-level vocabulary writes for a space
+
 bool is_space(char32_t c) { return has(c, SPACE); }
 
 enum Class : uint8_t { LETTERS, BLANK, ALONE, GONE, WIDE };
@@ -296,16 +298,19 @@ private:
                 normalized(std::move(part));
             },
             [&](int32_t id, size_t start, size_t stop) {
-                added(id, {static_cast<uint32_t>(start), static_cast<uint32_t>(stop)});
+                added(id, text, start, stop, {static_cast<uint32_t>(start), static_cast<uint32_t>(stop)});
             });
     }
 
-    void added(int32_t id, Span span) {
-        out_.ids.push_back(id);
+    // An added token, which is text[start:stop].
+    void added(int32_t id, const std::u32string& text, size_t start, size_t stop, Span span) {
         if (spanned_) {
+            const auto blank = [&](size_t i) { return is_space(text[i]) || text[i] == SPACE_LETTER; };
+            if (tokenizer_.trims_) trim(start, stop, blank, span);
             out_.spans.push_back(span);
             out_.words.push_back(word_number_);
         }
+        out_.ids.push_back(id);
         word_number_++;
     }
 
@@ -319,7 +324,8 @@ private:
                 words(std::move(piece));
             },
             [&](int32_t id, size_t start, size_t stop) {
-                added(id, spanned_ ? Span{part.spans[start].start, part.spans[stop - 1].stop} : Span{});
+                const Span span = spanned_ ? Span{part.spans[start].start, part.spans[stop - 1].stop} : Span{};
+                added(id, part.text, start, stop, span);
             });
     }
 
@@ -361,20 +367,23 @@ private:
         for (const Piece& piece : pieces) {
             const uint32_t first = character(piece.start), last = character(piece.stop - 1);
             Span span{characters.spans[first].start, characters.spans[last].stop};
-            if (tokenizer_.trims_) trim(word, piece, span);
+            const auto blank = [&](size_t i) { return word[i] == ' '; };
+            if (tokenizer_.trims_) trim(piece.start, piece.stop, blank, span);
             out_.ids.push_back(piece.id);
             out_.spans.push_back(span);
             out_.words.push_back(word_number_);
         }
     }
 
-    // Leaves the spaces at the ends of a byte-level token out of its span.
-    void trim(const char* word, const Piece& piece, Span& span) const {
-        uint32_t leading = 0, trailing = 0;
-        const uint32_t size = piece.stop - piece.start;
-        while (leading < size && word[piece.start + leading] == ' ') leading++;
-        while (trailing < size && word[piece.stop - 1 - trailing] == ' ') trailing++;
-        if (leading && span.start == 0 && tokenizer_.prefix_space_) leading--;
+    // Leaves the spaces at the ends of a token out of its span.
+    template <class Blank>
+    void trim(size_t start, size_t stop, Blank blank, Span& span) const {
+        size_t first = start, last = stop;
+        while (first < stop && blank(first)) first++;
+        while (last > start && blank(last - 1)) last--;
+        auto leading = static_cast<uint32_t>(first - start), trailing = static_cast<uint32_t>(stop - last);
+        const bool put_there = leading == 1 && tokenizer_.prefix_space_ && (span.start == 0 || position() == 0);
+        if (put_there) leading = 0;
         span.start = std::min(span.start + leading, span.stop);
         if (trailing && span.stop >= trailing) span.stop = std::max(span.stop - trailing, span.start);
     }
@@ -392,10 +401,7 @@ Tokenizer::Tokenizer(std::string_view source) {
                pre_tokenizer.text_of("type") == "BertPreTokenizer";
     if (is_bert_) bert_ = bert_options(normalizer);
     byte_classes_ = byte_classes(bert_.clean);
-    const json::Value processor = root.member("post_processor");
-    const std::string_view kind = processor.is_null() ? "" : processor.text_of("type");
-    trims_ = (kind == "ByteLevel" || kind == "RobertaProcessing") && processor.flag("trim_offsets", true);
-    prefix_space_ = trims_ && processor.flag("add_prefix_space", true);
+    read_trimming(root.member("post_processor"));
     for (const json::Value one : root.member("added_tokens")) {
         const std::string_view content = one.text_of("content");
         AddedToken token{decoded(content.data(), content.size()), one.member("id").integer("id"),
@@ -412,6 +418,16 @@ Tokenizer::Tokenizer(std::string_view source) {
     }
     raw_.sort();
     normalized_.sort();
+}
+
+void Tokenizer::read_trimming(const json::Value& processor) {
+    if (processor.is_null() || trims_) return;
+    const std::string_view kind = processor.text_of("type");
+    if (kind == "Sequence")
+        for (const json::Value one : processor.member("processors")) read_trimming(one);
+    if (kind != "ByteLevel" && kind != "RobertaProcessing") return;
+    trims_ = processor.flag("trim_offsets", true);
+    prefix_space_ = trims_ && processor.flag("add_prefix_space", true);
 }
 
 Tokenizer::~Tokenizer() = default;

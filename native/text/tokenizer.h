@@ -78,6 +78,7 @@ private:
     mutable std::vector<std::unique_ptr<Workspace>> idle_;  // each with a cache of words
 
     class Call;
+    void read_trimming(const json::Value& processor);
 };
 
 }  // namespace likewise::text

@@ -86,14 +86,22 @@ ODD = [
     AddedToken("@@", lstrip=True, rstrip=True),
     AddedToken("<x>", special=True),
 ]
+MASK = AddedToken("<mask>", lstrip=True, rstrip=True, special=True)
 PIPELINES = {
     "bert": lambda: word_pieces(),
     "bert-cased": lambda: word_pieces(lowercase=False),
     "bert-accents": lambda: word_pieces(lowercase=True, strip_accents=False, handle_chinese_chars=False),
     "bert-plain": lambda: word_pieces(clean_text=False, lowercase=False, strip_accents=True),
     "bert-added": lambda: word_pieces(ODD, lowercase=False),
-    "roberta": lambda: byte_pairs(p.ByteLevel(add_prefix_space=False), processor=roberta(prefix=False)),
-    "roberta-prefix": lambda: byte_pairs(p.ByteLevel(add_prefix_space=True), processor=roberta(prefix=True)),
+    "roberta": lambda: byte_pairs(p.ByteLevel(add_prefix_space=False), processor=roberta(prefix=False), added=[MASK]),
+    "roberta-prefix": lambda: byte_pairs(
+        p.ByteLevel(add_prefix_space=True), processor=roberta(prefix=True), added=[MASK]
+    ),
+    "llama": lambda: byte_pairs(
+        p.ByteLevel(add_prefix_space=False),
+        processor=post.Sequence([post.ByteLevel(trim_offsets=True), post.TemplateProcessing(single="$A")]),
+        added=[MASK],
+    ),
     "modernbert": lambda: byte_pairs(p.ByteLevel(add_prefix_space=False), n.NFC(), added=SPACES),
     "qwen": lambda: byte_pairs(
         p.Sequence([p.Split(Regex(QWEN), "isolated"), p.ByteLevel(add_prefix_space=False, use_regex=False)]), n.NFC()
@@ -126,6 +134,8 @@ PIECES = (
         "[MASK]",
         "<s>",
         "<x>",
+        "<mask>",
+        "Ġ",
         "@@",
         " @@ ",
         "Zürich",
@@ -157,7 +167,19 @@ PIECES = (
         "豈",
         "\u0344",
     ),
-    *("e\u0301", "\u1100\u1161\u11a8", "a\u0323\u0302\u0301", "\u302e", "🏳️\u200d🌈", "x" * 30, "12345", "naïve", "．"),
+    *(
+        "e\u0301",
+        "\u1100\u1161\u11a8",
+        "a\u0323\u0302\u0301",
+        "\u302e",
+        "🏳️\u200d🌈",
+        "x" * 30,
+        "12345",
+        "naïve",
+        "．",
+        "\u070f",
+        "\u0e33",
+    ),
 )
 TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=12).map("".join)
 
@@ -171,6 +193,13 @@ def pair(request):
 @given(TEXTS)
 @settings(max_examples=300, deadline=None)
 def test_ids_spans_and_words_are_those_of_the_reference(pair, text):
+    check_equal(*pair, text)
+
+
+@pytest.mark.parametrize(
+    "text", [" <mask>", "a \t<mask>\u2003b", "  <mask>", "<mask> ", "\u070fa\u0301", "\u0600\u070fa\u0e33"]
+)
+def test_spaces_around_added_tokens_and_characters_before_a_grapheme_are_read_as_by_the_reference(pair, text):
     check_equal(*pair, text)
 
 

@@ -1,10 +1,11 @@
 """ReferenceTokenizer: what native/text computes, in plain Python, slowly; every step is written to be read.
 
 It is the fallback where there is no compiled library, and the reference in tests. Letters are classified by Python's
-own Unicode tables, so characters that are newer than Python may be split differently. The precompiled normalizer of
-SentencePiece and what native/text lacks too are refused by name.
+own Unicode tables, so characters that are new in one Unicode version or the other may be read differently. What
+native/text lacks too is refused by name.
 """
 
+import base64
 import json
 import math
 import re
@@ -87,12 +88,10 @@ class ReferenceTokenizer:
         tokens = list[Token]()
         for number, (word, added) in enumerate(self._words(text)):
             if added is not None:
-                tokens.append(Token(added, word[0].start, word[-1].stop, number))
+                tokens.append(Token(added, *self._span(word, first=not tokens), number))
                 continue
             for token, start, stop in self._model(word):
-                first, last = word[start], word[stop - 1]
-                letters = [character.letter for character in word[start:stop]]
-                tokens.append(Token(token, *self._trimmed(letters, first.start, last.stop), number))
+                tokens.append(Token(token, *self._span(word[start:stop], first=not tokens), number))
         columns = np.asarray(tokens, np.int64).reshape(-1, 4)
         return EncodedText(columns[:, 0].astype(np.int32), columns[:, 1:3].copy(), columns[:, 3].astype(np.int32))
 
@@ -110,14 +109,17 @@ class ReferenceTokenizer:
                 else:
                     yield from ((word, None) for word in self._pre_tokenizer([piece]) if word)
 
-    def _trimmed(self, letters: Sequence[str], start: int, stop: int) -> tuple[int, int]:
-        """A span without the spaces at the ends of a byte-level token."""
+    def _span(self, token: Text, *, first: bool) -> tuple[int, int]:
+        """Where a token comes from; of a byte-level one without the spaces at its ends. `first`: no token precedes."""
+        start, stop = token[0].start, token[-1].stop
         if self._trims is None:
             return start, stop
-        leading = next((i for i, letter in enumerate(letters) if letter != SPACE_LETTER), len(letters))
-        trailing = next((i for i, letter in enumerate(reversed(letters)) if letter != SPACE_LETTER), len(letters))
-        if leading and start == 0 and self._trims:
-            leading -= 1  # the space that was put before the text
+        spaces = [one.letter == SPACE_LETTER or is_space(one.letter) for one in token]
+        leading, trailing = (
+            next((i for i, space in enumerate(some) if not space), len(some)) for some in (spaces, spaces[::-1])
+        )
+        if leading == 1 and (first or start == 0) and self._trims:
+            leading = 0  # the space that was put before the text
         start = min(start + leading, stop)
         return start, max(stop - trailing, start) if stop >= trailing else stop
 
@@ -153,9 +155,11 @@ def _chain(steps: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
 
 def _trimming(processor: Settings | None) -> bool | None:
     """Whether spans leave out spaces (None: they do not), and whether a space was put before the text."""
+    if processor is not None and processor["type"] == "Sequence":
+        return next((found for one in processor["processors"] if (found := _trimming(one)) is not None), None)
     if processor is None or processor["type"] not in ("ByteLevel", "RobertaProcessing"):
         return None
-    return processor["add_prefix_space"] if processor["trim_offsets"] else None
+    return bool(processor["add_prefix_space"]) if processor["trim_offsets"] else None
 
 
 def _split_at_added(text: Text, tokens: Sequence[Settings]) -> Iterator[tuple[Text, int | None]]:
@@ -222,33 +226,155 @@ def _per_letter(change: Callable[[str], str]) -> Callable[[Text], Text]:
     return lambda text: [one._replace(letter=letter) for one in text for letter in change(one.letter)]
 
 
+Change = tuple[str, int]
+"""A new letter. Of what it comes from: 1 for what the one before comes from, else minus what else it replaces."""
+
+
+def _applied(text: Text, changes: Sequence[Change]) -> Text:
+    """The new letters, each with the characters that it comes from."""
+    found, at = Text(), 0
+    for letter, change in changes:
+        found.append(text[at - 1 if change > 0 and at else at]._replace(letter=letter))
+        at += 1 - change if change <= 0 else 0
+    return found
+
+
 def _form(name: Any) -> Callable[[Text], Text]:
-    """A normal form of Unicode; a letter and its marks come from where both came from."""
+    """A normal form of Unicode. Marks that change places come from where the library says: what was in their place."""
+    decomposition: Any = "NFKD" if "K" in name else "NFD"
 
     def normalized(text: Text) -> Text:
-        whole, found = "".join(one.letter for one in text), Text()
-        for start, stop in _clusters(whole):
-            first, last = text[start], text[stop - 1]
-            part = unicodedata.normalize(name, whole[start:stop])
-            found += [Character(letter, first.start, last.stop) for letter in part]
-        return found
+        if all(one.letter.isascii() for one in text):
+            return text
+        parts = [unicodedata.normalize(decomposition, one.letter) for one in text]
+        changes = _reordered([(letter, int(i > 0)) for part in parts for i, letter in enumerate(part)])
+        return _applied(text, changes if name.endswith("D") else _recomposed(changes))
 
     return normalized
 
 
-def _clusters(text: str) -> Iterator[tuple[int, int]]:
-    """Parts that normalize by themselves: each begins where nothing composes or changes places with what precedes."""
+def _order(change: Change) -> int:
+    return unicodedata.combining(change[0])
+
+
+def _reordered(changes: Sequence[Change]) -> list[Change]:
+    """Runs of marks in the order of their classes (UAX #15, D109)."""
+    runs = (list(run) for _, run in groupby(changes, key=lambda change: _order(change) > 0))
+    return [change for run in runs for change in sorted(run, key=_order)]
+
+
+def _recomposed(changes: Sequence[Change]) -> list[Change]:
+    """Starters take the marks that no other mark blocks (UAX #15, D117)."""
+    found, starter, last = list[Change](), -1, -1
+    for letter, change in changes:
+        order = unicodedata.combining(letter)
+        blocked = starter < 0 or last >= order > -1 < last
+        joined = "" if blocked else unicodedata.normalize("NFC", found[starter][0] + letter)
+        if len(joined) == 1:
+            found[starter] = joined, found[starter][1] + change - 1
+            continue
+        starter, last = (len(found), -1) if order == 0 else (starter, order)
+        found.append((letter, change))
+    return found
+
+
+def _precompiled(settings: Settings) -> Callable[[Text], Text]:
+    """SentencePiece's rules: the size of a double-array trie (darts-clone's layout), the trie, texts that end with 0.
+
+    A grapheme of fewer than 6 bytes is looked up whole, and the shortest match stands for all of it; a longer one goes
+    letter by letter.
+    """
+    rules = base64.b64decode(settings["precompiled_charsmap"])
+    size = int.from_bytes(rules[:4], "little")
+    if size % 4 or not 0 < size <= len(rules) - 4:
+        raise BadModel("the precompiled normalizer is cut off")
+    units, texts = np.frombuffer(rules, "<u4", size // 4, 4).tolist(), rules[4 + size :] + b"\0"
+
+    @cache
+    def replacement(letters: str) -> str | None:
+        place = _offset(units[0])
+        for byte in letters.encode():
+            place ^= byte
+            if not byte or place >= len(units) or units[place] & (1 << 31 | 0xFF) != byte:
+                return None
+            unit = units[place]
+            place ^= _offset(unit)
+            if unit >> 8 & 1:
+                begin = units[place] & ~(1 << 31) if place < len(units) else len(texts)
+                return texts[begin : texts.index(b"\0", begin)].decode() if begin < len(texts) else None
+        return None
+
+    def normalized(text: Text) -> Text:
+        changes = list[Change]()
+        for grapheme in _graphemes("".join(one.letter for one in text)):
+            whole = replacement(grapheme) if len(grapheme.encode()) < 6 else None
+            for part, new in (
+                [(grapheme, whole)] if whole is not None else [(one, replacement(one)) for one in grapheme]
+            ):
+                _put(changes, new if new is not None else part, len(part))
+        return _applied(text, changes)
+
+    return normalized
+
+
+def _offset(unit: int) -> int:
+    return (unit >> 10) << ((unit & (1 << 9)) >> 6)
+
+
+def _put(changes: list[Change], letters: str, replaced: int) -> None:
+    """Append a text that stands for so many letters: its last ones are more than there were, or stand for the rest."""
+    more = len(letters) - replaced
+    changes += [(letter, int(len(letters) - i <= more)) for i, letter in enumerate(letters)]
+    if more < 0 and changes:
+        changes[-1] = changes[-1][0], changes[-1][1] + more
+
+
+def _graphemes(text: str) -> Iterator[str]:
+    """Graphemes as far as those of fewer than 6 bytes are concerned (UAX #29, GB3 to GB9b)."""
     start = 0
     for i in range(1, len(text) + 1):
-        if i == len(text) or (text[i].isascii() and text[i - 1].isascii()) or _begins_cluster(text[i]):
-            yield start, i
+        if i == len(text) or not _joined(text[i - 1], text[i]):
+            yield text[start:i]
             start = i
 
 
-def _begins_cluster(letter: str) -> bool:
-    decomposed = unicodedata.normalize("NFKD", letter)
-    joins = 0x1100 <= ord(decomposed[0]) <= 0x11FF or unicodedata.category(letter)[0] == "M"
-    return not (joins or unicodedata.combining(decomposed[0]) or decomposed[0] in "\uff9e\uff9f")
+def _joined(first: str, second: str) -> bool:
+    if _is_control(first) or _is_control(second):
+        return first + second == "\r\n"
+    return first in PREPENDED or second in APPENDED or (unicodedata.category(second)[0] == "M" and second not in APART)
+
+
+def _is_control(letter: str) -> bool:
+    kinds = unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp")
+    return kinds and letter not in PREPENDED and letter not in APPENDED
+
+
+def _characters(*ranges: tuple[int, int]) -> frozenset[str]:
+    return frozenset(chr(code) for first, last in ranges for code in range(first, last + 1))
+
+
+PREPENDED = _characters(
+    *((0x600, 0x605), (0x6DD, 0x6DD), (0x70F, 0x70F), (0x890, 0x891), (0x8E2, 0x8E2), (0xD4E, 0xD4E)),
+    *((0x110BD, 0x110BD), (0x110CD, 0x110CD), (0x111C2, 0x111C3), (0x1193F, 0x1193F), (0x11941, 0x11941)),
+    *((0x11A84, 0x11A89), (0x11D46, 0x11D46)),
+)
+"""Characters of one grapheme with what follows them."""
+APPENDED = _characters(
+    *((0xE33, 0xE33), (0xEB3, 0xEB3), (0x200C, 0x200D), (0xFF9E, 0xFF9F), (0x1F3FB, 0x1F3FF), (0xE0020, 0xE007F))
+)
+"""Characters of one grapheme with what precedes them, beside marks."""
+APART = _characters(
+    *((0x102B, 0x102C), (0x1038, 0x1038), (0x1062, 0x1064), (0x1067, 0x106D), (0x1083, 0x1083), (0x1087, 0x108C)),
+    *((0x108F, 0x108F), (0x109A, 0x109C), (0x1A61, 0x1A61), (0x1A63, 0x1A64), (0xAA7B, 0xAA7B), (0xAA7D, 0xAA7D)),
+    *((0x11720, 0x11721),),
+)
+"""Marks that begin a grapheme."""
+NMT_REMOVED = _characters((0x1, 0x8), (0xB, 0xB), (0xE, 0x1F), (0x7F, 0x7F), (0x8F, 0x8F), (0x9F, 0x9F))
+NMT_SPACES = frozenset("\t\n\x0c\r\u1680\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u2581\ufeff\ufffd")
+
+
+def _nmt(letter: str) -> str:
+    return "" if letter in NMT_REMOVED else " " if letter in NMT_SPACES else letter
 
 
 def _bert(settings: Settings) -> Callable[[Text], Text]:
@@ -262,7 +388,7 @@ def _bert(settings: Settings) -> Callable[[Text], Text]:
 def _cleaned(letter: str) -> str:
     if letter in "\t\n\r":
         return " "
-    if letter in "\0\ufffd" or unicodedata.category(letter) in ("Cc", "Cf", "Cn", "Co"):
+    if letter in "\0\ufffd" or unicodedata.category(letter) in ("Cc", "Cf", "Co"):
         return ""
     return " " if is_space(letter) else letter
 
@@ -299,9 +425,8 @@ def _replace(settings: Settings) -> Callable[[Text], Text]:
     def replaced(text: Text) -> Text:
         whole, found, done = "".join(one.letter for one in text), Text(), 0
         for match in searched.finditer(whole):
-            first, last = text[match.start()], text[match.end() - 1]
             found += text[done : match.start()]
-            found += [Character(letter, first.start, last.stop) for letter in settings["content"]]
+            found += [text[match.end() - 1]._replace(letter=letter) for letter in settings["content"]]
             done = match.end()
         return found + text[done:]
 
@@ -312,6 +437,8 @@ NORMALIZERS: dict[str, Callable[[Settings], Callable[[Text], Text]]] = {
     "BertNormalizer": _bert,
     "Lowercase": lambda _: _per_letter(str.lower),
     **{name: lambda settings: _form(settings["type"]) for name in ("NFC", "NFD", "NFKC", "NFKD")},
+    "Nmt": lambda _: _per_letter(_nmt),
+    "Precompiled": _precompiled,
     "Prepend": _prepend,
     "Replace": _replace,
     "Sequence": lambda settings: _chain([_step(one, NORMALIZERS, "normalizer") for one in settings["normalizers"]]),
