@@ -96,6 +96,10 @@ class ArrayEmbedder(Embedder):
         return self.encoder.precision
 
     @property
+    def batch_threads(self) -> int:
+        return self.encoder.threads
+
+    @property
     def dimension(self) -> int:
         return self._width
 

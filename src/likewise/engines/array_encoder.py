@@ -23,6 +23,7 @@ class ArrayEncoder(Protocol):
     longest: int
     parameters: int
     precision: str
+    threads: int  # that share the sentences of a batch; 1 if all work on each matrix product together
 
     def pooled(
         self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None

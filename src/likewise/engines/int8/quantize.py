@@ -15,7 +15,8 @@ from ...model_files import atomic_folder
 from ...runtime.atomic_files import check_not_input, check_writable_folder, target_folder
 from ...runtime.weight_files import weight_files
 from ..description import Description, read_description, tensors
-from ..native.native_embedder import NativeEmbedder, NativeEncoder
+from ..native.library import Model
+from ..native.native_embedder import NativeEmbedder
 from ..stored_weights import in_int8
 from .smoothing import Smoothing, choose_smoothings, record_inputs, smoothed
 from .texts import calibration_texts, held_out_texts, odd_texts
@@ -157,7 +158,7 @@ def _smoothings(model: NativeEmbedder, description: Description, callback: Calla
 
 
 def _int8_model(model: NativeEmbedder, description: Description) -> NativeEmbedder:
-    encoder = NativeEncoder(description, "int8")
+    encoder = Model(description, precision="int8")
     return NativeEmbedder(model.tokenizer, encoder, model.pooling, model.heads, model.manifest)
 
 

@@ -15,10 +15,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ...arrays.activations import ACTIVATIONS, ENCODER_ACTIVATIONS
-from ...arrays.reductions import REDUCTIONS
+from ...arrays.reductions import REDUCTIONS, reduce_sentences
+from ...arrays.sequences import Sequences
 from ...errors import BadInput, BadModel
 from ...native.library import MESSAGE, VERSION, CompiledLibrary, check_code, library_path
-from ..description import Description, LinearWeights
+from ...native.threads import thread_count
+from ..array_encoder import Segments, Skips
+from ..description import Description, LinearWeights, parameter_count
 from ..numpy.poolings_and_heads import NumpyHead
 from ..stored_weights import StoredTensor
 
@@ -149,7 +152,10 @@ class Library(CompiledLibrary):
 
 
 class Model:
-    """A packed model. It is thread-safe, and a sentence's results are identical to the bit in any batch."""
+    """A packed encoder. It is thread-safe, and a sentence's results are identical to the bit in any batch.
+
+    `threads` is `thread_count()` when the model is made, and can be set.
+    """
 
     def __init__(
         self,
@@ -164,7 +170,9 @@ class Model:
         self._library = library or load()
         self._c = self._library._c
         self._handle: int | None = None
+        self.vocabulary, self.longest = description.vocabulary, description.longest
         self.width, self.depth, self.precision = description.width, description.depth, precision
+        self.parameters, self.threads = parameter_count(description), thread_count()
         alive: list[Any] = []  # keeps the memory that the structures point to
         structure = _description(description, precision, alive)
         self._words = alive[:2]  # read for as long as the model exists; the other weights are copied when packed
@@ -187,6 +195,28 @@ class Model:
     def bytes(self) -> int:
         """The size of its packed weights in bytes."""
         return int(self._c.lw_model_bytes(self._handle))
+
+    def pooled(
+        self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
+    ) -> Float[Array, "N W"]:
+        if not {*names} <= {*BITS}:  # a reduction that only NumPy computes
+            (x,) = self.layers(tokens, self.depth, self.depth, segments)
+            return reduce_sentences(x, tokens.lengths, names, skips)
+        skips = None if skips is None else np.minimum(skips, np.maximum(tokens.lengths - 1, 0))
+        execution = Execution(self.threads)
+        found = self.run(
+            tokens.ids, tokens.lengths, reductions=names, segments=segments, skips=skips, execution=execution
+        ).pooled
+        assert found is not None  # reductions were asked for
+        return found
+
+    def layers(self, tokens: Sequences, first: int, last: int, segments: Segments = None) -> Float[Array, "L T D"]:
+        execution = Execution(self.threads)
+        found = self.run(
+            tokens.ids, tokens.lengths, layers=(first, last), segments=segments, execution=execution
+        ).layers
+        assert found is not None  # layers were asked for
+        return found
 
     def run(
         self,
