@@ -114,7 +114,9 @@ def test_golden_hashes_are_of_this_arithmetic_and_these_models(monkeypatch):
     with pytest.raises(BadModel, match="no hash of 7 texts for likewise-mini in fp32"):
         golden_hash("likewise-mini", "fp32", 7)
     monkeypatch.setattr(golden, "ARITHMETIC", ARITHMETIC + 1)
-    with pytest.raises(BadModel, match=f"is of arithmetic {ARITHMETIC}, but this package has {ARITHMETIC + 1}"):
+    with pytest.raises(
+        BadModel, match=f"has hashes of arithmetic {ARITHMETIC}, but this package computes {ARITHMETIC + 1}"
+    ):
         golden_hash("likewise-mini", "fp32", FEW)
 
 

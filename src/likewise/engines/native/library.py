@@ -242,7 +242,7 @@ class Model:
         if not 0 <= first <= last <= self.depth:
             raise BadInput(f"layers {first} to {last} were requested; this model has layers 0 to {self.depth}")
         if not {*reductions} <= {*BITS} or len({*reductions}) != len(reductions):
-            raise BadInput(f"the reductions {reductions} are not among {', '.join(BITS)}, each once")
+            raise BadInput(f"the reductions are {reductions}; expected some of {', '.join(BITS)}, each once")
         arrays: dict[str, Array | None] = {**_whole(ids=ids, segments=segments, lengths=lengths, skips=skips)}
         arrays["layers"] = np.empty((last - first + 1, tokens, self.width), np.float32) if layers else None
         size = (sentences, len(reductions) * self.width)
@@ -269,7 +269,7 @@ class Model:
 
 
 class Heads:
-    """What follows the pooling. It is thread-safe, and a row's result depends on that row alone."""
+    """The heads of a model. They are thread-safe, and the result of a row depends on that row alone."""
 
     def __init__(self, heads: Sequence[NumpyHead], width: int, library: Library | None = None) -> None:
         self._c = (library or load())._c
@@ -297,7 +297,7 @@ class Heads:
         return out
 
 
-IDENTITY = -1  # the number of no activation; LW_IDENTITY in native/likewise_native.h
+IDENTITY = -1  # the code for no activation; LW_IDENTITY in native/likewise_native.h
 HEAD_KINDS = {"Dense": 0, "LayerNorm": 1, "Normalize": 2}  # `lw_head_kind`, by the names of `module_registry.HEADS`
 
 
@@ -326,7 +326,7 @@ def _whole(**rows: Array | None) -> dict[str, Array]:
             if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
                 raise BadInput(f"{name} are {array.dtype} of shape {array.shape}; expected a row of whole numbers")
             if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-                raise BadInput(f"{name} reach from {array.min()} to {array.max()}, outside the int32 range")
+                raise BadInput(f"{name} range from {array.min()} to {array.max()}, outside the int32 range")
             arrays[name] = np.ascontiguousarray(array, np.int32)
     return arrays
 

@@ -20,7 +20,7 @@ class NativeEmbedder(ArrayEmbedder):
     (2, 384)
 
     In int8, weights are rounded per row and activations per token; in bf16 on a processor without it, products are
-    computed in fp32. It uses `encoder.threads` threads: at first as many as `native.threads.thread_count()`.
+    computed in fp32. It computes with `encoder.threads` threads, by default `native.threads.thread_count()`.
     """
 
     encoder: Model
