@@ -3,7 +3,7 @@
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.layers.measure [MODEL …] [--tasks sts,sbert-wk,…]
 
 For each model and task, texts go through the encoder once for all poolings. Each pooling's difference from mean pooling
-has the interval and p value of a paired bootstrap on the same items. Classifiers have a hidden layer of 50 units, as in
+has the interval and p-value of a paired bootstrap on the same items. Classifiers have a hidden layer of 50 units, as in
 SBERT-WK. Each result is a line of cells.jsonl in the folder `--work`, so that an interrupted run continues. All results
 and the selection of contenders go to benchmarks/results/layers.json; `python -m benchmarks.layers.page` draws the page.
 """

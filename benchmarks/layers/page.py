@@ -85,7 +85,7 @@ the same about encoders: it shows Spearman's correlation × 100 for means over t
 
 
 def verdict(cell: Mapping[str, Any], adjusted: float) -> str:
-    """Whether a pooling is better or worse than mean pooling, or neither, by the corrected p value."""
+    """Whether a pooling is better or worse than mean pooling, or neither, by the corrected p-value."""
     if adjusted >= ALPHA:
         return SAME
     return BETTER if cell["difference"][0] > 0 else WORSE
