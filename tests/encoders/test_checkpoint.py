@@ -119,7 +119,7 @@ SPOILED = {
     "no weights": (lambda folder: (folder / WEIGHTS).unlink(), "contains no model.safetensors"),
     **{f"{keep} bytes": (_cut(keep), "truncated: fetch it again") for keep in (0, 4, 100, 5000, -1)},
     "missing tensor": (_changed(BIAS, lambda _: None), f"lacks the tensor {BIAS}"),
-    "other shape": (_changed(UP, lambda t: t[:-1]), r"shape \(48, 32\) for .*intermediate.dense.weight, .* have \(47, 32\)"),
+    "other shape": (_changed(UP, lambda t: t[:-1]), r"shape \(48, 32\) for .*dense.weight, .* have \(47, 32\)"),
 }
 
 
