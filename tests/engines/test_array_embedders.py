@@ -195,7 +195,7 @@ def test_a_pooling_of_ours_that_is_not_known_is_named_with_those_that_are(own, t
     rows = json.loads((folder / "modules.json").read_text())
     rows[1]["type"] = "likewise.pooling.Median"
     write(folder / "modules.json", rows)
-    with pytest.raises(BadModel, match="holds a pooling 'Median'; known are Dissection, Fusion, LayerMean"):
+    with pytest.raises(BadModel, match="holds a pooling 'Median'; expected one of Dissection, Fusion, LayerMean"):
         light.load(folder)
 
 

@@ -87,13 +87,16 @@ class ArrayEmbedder(Embedder):
 
     def __repr__(self) -> str:
         heads = "".join(f", {head.description}" for head in self.heads)
-        return (
-            f"{type(self).__name__}({self.manifest.encoder.name}: {self.pooling.spec}{heads}; {self.dimension} numbers)"
-        )
+        described = f"{self.manifest.encoder.name}: {self.pooling.spec}{heads}; {self.dimension} dimensions"
+        return f"{type(self).__name__}({described})"
 
     @property
     def precision(self) -> str:
         return self.encoder.precision
+
+    @property
+    def batch_threads(self) -> int:
+        return self.encoder.threads
 
     @property
     def dimension(self) -> int:
@@ -150,8 +153,8 @@ class ArrayEmbedder(Embedder):
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
         """Write a folder that `load` can read, with the encoder's weights as they are stored, or in int8.
 
-        A new folder appears complete or not at all. In an existing folder, the old model's files are removed; a process
-        killed meanwhile leaves the old model, the new one, or a folder that `load` rejects.
+        A new folder appears complete or not at all. In an existing folder, the old model's files are removed; if the
+        process is killed, the folder has the old model, the new one, or files that `load` rejects.
 
         With `weights="int8"`, matrices are stored in eight bits: a quarter of the size of fp32, but only this library
         can read them. Tensors that the encoder does not use are not written.

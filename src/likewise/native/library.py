@@ -51,7 +51,7 @@ class CompiledLibrary:
 
 
 def folder() -> Path:
-    """The folder of the library, if built: beside the engine that computes models with it."""
+    """The folder of the library, if built: next to the engine that computes models with it."""
     return Path(__file__).parents[1] / "engines" / "native"
 
 

@@ -1,4 +1,4 @@
-"""The folder of a collection: how it is created and recognised, and the settings that never change."""
+"""The folder of a collection: how it is created and recognized, and the settings that never change."""
 
 import json
 import zlib
