@@ -85,6 +85,7 @@ Chunk::Chunk(const Model& model, const lw_request& request, const Span& span, Wo
 }
 
 void Chunk::run() {
+    if (sums_words() && mean_of_words()) return;
     embed();
     write_layer(0);
     for (int i = 0; i < request_.last_layer; i++) {
@@ -96,6 +97,36 @@ void Chunk::run() {
     }
     if (request_.pooled) pool();
     watch_.lap(Work::rest);
+}
+
+// Whether all that is wanted is the mean of rows of the table.
+bool Chunk::sums_words() const {
+    const Model& m = model_;
+    const bool rows = m.words.type == LW_FP32 || m.words.type == LW_INT8, wide = m.width >= LANES;
+    const bool only_rows = m.positions.empty() && m.segments.empty() && !m.norm.present() && !m.widen.packed().panels;
+    return rows && wide && only_rows && request_.last_layer == 0 && !request_.layers && request_.reductions == LW_MEAN;
+}
+
+// The same bits as `embed` and `pool` give. False if a result is not finite: they say which word is to blame.
+bool Chunk::mean_of_words() {
+    const int width = model_.width;
+    int64_t token = span_.token;
+    bool finite = true;
+    for (int64_t i = span_.sentence; i < span_.sentence + span_.sentences; token += request_.lengths[i++]) {
+        const int skip = skipped(i), kept = request_.lengths[i] - skip;
+        const int32_t* ids = request_.ids + token + skip;
+        float* out = request_.pooled + i * width;
+        model_.kernels.sum_words({model_.words.data, model_.words.scales, width, ids, kept, request_.tokens - token - skip,
+                                  static_cast<float>(kept), out});
+        finite &= all_finite(out, width);
+    }
+    watch_.lap(Work::embeddings);
+    return finite;
+}
+
+// First tokens of a sentence that reductions leave out.
+int Chunk::skipped(int64_t sentence) const {
+    return request_.skips ? std::min(request_.skips[sentence], request_.lengths[sentence] - 1) : 0;
 }
 
 void Chunk::read_words(int token, float* row) {
@@ -315,9 +346,8 @@ void Chunk::pool() {
     for (int bit = LW_CLS; bit <= LW_LAST; bit *= 2) parts += (request_.reductions & bit) != 0;
     size_t token = 0;
     for (int64_t i = span_.sentence; i < span_.sentence + span_.sentences; token += request_.lengths[i++]) {
-        const int skip = request_.skips ? std::min(request_.skips[i], request_.lengths[i] - 1) : 0;
-        reduce(x_ + token * model_.stride, model_.stride, request_.lengths[i], skip, model_.width, request_.reductions,
-               request_.pooled + i * parts * model_.width);
+        reduce(x_ + token * model_.stride, model_.stride, request_.lengths[i], skipped(i), model_.width,
+               request_.reductions, request_.pooled + i * parts * model_.width);
     }
 }
 

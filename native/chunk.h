@@ -32,6 +32,9 @@ private:
         Rows before(const Weights& weights) const { return {floats, rounded, scales, stride, weights.input_scales()}; }
     };
 
+    bool sums_words() const;
+    bool mean_of_words();
+    int skipped(int64_t sentence) const;
     void embed();
     void read_words(int token, float* row);
     void layer(const Block&, const Block* next);
