@@ -157,7 +157,7 @@ def test_too_little_memory_is_an_error_and_not_a_crash(library: Library) -> None
         limit = pages * os.sysconf("SC_PAGE_SIZE") + (100 << 20)  # a tenth of what the states take
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         try:
-            table.run(ids, lengths, reductions=["mean"])
+            table.run(ids, lengths, reductions=["max"])  # a mean of rows needs no states
             os.write(writer, b"enough")
         except MemoryError as error:
             os.write(writer, str(error).encode())

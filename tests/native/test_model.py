@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +16,17 @@ from likewise.arrays.activations import ACTIVATIONS
 from likewise.arrays.reductions import REDUCTIONS
 from likewise.engines.description import Description
 from likewise.engines.native import library as native
-from likewise.engines.native.library import Execution, Library, Model
+from likewise.engines.native.library import Execution, Heads, Library, Model
+from likewise.engines.numpy.poolings_and_heads import NumpyHead
 from likewise.engines.stored_weights import StoredTensor
+from likewise.errors import BadInput
 from tests.native.conftest import check_same_bits
 from tests.native.descriptions import described
 from tests.tiny import CONFIGS, TRANSFORMERS, config_of, random_encoder
 
 NATIVE, HEADER = Path(__file__).parents[2] / "native", "likewise_native.h"
 FAMILIES = [*TRANSFORMERS, "words"]
+TANH = ACTIVATIONS["tanh"].head
 LENGTHS = (5, 1, 17, 30, 2, 16, 9, 33, 60, 4)
 
 
@@ -160,6 +164,23 @@ def test_the_mean_of_a_tables_rows_has_the_bits_of_its_rows_added_up(width: int,
                     ids, lengths, reductions=["mean"], skips=skipped, execution=Execution(threads=threads)
                 )
                 assert np.array_equal(found.pooled, np.stack(wanted)), (name, threads)
+
+
+@pytest.mark.parametrize("family", ["bert", "words"])
+@pytest.mark.parametrize("widths", [(), (48,), (20, 33)])
+def test_heads_in_a_run_give_the_same_bits_as_behind_it(family: str, widths: tuple[int, ...], library: Library) -> None:
+    model, names, draw = model_of(library, family), ["cls", "mean"] if widths else ["mean"], np.random.default_rng(2)
+    sizes = (len(names) * model.width, *widths)
+    rows = [
+        NumpyHead("Dense", {}, after, np.dot, {"weight": draw.normal(size=(after, before)).astype(np.float32)}, TANH)
+        for before, after in pairwise(sizes)
+    ]
+    heads = Heads([*rows, NumpyHead("Normalize", {}, sizes[-1], np.dot)], sizes[0], library)
+    wanted = heads(model.run(*sentences(), reductions=names).pooled)
+    for execution in (Execution(heads=heads), Execution(threads=3, chunk_tokens=7, heads=heads)):
+        assert np.array_equal(model.run(*sentences(), reductions=names, execution=execution).pooled, wanted)
+    with pytest.raises(BadInput, match="the heads take"):
+        model.run(*sentences(), reductions=["max", "mean", "cls"], execution=Execution(heads=heads))
 
 
 def slow_reductions(rows: np.ndarray, skip: int) -> np.ndarray:

@@ -13,11 +13,14 @@ from ...arrays.reductions import reduce_sentences
 from ...arrays.sequences import Sequences
 from ...engine_registry import LoadOptions
 from ...errors import BadInput
+from ...inference import WindowBatches
 from ...native.threads import thread_count
 from ...runtime.lazy_imports import torch_hint
-from ..array_embedder import ArrayEmbedder
+from ...text.inputs import Windows
+from ..array_embedder import ArrayEmbedder, hidden_tokens
 from ..array_encoder import Segments, Skips
 from ..description import Description, parameter_count
+from ..numpy.poolings_and_heads import ArrayReduce
 from .library import BITS, PRECISIONS, Execution, Heads, Model, load
 
 Array = np.ndarray
@@ -33,18 +36,24 @@ class NativeEncoder:
         self.model = Model(d, precision=precision)
 
     def pooled(
-        self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
+        self,
+        tokens: Sequences,
+        names: Sequence[str],
+        skips: Skips,
+        segments: Segments = None,
+        heads: Heads | None = None,
     ) -> Float[Array, "N W"]:
         if not {*names} <= {*BITS}:  # one that is new in Python
             (x,) = self.layers(tokens, self.depth, self.depth, segments)
-            return reduce_sentences(x, tokens.lengths, names, skips)
+            reduced = reduce_sentences(x, tokens.lengths, names, skips)
+            return reduced if heads is None else heads(reduced)
         found = self.model.run(
             tokens.ids,
             tokens.lengths,
             reductions=names,
             segments=segments,
             skips=None if skips is None else np.minimum(skips, np.maximum(tokens.lengths - 1, 0)),
-            execution=Execution(threads=thread_count()),
+            execution=Execution(threads=thread_count(), heads=heads),
         ).pooled
         assert found is not None  # reductions were asked for
         return found
@@ -92,6 +101,20 @@ class NativeEmbedder(ArrayEmbedder):
 
     def _through_heads(self, pooled: Float[Array, "n W"]) -> Float[Array, "n E"]:
         return self._native_heads(pooled)
+
+    def _vectors(self, windows: Windows, batches: WindowBatches) -> Float[Array, "N E"]:
+        if windows.places.any() or not isinstance(self.pooling, ArrayReduce):
+            return super()._vectors(windows, batches)
+        names, encoder, heads = self.pooling.names, self.encoder, self._native_heads
+
+        def compute(tokens: Sequences, hidden: Array | None) -> Array:
+            return encoder.pooled(tokens, names, hidden, heads=heads)  # the heads read sums that are still in the cache
+
+        if encoder.depth:
+            return self._in_batches(windows, batches, compute, self._width)
+        vectors = compute(windows.tokens, hidden_tokens(windows))  # a table has no states to keep in memory
+        batches.advance(batches.items, len(windows.tokens.ids))
+        return vectors
 
     @property
     def batch_threads(self) -> int:
