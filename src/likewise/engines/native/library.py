@@ -78,17 +78,18 @@ class _Request(ctypes.Structure):
         ("tokens", c_int64),
         ("sentences", c_int64),
         *((name, c_int32) for name in ("threads", "chunk_tokens", "first_layer", "last_layer", "reductions")),
-        *((name, c_void_p) for name in ("layers", "pooled", "seconds")),
+        *((name, c_void_p) for name in ("layers", "pooled", "heads", "seconds")),
     )
 
 
 @dataclass(frozen=True)
 class Execution:
-    """How a model runs; results are identical to the bit under all settings."""
+    """How a model runs; results are identical to the bit under all settings, but `heads` change what `pooled` is."""
 
     threads: int = 1
     chunk_tokens: int = 0  # tokens computed together; 0: as many as fit into the cache
     measure: bool = False  # whether to measure seconds by kind of work
+    heads: "Heads | None" = None  # what each sentence's reductions pass through, while they are in the cache
 
 
 DEFAULT_EXECUTION = Execution()
@@ -234,7 +235,7 @@ class Model:
         Layer 0 is the embeddings. If layers are requested, reductions are of the last one requested, and no further
         layer is computed. `skips` holds, for each sentence, the number of first tokens that reductions leave out.
         """
-        tokens, sentences = len(ids), len(lengths)
+        tokens, sentences, heads = len(ids), len(lengths), execution.heads
         expected = len(ids if segments is None else segments), len(lengths if skips is None else skips)
         if expected != (tokens, sentences):
             raise BadInput(f"{tokens} ids in {sentences} sentences need a segment per id and a skip per sentence")
@@ -245,7 +246,7 @@ class Model:
             raise BadInput(f"the reductions are {reductions}; expected some of {', '.join(BITS)}, each once")
         arrays: dict[str, Array | None] = {**_whole(ids=ids, segments=segments, lengths=lengths, skips=skips)}
         arrays["layers"] = np.empty((last - first + 1, tokens, self.width), np.float32) if layers else None
-        size = (sentences, len(reductions) * self.width)
+        size = (sentences, heads.width if heads else len(reductions) * self.width)
         arrays["pooled"] = np.empty(size, np.float32) if reductions else None
         arrays["seconds"] = np.zeros(len(KINDS)) if execution.measure else None
         request = _Request(
@@ -256,6 +257,7 @@ class Model:
             first_layer=first,
             last_layer=last,
             reductions=sum(map(BITS.__getitem__, reductions)),
+            heads=heads._handle if heads else None,
         )
         for name, array in arrays.items():
             if array is not None:
