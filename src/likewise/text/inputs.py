@@ -142,7 +142,6 @@ class Windows:
             *(np.concatenate([getattr(part, name) for part in parts]) for name in PER_WINDOW),
         )
 
-
     @classmethod
     def chosen(cls, places: "Sequence[tuple[Windows, int]]") -> "Windows":
         """A window of each of these, by number, in order; if they are all windows of one, in order, itself."""
