@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
@@ -38,11 +39,11 @@ class EmbedderWork:
         """
         texts, windows = self.embedder.windows(inputs, prompt, name=lambda i: f"input {first + i}")
         counts = (windows.tokens.lengths.tolist(), texts.contents.lengths.tolist(), texts.used.tolist())
-        return [*map(TokenizedInput, windows, *counts)]
+        return [*map(TokenizedInput, zip(repeat(windows), range(len(windows))), *counts)]
 
     def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
         """The vectors as the model returns them."""
-        return self.embedder.encode_windows(Windows.joined([*map(sequence_of, contents)]))
+        return self.embedder.encode_windows(Windows.chosen([*map(sequence_of, contents)]))
 
 
 class RerankerWork:
