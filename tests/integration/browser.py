@@ -1,7 +1,10 @@
 """Chromium, driven through Playwright, and what it has to say of a page."""
 
+import functools
+import http.server
 import shutil
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,6 +31,23 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Python's server of files, which prints nothing."""
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def served(folder):
+    """The address of a folder over HTTP."""
+    handler = functools.partial(QuietHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 class Tab:
