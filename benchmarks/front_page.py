@@ -1,4 +1,4 @@
-"""How soon does the documentation's front page appear in Chromium, how soon its first similarity, and how much is loaded?
+"""How soon do the front page of the documentation and its first similarity appear in Chromium, and what do they load?
 
 python -m benchmarks.front_page measure         writes benchmarks/results/front_page.json
 python -m benchmarks.front_page pictures OUT    screenshots: light, dark, phone, in use; and docs/figures/front-page.png
@@ -30,7 +30,7 @@ async (text) => {
   const field = document.getElementById("text-a"), words = document.getElementById("words-a"), waits = [];
   for (let end = 1; end <= text.length; end += 1) {
     const began = performance.now();
-    const shown = new Promise((done) => new MutationObserver((_, seen) => { seen.disconnect(); done(); }).observe(words, { childList: true }));
+    const shown = new Promise((done) => new MutationObserver(done).observe(words, { childList: true }));
     field.value = text.slice(0, end);
     field.dispatchEvent(new Event("input"));
     await shown;
@@ -104,7 +104,7 @@ def take_pictures(browser: Any, url: str, out: Path) -> None:
         tab = ready(browser, url, look)
         settled(tab).screenshot(path=out / f"front-{look}.png", full_page=True)
         if look == "light":
-            tab.page.screenshot(path=FIGURE, clip=around(tab.page.locator("#demo").bounding_box()))
+            tab.page.screenshot(path=FIGURE, full_page=True, clip=around(tab.page.locator("#demo").bounding_box()))
         use_mini(tab)
         tab.page.get_by_role("button", name="Who did what").click()
         tab.page.get_by_text("The hundred sentences", exact=True).click()

@@ -195,25 +195,35 @@ const megabytes = () => {
   return `${(bytes / 1e6).toFixed(1)} MB`;
 };
 
-// Show what a model computes, loading it first if need be.
+// Show what a model computes, loading it first if need be; if that fails, the one shown before stays.
 async function use(name) {
-  buttons.forEach((button) => button.setAttribute("aria-pressed", button.value === name));
-  wanted = name;
+  press(name);
   part("status").textContent = `Loading ${name} …`;
-  opened[name] ??= open(name);
-  const ready = await opened[name];
-  if (wanted !== name) return; // another was chosen meanwhile
-  shown = ready;
-  points.forEach((element, i) => move(element, shown.places[i]));
-  show();
+  try {
+    opened[name] ??= open(name);
+    const ready = await opened[name];
+    if (!isPressed(name)) return; // another was chosen meanwhile
+    shown = ready;
+    points.forEach((element, i) => move(element, shown.places[i]));
+    show();
+  } catch (failure) {
+    delete opened[name]; // to be tried again
+    if (!shown) return showPicture(failure);
+    press(Object.keys(opened).find((other) => opened[other] && other !== name));
+    part("status").textContent = failure.message;
+  }
+}
+
+const press = (name) => buttons.forEach((button) => button.setAttribute("aria-pressed", button.value === name));
+const isPressed = (name) => buttons.some((button) => button.value === name && button.ariaPressed === "true");
+
+function showPicture(failure) {
+  delete document.documentElement.dataset.live;
+  part("picture-note").textContent = `${failure.message} The picture shows what this page computes in other browsers.`;
 }
 
 const opened = {};
 let shown = null;
-let wanted = null;
 const engine = engineBytes();
 prepare();
-use("likewise-static").then(
-  () => performance.mark("first similarity"),
-  () => delete document.documentElement.dataset.live, // the picture takes its place
-);
+use("likewise-static").then(() => performance.mark("first similarity"));

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from front_page import ENGINE, front_page_files
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from front_page import ENGINE, front_page_files
 from repository_files import COPIED, ROOT, outside_files, shown, site_path, with_links_of_the_site
 
 READ_FIRST = (
@@ -17,7 +17,7 @@ READ_FIRST = (
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Folders in the navigation become their pages; one that is not there, nothing. The front page learns of its engine."""
+    """Folders in the navigation become their pages, or nothing if absent; the front page learns of its engine."""
     config.extra["engine"] = ENGINE.exists()
     config.nav = _with_folders(config.nav or [], Path(config.docs_dir))
     return config

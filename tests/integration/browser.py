@@ -19,6 +19,7 @@ LOOKS = {
 }
 """How the page is looked at; 360 points are the narrowest phone."""
 SERIOUS = ("serious", "critical")
+ANY = ("minor", "moderate", *SERIOUS)
 
 
 @contextmanager
@@ -53,9 +54,9 @@ def served(folder):
 class Tab:
     """A tab of a browser at a server's page, which notes everything that goes wrong."""
 
-    def __init__(self, browser, url, look="light"):
+    def __init__(self, browser, url, look="light", **options):
         self.url, self.problems, self.asked = url, [], []
-        self.context = browser.new_context(**LOOKS[look])
+        self.context = browser.new_context(**LOOKS[look], **options)
         self.page = self.context.new_page()
         self.page.on("console", lambda m: m.type in ("error", "warning") and self.problems.append(m.text))
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
@@ -74,8 +75,8 @@ class Tab:
         """Pixels by which the page is wider than the window."""
         return self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
-    def barriers(self):
+    def barriers(self, impacts=SERIOUS):
         """What axe finds that keeps people out: rule and element."""
         self.page.evaluate(AXE.read_text("utf-8"))
         found = self.page.evaluate("axe.run().then(({ violations }) => violations)")
-        return [(one["id"], node["html"][:200]) for one in found if one["impact"] in SERIOUS for node in one["nodes"]]
+        return [(one["id"], node["html"][:200]) for one in found if one["impact"] in impacts for node in one["nodes"]]
