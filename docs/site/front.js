@@ -22,10 +22,15 @@ const topics = [...document.querySelectorAll("#hundred section")].map((section) 
 const sentences = topics.flatMap(({ items }, topic) => items.map((item) => ({ text: item.textContent, topic, item })));
 const corners = topics.map((_, topic) => 2 * Math.PI * (topic / topics.length - 0.25)).map((angle) => [Math.cos(angle), Math.sin(angle)]);
 
-const dot = (u, v) => u.reduce((sum, x, i) => sum + x * v[i], 0);
 const mean = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
 const number = (x) => x.toFixed(2).replace("-", "−");
 const quoted = (text) => `“${text}”`;
+
+function dot(u, v) {
+  let sum = 0;
+  for (let i = 0; i < u.length; i += 1) sum += u[i] * v[i]; // several times as fast as reduce
+  return sum;
+}
 
 // A model, the vectors of the hundred sentences, and the cosines of their pairs.
 async function open(name) {
