@@ -33,7 +33,7 @@ help:
 	@echo "make stats   the shape of the source: functions, cycles, names"
 	@echo "make attack  over ten thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
-	@echo "make docs    the documentation as a site in build/site, its links checked"
+	@echo "make docs    the documentation as a site in build/site, its links checked; with Emscripten, its front page computes"
 	@echo "make native  the compiled library by itself: its tests, and its own checks in C++"
 	@echo "make golden  2,000 texts through every instruction set of this machine: the same bits as everywhere;"
 	@echo "             make golden TEXTS=20000 for all of them (minutes)"
@@ -176,7 +176,12 @@ build/venv-docs/made: pyproject.toml
 	$(@D)/bin/pip install --quiet --group docs
 	@touch $@
 
+# The front page computes by the engine in WebAssembly, if Emscripten can compile it
 docs: build/venv-docs/made
+	@if command -v em++ > /dev/null; then $(MAKE) --silent -C native web; \
+	elif [ ! -e native/web/likewise.wasm ]; then \
+	  echo "Emscripten is not installed (apt-get install emscripten): the front page shows a picture in place of the engine."; \
+	fi
 	NO_MKDOCS_2_WARNING=1 build/venv-docs/bin/mkdocs build --strict --quiet --site-dir build/site
 	build/venv-docs/bin/python docs/site/check_built.py build/site
 
