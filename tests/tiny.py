@@ -238,6 +238,49 @@ def classifier_folder(folder: Path, family: str = "bert", labels: int = 1, **cha
     return folder
 
 
+MODULES = ("Pooling cls", "Dense GELU", "LayerNorm", "Dense")
+"""Those of a modular reranker after its encoder; the last one gives a score for each label."""
+
+
+def modular_folder(
+    folder: Path, family: str = "bert", modules: Sequence[str] = MODULES, labels: int = 1, activation: str = "Sigmoid"
+) -> Path:
+    """A CrossEncoder of several modules as sentence-transformers writes it, its weights drawn at random."""
+    model_folder(folder, family, plain=True)
+    rows = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]
+    for i, module in enumerate(modules, 1):
+        kind, _, option = module.partition(" ")
+        path = f"{i}_{kind}"
+        rows.append({"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"})
+        if kind == "Pooling":
+            settings, shapes = {"embedding_dimension": 32, "pooling_mode": option, "include_prompt": True}, {}
+        else:
+            settings, shapes = scoring_module(kind, option, labels if i == len(modules) else None)
+        write(folder / path / "config.json", settings)
+        if shapes:
+            draw = np.random.default_rng(i)
+            arrays = {name: draw.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+            save_arrays(arrays, folder / path / "model.safetensors", {"format": "pt"})
+    write(folder / "modules.json", rows)
+    named = f"torch.nn.modules.{'linear' if activation == 'Identity' else 'activation'}.{activation}"
+    write(folder / "config_sentence_transformers.json", {"model_type": "CrossEncoder", "activation_fn": named})
+    return folder
+
+
+def scoring_module(kind: str, activation: str, labels: int | None) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """The settings and the shapes of one module after the pooling; with `labels`, the one that gives the scores."""
+    if kind != "Dense":
+        return ({"dimension": 32}, {"norm.weight": (32,), "norm.bias": (32,)}) if kind == "LayerNorm" else ({}, {})
+    outputs, named = (
+        labels or 32,
+        f"torch.nn.modules.{'activation' if activation else 'linear'}.{activation or 'Identity'}",
+    )
+    output = "sentence_embedding" if labels is None else "scores"
+    settings = {"in_features": 32, "out_features": outputs, "bias": labels is not None, "activation_function": named}
+    bias = {"linear.bias": (outputs,)} if labels is not None else {}
+    return settings | {"module_output_name": output}, {"linear.weight": (outputs, 32), **bias}
+
+
 def write(path: Path, value: Any) -> None:
     """JSON into a file, its folder made if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 
 from tests.engines.test_routed_embedder import router
 from tests.runtime.test_static_tables import static_folder
-from tests.tiny import CONFIGS, amend, classifier_folder, model_folder, wordpieces, write
+from tests.tiny import CONFIGS, amend, classifier_folder, model_folder, modular_folder, wordpieces, write
 
 WIDTH = 32
 REST = {"Pooling": "word_embedding_dimension", "Dense": "", "LayerNorm": "dimension", "Normalize": ""}
@@ -83,9 +83,7 @@ def _reranker(folder: Path, family: str, modules: list[str]) -> Path:
         model_folder(folder, family, plain=True)
         amend(folder / "config.json", architectures=["HF_ColBERT"])
     elif modules:
-        model_folder(folder, family, plain=True)
-        _modules(folder, modules)
-        write(folder / "config_sentence_transformers.json", {"model_type": "CrossEncoder"})
+        modular_folder(folder, family, modules)
     elif family in CONFIGS:
         classifier_folder(folder, family)
     else:
