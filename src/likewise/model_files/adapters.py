@@ -18,8 +18,7 @@ from ..runtime.untrusted_files import bad_setting, regular_file_exists, require_
 from ..runtime.weight_files import WeightReader, write_safetensors
 from .cached import cached_folder, file_state_key
 from .folder import read_manifest
-from .names import ADAPTER_SETTINGS
-from .saving import LENGTH_FILES, NAMES, files_of_model
+from .saving import ADAPTER_SETTINGS, LENGTH_FILES, NAMES, files_of_model
 
 WEIGHTS = "adapter_model.safetensors"
 MODEL_FILES = {"modules.json", "config_sentence_transformers.json", *LENGTH_FILES}  # of sentence-transformers' folders

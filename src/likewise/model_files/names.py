@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..errors import BadModel, ModelNotFound
 from ..runtime.home_folder import expanded
 from ..runtime.installation import install_command
+from .saving import ADAPTER_SETTINGS
 
 if TYPE_CHECKING:
     from .word_vectors.word_tables import WordVectors
@@ -23,7 +24,6 @@ RECOMMENDED_MODEL = "all-MiniLM-L6-v2"  # better quality than the default: 91 MB
 MODELS_VARIABLE = "LIKEWISE_MODELS"
 MIN_NAME_PART = 4  # how many letters of a model's name must match for it to be suggested
 DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
-ADAPTER_SETTINGS = "adapter_config.json"  # what a folder has that holds an adapter instead of a whole model
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
 

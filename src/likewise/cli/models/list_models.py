@@ -60,7 +60,7 @@ def _row(name: str, folder: Path | None) -> dict[str, Any]:
     from ...encoders.config import is_in_eight_bits, read_config
     from ...errors import BadModel
     from ...model_files import PACKAGED_MODELS, read_manifest
-    from ...model_files.names import ADAPTER_SETTINGS
+    from ...model_files.saving import ADAPTER_SETTINGS
 
     if folder is None:
         return {"name": name, "folder": None}
