@@ -18,7 +18,7 @@ from ..embedder import warn_of_readers
 from ..encoders.config import Config, in_eight_bits, read_config
 from ..encoders.families import model_type
 from ..encoders.shapes import changed_settings
-from ..engine_registry import LoadOptions
+from ..engine_registry import Loadable, LoadOptions
 from ..errors import BadModel
 from ..inference import Rows, WindowBatches
 from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
@@ -49,7 +49,7 @@ from .stored_weights import (
 Array = np.ndarray
 
 
-class ArrayCrossEncoder(JointReranker):
+class ArrayCrossEncoder(JointReranker, Loadable):
     """A cross-encoder without torch, for scoring but not for training."""
 
     ENGINE: ClassVar[type[ArrayEmbedder]]  # the embedders of the same engine, which know its options and its encoder

@@ -23,7 +23,7 @@ DEFAULT_MODEL = "likewise-mini"  # bundled with the package: needs neither a dow
 RECOMMENDED_MODEL = "all-MiniLM-L6-v2"  # better quality than the default: 91 MB, downloaded once, run with torch
 MODELS_VARIABLE = "LIKEWISE_MODELS"
 MIN_NAME_PART = 4  # how many letters of a model's name must match for it to be suggested
-DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
+DOWNLOAD_PATTERNS = ["*.json", "artifact.metadata", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
 

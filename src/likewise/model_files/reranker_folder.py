@@ -26,6 +26,7 @@ from .folder import (
     write_json,
     write_manifest,
 )
+from .late_interaction_folder import late_interaction
 from .saving import check_saved
 
 OWN_RERANKER = f"{OWN}reranker."
@@ -45,9 +46,9 @@ class PairManifest:
     """The components of a reranker, before any weights are read."""
 
     encoder: Path
-    late: ModulePart | None = None  # the part after the encoder in likewise's own rerankers
+    late: ModulePart | None = None  # what follows the encoder in likewise's own rerankers and in late interaction
     pooling: str | None = None  # of a modular reranker
-    heads: tuple[ModulePart, ...] = ()  # after the pooling of a modular reranker; the last one gives the scores
+    heads: tuple[ModulePart, ...] = ()  # of a modular reranker, the last one gives the scores; of late interaction
     activation: str | None = None  # applied to the scores; None: the default for the number of labels
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
@@ -57,7 +58,9 @@ class PairManifest:
     @property
     def kind(self) -> str | None:
         """What computes the scores: the type of likewise's own module, or modules; None: a classification head."""
-        return MODULES if self.heads else None if self.late is None else self.late.kind
+        if self.late is not None:
+            return self.late.kind
+        return MODULES if self.heads else None
 
 
 def read_pair_manifest(folder: Path) -> PairManifest:
@@ -67,14 +70,16 @@ def read_pair_manifest(folder: Path) -> PairManifest:
     if modules is None and not regular_file_exists(folder / "config.json"):
         raise BadModel(f"{folder} contains neither modules.json nor config.json, so it is not a model folder")
     parts = [module_part(folder, row) for row in module_rows(modules, folder)] if modules is not None else []
+    spoken = read_object(folder / "config_sentence_transformers.json")
+    encoder = parts[0].folder if parts else folder
+    if tokens := late_interaction(folder, parts, spoken):
+        return PairManifest(encoder, **tokens, **input_limits(encoder))
     kinds = [part.kind for part in parts] or ["Transformer"]
     late = parts[1] if len(parts) == 2 and kinds[1].startswith(OWN_RERANKER) else None
-    spoken = read_object(folder / "config_sentence_transformers.json")
     modular = late is None and len(parts) > 1 and spoken.get("model_type") == CROSS_ENCODER
     if kinds[0] != "Transformer" or (len(kinds) > 1 and late is None and not modular):
         expected = "a Transformer with a classification head, or a CrossEncoder's modules"
         raise BadModel(f"{folder} consists of {', '.join(kinds)}; expected {expected}. {STARTED}")
-    encoder = parts[0].folder if parts else folder
     return PairManifest(
         encoder=encoder,
         late=None if late is None else with_config(late),

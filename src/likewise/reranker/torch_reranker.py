@@ -10,7 +10,7 @@ from torch import nn
 
 from ..encoders.checkpoint import encoder_settings, load_encoder
 from ..encoders.encoder import Encoder
-from ..engine_registry import LoadOptions
+from ..engine_registry import Loadable, LoadOptions
 from ..errors import BadInput, BadModel
 from ..model_files import OWN_RERANKER, Manifest, PairManifest, locate, read_manifest
 from ..model_files.reranker_folder import MODULES
@@ -31,7 +31,7 @@ class HasEncoder(Protocol):
     def manifest(self) -> Manifest | PairManifest: ...
 
 
-class TorchReranker(MovableModule, Reranker):
+class TorchReranker(MovableModule, Reranker, Loadable):
     """A reranker made of torch modules, which returns logits, with gradients, when called."""
 
     encoder: Encoder
