@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from ..embedder import Embedder
 from ..errors import BadInput, ModelNotFound
+from ..reranker import Reranker
 from ..reranker.joint_reranker import JointReranker
 from ..text.inputs import Windows
 from .batching import BatchObserver, ModelThread, TokenizedInput
@@ -49,7 +50,9 @@ class EmbedderWork:
 class RerankerWork:
     """Computes a logit for each pair of query and document."""
 
-    def __init__(self, reranker: JointReranker) -> None:
+    def __init__(self, reranker: Reranker) -> None:
+        if not isinstance(reranker, JointReranker):
+            raise BadInput(f"only cross-encoders can be served as rerankers; this one is a {reranker.kind}")
         if len(reranker.labels) != 1:
             raise BadInput(f"only single-score rerankers can be served; this one has {', '.join(reranker.labels)}")
         self.reranker = reranker
