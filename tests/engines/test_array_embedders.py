@@ -228,7 +228,7 @@ def test_what_it_is_made_of_is_what_torch_says(folders, own, tmp_path, light):
 def test_it_does_not_train_and_names_itself(own, light):
     ours = light.load(own())
     assert not hasattr(ours, "train")
-    assert "mean" in repr(ours) and "32 numbers" in repr(ours)
+    assert "mean" in repr(ours) and "32 dimensions" in repr(ours)
     for load in (Embedder.load, light.load):
         with pytest.raises(BadInput, match="engine is 'onnx'; expected one of native, torch, numpy"):
             load(own(), engine="onnx")

@@ -128,7 +128,7 @@ BROKEN = {
     "a family of torch's": (
         "ColBERT",
         lambda f: amend(f / "config.json", model_type="bilstm"),
-        "bilstm",
+        "bilstm|word_size",  # torch computes the family, and misses its settings
     ),
 }
 
