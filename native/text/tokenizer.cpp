@@ -10,6 +10,8 @@ namespace likewise::text {
 
 using namespace unicode;
 
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte of eight must be the lowest");
+
 // A word of at most 22 bytes: the bytes, zeros behind them, and their number.
 struct ShortWord {
     uint64_t first, second, third;
