@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
-from itertools import islice
+from itertools import islice, product
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from likewise.engines.native import golden
-from likewise.engines.native.golden import FEW, FILE, SCRIPTS, golden_hash, texts, vectors_hash
+from likewise.engines.native.golden import FEW, FILE, PART, SCRIPTS, golden_hash, texts, vectors_hash
 from likewise.engines.native.library import load
 from likewise.engines.native.native_embedder import NativeEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
@@ -79,11 +79,15 @@ def test_poolings_of_several_layers_and_matrices_keep_the_bits_in_any_company(of
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_number_of_threads_changes_no_bit(mini, precision, monkeypatch):
     texts = [f"{text} {i}" for i in range(20) for text in TEXTS]
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     one = mini[precision].encode(texts)
-    for threads in ("2", "5"):
-        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    for threads in (2, 5):
+        monkeypatch.setattr(mini[precision].encoder, "threads", threads)
         assert mini[precision].encode(texts).tobytes() == one.tobytes()
+
+
+def test_a_model_computes_with_the_threads_of_the_environment_it_was_loaded_in(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert NativeEmbedder.load("likewise-mini").batch_threads == 3
 
 
 def test_int8_stays_close_to_fp32(mini):
@@ -107,10 +111,14 @@ def test_every_instruction_set_of_this_machine_gives_the_bits_of_every_machine(n
 def test_golden_hashes_are_of_this_arithmetic_and_these_models(monkeypatch):
     known = json.loads(FILE.read_text("utf-8"))
     assert known["arithmetic"] == ARITHMETIC
+    for model, precision in product(known["models"], PRECISIONS):
+        assert [len(golden_hash(model, precision, count)) for count in (FEW, PART, golden.TEXTS)] == [64, 64, 64]
     with pytest.raises(BadModel, match="no hash of 7 texts for likewise-mini in fp32"):
         golden_hash("likewise-mini", "fp32", 7)
     monkeypatch.setattr(golden, "ARITHMETIC", ARITHMETIC + 1)
-    with pytest.raises(BadModel, match=f"is of arithmetic {ARITHMETIC}, but this package has {ARITHMETIC + 1}"):
+    with pytest.raises(
+        BadModel, match=f"has hashes of arithmetic {ARITHMETIC}, but this package computes {ARITHMETIC + 1}"
+    ):
         golden_hash("likewise-mini", "fp32", FEW)
 
 
@@ -135,13 +143,13 @@ def test_loading_and_encoding_import_no_torch(folders):
 
 
 def test_a_batch_grows_with_the_threads_that_share_it(mini, monkeypatch):
-    model, batches = mini["fp32"].encoder.model, []
+    model, batches = mini["fp32"].encoder, []
     run = model.run
     monkeypatch.setattr(model, "run", lambda *given, **how: (batches.append(given), run(*given, **how))[1])
     texts = [f"{i} " * 60 for i in range(90)]  # of 62 tokens: 5,580
     counts = []
-    for threads in ("1", "3"):
-        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    for threads in (1, 3):
+        monkeypatch.setattr(model, "threads", threads)
         batches.clear()
         mini["fp32"].encode(texts)
         counts.append(len(batches))

@@ -1,4 +1,4 @@
-"""RoutedEmbedder: a Router, whose queries and documents are encoded by a model each, in one space of vectors."""
+"""RoutedEmbedder: a Router, which encodes queries and documents by separate models into one vector space."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,28 +9,24 @@ from jaxtyping import Float
 
 from ..arrays.sequences import Sequences
 from ..embedder import LOAD_PART, Embedder, HeadWeights
-from ..engine_registry import LoadOptions
 from ..errors import BadInput, BadModel
 from ..inference import WindowBatches
 from ..late_chunking import DocumentChunks
-from ..model_files import Manifest
 from ..runtime.fingerprint import Weights, fingerprint
 from ..text.inputs import Windows
 
 
 class RoutedEmbedder(Embedder):
-    """The parts of a Router by their routes; whatever is not for queries or documents is computed by the default part.
+    """A Router's parts, one per route; texts that are neither queries nor documents go through the default part.
 
-    `part("query")` is a model of its own, which can be trained, saved or served.
+    `part("query")` is an ordinary embedder, which can be trained, saved or served.
     """
 
     def __init__(self, parts: Mapping[str, Embedder], default: str | None) -> None:
         self.parts, self.routes, self.default_route = dict(parts), tuple(parts), default
         widths = {name: part.dimension for name, part in parts.items()}
         if len(set(widths.values())) > 1:
-            raise BadModel(
-                f"the routes of {self.shown.manifest.encoder.parent} have vectors of different dimensions: {widths}"
-            )
+            raise BadModel(f"the routes of {self.shown.manifest.encoder.parent} have different dimensions: {widths}")
         self.encoder, self.pooling, self.manifest = self.shown.encoder, self.shown.pooling, self.shown.manifest
         self.tokenizer = self.shown.tokenizer
 
@@ -53,19 +49,6 @@ class RoutedEmbedder(Embedder):
         if route not in self.parts:
             raise BadInput(f"this model has no route {route!r}; its routes are {', '.join(self.routes)}")
         return self.parts[route]
-
-    @classmethod
-    def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> NoReturn:
-        """Raise an error: `Embedder.load` makes a Router of its parts."""
-        raise BadInput(f"a Router is loaded by Embedder.load(name), not from {manifest.encoder} with {options}")
-
-    @classmethod
-    def check_options(cls, options: LoadOptions) -> None:
-        """Accept every option: each part's engine checks them."""
-
-    @classmethod
-    def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:
-        """Accept every model: each part's engine checks it."""
 
     @property
     def dimension(self) -> int:
@@ -113,7 +96,7 @@ class RoutedEmbedder(Embedder):
 
     def save(self, folder: str | Path) -> NoReturn:
         """Raise an error: the parts of a Router are saved one by one."""
-        raise BadInput(f"a Router is saved part by part, not into {folder}: {LOAD_PART}.save(folder)")
+        raise BadInput(f"a Router cannot be saved as a whole to {folder}; save each part: {LOAD_PART}.save(folder)")
 
     @property
     def max_seq_length(self) -> int:
@@ -127,7 +110,7 @@ class RoutedEmbedder(Embedder):
         self.tokenizer = self.shown.tokenizer
 
     def encode_chunks(self, documents: Sequence[str], **options: Any) -> list[DocumentChunks]:
-        """As `Embedder.encode_chunks`, by the part for documents."""
+        """As `Embedder.encode_chunks`, with the part for documents."""
         return self.part("document").encode_chunks(documents, **options)
 
     def _encode_as(self, role: str, texts: Iterable[str], options: dict[str, Any]) -> Float[np.ndarray, "N E"]:

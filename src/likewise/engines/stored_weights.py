@@ -1,22 +1,28 @@
 """The weights of a model folder as NumPy arrays in their stored type, for the engines without torch."""
 
-import json
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadModel
-from ..runtime.weight_files import COLUMN_SCALE_SUFFIX, LARGEST_INT8, ROW_STEP_SUFFIX, WeightReader, weight_files
+from ..runtime.weight_files import (
+    COLUMN_SCALE_SUFFIX,
+    LARGEST_INT8,
+    ROW_STEP_SUFFIX,
+    WeightReader,
+    weight_files,
+    widened,
+    write_safetensors,
+)
 
 Array = np.ndarray
-FileState = tuple[str, int, int, int]  # A file's name, inode, size and time of change
+FileState = tuple[str, int, int, int]  # A file's name, inode, size and modification time
 TYPE_NAMES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8"}
-"""How safetensors names data types, by NumPy's names; bfloat16 is held as `uint16`."""
+"""safetensors' names of data types, by NumPy's names; bfloat16 is stored as `uint16`."""
 EXPONENT = 0x7F80  # of a bfloat16; all bits set: infinity or NaN
 
 
@@ -39,13 +45,13 @@ class StoredTensor:
 
     @property
     def identifying(self) -> list[Array]:
-        """The arrays for a model's fingerprint, in which bfloat16 counts as the fp32 values that it stands for."""
+        """The arrays for a model's fingerprint, with bfloat16 as the fp32 values that it represents."""
         return [self.fp32()] if self.values.dtype == np.uint16 else self.arrays
 
     def fp32(self) -> Float[Array, "..."]:
-        """The weights in fp32, dequantized if need be."""
+        """The weights in fp32, dequantized if necessary."""
         if self.values.dtype == np.uint16:
-            return (self.values.astype(np.uint32) << 16).view(np.float32)
+            return np.asarray(widened(self.values))
         values = self.values.astype(np.float32)
         values = values if self.scales is None else values * self.scales[:, None]
         return values if self.column_scales is None else values * self.column_scales
@@ -68,26 +74,13 @@ def int8_rows(tensor: StoredTensor) -> StoredTensor:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
-    """A safetensors file of these tensors (safetensors' own writer has no bfloat16 for NumPy's arrays).
-
-    The format: the length of a header in eight bytes; the header, JSON, padded to a multiple of eight; the data.
-    """
+    """Write these tensors to a safetensors file."""
     arrays = {name: (TYPE_NAMES[tensor.values.dtype.name], tensor.values) for name, tensor in tensors.items()}
     for name, tensor in tensors.items():
         for suffix, scales in ((ROW_STEP_SUFFIX, tensor.scales), (COLUMN_SCALE_SUFFIX, tensor.column_scales)):
             if scales is not None:
                 arrays[name + suffix] = ("F32", scales.astype(np.float32))
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    end = 0
-    for name, (kind, array) in arrays.items():
-        begin, end = end, end + array.nbytes
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for _, array in arrays.values():
-            file.write(np.ascontiguousarray(array).data)
+    write_safetensors(path, arrays)
 
 
 def has_int8(tensors: Iterable[StoredTensor]) -> bool:
@@ -115,7 +108,7 @@ class StoredWeights(WeightReader):
         super().__init__(folder, stack, "numpy")
 
     def read(self, name: str, *shape: int) -> StoredTensor:
-        """The tensor of this name and shape, whatever prefix the file puts before the name."""
+        """The tensor with this name and shape, regardless of the prefix that the file puts before the name."""
         found = self.find(name)
         self.check(found, shape)
         if self.kinds[found].type != "I8":

@@ -41,7 +41,7 @@ class TokenizedInput(NamedTuple):
     """One input of a model."""
 
     sequence: Any
-    """The model's input: a window of token ids, or a pair of windows."""
+    """The model's input: windows of token ids and the number of one of them, or a pair of texts as ids."""
     size: int
     """Number of tokens to compute, including special tokens."""
     tokens: int
@@ -85,6 +85,8 @@ class Job:
 
     def next_inputs(self, most: int, characters: int) -> Sequence[Any]:
         """The next inputs to tokenize: at least one, and as many as stay within the character limit."""
+        if len(self.inputs) == 1:
+            return self.inputs
         first = stop = len(self.tokenized)
         while stop < min(len(self.inputs), first + most) and characters > 0:
             one = self.inputs[stop]
@@ -150,7 +152,7 @@ def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
 
     Each job contributes one input in turn, up to `budget` tokens, so that no request stalls another. Jobs with more
     inputs contribute one more in each further round while the batch has at most `share` tokens. The first input is
-    always included, whatever its size. The next batch continues where this one ended.
+    always included, regardless of its size. The next batch continues where this one ended.
     """
     batch: list[Slot] = []
     aside: list[Job] = []  # jobs whose next inputs are not tokenized yet

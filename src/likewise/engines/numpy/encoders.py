@@ -5,6 +5,7 @@ tested against it, and it is the fallback if neither is installed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from itertools import groupby, islice
 
 import numpy as np
@@ -18,13 +19,16 @@ from ..description import BlockWeights, Description, LinearWeights, parameter_co
 
 Array = np.ndarray
 Linear = tuple[Array, Array | float]  # the weights of a linear layer (inputs by outputs) or of a norm, and the bias
+LOWEST = np.finfo(np.float32).min / 2  # not infinite, since a token may see nothing else in its window
 FAR = 128  # distances from here on share the last bucket of relative positions
 
 
 class NumpyEncoder:
     """An encoder in NumPy: the embeddings, then the output of each block."""
 
-    precision = "fp32"
+    precision, threads = "fp32", 1
+    readable: int | None = None
+    """How many tokens at the beginning of a sequence its tokens attend to; None: all of them."""
 
     def __init__(self, description: Description) -> None:
         d = description
@@ -38,6 +42,12 @@ class NumpyEncoder:
         self.segments = None if d.segments is None else d.segments.fp32()
         self.relative = None if d.relative is None else d.relative.fp32()
         self.norm, self.widen, self.last_norm = (_linear(part) for part in (d.norm, d.widen, d.last_norm))
+
+    def reading(self, tokens: int) -> "NumpyEncoder":
+        """The same encoder, except that tokens attend only to the first ones of their sequence, this many."""
+        limited = copy(self)
+        limited.readable = tokens
+        return limited
 
     def pooled(
         self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
@@ -92,9 +102,10 @@ class NumpyEncoder:
 
     def _bias(self, length: int, reach: int) -> Array | float:
         offset = np.arange(length)[None] - np.arange(length)[:, None]
+        hidden = 0.0 if self.readable is None else np.where(np.arange(length) < self.readable, np.float32(0), LOWEST)
         if self.relative is not None:
-            return np.asarray(self.relative[relative_bucket(offset, len(self.relative))].transpose(2, 0, 1))
-        return 0.0 if reach < 0 else np.where(np.abs(offset) > reach, np.float32(-np.inf), np.float32(0))
+            return np.asarray(self.relative[relative_bucket(offset, len(self.relative))].transpose(2, 0, 1)) + hidden
+        return hidden if reach < 0 else hidden + np.where(np.abs(offset) > reach, np.float32(-np.inf), np.float32(0))
 
 
 class _Block:
