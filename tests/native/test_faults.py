@@ -63,7 +63,7 @@ def test_bad_sentences_are_refused(
         ({"execution": Execution(chunk_tokens=-1)}, "threads are 1"),
         ({"layers": (2, 4)}, "this model has layers 0 to 3"),
         ({"layers": (2, 1)}, "layers 2 to 1"),
-        ({"reductions": ["median"]}, "not among cls"),
+        ({"reductions": ["median"]}, "expected some of cls"),
         ({"segments": np.full(10, 2)}, "segment 2 of sentence 0: this model knows 2"),
         ({"skips": np.asarray([0, -1])}, "skip -1 of sentence 1"),
         ({"skips": np.asarray([0])}, "a skip per sentence"),
