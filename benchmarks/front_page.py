@@ -9,7 +9,7 @@ system's Chromium is also needed. Browser and server share the processors.
 
 import argparse
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from typing import Any
 
 from tests.integration.browser import LOOKS, Tab, chromium, served
@@ -72,7 +72,7 @@ def measured(browser: Any, url: str, rounds: int) -> dict[str, Any]:
 
 
 def spread(values: list[float]) -> dict[str, float]:
-    return {"median": median(values), "p90": quantiles(values, n=10)[-1], "slowest": max(values)}
+    return {"median": round(median(values), 1), "slowest": round(max(values), 1)}
 
 
 def ready(browser: Any, url: str, look: str = "light") -> Tab:

@@ -36,6 +36,7 @@ IN_README = (
     *("CTranslate2 fp32", "OpenVINO fp32", "ONNX Runtime fp32", "sentence-transformers fp32"),
 )
 """The contenders of speed.svg, which README shows: each library alone, in its two precisions."""
+PLOT = "Bars of sentences per second, one for each library and precision, with its STS-B score beside it"
 SCRATCH = ROOT / "build" / "peers"
 
 
@@ -88,7 +89,7 @@ def with_figure(found: Mapping[str, Any], plotted: bool) -> list[str]:
     """The tables, and the plot below them."""
     return [
         *tables(found),
-        *(["", "![sentences per second and STS-B score of each contender](figures/peers.svg)"] if plotted else []),
+        *(["", f"![{PLOT}](figures/peers.svg)"] if plotted else []),
     ]
 
 

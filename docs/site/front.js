@@ -10,6 +10,7 @@ const SIDES = ["a", "b"];
 const SHOWN_REASONS = 2; // words named below the sentences
 const RIM = 84; // where the outermost of the hundred sentences lies; the picture is 100 high and wide on each side
 const LABELS = 97; // where the names of topics stand
+const REACH = 7; // how far from a dot a pointer may be
 const ABSENT = ["unknown_words.json"]; // of what a model may have, the bundled ones lack this; a request in vain is a message on the console
 const HINT = "Point at a dot to read its sentence; choose it to compare it with A.";
 const part = (id) => document.getElementById(id);
@@ -42,7 +43,7 @@ async function open(name) {
   const centre = [0, 1].map((axis) => mean(raw.map((place) => place[axis])));
   const scale = RIM / Math.max(...raw.map(([x, y]) => Math.hypot(x - centre[0], y - centre[1])));
   const drawn = (place) => place.map((x, axis) => scale * (x - centre[axis]));
-  return { model, vectors, cosines, drawn, places: raw.map(drawn) };
+  return { name, model, vectors, cosines, drawn, places: raw.map(drawn) };
 }
 
 async function bytesOf(place) {
@@ -169,23 +170,32 @@ function prepare() {
   });
   point(-1);
   part("map").append(...names, between, ...links, ...points, ...markers);
-  sentences.forEach(({ text, item }, i) => {
-    const choose = () => { fields[1].value = text; update(); };
-    const button = h("button", { type: "button", class: "line", onclick: choose, onfocus: () => point(i), onblur: () => point(-1) }, text);
-    item.replaceChildren(button);
-    [button, points[i]].forEach((element) => {
-      element.addEventListener("pointerenter", () => point(i));
-      element.addEventListener("pointerleave", () => point(-1));
-    });
-    points[i].addEventListener("click", choose);
-  });
+  part("map").addEventListener("pointermove", (event) => point(under(event)));
+  part("map").addEventListener("pointerleave", () => point(-1));
+  part("map").addEventListener("click", (event) => choose(under(event)));
+  sentences.forEach(({ text, item }, i) =>
+    item.replaceChildren(h("button", { type: "button", class: "line", onclick: () => choose(i), onfocus: () => point(i), onblur: () => point(-1) }, text)));
   part("examples").replaceChildren(exampleChips("Examples:", SENTENCE_PAIRS, (texts) => { texts.forEach((text, side) => { fields[side].value = text; }); update(); }));
   fields.forEach((field, side) => { field.value ||= SENTENCE_PAIRS[0][1][side]; field.addEventListener("input", update); });
   buttons.forEach((button) => button.addEventListener("click", () => use(button.value)));
 }
 
+// The sentence whose dot is next to the pointer; -1 if there is none.
+function under(event) {
+  const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(part("map").getScreenCTM().inverse());
+  const distances = shown ? shown.places.map((place) => Math.hypot(place[0] - x, place[1] - y)) : [];
+  return distances.findIndex((distance) => distance < REACH && distance === Math.min(...distances));
+}
+
+function choose(i) {
+  if (i < 0) return;
+  fields[1].value = sentences[i].text;
+  update();
+}
+
 function point(i) {
   points.forEach((element, other) => element.classList.toggle("pointed", other === i));
+  part("map").classList.toggle("pointing", i >= 0);
   part("pointed").textContent = i < 0 ? HINT : sentences[i].text;
 }
 
@@ -214,13 +224,13 @@ async function use(name) {
   } catch (failure) {
     delete opened[name]; // to be tried again
     if (!shown) return showPicture(failure);
-    press(Object.keys(opened).find((other) => opened[other] && other !== name));
+    press(shown.name);
     part("status").textContent = failure.message;
   }
 }
 
 const press = (name) => buttons.forEach((button) => button.setAttribute("aria-pressed", button.value === name));
-const isPressed = (name) => buttons.some((button) => button.value === name && button.ariaPressed === "true");
+const isPressed = (name) => buttons.some((button) => button.value === name && button.getAttribute("aria-pressed") === "true");
 
 function showPicture(failure) {
   delete document.documentElement.dataset.live;
@@ -231,4 +241,4 @@ const opened = {};
 let shown = null;
 const engine = engineBytes();
 prepare();
-use("likewise-static").then(() => performance.mark("first similarity"));
+use("likewise-static").then(() => shown && performance.mark("first similarity"));

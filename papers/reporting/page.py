@@ -27,7 +27,7 @@ def _lines(results: Values) -> Iterator[str]:
     elif results["quick"] == "training":
         yield "**Quick training**: trained systems used fewer rows than the protocol requires, as their rows say.\n"
     yield f"{INTERVAL} Figures are {results['unit']}.\n"
-    plot = f"![our figures next to the paper's]({results['table']}.png)"
+    plot = f"![{results['title']}: our figures next to the paper's]({results['table']}.png)"
     yield f"No plot: {results['no_plot']}\n" if "no_plot" in results else f"{plot}\n"
     yield f"## Measured here\n\n{_measured(results)}\n"
     if any(row["system"].endswith(RECORDED) for row in results["rows"]):
