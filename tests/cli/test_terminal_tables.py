@@ -1,6 +1,6 @@
 """Tables and lines that fit a terminal, whichever width it has, and are complete where there is none."""
 
-import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,10 +20,15 @@ from likewise.cli.terminal_tables import (
 )
 
 
+def shown_on(*, terminal):
+    """What the module asks of `sys`."""
+    return SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: terminal))
+
+
 @pytest.fixture(params=[True, False], ids=["terminal", "file"])
-def terminal(request, monkeypatch, capsys):
+def terminal(request, monkeypatch):
     """Whether the output goes to a terminal, of 40 columns."""
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: request.param)
+    monkeypatch.setattr(terminal_tables, "sys", shown_on(terminal=request.param))
     monkeypatch.setenv("COLUMNS", "40")
     return request.param
 
@@ -91,7 +96,7 @@ def test_wide_columns_share_what_narrow_ones_leave(terminal, capsys):
 
 
 def test_a_text_of_a_narrow_terminal_keeps_a_few_columns(capsys, monkeypatch):
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(terminal_tables, "sys", shown_on(terminal=True))
     monkeypatch.setenv("COLUMNS", "100")
     printable(excerpt({"first": ["a" * 100], "second": ["b" * 100]}, 10, 92))
     assert capsys.readouterr().out.splitlines()[1].split() == ["a" * 7 + "…", "b" * 7 + "…"]

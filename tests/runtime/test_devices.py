@@ -89,12 +89,12 @@ def test_a_device_that_is_none_is_told_when_a_model_is_moved(move):
 
 def test_a_device_that_is_not_here_is_told_in_one_line(monkeypatch):
     def absent(*_args, **_kwargs):
-        raise AssertionError("Torch not compiled\nwith CUDA enabled")
+        raise AssertionError("x" * 200 + "\nTorch not compiled with CUDA enabled")
 
     for name in ("to", "cuda"):
         monkeypatch.setattr(torch.nn.Linear, name, absent)
     for move, device in ((lambda m: m.to(torch.float32), "cuda"), (lambda m: m.to("cuda:7"), "cuda:7")):
-        with pytest.raises(BadInput, match=f"the device '{device}' cannot be used here: Torch not compiled$"):
+        with pytest.raises(BadInput, match=f"the device '{device}' cannot be used here: x{{160}}$"):
             move(Moved(1, 1))
     with pytest.raises(BadInput, match="the device 'cuda:1' cannot be used here"):
         Moved(1, 1).cuda(torch.device("cuda:1"))
