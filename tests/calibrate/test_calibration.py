@@ -112,11 +112,17 @@ def test_a_damaged_file_is_refused(calibration, change, message, tmp_path):
         Calibration.load(tmp_path / "c.json")
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     "harm",
     [
         lambda chance: chance["cosines"].reverse(),
         lambda chance: chance["shares"].reverse(),
+        lambda chance: chance["cosines"].__setitem__(1, chance["cosines"][0]),
+        lambda chance: chance["shares"].__setitem__(1, chance["shares"][0]),
+        lambda chance: chance["shares"].append(chance["shares"][-1] / 2),
+        lambda chance: chance.update(cosines=chance["cosines"][:1], shares=chance["shares"][:1]),
+        lambda chance: chance.update(cosines=[chance["cosines"]], shares=[chance["shares"]]),
         lambda chance: chance["shares"].__setitem__(0, 1.01),
         lambda chance: chance["shares"].__setitem__(-1, 0.0),
         lambda chance: chance["tail"].update(scale=0.0),

@@ -40,11 +40,12 @@ def test_only_what_too_few_pairs_reach_is_extrapolated():
     assert NULL.least_counted == pytest.approx(COUNTED / len(DRAWN), rel=0.02)
 
 
-def test_an_exponential_tail_is_extrapolated_exactly():
-    exponential = RANDOM.exponential(0.05, 200_000)
-    null = NullDistribution.of(exponential)
-    for p in (1e-5, 1e-6, 1e-7):
-        assert null.cosine_at(p) == pytest.approx(-0.05 * np.log(p), rel=0.1)
+@pytest.mark.parametrize("shape", [0.0, 0.2])
+def test_a_tail_is_extrapolated_with_its_scale_and_shape(shape):
+    known = stats.genpareto(shape, scale=0.05)
+    null = NullDistribution.of(known.rvs(200_000, random_state=1))
+    for p in (1e-4, 1e-5, 1e-6):
+        assert null.cosine_at(p) == pytest.approx(known.isf(p), rel=0.1)
 
 
 @pytest.mark.parametrize("shape", [0.1, 0.3])

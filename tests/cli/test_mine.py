@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from likewise import Embedder
@@ -73,6 +74,18 @@ def test_the_report_tells_rules_rows_and_examples(model, data, tmp_path, capsys)
     rules = ("ExcludeKnownPositives()", "BelowPositive(ratio=0.95)")
     assert all(part in output for part in ("12 rows of 12 anchors", *rules, "negatives", "12 triplets"))
     assert output.count("\n  + ") == output.count("\n  − ") == 5
+    result = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), settings=MiningSettings(missing="fill"))
+    scores = {"positives": result.positive_scores, "negatives": result.scores}
+    scores["difference"] = result.positive_scores[:, None] - result.scores
+    lines = [line.split() for line in output.splitlines()]
+    for name, values in scores.items():
+        assert [name, *(f"{x:.3f}" for x in np.quantile(values, (0, 0.1, 0.5, 0.9, 1)))] in lines
+    shown = [0, 2, 4, 7, 9]  # of 12, evenly spaced
+    assert [line for line in output.splitlines() if line in ANCHORS] == [result.anchors[i] for i in shown]
+    for i in shown:
+        assert f"  + {result.positive_scores[i]:6.3f}  {result.positives[i]}\n" in output
+        filled = "  (filled up)" if result.filled[i][0] else ""
+        assert f"  − {result.scores[i][0]:6.3f}  {result.negatives[i][0]}{filled}\n" in output
     columns = ["anchor", "positive", "negative", "group", "score_positive", "score_negative"]
     assert list(Table.read(out, list).columns) == columns
 

@@ -139,3 +139,29 @@ def test_completion_costs_nothing_where_it_is_not_asked_for(monkeypatch):
     with pytest.raises(SystemExit):
         main(["--version"])
     assert called
+
+
+DEFAULTS = {
+    "verify": {"k": 100, "seed": 0},
+    "duplicates": {"k": 20},
+    "cluster": {"method": "average", "seed": 0},
+    "explain": {"k": 8},
+    "calibrate": {"chance_pairs": 1_000_000, "seed": 0},
+    "search": {"k": 10},
+    "rerank": {"k": 10},
+    "mine": {"k": 1, "strategy": "top", "missing": "drop", "metric": "cosine", "seed": 0},
+    "serve": {"workers": 1, "port": 8080, "max_requests": 512, "max_texts": 10_000, "max_body": 32, "deadline": 60},
+    "model select-layers": {"seed": 0},
+    "model fuse": {"seed": 0},
+}
+"""The numbers that a command takes unless others are given, by which results differ."""
+
+
+@pytest.mark.parametrize("command", DEFAULTS)
+def test_what_is_not_given_has_the_default_that_was_always_there(command):
+    verb, *actions = command.split()
+    found = verb_parsers()[verb]
+    for action in actions:
+        (subparsers,) = (one for one in found._actions if isinstance(one, argparse._SubParsersAction))
+        found = subparsers.choices[action]
+    assert {name: found.get_default(name) for name in DEFAULTS[command]} == DEFAULTS[command]

@@ -138,6 +138,17 @@ def test_another_model_setting_number_of_resamples_or_copy_of_the_data_is_anothe
         assert not run({"m": Counting()}, [ONE], **{"cache": cache, **how})["m", "one"].cached
 
 
+def test_a_run_leaves_the_cache_within_its_limit(known, tmp_path):
+    for _ in range(2):
+        assert not run({"m": Counting()}, [ONE], cache=Cache(tmp_path, limit=0))["m", "one"].cached
+
+
+def test_cells_of_a_model_that_cannot_be_opened_count_as_done():
+    seen = []
+    run(["no-such-model", Counting()], callback=seen.append)
+    assert list(dict.fromkeys((one.done, one.total) for one in seen)) == [(2, 4), (3, 4)]
+
+
 def test_fresh_encodes_again(known, tmp_path):
     run({"m": Counting()}, cache=Cache(tmp_path))
     again = Counting()

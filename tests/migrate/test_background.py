@@ -1,5 +1,7 @@
 """A migration: nothing is mixed, nothing is lost, what is done is not done again, and what changes is seen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,15 @@ def test_every_record_is_encoded_once_with_its_text_and_metadata(old, new):
     for name, (_, stored, text, metadata) in new.rows.items():
         np.testing.assert_allclose(stored, vector(text, 4, 1), atol=1e-6)
         assert (text, metadata) == old.rows[name][2:]
+
+
+def test_records_without_metadata_are_migrated_too_and_known_again(old, new, monkeypatch):
+    bare = (replace(records, metadata=None) for _ in range(4) for records in MemoryIndex.records(old))
+    monkeypatch.setattr(old, "records", lambda block: iter([next(bare)]))
+    encoder = Encoder()
+    assert Migration(old, new, encoder).run(show_progress_bar=False) == MigrationReport(25, 0, 0, 2)
+    assert encoder.texts == TEXTS and {row[3] == {} for row in new.rows.values()} == {True}
+    assert Migration(old, new, Encoder()).run(show_progress_bar=False) == MigrationReport(0, 25, 0, 1)
 
 
 def test_queries_go_to_the_old_index_mapped_until_the_new_one_is_complete(old, new, to_old):

@@ -557,9 +557,9 @@ def test_a_setting_of_the_model_can_be_changed_in_its_json(own):
 
 def test_a_manifest_that_would_be_read_back_as_another_is_refused():
     one, other = Manifest(Path("a"), max_seq_length=5), Manifest(Path("b"), max_seq_length=6)
-    folder_module.check_same(one, Manifest(Path("b"), max_seq_length=5))
+    folder_module.check_same(written=one, read_back=Manifest(Path("b"), max_seq_length=5))
     with pytest.raises(BadModel, match="its max_seq_length is 6, but would be 5 once it is loaded again"):
-        folder_module.check_same(one, other)
+        folder_module.check_same(written=other, read_back=one)
     with pytest.raises(BadModel, match="the pooling 'mean\\+other' has no flag"):
         folder_module._described("mean+other", 4)
     assert (one.include_prompt, one.lowercase, PairManifest(Path("a")).lowercase) == (True, False, False)

@@ -23,6 +23,8 @@ from tests.native.descriptions import described
 from tests.tiny import config_of, random_encoder
 
 IDS, LENGTHS = np.arange(10), np.asarray([4, 6])
+MOST = 1 << 24  # rows of a table
+EMPTY = native.LinearWeights(StoredTensor(np.empty((0, 32), np.float32)))
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +61,11 @@ def test_bad_sentences_are_refused(
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"execution": Execution(threads=0)}, "threads are 0"),
+        ({"execution": Execution(threads=0)}, "threads are 0; wanted 1 to 1024"),
+        ({"execution": Execution(threads=1025)}, "threads are 1025; wanted 1 to 1024"),
         ({"execution": Execution(chunk_tokens=-1)}, "threads are 1"),
         ({"layers": (2, 4)}, "this model has layers 0 to 3"),
-        ({"layers": (2, 1)}, "layers 2 to 1"),
+        ({"layers": (2, 1)}, "layers 2 to 1 were requested; this model has layers 0 to 3"),
         ({"reductions": ["median"]}, "expected some of cls"),
         ({"segments": np.full(10, 2)}, "segment 2 of sentence 0: this model knows 2"),
         ({"skips": np.asarray([0, -1])}, "skip -1 of sentence 1"),
@@ -105,14 +108,32 @@ def test_weights_that_are_not_finite_are_refused(value: float, part: str, bert: 
     [
         ({"heads": 5}, "width beside heads"),
         ({"inner": 49}, "first layer is 48 by 32; wanted 49 by 32"),
-        ({"width": 0}, "width is 0"),
+        ({"width": 0}, "^width is 0; wanted 1 to 16384"),
+        ({"width": 16385}, "^width is 16385; wanted 1 to 16384"),
+        ({"word_width": 16385}, "word width is 16385; wanted 1 to 16384"),
+        ({"word_width": 16, "words": StoredTensor(np.zeros((200, 16), np.float32))}, "is 16; wanted 32 to 32"),
+        ({"words": StoredTensor(np.zeros((200, 16), np.float32))}, "columns of words is 16; wanted 32 to 32"),
+        ({"vocabulary": 0}, "vocabulary is 0; wanted 1 to 16777216"),
+        ({"vocabulary": MOST + 1}, f"vocabulary is {MOST + 1}; wanted 1 to {MOST}"),
+        ({"depth": 1025, "order": [0] * 1025}, "depth is 1025; wanted 0 to 1024"),
+        ({"heads": 0}, "heads is 0; wanted 1 to 32"),
+        ({"heads": 33}, "heads is 33; wanted 1 to 32"),
+        ({"inner": 0}, "inner is 0; wanted 1 to 16384"),
+        ({"inner": 16385}, "inner is 16385; wanted 1 to 16384"),
+        ({"longest": 0}, f"longest is 0; wanted 1 to {MOST}"),
+        ({"longest": MOST + 1}, f"longest is {MOST + 1}; wanted 1 to {MOST}"),
+        ({"first_position": -1}, f"first position is -1; wanted 0 to {MOST}"),
+        ({"first_position": 1}, f"rows of positions is 66; wanted 67 to {MOST}"),
+        ({"eps": -1e-9}, "eps"),
+        ({"eps": float("inf")}, "eps"),
         ({"longest": 67}, "rows of positions is 66"),
         ({"vocabulary": 201}, "rows of words is 200"),
         ({"eps": float("nan")}, "eps"),
         ({"depth": 4}, "lists 3 layers, but the model has 4"),
         ({"order": [0, 1, 3]}, "a block's number is 3"),
         ({"activation": "maxout"}, "'maxout' is unknown"),
-        ({"blocks": []}, "number of blocks is 0"),
+        ({"blocks": []}, "number of blocks is 0; wanted 1 to 1024"),
+        ({"blocks": [BlockWeights(EMPTY, EMPTY, EMPTY, EMPTY)] * 1025}, "blocks is 1025; wanted 1 to 1024"),
         ({"words": StoredTensor(np.zeros((200, 32)))}, "float64"),
         ({"words": StoredTensor(np.zeros((200, 32), np.int8))}, "one scale per row"),
     ],
@@ -125,10 +146,25 @@ def test_bad_descriptions_are_refused(
 
 
 def test_a_block_without_weights_is_refused(bert: Description, library: Library) -> None:
-    empty = native.LinearWeights(StoredTensor(np.empty((0, 32), np.float32)))
-    block = BlockWeights(query=empty, out=empty, up=empty, down=empty)
+    block = BlockWeights(query=EMPTY, out=EMPTY, up=EMPTY, down=EMPTY)
     with pytest.raises(BadModel, match="wanted 32 by 32"):
         Model(replace(bert, blocks=[block] * 3), library=library)
+
+
+@pytest.mark.parametrize(
+    ("theta", "heads", "message"),
+    [
+        (-1.0, 4, "a rotary base is not above 0"),
+        (float("inf"), 4, "a rotary base is not above 0"),
+        (1e4, 32, "a rotary head's width beside 2 is 1"),
+    ],
+)
+def test_a_rotation_that_cannot_be_is_refused(
+    theta: float, heads: int, message: str, bert: Description, library: Library
+) -> None:
+    blocks = [bert.blocks[0], replace(bert.blocks[1], theta=theta), bert.blocks[2]]
+    with pytest.raises(BadModel, match=message):
+        Model(replace(bert, blocks=blocks, heads=heads), library=library)
 
 
 def test_unknown_kernels_are_refused(bert: Description, library: Library) -> None:
@@ -231,7 +267,7 @@ def test_a_fork_may_compute_too_and_free_the_model(freed: bool, bert: Descriptio
 
 
 def test_several_threads_may_call_one_model_at_once(model: Model) -> None:
-    wanted = mean(model, 1)
+    wanted = mean(model, 1024)  # as many as may be asked for
     with ThreadPoolExecutor(6) as pool:
         for found in pool.map(lambda i: mean(model, 1 + i % 4), range(60)):
             assert np.array_equal(found, wanted)

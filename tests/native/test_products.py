@@ -1,11 +1,14 @@
 """Products of every instruction set: the same bits, whole numbers exactly, floats against fp64, in any company."""
 
+import platform
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import Float
 
+from likewise.cli.machine import CPUINFO
 from likewise.engines.native.library import Library
 from tests.native.conftest import check_same_bits
 
@@ -25,6 +28,26 @@ def to_bf16(x: Array) -> Array:
 def test_the_best_instruction_set_comes_first_and_the_portable_last(library: Library) -> None:
     assert library.instruction_sets[-1] == "portable"
     assert len({*library.instruction_sets}) == len(library.instruction_sets)
+
+
+AVX2 = {"avx2", "fma", "f16c"}
+AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+NEEDED = {
+    "avx512bf16": AVX512 | {"avx512_vnni", "avx512_bf16"},
+    "vnni": AVX512 | {"avx512_vnni"},
+    "avx512": AVX512,
+    "avxvnni": AVX2 | {"avx_vnni"},
+    "avx2": AVX2,
+    "vnni256": AVX512 | {"avx512_vnni"},
+    "portable": set(),
+}
+"""What Linux calls the instructions that each set needs, best set first."""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or not CPUINFO.is_file(), reason="asks Linux about an x86 processor")
+def test_no_instruction_set_of_this_processor_is_missed(library: Library) -> None:
+    flags = {*next(line for line in CPUINFO.read_text().splitlines() if line.startswith("flags")).split()}
+    assert [*library.instruction_sets] == [name for name, needed in NEEDED.items() if needed <= flags]
 
 
 @given(size=sizes, seed=st.integers(0, 99))

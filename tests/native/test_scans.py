@@ -10,6 +10,7 @@ from likewise.errors import BadInput
 from likewise.native.scanning import Scan
 from tests.native.conftest import check_same_bits
 
+LARGEST = 1 << 20  # queries, and dimensions
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 120), st.integers(1, 90))
 
 
@@ -107,7 +108,12 @@ def test_what_cannot_be_scanned_is_refused(library: Library) -> None:
         "expected tables of 4 columns": Scan(x[:, :3], x, 4),
         "float64; the compiled library scans": Scan(x.astype(float), x.astype(float), 4),
         "expected 4 numbers, one per row": Scan(x, x, 4, scales=np.ones(3, np.float32)),
-        "threads are 0": Scan(x, x, 4, threads=0),
+        "threads are 0; wanted 1 to 1024": Scan(x, x, 4, threads=0),
+        "threads are 1025; wanted 1 to 1024": Scan(x, x, 4, threads=1025),
+        "4 rows, 4 queries, width 0": Scan(x[:, :0], x[:, :0], 0),
+        "1 rows, 1 queries, width 1048577": Scan(*[np.ones((1, LARGEST + 1), np.int8)] * 2, LARGEST + 1),
+        "1 rows, 1048577 queries, width 1": Scan(np.ones((LARGEST + 1, 1), np.int8), np.ones((1, 1), np.int8), 1),
+        "row 0 is so long that its scores may overflow": Scan(x, 2e23 * x, 4),
         "row 1 is not finite": Scan(x, np.where(np.arange(4)[:, None] == 1, np.nan, x).astype(np.float32), 4),
     }
     for message, scan in wrong.items():
@@ -115,6 +121,39 @@ def test_what_cannot_be_scanned_is_refused(library: Library) -> None:
             scan.best(2, library=library)
     with pytest.raises(BadInput, match="row 9 is listed; wanted ascending ones below 4"):
         Scan(x, x, 4).best(2, np.array([[0, 9]] * 4), library=library)
+
+
+def test_the_largest_scans_are_computed(library: Library) -> None:
+    ones = np.ones((1, 1), np.int8)
+    assert (Scan(np.ones((LARGEST, 1), np.int8), ones, 1).best(1, library=library).scores == 1).all()
+    wide = np.ones((1, LARGEST), np.int8)
+    assert Scan(wide, wide, LARGEST, threads=1024).best(1, library=library).scores == LARGEST
+
+
+@pytest.mark.parametrize("factor", [1e-25, 1e-16, 1.0, 1e16, 3e18])
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_cosines_do_not_depend_on_the_length_of_a_row(library: Library, kind: str, factor: float) -> None:
+    draw = np.random.default_rng(0)
+    a, b = draw.standard_normal((3, 20), np.float32), draw.standard_normal((40, 20), np.float32)
+    a /= np.linalg.norm(a, axis=1, keepdims=True)
+    if kind == "float16":
+        factor = float(np.clip(factor, 1e-3, 1e3))  # which vanish or overflow less far off
+    rows = (b * np.float32(factor)).astype(kind)
+    wanted = (a.astype(float) @ rows.astype(float).T) / np.linalg.norm(rows.astype(float), axis=1)
+    for name in library.instruction_sets:
+        found = every_score(Scan(a, rows, 20, cosine=True), library, name)
+        assert np.abs(found - wanted).max() < 1e-6, name
+
+
+def test_cosines_near_one_are_told_apart_and_none_is_below_minus_one(library: Library) -> None:
+    draw = np.random.default_rng(0)
+    a = draw.standard_normal((1, 300), np.float32)
+    a /= np.linalg.norm(a)
+    rows = np.concatenate([a * 3, -a * 3, a * 3 + draw.standard_normal((20, 300), np.float32) * 1e-4])
+    exact = (a.astype(float) @ rows.astype(float).T / np.linalg.norm(rows.astype(float), axis=1) / np.linalg.norm(a))[0]
+    for name in library.instruction_sets:
+        found = every_score(Scan(a, rows, 300, cosine=True), library, name)[0]
+        assert np.abs(found - exact).max() < 1e-7 and found.min() >= -1, name
 
 
 def test_more_pairs_than_there_is_room_for_are_none(library: Library) -> None:

@@ -3,7 +3,9 @@
 import json
 import random
 import struct
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -259,11 +261,21 @@ def test_a_long_word_of_bytes_is_merged_as_a_short_one(pair):
         ({"model": {"type": "WordPiece", "vocab": []}}, "vocabulary is no object"),
         ({"model": {"type": "WordPiece", "vocab": {"a": -1}}}, "expected a whole number from 0 on"),
         ({"model": {"type": "WordPiece", "vocab": {"a": "b"}}}, "a token's id is a text; expected a number"),
-        ({"model": {"type": "Unigram", "vocab": [["a", 0]], "unk_id": 7}}, "unknown token's id is not in the vocab"),
+        ({"model": {"type": "Unigram", "vocab": [["a", 0]], "unk_id": 1}}, "unknown token's id is not in the vocab"),
+        ({"model": {"type": "Unigram", "vocab": [["a", 0]]}}, "a Unigram model without an unknown token"),
+        ({"model": {"type": "Unigram", "vocab": [], "unk_id": 0}}, "the tokenizer's vocabulary is empty"),
+        ({"model": {"type": "Unigram", "vocab": [[]], "unk_id": 0}}, "is no pair of a text and a score"),
+        ({"model": {"type": "Unigram", "vocab": [["a"]], "unk_id": 0}}, "a token of the vocabulary has no score"),
+        ({"model": {"type": "Unigram", "byte_fallback": True, "vocab": [["a", 0]], "unk_id": 0}}, "byte_fallback"),
+        ({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}, "BPE without a ByteLevel pre-tokenizer"),
+        ({"normalizer": {"type": "Replace", "pattern": {"String": ""}, "content": "x"}}, "searches for an empty text"),
         ({"model": {"type": "WordLevel", "unk_token": "x", "vocab": {"x": 0, "a" * 1025: 1}}}, "a token of 1025 bytes"),
         ({"added_tokens": [{"content": f"a{i}", "id": i} for i in range(257)]}, "more than 256 added tokens with the"),
         ({"added_tokens": [{"content": "x"}]}, "id is nothing; expected a number"),
-        ({"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}, "precompiled normalizer is cut off"),
+        *(
+            ({"normalizer": {"type": "Precompiled", "precompiled_charsmap": b64encode(data).decode()}}, "is cut off")
+            for data in (b"\0" * 3, b"\4\0\0\0\0\0\0", b"\0" * 12, b"\5" + b"\0" * 11, b"\x0c" + b"\0" * 11)
+        ),
     ],
 )
 def test_what_is_not_supported_or_broken_is_refused_by_name(change, message):
@@ -291,6 +303,15 @@ def test_what_is_not_supported_or_broken_is_refused_by_name(change, message):
 )
 def test_broken_json_is_refused(source):
     with pytest.raises(BadModel):
+        NativeTokenizer(source)
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_json_is_read_to_64_levels(extra):
+    described = json.loads((BUNDLED / "likewise-mini/tokenizer.json").read_text("utf-8"))
+    levels = 64 + extra  # below the object that holds them
+    source = json.dumps(described)[:-1] + f', "more": {"[" * levels}{"]" * levels}}}'
+    with pytest.raises(BadModel, match="64 levels") if extra else nullcontext():
         NativeTokenizer(source)
 
 

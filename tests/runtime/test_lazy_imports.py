@@ -1,5 +1,6 @@
 """Packages whose names arrive with their first use."""
 
+from contextlib import nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -7,7 +8,8 @@ from types import ModuleType
 import pytest
 
 from likewise.errors import MissingExtra
-from likewise.runtime.lazy_imports import lazy_names
+from likewise.runtime import lazy_imports
+from likewise.runtime.lazy_imports import lazy_names, require_torch, torch_hint
 
 
 @pytest.mark.parametrize("package", ["likewise", "likewise.evaluate", "likewise.train"])
@@ -32,6 +34,20 @@ def test_a_package_that_lacks_torch_says_what_to_install(tmp_path, monkeypatch):
         attribute("Chair")
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
         attribute("Table")
+
+
+@pytest.mark.parametrize("torch", [True, False])
+def test_names_that_need_torch_are_listed_where_it_is(torch, tmp_path, monkeypatch):
+    (tmp_path / "villa").mkdir()
+    (tmp_path / "villa" / "__init__.py").touch()
+    (tmp_path / "villa" / "room.py").write_text("Chair = 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(lazy_imports, "has_torch", lambda: torch)
+    attribute, listed = lazy_names("villa", {"room": []}, needs_torch=["room"])
+    assert listed() == ["room"] * torch and attribute("room").Chair == 1
+    assert torch_hint().startswith('engine="torch", which is installed' if torch else "To run every model on every")
+    with nullcontext() if torch else pytest.raises(MissingExtra, match="a villa needs the package torch"):
+        require_torch("a villa")
 
 
 @pytest.mark.parametrize("package", ["likewise.evaluate", "likewise.train"])

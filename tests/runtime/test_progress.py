@@ -98,13 +98,43 @@ def test_time_left_is_what_the_rest_takes_at_the_rate_so_far(monkeypatch):
     assert str(meter) == "10 of 40 texts · 2 texts/s · 0:15 left"
 
 
-def test_what_is_done_has_no_time_left():
+def test_what_is_done_or_has_not_begun_has_no_time_left():
     assert "left" not in str(Meter(total=10, texts=10))
+    assert str(Meter(total=10)) == "0 of 10 texts" and str(Meter(total=None, texts=3, began=0)).startswith("3 texts")
+
+
+@pytest.mark.parametrize(
+    ("live", "times", "expected"),
+    [
+        (True, (0.5, 1.4, 1.6, 1.65, 1.75, 9.0), ["1.6", "1.75", "9.0"]),
+        (False, (0.5, 1.4, 10.5, 12.0, 20.4, 20.6), ["10.5", "20.6"]),
+    ],
+)
+def test_a_line_is_shown_after_a_while_and_then_from_time_to_time(live, times, expected, monkeypatch, capsys):
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: clock[0])
+    line = progress.StatusLine(live, began=0.0)
+    for clock[0] in times:
+        line(clock[0])
+    shown = capsys.readouterr().err
+    assert shown.split("\r\x1b[K" if live else "\n")[live:][: len(expected)] == expected
+    line.close("the end")
+    assert capsys.readouterr().err == ("\r\x1b[Kthe end\n" if live else "the end\n")
+
+
+def test_a_line_is_cut_to_the_terminal_lest_it_could_not_be_overwritten(screen, monkeypatch):
+    shown = screen(live=True)
+    monkeypatch.setenv("COLUMNS", "20")
+    progress.StatusLine()("x" * 100)
+    assert shown.getvalue() == "\r\x1b[K" + "x" * 19
 
 
 @pytest.mark.parametrize(
     ("count", "seconds", "shown"),
-    [(3, 7.6, "0.39 texts/s"), (20, 10, "2 texts/s"), (12_345, 1, "12,345 texts/s"), (1, 60, ""), (0, 0, "")],
+    [
+        *((3, 7.6, "0.39 texts/s"), (20, 10, "2 texts/s"), (12_345, 1, "12,345 texts/s"), (1, 60, ""), (0, 0, "")),
+        *((1, 20, "0.05 texts/s"), (9.5, 1, "9.5 texts/s"), (104, 10, "10 texts/s")),
+    ],
 )
 def test_no_rate_is_shown_as_zero(count, seconds, shown):
     assert progress.format_rate(count, seconds, "texts") == shown

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from likewise import Embedder
 from likewise.engine_registry import ENGINES
 from likewise.errors import BadModel
-from likewise.runtime.static_tables import static_table
+from likewise.runtime.static_tables import static_table, token_facts
 from tests.native_library import needs_native
 from tests.tiny import LONG, TEXTS, wordpieces, write
 from tests.without_torch import TORCH
@@ -233,3 +233,52 @@ def test_a_static_model_that_lacks_its_table_or_has_other_modules_is_refused(tmp
     (folder / "0_StaticEmbedding/tokenizer.json").unlink()
     with pytest.raises(BadModel, match="0_StaticEmbedding holds no static model: expected tokenizer.json and"):
         Embedder.load(folder)
+
+
+@pytest.mark.parametrize(("settings", "length", "normalizes"), [
+    ({}, 512, False),
+    ({"max_length": None, "normalize": None}, None, False),
+    ({"max_length": 1, "normalize": True}, 1, True),
+])  # fmt: skip
+def test_a_config_that_names_nothing_is_read_as_model2vec_reads_it(settings, length, normalizes, tmp_path):
+    folder = static_folder(tmp_path)
+    write(folder / "config.json", {"model_type": "model2vec", **settings})
+    found = static_table(folder)
+    assert (found.max_seq_length, found.normalizes) == (length, normalizes)
+
+
+PIECES = {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}
+WORD_PIECES = {"type": "WordPiece", "unk_token": "x", "vocab": {"a": 0, "x": 4}}
+
+
+@pytest.mark.parametrize(
+    ("described", "facts"),
+    [
+        ({"model": PIECES}, (2, 0, None)),
+        ({"model": {**PIECES, "unk_id": 1}, "truncation": {"max_length": 9}}, (2, 1, 9)),
+        ({"model": {**PIECES, "unk_id": None}, "truncation": None}, (2, None, None)),
+        ({"model": WORD_PIECES}, (5, 4, None)),
+        ({"model": {**WORD_PIECES, "unk_token": "y"}}, (5, None, None)),
+    ],
+)
+def test_facts_of_a_tokenizer_are_its_tokens_the_unknown_one_and_its_truncation(described, facts, tmp_path):
+    write(tmp_path / "tokenizer.json", described)
+    found = token_facts(tmp_path / "tokenizer.json")
+    assert (found.tokens, found.unknown, found.truncation) == facts
+
+
+@pytest.mark.parametrize(
+    ("described", "message"),
+    [
+        ({"model": {**PIECES, "unk_id": 2}}, "gives unknown tokens the id 2, and has 2 tokens"),
+        ({"model": {**PIECES, "unk_id": -1}}, "gives unknown tokens the id -1"),
+        ({"model": {**PIECES, "unk_id": True}}, "not all whole numbers"),
+        ({"model": PIECES, "truncation": {"max_length": "9"}}, "not all whole numbers"),
+        ({"model": {**WORD_PIECES, "vocab": {}}}, "not all whole numbers"),
+        ({"model": PIECES, "truncation": {}}, "cannot be read as a tokenizer: KeyError"),
+    ],
+)
+def test_facts_that_no_tokenizer_has_are_refused(described, message, tmp_path):
+    write(tmp_path / "tokenizer.json", described)
+    with pytest.raises(BadModel, match=message):
+        token_facts(tmp_path / "tokenizer.json")

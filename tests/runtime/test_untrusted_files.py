@@ -14,6 +14,7 @@ from likewise.runtime.untrusted_files import (
     read_text,
     regular_file_exists,
     require_object,
+    whole_number_setting,
 )
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes with names")
@@ -89,6 +90,14 @@ def test_a_file_of_exactly_the_most_bytes_is_read(tmp_path):
     assert read_text(tmp_path / "three", 3) == "abc"
     with pytest.raises(BadModel, match="3 bytes; expected at most 2"):
         read_text(tmp_path / "three", 2)
+
+
+@pytest.mark.parametrize("value", [-1, 10, True, 1.0, "1", None])
+def test_a_setting_is_a_whole_number_from_0_to_the_most(value):
+    for good in (0, 9):
+        assert whole_number_setting({"n": good}, "n", 9, Path("c.json")) == good
+    with pytest.raises(BadModel, match=rf"c.json says n = {value!r}; expected a whole number from 0 to 9"):
+        whole_number_setting({"n": value}, "n", 9, Path("c.json"))
 
 
 @pytest.mark.parametrize(("length", "shown"), [(400, "a" * 400), (401, "a" * 200 + "…" + "a" * 100)])

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from threading import Timer
 
 import pytest
 
@@ -15,7 +16,40 @@ def test_a_second_writer_is_refused_until_the_first_releases(tmp_path):
     with pytest.raises(BadInput, match=f"is being written by the process {os.getpid()}|by process {os.getpid()}"):
         WriterLock(tmp_path)
     first.release()
+    first.release()  # twice is harmless
     WriterLock(tmp_path).release()
+
+
+def test_a_lock_that_is_removed_leaves_no_file_and_lets_others_write(tmp_path):
+    first = WriterLock(tmp_path)
+    first.remove()
+    assert list(tmp_path.iterdir()) == []
+    WriterLock(tmp_path).release()
+
+
+def test_a_writer_waits_as_long_as_it_has_patience(tmp_path):
+    first = WriterLock(tmp_path)
+    began = time.monotonic()
+    with pytest.raises(BadInput, match="wait until it ends, or do something else$"):
+        WriterLock(tmp_path, "do something else", patience=0.2)
+    assert time.monotonic() - began >= 0.2
+    Timer(0.2, first.release).start()
+    WriterLock(tmp_path, patience=60).release()
+
+
+def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
+    acquire, acquired = WriterLock._acquire, []
+
+    def removed_once(self, folder):
+        acquire(self, folder)
+        if not acquired:
+            (tmp_path / "lock").unlink()
+        acquired.append(self)
+
+    monkeypatch.setattr(WriterLock, "_acquire", removed_once)
+    lock = WriterLock(tmp_path)
+    assert len(acquired) == 2 and (tmp_path / "lock").exists()
+    lock.release()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

@@ -11,7 +11,7 @@ from likewise.serve import ServeSettings
 from likewise.serve.application import api_routes
 from likewise.serve.web.api_errors import ERROR_KINDS, ERROR_SHAPES, ApiError
 
-from .requests_by_route import ask
+from .requests_by_route import GOOD, ask
 
 ROUTES = api_routes(ServeSettings())
 answering = pytest.mark.parametrize(
@@ -215,3 +215,13 @@ def test_decode_takes_a_bounded_number_of_lists(client):
     refused = client.post("/decode", json={"ids": [[5]] * 1_001})
     assert refused.status_code in (400, 413, 422)
     assert "expected 1 to 1,000 lists; got 1,001" in refused.text
+
+
+LISTS = [(path, name) for (_, path), body in GOOD.items() for name in body or {} if isinstance(body[name], list)]
+LISTS += [("/embeddings", "input"), ("/rerank", "documents"), ("/embed_all", "inputs"), ("/tokenize", "inputs")]
+"""Fields that may be lists, by route."""
+
+
+@pytest.mark.parametrize(("path", "name"), LISTS)
+def test_a_list_without_anything_in_it_is_refused(path, name, client):
+    assert 400 <= client.post(path, json={**GOOD["POST", path], name: []}).status_code < 500

@@ -9,11 +9,13 @@ import sys
 import threading
 import time
 import urllib.request
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("uvicorn")
 
+from likewise.serve.run_server import address_of
 from tests.serve.running_server import running_server
 
 TEXT = {"inputs": "A cat sleeps.", "dimensions": 2}
@@ -259,3 +261,12 @@ def test_what_is_not_done_in_the_drain_time_is_answered_that_the_server_stops():
             process.kill()
     assert answer.startswith(b"HTTP/1.1 503 ")
     assert b"the server is stopping" in answer
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("bound", "address"),
+    [(("127.0.0.1", 80), "http://127.0.0.1:80"), (("::1", 8080, 0, 0), "http://[::1]:8080")],
+)
+def test_an_address_is_one_to_type_into_a_browser(bound, address):
+    assert address_of(SimpleNamespace(getsockname=lambda: bound)) == address

@@ -129,7 +129,7 @@ class ArrayCrossEncoder(JointReranker, Loadable):
             (partial / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
             write_tensors(partial / "model.safetensors", stored)
             self.head.write(partial)
-            check_same(read_pair_manifest(partial), manifest)
+            check_same(written=manifest, read_back=read_pair_manifest(partial))
 
     def _stored_tensors(self, config: Config) -> dict[str, StoredTensor]:
         """The encoder's tensors, and those of the head that lie beside them, by the names that are written."""

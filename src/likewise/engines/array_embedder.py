@@ -190,7 +190,7 @@ class ArrayEmbedder(Embedder, Loadable):
             settings = in_eight_bits(config) if in_int8 else config
             (folder / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
             write_tensors(folder / "model.safetensors", weights)
-        check_same(read_manifest(folder), manifest)
+        check_same(written=manifest, read_back=read_manifest(folder))
 
     def _manifest(self) -> Manifest:
         return replace(

@@ -173,9 +173,9 @@ def _static(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
     )
 
 
-def check_same(found: Any, expected: Any) -> None:
+def check_same(*, written: Any, read_back: Any) -> None:
     """Check that a folder's manifest, when read back, equals the one that was written."""
-    before, after = (_plain_values(manifest) for manifest in (expected, found))
+    before, after = (_plain_values(manifest) for manifest in (written, read_back))
     different = [name for name in before if before[name] != after[name]]
     if different:
         name = different[0]

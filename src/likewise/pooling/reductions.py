@@ -38,7 +38,7 @@ def total(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
     """The sum of a sentence's vectors, added up in fp32 or better."""
     exact = x.to(torch.promote_types(x.dtype, torch.float32))
     if x.device.type in SEGMENTS:
-        return torch.segment_reduce(exact, "sum", lengths=tokens.counts, axis=0)
+        return torch.segment_reduce(exact, "sum", lengths=tokens.counts)
     return exact.new_zeros(len(tokens), x.shape[1]).index_add(0, tokens.sentence, exact)
 
 
@@ -61,7 +61,7 @@ def weighted_mean(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D
 def maximum(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
     """The maximum of each dimension over all tokens (MAX)."""
     if x.device.type in SEGMENTS:
-        return torch.segment_reduce(x, "max", lengths=tokens.counts, axis=0)
+        return torch.segment_reduce(x, "max", lengths=tokens.counts)
     index = tokens.sentence[:, None].expand_as(x)
     return x.new_full((len(tokens), x.shape[1]), -torch.inf).scatter_reduce(0, index, x, "amax")
 

@@ -131,7 +131,7 @@ class CrossEncoder(TorchReranker, JointReranker):
             write_pair_manifest(partial, manifest, self.encoder.width)
             self._written_tokenizer().save(partial)
             self._write_weights(partial)
-            check_same(read_pair_manifest(partial), manifest)
+            check_same(written=manifest, read_back=read_pair_manifest(partial))
 
     def _write_weights(self, folder: Path) -> None:
         row = CLASSIFIERS[self.encoder.config["model_type"]]

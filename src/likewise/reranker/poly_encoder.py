@@ -228,7 +228,7 @@ class PolyEncoder(TorchReranker):
             weights = {"codes": self.codes.detach().cpu().contiguous()}
             save_file(weights, partial / "1_PolyEncoder" / "model.safetensors", {"format": "pt"})
             save_encoder(self.encoder, partial)
-            check_same(read_pair_manifest(partial), limited)
+            check_same(written=limited, read_back=read_pair_manifest(partial))
 
     @property
     def _settings(self) -> list[Any]:

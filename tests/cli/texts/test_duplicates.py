@@ -73,7 +73,7 @@ def test_a_text_of_two_lines_does_not_become_two_texts(words, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--above", "2"], "--above is 2.0; expected a cosine from -1 to 1"),
+        *((["--above", x], f"--above is {x}; expected a cosine from -1 to 1") for x in ("1.01", "-1.01", "nan")),
         (["-k", "-1"], "-k is -1; expected 0 or more groups"),
         (["-o", "out.npy"], "out.npy ends in '.npy'"),
         (["--groups", "out.txt"], "out.txt ends in '.txt'"),

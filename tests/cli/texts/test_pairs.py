@@ -59,7 +59,7 @@ def test_one_text_has_no_pairs(words, tmp_path, capsys, json_output):
     ("options", "message"),
     [
         (["-k", "0"], "-k is 0; expected 1 or more pairs"),
-        (["--above", "1.5"], "--above is 1.5; expected a cosine from -1 to 1"),
+        *((["--above", x], f"--above is {x}; expected a cosine from -1 to 1") for x in ("1.01", "-1.01")),
         (["--above", "nan"], "--above is nan; expected a cosine"),
         (["-o", "pairs.npy"], "pairs.npy ends in '.npy'"),
     ],

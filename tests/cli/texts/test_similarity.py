@@ -14,6 +14,7 @@ import pytest
 from likewise import similarity
 from likewise.arrays.similarity import SIMILARITIES
 from likewise.cli import main
+from likewise.cli.texts.similarity import _colour
 
 
 @pytest.fixture
@@ -84,3 +85,16 @@ def read_until(descriptor: int, end: bytes) -> bytes:
         assert ready, shown
         shown += os.read(descriptor, 4096)
     return shown
+
+
+@pytest.mark.parametrize(
+    ("x", "colour"),
+    [(-1.0, "blue"), (-0.6, "cyan"), (-0.2, "green"), (0.2, "yellow"), (0.6, "bold red"), (1.0, "bold red")],
+)
+def test_warmer_colours_are_more_similar_from_the_least_to_the_most(x, colour):
+    assert _colour(x + 0.01 * (x < 1), -1.0, 1.0, same=False) == colour
+    assert _colour(x, -1.0, 1.0, same=True) == "dim"
+
+
+def test_texts_that_are_all_alike_are_all_warm():
+    assert _colour(0.5, 0.5, 0.5, same=False) == "bold red"

@@ -142,7 +142,7 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
                 self.write_static(partial, _arrays(self.encoder.state_dict())["table.weight"])
             else:
                 save_encoder(self.encoder, partial, weights=weights)
-            check_same(read_manifest(partial), manifest)
+            check_same(written=manifest, read_back=read_manifest(partial))
 
     def _manifest(
         self,
