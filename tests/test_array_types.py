@@ -20,7 +20,8 @@ def test_the_tests_check_shapes():
 def test_a_first_vector_needs_no_jaxtyping():
     program = (
         "import sys; sys.modules['jaxtyping'] = None; from likewise import Embedder; "
-        "from likewise.array_types import Float; print(Embedder.load().encode(['a']).shape, Float[int, 'N D'].__metadata__)"
+        "from likewise.array_types import Float; "
+        "print(Embedder.load().encode(['a']).shape, Float[int, 'N D'].__metadata__)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "(1, 384) ('N D',)\n", done.stderr
