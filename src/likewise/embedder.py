@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
+from .array_types import Float
 from .arrays.reductions import REDUCTIONS
 from .arrays.sequences import Sequences
 from .arrays.similarity import PAIRWISE, unit

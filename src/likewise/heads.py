@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from .array_types import Float
 from .arrays.activations import HEAD_ACTIVATIONS
 from .errors import BadModel
 from .module_registry import check_truncation, head_shapes

@@ -13,8 +13,8 @@ from operator import setitem
 from typing import TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from .array_types import Float, Int
 from .errors import BadInput, BadModel, OutOfMemory
 from .runtime.progress import Advance, Progress, show_progress
 from .text.truncation import TruncationCounter

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from .array_types import Float, Int
 from .arrays.reductions import REDUCTIONS, reduction_names
 from .errors import BadInput, BadModel
 from .text.chunking import Chunk, ChunkSettings, split_document

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+
+from ..array_types import Float
 
 Array = np.ndarray
 

@@ -4,7 +4,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
-from jaxtyping import Int
+
+from ..array_types import Int
 
 Node = TypeVar("Node", bound=Hashable)
 

@@ -1,8 +1,8 @@
 """Pearson and Spearman correlations between model scores and human scores."""
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..errors import BadInput
 
 Numbers = Float[np.ndarray, " N"]

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 from warnings import warn
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
+from ..array_types import Bool, Float, Int
 from ..errors import BadModel
 
 Array = np.ndarray

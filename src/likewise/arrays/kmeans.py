@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
 
+from ..array_types import Float, Int, Shaped
 from ..errors import BadInput
 from .similarity import unit
 

@@ -8,8 +8,8 @@ largest magnitude into 127 steps; one bit keeps the sign, and the fraction of ma
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int, Int8, Shaped, UInt8
 
+from ..array_types import Float, Int, Int8, Shaped, UInt8
 from ..errors import BadInput
 from .similarity import check_finite_rows, number_table, unit
 

@@ -7,9 +7,9 @@ from itertools import accumulate, groupby
 from typing import NamedTuple, TypeAlias
 
 import torch
-from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
+from ..array_types import Bool, Int, Shaped
 from .sequences import Sequences
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..errors import BadModel
 
 Array = np.ndarray

@@ -6,7 +6,8 @@ from functools import cached_property
 from itertools import chain
 
 import numpy as np
-from jaxtyping import Bool, Int
+
+from ..array_types import Bool, Int
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ with the same direction, regardless of their lengths.
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
 
+from ..array_types import Float, Int, Shaped
 from ..errors import BadInput
 
 _BLOCK = 1 << 22  # floats in the temporary array of one step of `manhattan`

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..arrays.ngram_hashing import fnv1a
 from ..errors import BadInput
 

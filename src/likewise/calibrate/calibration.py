@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..embedder import Embedder
 from ..errors import BadInput
 from ..evaluate.statistics.significance import Interval

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..errors import BadInput
 from ..runtime.arguments import real_number, whole_number
 from .calibration import Calibration

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Shaped
 
+from ..array_types import Float, Shaped
 from ..arrays.correlation import Numbers
 from ..errors import BadInput
 from ..evaluate.metrics.binary_classification import ThresholdDecision, best_accuracy, best_f1

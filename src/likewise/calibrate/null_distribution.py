@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ..array_types import Float, Int
 from ..arrays.similarity import unit
 from ..errors import BadInput
 

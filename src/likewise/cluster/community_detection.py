@@ -1,8 +1,8 @@
 """Community detection: find dense groups around centres, without specifying how many."""
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ..array_types import Float, Int
 from ..errors import BadInput
 from ..runtime.arguments import real_number, whole_number
 from ..search.pairs import best_first, checked_vectors, pairs_above

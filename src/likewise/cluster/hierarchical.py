@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ..array_types import Float, Int
 from ..arrays.connected_components import DisjointSets
 from ..arrays.similarity import check_finite_rows, unit, unit_cosine
 from ..errors import BadInput

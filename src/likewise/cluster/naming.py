@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ..array_types import Float, Int
 from ..arrays.similarity import unit
 from ..errors import BadInput
 from .clusterings import members

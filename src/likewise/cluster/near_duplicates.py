@@ -1,8 +1,8 @@
 """Near duplicates: find rows that repeat an earlier row, without comparing any pair twice."""
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ..array_types import Float, Int
 from ..arrays.similarity import check_finite_rows, unit, unit_cosine
 from ..errors import BadInput
 from ..runtime.progress import Progress, show_progress

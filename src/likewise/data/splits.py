@@ -12,8 +12,8 @@ also works if one component contains almost all pairs.
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Int
 
+from ..array_types import Int
 from ..arrays.connected_components import component_of_each_edge
 from ..errors import BadInput
 from ..wording import counted

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..errors import BadInput
 from ..files.vector_origin import VectorOrigin
 from ..runtime.atomic_files import atomic_file

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..errors import BadInput, BadModel, LikewiseError
 from ..files.lines import LinePlace, refuse_row
 from ..files.vector_origin import VectorOrigin

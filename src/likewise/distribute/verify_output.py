@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..files.read import open_parquet
 from ..runtime.progress import Progress, show_progress
 from .output_folder import OutputFolder

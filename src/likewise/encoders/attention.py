@@ -8,10 +8,10 @@ sentences by length). Anywhere else, sentences are padded here and unpadded befo
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from ..array_types import Float
 from ..arrays.ragged import EqualLengthRun, Ragged
 from .layers import apply_dropout
 from .torch_internals import HAS_BF16_PRODUCTS

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int8
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from ..array_types import Float, Int8
 from ..errors import BadInput, BadModel
 from ..runtime.fingerprint import Weights
 from ..runtime.installation import missing_extra

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ..array_types import Float
 from ..arrays.ragged import Ragged
 
 UNBOUNDED = 1 << 20  # `longest` of encoders without position embeddings, or with relative ones: practically unlimited

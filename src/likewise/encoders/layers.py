@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from ..array_types import Float
 from ..arrays.activations import ACTIVATIONS
 from .torch_internals import (
     HAS_PACKED_LINEAR,

@@ -6,8 +6,9 @@ tests/encoders/test_torch_internals.py fails if any other file uses one.
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
+
+from ..array_types import Float
 
 Tensors = list[Tensor] | tuple[Tensor, ...]
 

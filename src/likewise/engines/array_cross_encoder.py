@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from safetensors.numpy import save_file
 
+from ..array_types import Float
 from ..arrays.activations import ACTIVATIONS
 from ..arrays.reductions import reduction_names
 from ..arrays.sequences import Sequences

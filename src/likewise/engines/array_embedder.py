@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 from safetensors.numpy import save_file
 
+from ..array_types import Float
 from ..arrays.sequences import Sequences
 from ..embedder import Embedder, HeadWeights, warn_of_readers
 from ..encoders.config import in_eight_bits, read_config

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..arrays.sequences import Sequences
 from ..embedder import Embedder
 from ..encoders.config import read_config

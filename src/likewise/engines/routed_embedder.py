@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..arrays.sequences import Sequences
 from ..embedder import LOAD_PART, Embedder, HeadWeights
 from ..errors import BadInput, BadModel

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..errors import BadModel
 from ..runtime.weight_files import (
     COLUMN_SCALE_SUFFIX,

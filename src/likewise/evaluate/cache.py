@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from .. import __version__
+from ..array_types import Float
 from ..errors import BadInput
 from ..runtime.atomic_files import atomic_file
 from ..runtime.home_folder import expanded

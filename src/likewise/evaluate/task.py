@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ..array_types import Float, Int
 from ..data.columns import DatasetColumns
 from ..errors import BadInput
 from ..wording import counted, counted_of

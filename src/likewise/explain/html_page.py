@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from .word_pairs import PairExplanation, Word
 
 ADDS, TAKES = (213, 94, 0), (0, 114, 178)  # red, green and blue values of Okabe and Ito's orange and blue

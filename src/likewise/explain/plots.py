@@ -5,10 +5,10 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..array_types import Float
 from ..runtime.atomic_files import atomic_file
 from ..runtime.plot_style import BLUE, GREEN, ORANGE, RED, STYLE
 from .anatomy import Anatomy, WordImportance

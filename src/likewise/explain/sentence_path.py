@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..arrays.dissection import DissectionSettings, importance_shares, layer_cosines, measure_words, neighbour_cosines
 from ..arrays.similarity import unit
 from ..embedder import Embedder

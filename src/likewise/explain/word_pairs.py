@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ..array_types import Float, Int
 from ..arrays.dissection import DissectionSettings, dissection_weights
 from ..arrays.layer_means import LayerMeanSettings
 from ..embedder import Embedder, HeadWeights

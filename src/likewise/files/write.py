@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..errors import BadInput
 from ..runtime.atomic_files import atomic_file, check_ending, check_not_input, check_writable_file
 from ..runtime.installation import missing_extra

@@ -6,8 +6,8 @@ DLPack needs no adapter: `torch.from_dlpack(embedder.encode(texts))` shares the 
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..errors import BadInput
 from ..runtime.installation import missing_extra
 

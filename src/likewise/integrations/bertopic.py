@@ -6,8 +6,8 @@ BERTopic(embedding_model=EmbedderBackend(Embedder.load("likewise-mini")))
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..embedder import Embedder
 from ..runtime.installation import missing_extra
 

@@ -10,8 +10,8 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..embedder import Embedder
 from ..engines.torch.torch_embedder import require_torch_engine
 from ..errors import BadInput

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
-from jaxtyping import Float, Shaped
 
+from ..array_types import Float, Shaped
 from ..errors import BadInput
 from ..runtime.arguments import whole_number
 from ..runtime.progress import Advance, Progress, show_progress

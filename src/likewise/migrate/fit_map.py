@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float, Shaped
 
+from ..array_types import Float, Shaped
 from ..arrays.similarity import check_finite_rows, number_table, unit
 from ..errors import BadInput
 from ..evaluate.statistics.significance import Interval, intervals

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Shaped
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from ..array_types import Float, Shaped
 from ..arrays.similarity import check_finite_rows, number_table, unit
 from ..errors import BadInput
 from ..evaluate.statistics.significance import Interval

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
 
+from ..array_types import Float, Int, Shaped
 from ..arrays.similarity import PAIRWISE, SIMILARITIES, unit, unit_cosine
 from ..errors import BadInput
 from ..runtime.progress import Progress

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
+from ..array_types import Bool, Float, Int
 from .candidate_space import CandidateSpace
 from .rules import CandidateBlock, ExcludeKnownPositives, KnownPositives, RerankerFilter
 from .settings import STRATEGIES, MiningSettings

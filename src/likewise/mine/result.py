@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
+from ..array_types import Bool, Float, Int
 from ..files import write_table
 from ..wording import counted, counted_of
 

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
+from ..array_types import Bool, Float, Int
 from ..arrays.connected_components import connected_components
 from ..errors import BadInput
 from ..text.normalization import normalized

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Int
 
+from ..array_types import Int
 from ..arrays.similarity import SIMILARITIES
 from ..errors import BadInput
 from ..runtime.arguments import known_name, whole_number

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
 
+from ..array_types import Bool, Float, Int, Shaped
 from ..errors import BadInput, NativeUnavailable
 from .library import MESSAGE, CompiledLibrary, check_code, load_library
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 
+from ..array_types import Int
 from ..arrays.sequences import Sequences
 from .library import MESSAGE, check_code, load_library
 

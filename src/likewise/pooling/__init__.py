@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from jaxtyping import Float
 from torch import Tensor
 
+from ..array_types import Float
 from ..arrays.dissection import NAME
 from ..arrays.layer_means import is_layer_mean
 from ..arrays.ragged import Layers, Ragged

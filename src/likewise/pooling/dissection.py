@@ -20,10 +20,10 @@ from typing import NamedTuple
 from warnings import warn
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from ..array_types import Bool, Float
 from ..arrays.dissection import LEAST_AGREEMENT, NAME, NO_VARIANCE, DissectionSettings
 from ..arrays.ragged import Layers, Ragged
 

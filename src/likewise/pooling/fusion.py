@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
+from ..array_types import Float
 from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
 from ..module_registry import FusionShape, check_layer_range

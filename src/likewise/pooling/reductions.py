@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
+from ..array_types import Float
 from ..arrays.layer_means import LayerMeanSettings
 from ..arrays.ragged import Layers, Ragged
 from ..arrays.reductions import REDUCTIONS, reduction_names

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
+from ..array_types import Float
 from ..arrays.activations import HEAD_ACTIVATIONS
 from ..arrays.ragged import Layers, Ragged
 from ..encoders import checkpoint

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ..array_types import Float, Int
 from ..arrays.activations import HEAD_ACTIVATIONS
 from ..encoders.config import Config
 from ..errors import BadModel

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from ..array_types import Float
 from ..arrays.ragged import Layers, Ragged
 from ..encoders import checkpoint
 from ..errors import BadModel

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from ..array_types import Float
 from ..arrays.ragged import Ragged
 from ..arrays.sequences import Sequences
 from ..encoders.checkpoint import check_writable, identifying_weights, load_encoder, save_encoder

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..arrays.activations import HEAD_ACTIVATIONS, softmax
 from ..engine_registry import LoadOptions, load_with_engine
 from ..errors import BadInput

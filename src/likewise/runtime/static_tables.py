@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from safetensors.numpy import save_file
 
+from ..array_types import Float
 from ..errors import BadModel
 from .untrusted_files import bad_setting, boolean_setting, read_json, read_object, regular_file_exists
 from .vocabulary import Vocabulary

@@ -6,8 +6,8 @@ directions, and each sentence is used once, best margins first (their section 3.
 """
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
 
+from ..array_types import Float, Int, Shaped
 from ..arrays.similarity import unit
 from ..errors import BadInput
 from ..native.scanning import Hits

@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, Float64, Shaped
 
+from ..array_types import Bool, Float, Float32, Float64, Shaped
 from ..arrays.quantization import BitVectors, Int8Vectors
 from ..arrays.similarity import SIMILARITIES, check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from jaxtyping import Shaped
 
+from ..array_types import Shaped
 from ..engine_registry import INT8, Computation, mixes_int8
 from ..errors import BadInput
 from ..model_files.names import recorded_model_name

@@ -6,8 +6,8 @@ The compiled library does the scan if it is available, otherwise NumPy; both fin
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Shaped
 
+from ..array_types import Shaped
 from ..arrays.quantization import BitVectors, Int8Vectors, int8_products, sign_agreement
 from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput

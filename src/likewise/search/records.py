@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Shaped
 
+from ..array_types import Shaped
 from ..arrays.similarity import check_finite_rows, number_table
 from ..errors import BadInput
 from ..files.lines import is_utf8

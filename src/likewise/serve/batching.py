@@ -17,8 +17,8 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..errors import LikewiseError, TooLong
 from .serve_settings import ServeSettings
 from .web.api_errors import ApiError

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..errors import BadInput, ServerUnavailable
 from ..runtime.arguments import whole_number
 

@@ -16,8 +16,8 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..errors import BadInput, BadModel, LikewiseError, ModelNotFound
 from ..runtime.cancellation import cancellable
 from ..search.collection import Collection, journal

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..embedder import Embedder
 from ..errors import BadInput, ModelNotFound
 from ..reranker import Reranker

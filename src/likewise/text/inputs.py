@@ -8,8 +8,8 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ..array_types import Float, Int
 from ..arrays.sequences import Sequences
 from ..errors import BadInput
 from ..native.tokenizing import EncodedTexts

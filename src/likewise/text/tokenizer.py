@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
+from ..array_types import Int
 from ..arrays.sequences import Sequences
 from ..errors import BadInput, BadModel, MissingExtra, NativeUnavailable
 from ..native.tokenizing import EncodedTexts, NativeTokenizer

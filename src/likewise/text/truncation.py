@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Literal, NoReturn, get_args
 
 import numpy as np
-from jaxtyping import Int
 
+from ..array_types import Int
 from ..errors import BadInput, TooLong
 from ..wording import counted, counted_of
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ..array_types import Float, Int
 from ..arrays.correlation import spearman
 from ..data.column_names import ColumnNames, numbers_of
 from ..data.datasets import load_dataset

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..embedder import Embedder
 from ..errors import BadInput
 from ..model_files import Manifest, ModulePart, atomic_folder, write_manifest

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ..array_types import Float
 from ..arrays.similarity import PAIRWISE
 from ..embedder import Embedder
 from ..engine_registry import computation_of

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from ..array_types import Float
 from ..encoders.layers import Linear
 from ..encoders.torch_internals import move_parameter_to_end
 from ..errors import BadInput

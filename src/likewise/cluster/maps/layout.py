@@ -1,8 +1,8 @@
 """A position on the map for every vector, chosen so that neighbours stay neighbours."""
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.similarity import unit
 from ...runtime.arguments import known_name, whole_number
 from ...runtime.installation import missing_extra

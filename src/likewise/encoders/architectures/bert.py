@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from functools import cache
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ...array_types import Float, Int
 from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
 from ..encoder import Encoder

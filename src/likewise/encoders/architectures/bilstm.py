@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from ...array_types import Float, Int
 from ...arrays.ragged import Ragged
 from ..encoder import UNBOUNDED, Encoder
 from ..shapes import BiLSTMShape

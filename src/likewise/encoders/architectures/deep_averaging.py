@@ -8,9 +8,9 @@ to a fixed number of rows.
 
 from collections.abc import Iterator
 
-from jaxtyping import Float, Int
 from torch import Tensor
 
+from ...array_types import Float, Int
 from ...arrays.ragged import Ragged
 from ..encoder import UNBOUNDED, Encoder
 from ..layers import Embedding

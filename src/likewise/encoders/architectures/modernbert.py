@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
+from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ..attention import attend
 from ..encoder import Encoder

@@ -14,13 +14,13 @@ from typing import Any
 
 import torch
 import transformers
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.modules.module import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
 
+from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ...errors import BadModel
 from ...runtime.untrusted_files import MAX_JSON_BYTES, regular_file_exists

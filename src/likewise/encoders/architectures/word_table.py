@@ -6,10 +6,10 @@ Averaged, it is a usual baseline (avg. GloVe); `bilstm.py` and `deep_averaging.p
 from collections.abc import Iterator
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ..encoder import UNBOUNDED, Encoder
 from ..layers import Embedding

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.correlation import spearman
 from ...arrays.similarity import PAIRWISE, unit, unit_cosine
 from ...embedder import Embedder

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.sequences import Sequences
 from ..array_embedder import ArrayEmbedder
 from ..description import BlockWeights, Description, LinearWeights

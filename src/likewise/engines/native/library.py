@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ...array_types import Float, Int
 from ...arrays.activations import ACTIVATIONS, ENCODER_ACTIVATIONS
 from ...arrays.reductions import REDUCTIONS, reduce_sentences
 from ...arrays.sequences import Sequences

@@ -6,8 +6,8 @@ A text's vector is identical to the bit whatever the other texts, their order, t
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.sequences import Sequences
 from ...engine_registry import LoadOptions
 from ...errors import BadInput

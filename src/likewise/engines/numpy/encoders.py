@@ -9,8 +9,8 @@ from copy import copy
 from itertools import groupby, islice
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.activations import ACTIVATIONS
 from ...arrays.reductions import reduce_sentences
 from ...arrays.sequences import Sequences

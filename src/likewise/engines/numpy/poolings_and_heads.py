@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.activations import HEAD_ACTIVATIONS
 from ...arrays.dissection import NAME, DissectionSettings, dissected_sums
 from ...arrays.layer_means import LayerMeanSettings, is_layer_mean

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ...arrays.sequences import Sequences
 from ...embedder import Embedder, HeadWeights, warn_of_readers

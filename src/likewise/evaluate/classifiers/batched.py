@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
+from ...array_types import Bool, Float, Int
 from ...native.threads import thread_count
 from .classifier import ClassifierRecipe, Fold, Problem, RandomStart, TrainedClassifier, random_starts
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ...array_types import Float, Int
 from ...errors import BadInput
 
 HELD_OUT = 0.05  # fraction of the training rows used for early stopping if no dev set is given

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
 
+from ...array_types import Bool, Int
 from ...errors import BadInput
 from .classifier import ClassifierRecipe, Fold, Indices, Problem, TrainClassifiers, TrainedClassifier
 

@@ -5,7 +5,8 @@ H_gg)⁻¹ times its training errors, so a single decomposition serves every pen
 """
 
 import numpy as np
-from jaxtyping import Float, Int
+
+from ...array_types import Float, Int
 
 Row = Float[np.ndarray, " _"]
 Matrix = Float[np.ndarray, "_ _"]

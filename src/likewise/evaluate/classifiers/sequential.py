@@ -4,9 +4,9 @@ import copy
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ...array_types import Float, Int
 from .classifier import ClassifierRecipe, Fold, Problem, TrainedClassifier, random_starts
 
 

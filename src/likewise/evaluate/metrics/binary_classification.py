@@ -6,8 +6,8 @@ Pairs with equal scores always get the same decision.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Shaped
 
+from ...array_types import Bool, Float, Shaped
 from ...arrays.correlation import Numbers, ranks
 from ...errors import BadInput
 

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Shaped
 
+from ...array_types import Int, Shaped
 from ...errors import BadInput
 
 

@@ -8,8 +8,8 @@ returned or not judged counts as irrelevant (as in trec_eval). A query without r
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float, Shaped
 
+from ...array_types import Float, Shaped
 from ...errors import BadInput
 
 RankedDocuments = Float[np.ndarray, "Q n"]

@@ -8,8 +8,8 @@ reordering items copies whole rows.
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ...array_types import Float, Int
 from ...arrays.correlation import Numbers, centred, ties
 
 _BLOCK = 1 << 16  # counts in a temporary array: few enough to stay in the core's cache

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ...array_types import Float, Int
 from ...arrays.correlation import pearson, spearman
 from ...errors import BadInput
 from ..task import Evidence

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Shaped
 
+from ...array_types import Float, Shaped
 from ...arrays.correlation import Numbers
 from ...errors import BadInput
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ...array_types import Float, Int
 from ...arrays.correlation import Numbers, checked
 from ...errors import BadInput
 from ...wording import counted

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.correlation import Numbers
 from ...data.splits import TrainTestSplit, count_leaked, folds, train_test_splits, without_shared_sentences
 from ...wording import counted

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
-from jaxtyping import Shaped
 
+from ...array_types import Shaped
 from ...arrays.kmeans import kmeans
 from ...errors import BadInput
 from ...wording import counted

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
+from ...array_types import Bool, Float, Int
 from ...arrays.connected_components import connected_components
 from ...arrays.similarity import PAIRWISE
 from ...errors import BadInput

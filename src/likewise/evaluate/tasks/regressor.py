@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ...array_types import Float, Int
 from ...arrays.correlation import Numbers, pearson
 from ..classifiers.batched import linear_weights
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ...array_types import Float, Int
 from ...arrays.similarity import cosine
 from ...errors import BadInput
 from ...search import search

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
+from ...array_types import Bool, Float, Int
 from ...arrays.correlation import Numbers, pearson, spearman
 from ...arrays.similarity import PAIRWISE
 from ...data.columns import DatasetColumns

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ...array_types import Float, Int
 from ...data.columns import DatasetColumns
 from ...errors import BadInput
 from ...runtime.installation import missing_extra

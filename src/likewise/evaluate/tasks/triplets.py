@@ -8,8 +8,8 @@ negative); a tie counts as wrong.
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.similarity import PAIRWISE
 from ...data.columns import DatasetColumns
 from ...errors import BadInput

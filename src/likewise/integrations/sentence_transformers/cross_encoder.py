@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.activations import HEAD_ACTIVATIONS, softmax
 from ...errors import BadInput
 from ...reranker import Reranker

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.similarity import SIMILARITIES, unit
 from ...embedder import PROMPT_NAMES, Embedder
 from ...errors import BadInput

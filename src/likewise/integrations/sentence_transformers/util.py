@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Shaped
 
+from ...array_types import Float, Shaped
 from ...arrays.similarity import PAIRWISE, SIMILARITIES, check_finite_rows, unit
 from ...cluster.community_detection import communities
 from ...errors import BadInput

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.ngram_hashing import subword_buckets
 from ...errors import BadModel
 from .word_tables import WordVectors

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from safetensors.numpy import save_file
 
+from ...array_types import Float
 from ..cached import cached_folder
 from ..folder import Manifest, write_json, write_manifest
 

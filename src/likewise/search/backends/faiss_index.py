@@ -13,8 +13,8 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64, Shaped
 
+from ...array_types import Int64, Shaped
 from ...errors import BadInput
 from ...runtime.arguments import whole_number
 from ...runtime.atomic_files import target_folder

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped
 
+from ...array_types import Shaped
 from ...runtime.arguments import whole_number
 from ...runtime.atomic_files import atomic_file
 from ...runtime.installation import missing_extra

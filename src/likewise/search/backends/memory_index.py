@@ -9,8 +9,8 @@ from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float32, Shaped
 
+from ...array_types import Float32, Shaped
 from ...arrays.similarity import unit, unit_cosine
 from ...errors import BadInput
 from ...runtime.arguments import whole_number

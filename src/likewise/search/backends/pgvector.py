@@ -14,8 +14,8 @@ from threading import RLock
 from typing import Any, LiteralString, TypeAlias, cast
 
 import numpy as np
-from jaxtyping import Shaped
 
+from ...array_types import Shaped
 from ...errors import BadInput, LikewiseError, ServerUnavailable
 from ...runtime.arguments import whole_number
 from ...runtime.installation import missing_extra

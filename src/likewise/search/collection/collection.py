@@ -6,8 +6,8 @@ from sqlite3 import Connection, IntegrityError
 from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped
 
+from ...array_types import Shaped
 from ...errors import BadInput
 from ...runtime.arguments import known_name, whole_number
 from ...runtime.atomic_files import target_folder

@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlite3 import Connection
 
 import numpy as np
-from jaxtyping import Int64
 
+from ...array_types import Int64
 from ...errors import BadInput
 from ...runtime.progress import Progress, show_progress
 from .derived_files import remove_derived

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, UInt
 
+from ...array_types import Bool, UInt
 from ..filters.conditions import (
     AllOf,
     AnyOf,

@@ -10,8 +10,8 @@ from itertools import chain, islice, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64, Integer
 
+from ...array_types import Float64, Int64, Integer
 from ...errors import BadInput
 from ...text.words import folded_words
 from ..filters import Condition

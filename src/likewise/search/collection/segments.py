@@ -9,8 +9,8 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int64, Shaped
 
+from ...array_types import Int64, Shaped
 from ...errors import BadInput
 from ...runtime.atomic_files import naming_full_disk
 from ...runtime.syncing import sync, sync_folder

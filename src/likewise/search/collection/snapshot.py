@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int64, Shaped
 
+from ...array_types import Bool, Float32, Int64, Shaped
 from ...arrays.quantization import BitVectors, Int8Vectors, quantize_bits, quantize_int8
 from ...errors import BadInput
 from ...native.scanning import Hits, available, merged, no_hits

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from ...array_types import Float, Int
 from ...errors import BadInput
 from ...runtime.arguments import real_number, whole_number
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...embedder import Embedder
 from ...engine_registry import INT8, computation_of
 from ...errors import BadInput

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 from msgspec import Meta
 
+from ...array_types import Float
 from ...arrays.similarity import unit
 from ..batching import Job
 from ..model_store import ServedModel

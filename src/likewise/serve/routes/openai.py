@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 from msgspec import Meta
 
+from ...array_types import Float
 from ..serve_settings import ServeSettings
 from ..web.bodies import MOST_IDS, Body, Dimensions, Name, TokenId, TokenIds
 from ..web.endpoint import ApiRoute

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Int, Shaped
 from torch import Tensor
 
+from ...array_types import Int, Shaped
 from ...errors import BadInput
 from ..objectives.objective import InputColumns, Objective
 from ..objectives.registry import fitting_hint, table_of

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
+from ...array_types import Bool, Float, Int
 from ...arrays.connected_components import DisjointSets
 from ...arrays.similarity import cosine, unit
 from ...errors import BadInput

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
+from ...array_types import Float
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...heads import Dense

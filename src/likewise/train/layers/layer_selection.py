@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float
 
+from ...array_types import Float
 from ...arrays.layer_means import LayerMeanSettings
 from ...arrays.reductions import reduce_sentences, reduction_names
 from ...arrays.similarity import unit

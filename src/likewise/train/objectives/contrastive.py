@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ...array_types import Bool, Int
 from ...errors import BadInput
 from .objective import Columns, InputColumns, Labels, Loss, Objective, TextIds, Texts, Vectors
 

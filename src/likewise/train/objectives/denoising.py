@@ -3,10 +3,10 @@
 import math
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ...array_types import Float, Int
 from ...errors import BadInput
 from .objective import Loss, Objective, TokenIds, Vectors
 

@@ -5,10 +5,10 @@ is large) or a list of lists.
 """
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ...array_types import Float
 from ...errors import BadInput
 from .labelled_pairs import check_varies
 from .objective import Columns, Loss, Matrix, Numbers, Objective, Texts, Vectors, check_positive

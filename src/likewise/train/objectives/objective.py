@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
+from ...array_types import Float, Int, Shaped
 from ...errors import BadInput
 
 Vectors: TypeAlias = Float[Tensor, "N E"]

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import ClassVar, TypeAlias
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from ...array_types import Float
 from ...errors import BadInput
 from .contrastive import Contrastive, false_negative_mask
 from .labelled_pairs import check_labels, check_range, check_varies

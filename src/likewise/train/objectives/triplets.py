@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from ...array_types import Bool, Float
 from ...errors import BadInput
 from .objective import Columns, InputColumns, Labels, Loss, Numbers, Objective, Texts, Vectors, check_not_negative
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...array_types import Float
 from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file
 from ...runtime.plot_style import BLUE, GREEN, ORANGE, STYLE

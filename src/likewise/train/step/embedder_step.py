@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
+from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput

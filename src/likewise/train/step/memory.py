@@ -10,9 +10,9 @@ from itertools import product
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
+from ...array_types import Float
 from ...errors import OutOfMemory
 from ...inference import plan_batches
 from ...runtime.devices import none_if_out_of_memory

@@ -17,9 +17,9 @@ from datetime import timedelta
 from typing import Any
 
 import torch
-from jaxtyping import Int, Shaped
 from torch import Tensor, distributed, nn
 
+from ...array_types import Int, Shaped
 from ...errors import BadInput
 
 TIMEOUT = timedelta(hours=2)  # long enough for the first process to evaluate; dead processes are noticed earlier

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
+from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ...errors import BadInput
 from ...reranker import CrossEncoder, PolyEncoder

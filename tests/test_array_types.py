@@ -1,0 +1,27 @@
+"""Shapes in signatures: jaxtyping's in the tests, which check them, and plain annotations in use."""
+
+import subprocess
+import sys
+
+import jaxtyping
+import numpy as np
+import pytest
+
+from likewise import array_types
+from likewise.arrays.similarity import unit
+
+
+def test_the_tests_check_shapes():
+    assert all(getattr(array_types, name) is getattr(jaxtyping, name) for name in array_types.__all__)
+    with pytest.raises(jaxtyping.TypeCheckError):
+        unit(np.zeros((2, 3, 4), np.float32))
+
+
+def test_a_first_vector_needs_no_jaxtyping():
+    program = (
+        "import sys; sys.modules['jaxtyping'] = None; from likewise import Embedder; "
+        "from likewise.array_types import Float; "
+        "print(Embedder.load().encode(['a']).shape, Float[int, 'N D'].__metadata__)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "(1, 384) ('N D',)\n", done.stderr
