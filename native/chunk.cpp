@@ -203,7 +203,7 @@ void Chunk::multiply(const Weights& weights, const Rows& rows, int count, const 
 void Chunk::layer(const Block& block, const Block* next) {
     if (model_.pre_norm) norm(block.norm1, x_, context_, 0, span_.tokens, rows_.before(block.qkv));
     multiply(block.qkv, rows_, span_.tokens, nullptr, joined_, 3L * model_.stride, &block.out);
-    if (block.theta > 0.0F) rotate(block);
+    if (block.rotates) rotate(block);
     attend(block);
     const int groups = (span_.tokens + GROUP - 1) / GROUP, size = (span_.tokens + groups - 1) / groups;
     for (int row = 0; row < span_.tokens; row += size) finish(block, next, row, std::min(size, span_.tokens - row));
@@ -212,7 +212,8 @@ void Chunk::layer(const Block& block, const Block* next) {
 // Cosines and sines of at least this many places; results for other layers or chunks are reused.
 const float* Chunk::angles(const Block& block, int places) {
     const int half = model_.head_width() / 2;
-    work_.angles.resize(model_.thetas.size());
+    work_.angles.resize(model_.rotations.size());
+    const Rotation& rotation = model_.rotations[block.rotation];
     std::vector<float>& table = work_.angles[block.rotation];
     const size_t known = table.size() / (2 * half), wanted = places;
     if (known < wanted) table.resize(2 * wanted * half);
@@ -220,7 +221,7 @@ const float* Chunk::angles(const Block& block, int places) {
         float* at = table.data() + 2 * place * half;
         for (int i = 0; i < half; i++) {
             const float power = static_cast<float>(2 * i) / static_cast<float>(2 * half);
-            const auto speed = static_cast<float>(exponential(-power * logarithm(block.theta)));
+            const auto speed = static_cast<float>(exponential(-power * logarithm(rotation.theta)) / rotation.stretch);
             const Angle angle(static_cast<float>(place) * speed);
             at[i] = static_cast<float>(angle.cosine);
             at[i + half] = static_cast<float>(angle.sine);

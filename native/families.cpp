@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "failure.h"
+#include "functions.h"
 
 namespace likewise {
 namespace {
@@ -32,7 +33,19 @@ public:
         if (!(value >= 0 && value <= most)) refuse("config.json must give ", key, " as a number from 0 to ", most);
         return static_cast<float>(value);
     }
-    bool flag(const char* key) const { return root_.flag(key, false); }
+    float above_zero(const char* key, double otherwise) const {
+        const float value = number(key, otherwise, 1e12);
+        if (value == 0) refuse("config.json says ", key, " is 0; expected a number above 0");
+        return value;
+    }
+    bool flag(const char* key, bool otherwise = false) const { return root_.flag(key, otherwise); }
+    bool has(const char* key) const { return !root_.member(key).is_null(); }
+    // An object, which may be absent.
+    Config object(const char* key) const {
+        const json::Value found = root_.member(key);
+        if (!found.is_null() && found.kind() != json::Kind::OBJECT) refuse("config.json's ", key, " are no object");
+        return Config(found);
+    }
     json::Value member(const char* key) const { return root_.member(key); }
 
     int32_t activation(const char* key, std::string_view otherwise) const {
@@ -53,8 +66,14 @@ public:
         refuse("config.json sets ", key, " to '", name, "', which is unknown");
     }
 
-    // Refuses a variant that would be computed wrongly.
-    void require(const char* key, std::string_view only) const {
+    // Refuse a variant that would be computed wrongly.
+    void require(const char* key, bool only) const {
+        if (flag(key, only) != only) refuse("config.json sets ", key, ", which is not supported");
+    }
+    void require_absent(const char* key) const {
+        if (has(key)) refuse("config.json sets ", key, ", which is not supported");
+    }
+    void require(const char* key, const char* only) const {
         const json::Value found = root_.member(key);
         if (!found.is_null() && (found.kind() != json::Kind::TEXT || found.text(key) != only))
             refuse("config.json sets ", key, " to something other than ", only, ", the only one supported");
@@ -68,8 +87,9 @@ private:
 struct Shape {
     lw_description d{};
     int32_t positions = 0, segments = 0, buckets = 0, groups = 0;  // rows of tables; sets of weights that blocks share
-    bool widens = false, norm_bias = true, attention_bias = true, inner_bias = true;
-    std::vector<float> thetas;      // of each block, if it rotates
+    bool widens = false, norm_bias = true, attention_bias = true, up_bias = true, down_bias = true;
+    float theta = 0, stretch = 1;  // of every block
+    std::vector<float> thetas;     // or of each
     std::vector<int32_t> reaches;
 };
 
@@ -152,14 +172,100 @@ Shape distilbert(const Config& c) {
 
 float theta_of(const Config& c, bool local) {
     const char* key = local ? "local_rope_theta" : "global_rope_theta";
-    const json::Value ropes = c.member("rope_parameters");
-    if (!ropes.is_null() && ropes.kind() != json::Kind::OBJECT) refuse("config.json's rope_parameters are no object");
-    const json::Value newer = ropes.member(local ? "sliding_attention" : "full_attention");
-    Config(newer).require("rope_type", "default");
-    const json::Value own = c.member(key), given = own.is_null() ? newer.member("rope_theta") : own;
-    const float theta = Config::number(given, key, local ? 10'000 : 160'000, 1e12);
-    if (theta == 0) refuse("config.json says ", key, " is 0; expected a number above 0");
-    return theta;
+    const Config newer = c.object("rope_parameters").object(local ? "sliding_attention" : "full_attention");
+    newer.require("rope_type", "default");
+    const float otherwise = newer.above_zero("rope_theta", local ? 10'000 : 160'000);
+    return c.above_zero(key, otherwise);
+}
+
+void check_rotary(const Shape& s) {
+    if (s.d.width % (2 * s.d.heads))
+        refuse("config.json asks for ", s.d.heads, " rotary heads in a width of ", s.d.width);
+}
+
+// Positions are rotations of all blocks, not a table.
+void rotate(Shape& s, double theta, double stretch) {
+    check_rotary(s);
+    s.theta = static_cast<float>(theta);
+    s.stretch = static_cast<float>(stretch);
+    s.d.longest = s.positions;
+    s.positions = 0;
+}
+
+// Rotary positions of all blocks, in transformers' words or the older ones. Fixed NTK scaling by s multiplies the base by
+// s, and divides all angles by s^(2 / width of a head).
+void read_rope(const Config& c, Shape& s, double otherwise) {
+    const Config newer = c.object("rope_parameters"), older = c.object("rope_scaling");
+    const Config& scaling = c.has("rope_parameters") ? newer : older;
+    const char* key = scaling.has("rope_type") ? "rope_type" : "type";
+    const json::Value kind = scaling.member(key);
+    const std::string_view named = kind.is_null() ? "default" : kind.text(key);
+    const double theta = c.above_zero("rope_theta", newer.above_zero("rope_theta", otherwise));
+    const double factor = named == "default" ? 1 : scaling.above_zero("factor", 1);
+    if ((named != "default" && named != "linear" && named != "ntk") || scaling.has("mixed_b"))
+        refuse("config.json asks for rotary positions of the kind ", named, "; expected default, linear or ntk");
+    const double width = static_cast<double>(s.d.width) / s.d.heads;
+    if (named == "ntk") return rotate(s, theta * factor, exponential(logarithm(factor) * (2 / width)));
+    rotate(s, theta, factor);
+}
+
+Shape gte_like(const Config& c, double theta) {
+    c.require("position_embedding_type", "rope");
+    c.require("layer_norm_type", "layer_norm");
+    c.require("pack_qkv", true);
+    c.require("logn_attention_scale", false);
+    c.require("logn_attention_clip1", false);
+    c.require("is_decoder", false);
+    Shape s;
+    read_sizes(c, s, 8192, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
+    s.d.gated = 2;
+    s.d.eps = c.number("layer_norm_eps", 1e-12, 1);
+    s.d.activation = c.activation("hidden_act", "gelu");
+    s.segments = c.size("type_vocab_size", 1, 0);
+    s.up_bias = false;
+    read_rope(c, s, theta);
+    return s;
+}
+
+Shape gte(const Config& c) { return gte_like(c, 160'000); }
+Shape gte_of_its_authors(const Config& c) { return gte_like(c, 10'000); }
+
+// In its authors' words.
+void read_nomic(const Config& c, Shape& s) {
+    read_sizes(c, s, 1, "n_embd", "n_layer", "n_head", "n_inner");
+    s.positions = c.size("n_positions", 8192);
+    s.d.eps = c.number("layer_norm_epsilon", 1e-5, 1);
+    const json::Value named = c.member("activation_function");
+    const std::string_view gates = named.is_null() ? "swiglu" : named.text("activation_function");
+    if (gates != "swiglu" && gates != "geglu") refuse("config.json sets activation_function to ", gates, "; expected swiglu or geglu");
+    s.d.activation = gates == "swiglu" ? LW_SILU : LW_GELU;
+    s.attention_bias = c.flag("qkv_proj_bias", true);
+    s.up_bias = c.flag("mlp_fc1_bias", true);
+    s.down_bias = c.flag("mlp_fc2_bias", true);
+    rotate(s, c.above_zero("rotary_emb_base", 1000), 1);
+}
+
+Shape nomic(const Config& c) {
+    for (const char* key : {"prenorm", "parallel_block", "causal", "use_rms_norm", "rotary_emb_interleaved"})
+        c.require(key, false);
+    for (const char* key : {"rotary_emb_scale_base", "rotary_scaling_factor"}) c.require_absent(key);
+    if (c.number("rotary_emb_fraction", 1, 1) != 1) refuse("config.json says rotary_emb_fraction is not 1");
+    const json::Value experts = c.member("moe_every_n_layers");
+    if (!experts.is_null() && experts.number("moe_every_n_layers") != -1)
+        refuse("config.json sets moe_every_n_layers: experts are not supported");
+    Shape s;
+    if (c.has("n_embd") || c.has("n_layer") || c.has("n_head") || c.has("n_inner")) {
+        read_nomic(c, s);
+    } else {
+        read_sizes(c, s, 2048, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
+        s.d.eps = c.number("layer_norm_eps", 1e-12, 1);
+        s.d.activation = c.activation("hidden_act", "silu");
+        s.attention_bias = s.up_bias = s.down_bias = false;
+        read_rope(c, s, 1000);
+    }
+    s.d.gated = 1;
+    s.segments = c.size("type_vocab_size", 2, 0);
+    return s;
 }
 
 Shape modernbert(const Config& c) {
@@ -170,9 +276,8 @@ Shape modernbert(const Config& c) {
     s.d.activation = c.activation("hidden_activation", "gelu");
     s.norm_bias = c.flag("norm_bias");
     s.attention_bias = c.flag("attention_bias");
-    s.inner_bias = c.flag("mlp_bias");
-    if (s.d.width % (2 * s.d.heads))
-        refuse("config.json asks for ", s.d.heads, " rotary heads in a width of ", s.d.width);
+    s.up_bias = s.down_bias = c.flag("mlp_bias");
+    check_rotary(s);
     const int32_t every = c.size("global_attn_every_n_layers", 3), reach = c.size("local_attention", 128) / 2;
     std::vector<bool> locals;
     for (const json::Value kind : c.member("layer_types")) {
@@ -206,6 +311,7 @@ Shape words(const Config& c) {
 // Names of weights, without `.weight` and `.bias`; those of a block follow its own name. Null: there is none.
 struct BlockNames {
     const char *query, *key, *value, *out, *norm1, *up, *down, *norm2;  // query may hold all three
+    const char* gate = nullptr;                                         // or up holds both
 };
 struct Family {
     std::string_view type;
@@ -220,6 +326,9 @@ constexpr const char* LAYER = "encoder.layer.";
 constexpr BlockNames BERT = {"attention.self.query", "attention.self.key", "attention.self.value",
                              "attention.output.dense",
                              "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"};
+
+constexpr BlockNames GTE = {"attention.qkv_proj", nullptr, nullptr, "attention.o_proj", "attn_ln", "mlp.up_gate_proj",
+                            "mlp.down_proj", "mlp_ln"};
 
 constexpr Family FAMILIES[] = {
     {"bert", bert, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", BERT},
@@ -237,6 +346,10 @@ constexpr Family FAMILIES[] = {
      "encoder.albert_layer_groups.", ".albert_layers.0.",
      {"attention.query", "attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn",
       "ffn_output", "full_layer_layer_norm"}},
+    {"nomic_bert", nomic, WORDS, "emb_ln", nullptr, nullptr, nullptr, "encoder.layers.", ".",
+     {"attn.Wqkv", nullptr, nullptr, "attn.out_proj", "norm1", "mlp.fc12", "mlp.fc2", "norm2", "mlp.fc11"}},
+    {"gte", gte, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", GTE},
+    {"new", gte_of_its_authors, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", GTE},
     {"modernbert", modernbert, "embeddings.tok_embeddings", "embeddings.norm", nullptr, nullptr, "final_norm",
      "layers.", ".",
      {"attn.Wqkv", nullptr, nullptr, "attn.Wo", "attn_norm", "mlp.Wi", "mlp.Wo", "mlp_norm"}},
@@ -267,11 +380,13 @@ lw_block read_block(const Family& f, const Shape& s, StoredWeights& weights, int
         b.value = weights.linear(at + f.names.value, width, width, s.attention_bias);
     }
     b.out = weights.linear(at + f.names.out, width, width, s.attention_bias);
-    b.up = weights.linear(at + f.names.up, s.d.gated ? 2 * inner : inner, width, s.inner_bias);
-    b.down = weights.linear(at + f.names.down, width, inner, s.inner_bias);
+    b.up = weights.linear(at + f.names.up, s.d.gated && !f.names.gate ? 2 * inner : inner, width, s.up_bias);
+    if (f.names.gate) b.gate = weights.linear(at + f.names.gate, inner, width, s.up_bias);
+    b.down = weights.linear(at + f.names.down, width, inner, s.down_bias);
     if (i > 0 || !s.d.pre_norm) b.norm1 = weights.norm(at + f.names.norm1, width, s.norm_bias);
     b.norm2 = weights.norm(at + f.names.norm2, width, s.norm_bias);
-    b.theta = s.thetas.empty() ? 0.0F : s.thetas[i];
+    b.theta = s.thetas.empty() ? s.theta : s.thetas[i];
+    b.stretch = s.stretch;
     b.reach = s.reaches.empty() ? -1 : s.reaches[i];
     return b;
 }

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of this file; callers reject a library of another version. */
-#define LW_VERSION 5
+#define LW_VERSION 6
 /* Raised with every change of a result's bits, which ARITHMETIC.md defines. */
 #define LW_ARITHMETIC 1
 
@@ -49,9 +49,12 @@ typedef struct {
 
 typedef struct {
     lw_linear query, key, value; /* key and value without data: query holds all three, one below the other */
-    lw_linear out, up, down;
+    lw_linear out, up;
+    lw_linear gate; /* of a gated network; without data: up holds both */
+    lw_linear down;
     lw_linear norm1, norm2; /* without data: the identity */
     float theta;            /* base of rotary positions; 0: none */
+    float stretch;          /* what rotary angles are divided by; 0: nothing */
     int32_t reach;          /* tokens seen on either side; -1: all */
 } lw_block;
 
@@ -63,7 +66,7 @@ typedef struct {
     int32_t first_position; /* row of the table of positions for the first token */
     int32_t activation;
     int32_t pre_norm; /* 1: norms before attention and network (ModernBERT); 0: behind them (BERT) */
-    int32_t gated;    /* 1: up gives values, then gates */
+    int32_t gated;    /* 1: up gives values, then gates; 2: gates, then values */
     float eps;
     lw_tensor words, positions, segments, relative; /* relative: buckets by heads (MPNet) */
     lw_linear norm;                                 /* of embeddings; without data: none */

@@ -33,6 +33,7 @@ const lw_description& checked(const lw_description& d) {
     check_between("longest", d.longest, 1, LARGEST_TABLE);
     check_between("first position", d.first_position, 0, LARGEST_TABLE);
     check_between("activation", d.activation, LW_GELU, LW_MISH);
+    check_between("gated", d.gated, 0, 2);
     check_between("number of blocks", d.block_count, d.depth ? 1 : 0, 1024);
     check_between("width beside heads", d.width % d.heads, 0, 0);
     if (!(d.eps >= 0.0F) || !std::isfinite(d.eps)) fail(LW_BAD_DESCRIPTION, "eps is no number of 0 or more");
@@ -93,6 +94,7 @@ Model::Model(const lw_description& d, const Kernels& kernels)
       activation(activation_of(d)),
       pre_norm(d.pre_norm != 0),
       gated(d.gated != 0),
+      gates_first(d.gated == 2),
       eps(d.eps),
       words(d.words),
       segment_kinds(0) {
@@ -151,24 +153,31 @@ Block Model::read_block(const lw_block& b) {
     const lw_linear *key = apart ? &b.key : &b.query, *value = apart ? &b.value : &b.query;
     const std::vector<Part> qkv = {
         {&b.query, 0, width}, {key, apart ? 0 : width, width}, {value, apart ? 0 : 2 * width, width}};
-    std::vector<Part> up = {{&b.up, 0, inner}};
-    if (gated) up.push_back({&b.up, inner, inner});
+    const bool one = gated && b.gate.weight.data == nullptr;
+    std::vector<Part> up = {{&b.up, one && gates_first ? inner : 0, inner}};
+    if (gated) up.push_back(one ? Part{&b.up, gates_first ? 0 : inner, inner} : Part{&b.gate, 0, inner});
     made.qkv = Weights(qkv, width, scheme, int8, "queries, keys and values", arena);
     made.out = Weights({{&b.out, 0, width}}, width, scheme, int8, "attention's output", arena);
     made.up = Weights(up, width, scheme, int8, "the network's first layer", arena);
     made.down = Weights({{&b.down, 0, width}}, inner, scheme, int8, "the network's second layer", arena);
     made.norm1 = read_norm(b.norm1, width, "a block's first norm");
     made.norm2 = read_norm(b.norm2, width, "a block's second norm");
-    made.theta = b.theta;
     made.reach = b.reach < 0 ? -1 : b.reach;
-    if (made.theta != 0.0F) {
-        if (!(made.theta > 0.0F) || !std::isfinite(made.theta))
-            fail(LW_BAD_DESCRIPTION, "a rotary base is not above 0");
-        check_between("a rotary head's width beside 2", head_width() % 2, 0, 0);
-        made.rotation = std::find(thetas.begin(), thetas.end(), made.theta) - thetas.begin();
-        if (made.rotation == thetas.size()) thetas.push_back(made.theta);
-    }
+    made.rotates = b.theta != 0.0F;
+    if (made.rotates) made.rotation = rotation_of({b.theta, b.stretch == 0.0F ? 1.0F : b.stretch});
     return made;
+}
+
+// The number of a rotation among the model's, to which it is added if it is new.
+size_t Model::rotation_of(const Rotation& rotation) {
+    for (const float value : {rotation.theta, rotation.stretch}) {
+        if (!(value > 0.0F) || !std::isfinite(value))
+            fail(LW_BAD_DESCRIPTION, "a rotary base, or what angles are divided by, is not above 0");
+    }
+    check_between("a rotary head's width beside 2", head_width() % 2, 0, 0);
+    const size_t number = std::find(rotations.begin(), rotations.end(), rotation) - rotations.begin();
+    if (number == rotations.size()) rotations.push_back(rotation);
+    return number;
 }
 
 size_t Model::bytes() const {

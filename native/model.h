@@ -20,11 +20,17 @@ struct Norm {
     bool present() const { return !weight.empty(); }
 };
 
+// Angles are place * theta^(-2 i / width) / stretch.
+struct Rotation {
+    float theta, stretch;
+    bool operator==(const Rotation& other) const { return theta == other.theta && stretch == other.stretch; }
+};
+
 struct Block {
     Weights qkv, out, up, down;
     Norm norm1, norm2;
-    float theta;
-    size_t rotation = 0;  // which of the model's thetas that is
+    bool rotates;
+    size_t rotation = 0;  // which of the model's
     int reach;
 };
 
@@ -38,7 +44,7 @@ public:
     int vocabulary, width, word_width, depth, heads, inner, longest, first_position;
     int stride, word_stride, inner_stride;  // padded
     Activation activation;
-    bool pre_norm, gated;
+    bool pre_norm, gated, gates_first;
     float eps;
     lw_tensor words;  // the caller's memory
     int segment_kinds;
@@ -47,7 +53,7 @@ public:
     Norm norm, last_norm;
     Arena arena;  // of what follows
     Weights widen;
-    std::vector<float> thetas;  // of blocks, each once
+    std::vector<Rotation> rotations;  // of blocks, each once
     std::vector<Block> blocks;
     std::vector<int> order;  // of blocks
 
@@ -62,6 +68,7 @@ private:
     void read_embeddings(const lw_description&);
     void read_relative(const lw_tensor&);
     Block read_block(const lw_block&);
+    size_t rotation_of(const Rotation&);
 
     // No locks: after a fork, one held by another thread would stay locked forever.
     mutable std::array<std::atomic<Workspace*>, 64> spare_{};

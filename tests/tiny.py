@@ -38,6 +38,7 @@ _BERT = {
     "pad_token_id": 0,
 }
 _ROBERTA = {**_BERT, "type_vocab_size": 1, "layer_norm_eps": 1e-5, "pad_token_id": 1}
+_ROTARY = {**_BERT, "attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.1}
 CONFIGS: dict[str, dict[str, Any]] = {
     "bert": _BERT,
     "roberta": _ROBERTA,
@@ -72,14 +73,32 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "local_rope_theta": 10000.0,
         "norm_eps": 1e-5,
     },
+    "nomic_bert": {**_ROTARY, "hidden_act": "silu", "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0}},
+    "gte": {
+        **_ROTARY,
+        "type_vocab_size": 1,
+        "rope_parameters": {"rope_type": "linear", "rope_theta": 160000.0, "factor": 8 ** (2 / 8)},
+    },
+    "new": {
+        **_ROTARY,
+        "type_vocab_size": 0,
+        "position_embedding_type": "rope",
+        "layer_norm_type": "layer_norm",
+        "pack_qkv": True,
+        "rope_theta": 20000.0,
+        "rope_scaling": {"type": "ntk", "factor": 8.0},
+    },
     "words": {"vocab_size": 200, "hidden_size": 32, "ngram_buckets": 0},
     "bilstm": {"vocab_size": 200, "word_size": 12, "hidden_size": 32, "ngram_buckets": 0},
     "dan": {"vocab_size": 200, "hidden_size": 32, "pair_buckets": 500, "ngram_buckets": 0},
 }
 """A config.json of every family, without its `model_type`."""
 
-TRANSFORMERS = [name for name, family in FAMILIES.items() if family.depth_key]
-"""The families that have blocks, which the transformers library knows too."""
+TRANSFORMERS = [name for name, family in FAMILIES.items() if family.has_blocks]
+"""The families that have blocks."""
+
+OWN_CODE = ["new"]
+"""Those of them that the transformers library does not know: their folders come with code, which is never run."""
 
 TEXTS = [
     "A cat sleeps.",

@@ -17,8 +17,10 @@ REQUIRED = {
 OWN_REQUIRED = {"distilbert": {"vocab_size": 200, "dim": 32, "n_layers": 4, "n_heads": 4, "hidden_dim": 48}}
 BERT = {
     "positions": 512, "eps": 1e-12, "activation": "gelu", "first_position": 0, "segments": 2, "word_width": 0,
-    "groups": 0, "buckets": 0, "dropout": 0.1, "attention_dropout": 0.1,
+    "groups": 0, "buckets": 0, "theta": 0.0, "stretch": 1.0, "gated": 0, "attention_bias": True, "up_bias": True,
+    "down_bias": True, "dropout": 0.1, "attention_dropout": 0.1,
 }  # fmt: skip
+GTE = {**BERT, "positions": 8192, "segments": 1, "gated": 2, "up_bias": False, "attention_dropout": 0.0}
 DEFAULTS = {
     "bert": BERT,
     "roberta": {**BERT, "first_position": 2},
@@ -30,6 +32,12 @@ DEFAULTS = {
     "albert": {
         **BERT, "activation": "gelu_tanh", "word_width": 128, "groups": 1, "dropout": 0.0, "attention_dropout": 0.0,
     },
+    "nomic_bert": {
+        **BERT, "positions": 2048, "activation": "silu", "theta": 1000.0, "gated": 1, "attention_bias": False,
+        "up_bias": False, "down_bias": False, "dropout": 0.0, "attention_dropout": 0.0,
+    },
+    "gte": {**GTE, "theta": 160_000.0},
+    "new": {**GTE, "theta": 10_000.0},
     "modernbert": {
         "positions": 8192, "eps": 1e-5, "activation": "gelu", "reach": 64, "local": (False, True, True, False),
         "thetas": (160_000.0, 10_000.0, 10_000.0, 160_000.0), "norm_bias": False, "attention_bias": False,

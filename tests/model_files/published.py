@@ -17,8 +17,6 @@ BY_TRANSFORMERS: dict[str, dict[str, Any]] = {
     "t5": {"d_model": WIDTH, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "vocab_size": 200},
     "gemma3_text": {"head_dim": 8, "num_key_value_heads": 1, "use_bidirectional_attention": True},
     "qwen3": {"head_dim": 8, "num_key_value_heads": 2},
-    "nomic_bert": {},
-    "gte": {},
 }
 """What differs from a small BERT's config in the families that transformers computes."""
 

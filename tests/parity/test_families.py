@@ -11,8 +11,10 @@ from likewise.encoders.architectures.transformers_model import AutoEncoder
 from likewise.encoders.checkpoint import load_encoder, save_encoder
 from likewise.errors import BadModel
 from tests.encoders.test_config_defaults import DEFAULTS, required
-from tests.tiny import TRANSFORMERS, config_of, pack, wordpieces
+from tests.encoders.test_shapes import NOMIC
+from tests.tiny import OWN_CODE, TRANSFORMERS, amend, config_of, pack, wordpieces, write
 
+KNOWN = [family for family in TRANSFORMERS if family not in OWN_CODE]
 LENGTHS = [1, 3, 7, 7, 31, 13, 64]
 
 
@@ -44,14 +46,14 @@ def _check(model, encoder, tokens: Ragged, close=1e-5) -> None:
         start += len(sentence)
 
 
-@pytest.mark.parametrize("family", TRANSFORMERS)
+@pytest.mark.parametrize("family", KNOWN)
 def test_all_layers_are_those_of_transformers(family, tmp_path):
     model = _theirs(family)
     model.save_pretrained(tmp_path)
     _check(model, load_encoder(tmp_path), pack(LENGTHS))
 
 
-@pytest.mark.parametrize("family", DEFAULTS)
+@pytest.mark.parametrize("family", [family for family in DEFAULTS if family in KNOWN])
 def test_a_config_of_the_required_keys_alone_is_read_as_transformers_reads_it(family, tmp_path):
     padding = {"pad_token_id": 0} if family == "modernbert" else {}  # its own lies beyond a small vocabulary
     config = transformers.AutoConfig.for_model(**required(family), **padding)
@@ -67,7 +69,7 @@ def test_a_config_of_the_required_keys_alone_is_read_as_transformers_reads_it(fa
     assert ([ours["dropout"]], [ours["attention_dropout"]]) == (rates, own)
 
 
-@pytest.mark.parametrize("family", TRANSFORMERS)
+@pytest.mark.parametrize("family", KNOWN)
 def test_transformers_reads_what_we_write(family, tmp_path):
     _theirs(family).save_pretrained(tmp_path / "theirs")
     (tmp_path / "ours").mkdir()
@@ -137,6 +139,29 @@ def test_mpnet_beyond_its_farthest_bucket(tmp_path):
     model = _theirs("mpnet", max_position_embeddings=400)
     model.save_pretrained(tmp_path)
     _check(model, load_encoder(tmp_path), pack([301, 129, 128, 17]), close=2e-5)
+
+
+@pytest.mark.parametrize("length", [64, 900])
+def test_what_nomics_own_code_writes_is_read_as_well(length, tmp_path):
+    model = _theirs("nomic_bert", max_position_embeddings=1000)
+    model.save_pretrained(tmp_path)
+    write(
+        tmp_path / "config.json", {**NOMIC, "n_positions": 1000, "auto_map": {"AutoModel": "modeling.NomicBertModel"}}
+    )
+    _check(model, load_encoder(tmp_path), pack([length, 5]), close=2e-5)
+
+
+@pytest.mark.parametrize("segments", [0, 1])
+def test_what_gtes_own_code_writes_is_read_as_well(segments, tmp_path):
+    model = _theirs("gte", type_vocab_size=segments, max_position_embeddings=1000)
+    model.save_pretrained(tmp_path)
+    amend(
+        tmp_path / "config.json",
+        **{**config_of("new"), "type_vocab_size": segments, "max_position_embeddings": 1000},
+        rope_parameters=None,
+        auto_map={"AutoModel": "Alibaba-NLP/new-impl--modeling.NewModel"},
+    )
+    _check(model, load_encoder(tmp_path), pack([900, 64, 5]), close=2e-5)
 
 
 OTHERS = {

@@ -98,6 +98,7 @@ def narrower(whole: Embeddings, width: int, replaced: Mapping[int, Sequence[int]
     The first block's input for each word is projected on its first principal axes; the layer that widens it again is
     a least-squares fit to the result of layer norm on the narrow vectors.
     """
+    assert whole.positions is not None  # a BERT's
     words, positions = (table.weight.double().cpu() for table in (whole.words, whole.positions))
     words = with_rows(words, replaced)
     segment = 0 if whole.segments is None else whole.segments.weight[0].double().cpu()

@@ -1,13 +1,14 @@
 """FAMILIES: maps the config.json and weight names of known architectures to ours. A new encoder is a row here.
 
 Names are templates of module names, without `.weight` or `.bias`; `{i}` is the number of a block. Where one of our
-names maps to three names, our matrix is the three concatenated by rows. Nothing here needs torch: an architecture is
+names maps to several names, our matrix is theirs concatenated by rows. Nothing here needs torch: an architecture is
 imported when it is built.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,7 @@ class Family:
     shape: Callable[[Config], Shape]
     names: Names
     architecture: str  # the torch module that computes it, as `file:Class` in `likewise.encoders.architectures`
-    depth_key: str = "num_hidden_layers"  # "": the encoder has no blocks
-
-    @property
-    def known_elsewhere(self) -> bool:
-        """Whether transformers has this architecture: true if it has blocks, which likewise's own do not."""
-        return bool(self.depth_key)
+    has_blocks: bool = True  # as every architecture has that transformers knows too, and none of likewise's own
 
     def build(self, config: Config) -> Any:
         """The encoder of this config, a torch module whose weights are not initialized; imports torch."""
@@ -50,7 +46,7 @@ def model_type(config: Mapping[str, Any], folder: Path) -> str:
 
 
 def file_names(ours: str, names: Names) -> tuple[str, ...]:
-    """The names of our parameter in transformers' files: one, or three if ours fuses three of theirs."""
+    """The names of our parameter in transformers' files: one, or several if ours fuses several of theirs."""
     module, _, parameter = ours.rpartition(".")
     block = re.search(r"(?<=blocks\.)\d+", module)
     template = names[re.sub(r"(?<=blocks\.)\d+", "{i}", module)]
@@ -102,6 +98,17 @@ _ALBERT_BLOCK = _block(
 _MODERN_BLOCK: Names = dict(
     zip(PARTS, ("attn.Wqkv", "attn.Wo", "attn_norm", "mlp.Wi", "mlp.Wo", "mlp_norm"), strict=True)
 )
+_NOMIC_BLOCK: Names = dict(
+    zip(PARTS, ("attn.Wqkv", "attn.out_proj", "norm1", ("mlp.fc12", "mlp.fc11"), "mlp.fc2", "norm2"), strict=True)
+)
+_GTE_BLOCK: Names = dict(
+    zip(
+        PARTS,
+        ("attention.qkv_proj", "attention.o_proj", "attn_ln", "mlp.up_gate_proj", "mlp.down_proj", "mlp_ln"),
+        strict=True,
+    )
+)
+_GTE = {**_EMBEDDINGS, **_blocks("encoder.layer.{i}", _GTE_BLOCK)}
 
 _BERT_CLASS = "bert:Bert"
 
@@ -124,7 +131,6 @@ FAMILIES: dict[str, Family] = {
         shapes.distilbert_shape,
         {**_EMBEDDINGS, **_blocks("transformer.layer.{i}", _DISTILBERT_BLOCK)},
         _BERT_CLASS,
-        "n_layers",
     ),
     "albert": Family(
         shapes.albert_shape,
@@ -135,6 +141,13 @@ FAMILIES: dict[str, Family] = {
         },
         _BERT_CLASS,
     ),
+    "nomic_bert": Family(
+        shapes.nomic_shape,
+        {**_EMBEDDINGS, "embeddings.norm": "emb_ln", **_blocks("encoder.layers.{i}", _NOMIC_BLOCK)},
+        _BERT_CLASS,
+    ),
+    "gte": Family(shapes.gte_shape, _GTE, _BERT_CLASS),
+    "new": Family(partial(shapes.gte_shape, theta=10_000.0), _GTE, _BERT_CLASS),  # GTE in its authors' own code
     "modernbert": Family(
         shapes.modernbert_shape,
         {
@@ -145,12 +158,12 @@ FAMILIES: dict[str, Family] = {
         },
         "modernbert:ModernBert",
     ),
-    "words": Family(shapes.word_shape, {"table": "table"}, "word_table:WordTable", ""),
-    "bilstm": Family(shapes.bilstm_shape, {"words.table": "words.table", "lstm": "lstm"}, "bilstm:BiLSTM", ""),
+    "words": Family(shapes.word_shape, {"table": "table"}, "word_table:WordTable", False),
+    "bilstm": Family(shapes.bilstm_shape, {"words.table": "words.table", "lstm": "lstm"}, "bilstm:BiLSTM", False),
     "dan": Family(
         shapes.deep_averaging_shape,
         {"words.table": "words.table", "pairs": "pairs"},
         "deep_averaging:DeepAveraging",
-        "",
+        False,
     ),
 }

@@ -35,13 +35,24 @@ class BertShape(TransformerShape):
     word_width: int = 0  # 0: as wide as the model; ELECTRA and ALBERT may have narrower word vectors
     groups: int = 0  # 0: every block has separate weights; ALBERT: the number of sets that blocks share
     buckets: int = 0  # of relative positions (MPNet); 0: none
+    theta: float = 0.0  # the base of rotary positions, which take the place of a table of positions; 0: none
+    stretch: float = 1.0  # by which rotary angles are divided, to reach further than in training
+    gated: int = 0  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
+    attention_bias: bool = True
+    up_bias: bool = True
+    down_bias: bool = True
     dropout: float = 0.1
     attention_dropout: float = 0.1
 
     @property
     def longest(self) -> int:
-        """The maximum number of tokens, which is the number of positions."""
+        """The maximum number of tokens: of rows of the table of positions, or that the model was trained for."""
         return self.positions - self.first_position
+
+    @property
+    def has_table(self) -> bool:
+        """Whether positions are a table of vectors."""
+        return not self.theta
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,7 @@ Shape = BertShape | ModernBertShape | WordShape | BiLSTMShape | DeepAveragingSha
 KEYS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
 
 
-def _sizes(config: Config, positions: int, keys: Sequence[str] = KEYS) -> dict[str, int]:
+def _sizes(config: Config, positions: int, keys: Sequence[str] = KEYS) -> dict[str, Any]:
     """The sizes that all transformers have; `keys` name width, depth, heads and inner width."""
     sizes = {name: size(config, key) for name, key in zip(("width", "depth", "heads", "inner"), keys, strict=True)}
     limits = {"positions": size(config, "max_position_embeddings", positions)}
@@ -174,6 +185,122 @@ def distilbert_shape(config: Config) -> BertShape:
     return _divisible(shape)
 
 
+def gte_shape(config: Config, theta: float = 160_000.0) -> BertShape:
+    """GTE 1.5 and multilingual (Zhang et al. 2024): rotary positions, gated networks; `theta` is the default base."""
+    require_supported(
+        config,
+        position_embedding_type="rope",
+        layer_norm_type="layer_norm",
+        pack_qkv=True,
+        logn_attention_scale=False,
+        logn_attention_clip1=False,
+    )
+    own = {"max_position_embeddings": 8192, "type_vocab_size": 1, "attention_probs_dropout_prob": 0.0, **config}
+    own["position_embedding_type"] = "absolute"
+    return _rotary(bert_shape(own, **_rope(config, theta), gated=2, up_bias=False))
+
+
+NOMIC_KEYS = ("n_embd", "n_layer", "n_head", "n_inner")
+
+
+def nomic_shape(config: Config) -> BertShape:
+    """Nomic's BERT (Nussbaum et al. 2024); sizes have the names of its own code, which are GPT-2's, or transformers'."""
+    require_supported(
+        config,
+        prenorm=False,
+        parallel_block=False,
+        causal=False,
+        use_rms_norm=False,
+        rotary_emb_fraction=1.0,
+        rotary_emb_interleaved=False,
+        rotary_emb_scale_base=None,
+        rotary_scaling_factor=None,
+        moe_every_n_layers=-1,
+    )
+    own = any(key in config for key in NOMIC_KEYS)
+    shape = BertShape(
+        **(_nomic_sizes(config) if own else _transformers_sizes(config)),
+        segments=size(config, "type_vocab_size", 2, least=0),
+        gated=1,
+    )
+    return _rotary(_divisible(shape))
+
+
+def _nomic_sizes(config: Config) -> dict[str, Any]:
+    gates = {"swiglu": "silu", "geglu": "gelu"}
+    named = config.get("activation_function", "swiglu")
+    if not isinstance(named, str) or named not in gates:
+        raise BadModel(f"config.json sets activation_function to {named!r}; expected one of {', '.join(gates)}")
+    positions = {"max_position_embeddings": size(config, "n_positions", 8192)}
+    return {
+        **_sizes({**config, **positions}, 8192, NOMIC_KEYS),
+        "eps": fraction(config, "layer_norm_epsilon", 1e-5),
+        "activation": gates[named],
+        "theta": _above_zero(config, "rotary_emb_base", 1000.0),
+        "attention_bias": boolean(config, "qkv_proj_bias", True),
+        "up_bias": boolean(config, "mlp_fc1_bias", True),
+        "down_bias": boolean(config, "mlp_fc2_bias", True),
+        "dropout": fraction(config, "resid_pdrop", 0.0),
+        "attention_dropout": fraction(config, "attn_pdrop", 0.0),
+    }
+
+
+def _transformers_sizes(config: Config) -> dict[str, Any]:
+    return {
+        **_sizes(config, 2048),
+        "eps": fraction(config, "layer_norm_eps", 1e-12),
+        "activation": activation(config, "hidden_act", "silu"),
+        **_rope(config, 1000.0),
+        **dict.fromkeys(("attention_bias", "up_bias", "down_bias"), False),
+        "dropout": fraction(config, "hidden_dropout_prob", 0.0),
+        "attention_dropout": fraction(config, "attention_probs_dropout_prob", 0.0),
+    }
+
+
+def _rotary(shape: BertShape) -> BertShape:
+    if shape.width % (2 * shape.heads):
+        raise BadModel(f"config.json asks for {shape.heads} rotary heads in a width of {shape.width}")
+    return shape
+
+
+def _rope(config: Config, theta: float) -> dict[str, float]:
+    """The base of rotary positions, and by which angles are divided: transformers' words, or the older ones.
+
+    Fixed NTK scaling by s multiplies the base by s, and divides all angles by s^(2/K) (K: a head's width).
+    """
+    newer, older = (_rope_settings(config, key) for key in ("rope_parameters", "rope_scaling"))
+    kind, factor = _scaling(newer) if newer else _scaling(older)
+    own = "rope_theta" if config.get("rope_theta") is not None else "rope_parameters"
+    base = _above_zero({own: config.get("rope_theta", newer.get("rope_theta"))}, own, theta)
+    if kind == "ntk":
+        width = size(config, "hidden_size") / size(config, "num_attention_heads")
+        return {"theta": base * factor, "stretch": factor ** (2 / width)}
+    return {"theta": base, "stretch": factor}
+
+
+def _rope_settings(config: Config, key: str) -> Config:
+    found = _given(config, key, {})
+    if not isinstance(found, dict):
+        raise BadModel(f"config.json says {key} = {found!r:.100}; expected an object")
+    return found
+
+
+def _scaling(settings: Config) -> tuple[str, float]:
+    kind = settings.get("rope_type", settings.get("type", "default"))
+    if kind == "default":
+        return kind, 1.0
+    if kind not in ("linear", "ntk") or settings.get("mixed_b") is not None:
+        raise BadModel(f"config.json says rope_scaling or rope_parameters = {settings!r:.100}; expected linear or ntk")
+    return kind, _above_zero(settings, "factor", 1.0)
+
+
+def _above_zero(config: Config, key: str, default: float) -> float:
+    found = number(config, key, default)
+    if not found:
+        raise BadModel(f"config.json says {key} = 0; expected a number above 0")
+    return found
+
+
 def modernbert_shape(config: Config) -> ModernBertShape:
     """ModernBERT."""
     depth, every = size(config, "num_hidden_layers"), size(config, "global_attn_every_n_layers", 3)
@@ -237,10 +364,7 @@ def _theta(config: Config, is_local: bool) -> float:
         raise BadModel(f"config.json says rope_parameters = {ropes!r}; expected an object for each kind of attention")
     require_supported(newer, rope_type="default")
     default = 10_000.0 if is_local else 160_000.0
-    theta = number({key: _given(config, key, _given(newer, "rope_theta", default))}, key, default)
-    if not theta:
-        raise BadModel(f"config.json says {key} = 0; expected a number above 0")
-    return theta
+    return _above_zero({key: _given(config, key, newer.get("rope_theta"))}, key, default)
 
 
 def _given(settings: Config, key: str, default: Any) -> Any:

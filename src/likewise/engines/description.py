@@ -38,9 +38,11 @@ class BlockWeights:
     down: LinearWeights
     key: LinearWeights | None = None
     value: LinearWeights | None = None
+    gate: LinearWeights | None = None  # of a gated network whose `up` gives values alone
     norm1: LinearWeights | None = None
     norm2: LinearWeights | None = None
     theta: float = 0.0  # the base of rotary positions; 0: none
+    stretch: float = 1.0  # by which rotary angles are divided
     reach: int = -1  # the number of tokens on either side that a token attends to; −1: all
 
 
@@ -59,7 +61,7 @@ class Description:
     first_position: int = 0
     activation: str = "gelu"
     pre_norm: bool = False  # whether norms come before attention and network (ModernBERT) or after them (BERT)
-    gated: bool = False  # whether `up` gives values, then gates
+    gated: int = 0  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
     eps: float = 1e-12
     positions: StoredTensor | None = None
     segments: StoredTensor | None = None
@@ -139,12 +141,15 @@ class _Weights:
     def norm(self, name: str, width: int, bias: bool = True) -> LinearWeights:
         return LinearWeights(self.tensor(f"{name}.weight", width), self.tensor(f"{name}.bias", width) if bias else None)
 
-    def attention(self, name: str, width: int) -> tuple[LinearWeights, ...]:
+    def parts(self, count: int, name: str, outputs: int, inputs: int, bias: bool) -> list[LinearWeights | None]:
+        """A layer as files have it: `count` that give an equal share of the outputs each, or one, then None."""
         weights, biases = (file_names(f"{name}.{part}", self.names) for part in ("weight", "bias"))
-        return tuple(
-            LinearWeights(self.stored.read(weight, width, width), self.stored.read(bias, width))
-            for weight, bias in zip(weights, biases, strict=True)
-        )
+        rows = outputs // len(weights)
+        found = [
+            LinearWeights(self.stored.read(weight, rows, inputs), self.stored.read(its, rows) if bias else None)
+            for weight, its in zip(weights, biases, strict=True)
+        ]
+        return [*found, *[None] * (count - len(found))]
 
 
 def _sizes(shape: BertShape | ModernBertShape) -> dict[str, Any]:
@@ -160,7 +165,8 @@ def _bert(shape: BertShape, weights: _Weights) -> Description:
         words=weights.tensor(f"{at}.words.weight", shape.vocabulary, narrow),
         word_width=shape.word_width,
         first_position=shape.first_position,
-        positions=weights.tensor(f"{at}.positions.weight", shape.positions, narrow),
+        gated=shape.gated,
+        positions=weights.tensor(f"{at}.positions.weight", shape.positions, narrow) if shape.has_table else None,
         segments=weights.tensor(f"{at}.segments.weight", shape.segments, narrow) if shape.segments else None,
         relative=weights.tensor("relative.table.weight", shape.buckets, shape.heads) if shape.buckets else None,
         norm=weights.norm(f"{at}.norm", narrow),
@@ -171,16 +177,22 @@ def _bert(shape: BertShape, weights: _Weights) -> Description:
 
 
 def _bert_block(shape: BertShape, weights: _Weights, at: str) -> BlockWeights:
-    query, key, value = weights.attention(f"{at}.qkv", shape.width)
+    width, wide = shape.width, (2 if shape.gated else 1) * shape.inner
+    query, key, value = weights.parts(3, f"{at}.qkv", 3 * width, width, shape.attention_bias)
+    up, gate = weights.parts(2, f"{at}.up", wide, width, shape.up_bias)
+    assert query is not None and up is not None  # the first of them is always there
     return BlockWeights(
         query=query,
         key=key,
         value=value,
-        out=weights.linear(f"{at}.out", shape.width, shape.width),
-        norm1=weights.norm(f"{at}.norm1", shape.width),
-        up=weights.linear(f"{at}.up", shape.inner, shape.width),
-        down=weights.linear(f"{at}.down", shape.width, shape.inner),
-        norm2=weights.norm(f"{at}.norm2", shape.width),
+        out=weights.linear(f"{at}.out", width, width, shape.attention_bias),
+        norm1=weights.norm(f"{at}.norm1", width),
+        up=up,
+        gate=gate,
+        down=weights.linear(f"{at}.down", width, shape.inner, shape.down_bias),
+        norm2=weights.norm(f"{at}.norm2", width),
+        theta=shape.theta,
+        stretch=shape.stretch,
     )
 
 
@@ -189,7 +201,7 @@ def _modernbert(shape: ModernBertShape, weights: _Weights) -> Description:
         **_sizes(shape),
         words=weights.tensor("words.weight", shape.vocabulary, shape.width),
         pre_norm=True,
-        gated=True,
+        gated=1,
         norm=weights.norm("norm", shape.width, shape.norm_bias),
         last_norm=weights.norm("last_norm", shape.width, shape.norm_bias),
         blocks=[_modernbert_block(shape, weights, i) for i in range(shape.depth)],

@@ -123,6 +123,10 @@ def _shape(
     return HeadShape(size(config, width), len(labels_of(config)), dropout=share, **fields)
 
 
+def _nomic(config: Config) -> HeadShape:
+    return _shape({"hidden_dropout_prob": 0.0, **config})
+
+
 def _modernbert(config: Config) -> HeadShape:
     pooling = config.get("classifier_pooling", "cls")
     if pooling not in ("cls", "mean"):
@@ -141,6 +145,7 @@ def _modernbert(config: Config) -> HeadShape:
 _ROBERTA: Names = {"dense": "classifier.dense", "out": "classifier.out_proj"}
 _DISTILBERT: Names = {"dense": "pre_classifier", "out": "classifier"}
 _MODERNBERT: Names = {"dense": "head.dense", "norm": "head.norm", "out": "classifier"}
+_NOMIC: Names = {"dense": "nomic_bert.pooler.dense", "out": "classifier"}
 _roberta = partial(_shape, drops_first=True)
 _electra = partial(_shape, activation="gelu", drops_first=True)
 _mpnet = partial(_shape, dropout=("hidden_dropout_prob", 0.1), drops_first=True)
@@ -156,6 +161,9 @@ CLASSIFIERS: dict[str, ClassificationHead] = {
     "mpnet": ClassificationHead("MPNet", "mpnet.", _ROBERTA, _mpnet),
     "distilbert": ClassificationHead("DistilBert", "distilbert.", _DISTILBERT, _distilbert),
     "albert": ClassificationHead("Albert", "albert.", {"dense": "albert.pooler", "out": "classifier"}, _albert),
+    "nomic_bert": ClassificationHead("NomicBert", "nomic_bert.", _NOMIC, _nomic),
+    "gte": ClassificationHead("Gte", "gte.", {"dense": "gte.pooler.dense", "out": "classifier"}, _shape),
+    "new": ClassificationHead("New", "new.", {"dense": "new.pooler.dense", "out": "classifier"}, _shape),
     "modernbert": ClassificationHead("ModernBert", "model.", _MODERNBERT, _modernbert),
 }
 """Tests iterate over this table, which has a row for every encoder family."""

@@ -32,6 +32,9 @@ TRANSFORMERS = {
     "mpnet": "MPNet",
     "distilbert": "DistilBERT",
     "albert": "ALBERT",
+    "nomic_bert": "Nomic's BERT",
+    "gte": "GTE",
+    "new": "GTE",
     "modernbert": "ModernBERT",
 }
 """Architectures by the model_type in config.json; it does not matter how the weights were trained."""

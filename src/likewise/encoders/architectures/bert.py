@@ -1,7 +1,8 @@
-"""BERT and its variants (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet): one post-norm transformer.
+"""BERT and its variants (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet, Nomic's, GTE): one post-norm
+transformer.
 
 Devlin et al. 2019. They differ in the fields of `BertShape`: the first position, whether there are segments, the width
-of word vectors, whether blocks share weights, and whether positions are also relative.
+of word vectors, whether blocks share weights, what positions are, and whether the network has gates.
 """
 
 import math
@@ -16,6 +17,7 @@ from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
 from ..encoder import Encoder
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
+from ..rotary import Rotation, rotate, rotation
 from ..shapes import BertShape
 
 FAR = 128  # distances from here on share the last bucket of relative positions
@@ -28,7 +30,7 @@ class Embeddings(nn.Module):
         super().__init__()
         width = shape.word_width or shape.width
         self.words = Embedding(shape.vocabulary, width)
-        self.positions = Embedding(shape.positions, width)
+        self.positions = Embedding(shape.positions, width) if shape.has_table else None
         self.segments = Embedding(shape.segments, width) if shape.segments else None
         self.norm = LayerNorm(width, shape.eps)
         self.widen = Linear(width, shape.width) if shape.word_width else None
@@ -36,7 +38,9 @@ class Embeddings(nn.Module):
         self.first_position = shape.first_position
 
     def forward(self, tokens: Ragged) -> Float[Tensor, "T D"]:
-        x = self.words(tokens.values) + self.positions(tokens.position + self.first_position)
+        x = self.words(tokens.values)
+        if self.positions is not None:
+            x = x + self.positions(tokens.position + self.first_position)
         if self.segments is not None:
             x = x + (self.segments.weight[0] if tokens.segments is None else self.segments(tokens.segments))
         x = self.drop(self.norm(x))
@@ -49,25 +53,36 @@ class Block(nn.Module):
 
     def __init__(self, shape: BertShape) -> None:
         super().__init__()
-        self.heads = shape.heads
-        self.qkv = Linear(shape.width, 3 * shape.width)
-        self.out = Linear(shape.width, shape.width)
+        self.heads, self.gated = shape.heads, shape.gated
+        self.qkv = Linear(shape.width, 3 * shape.width, bias=shape.attention_bias)
+        self.out = Linear(shape.width, shape.width, bias=shape.attention_bias)
         self.norm1 = LayerNorm(shape.width, shape.eps)
-        self.up = Linear(shape.width, shape.inner)
-        self.down = Linear(shape.inner, shape.width)
+        self.up = Linear(shape.width, (2 if shape.gated else 1) * shape.inner, bias=shape.up_bias)
+        self.down = Linear(shape.inner, shape.width, bias=shape.down_bias)
         self.norm2 = LayerNorm(shape.width, shape.eps)
         self.activation = ACTIVATION_FUNCTIONS[shape.activation]
         self.drop = Dropout(shape.dropout)
         self.attention_dropout = shape.attention_dropout
 
-    def forward(self, x: Float[Tensor, "T D"], tokens: Ragged, bias: Bias | None) -> Float[Tensor, "T D"]:
+    def forward(
+        self, x: Float[Tensor, "T D"], tokens: Ragged, bias: Bias | None, rotation: Rotation | None = None
+    ) -> Float[Tensor, "T D"]:
         q, k, v = self.qkv(x).view(len(x), 3, self.heads, -1).unbind(1)
+        if rotation is not None:
+            q, k = rotate(q, rotation), rotate(k, rotation)
         dropout = self.attention_dropout if self.training else 0.0
         looked = attend(q, k, v, tokens, bias=bias, dropout=dropout).reshape(x.shape)
         x = self.norm1(x + self.drop(self.out(looked)))
-        wide: Tensor = self.down(self.activation(self.up(x)))
+        wide: Tensor = self.down(self._widened(x))
         out: Tensor = self.norm2(x + self.drop(wide))
         return out
+
+    def _widened(self, x: Float[Tensor, "T D"]) -> Float[Tensor, "T I"]:
+        wide: Tensor = self.up(x)
+        if not self.gated:
+            return self.activation(wide)
+        value, gate = wide.chunk(2, dim=-1) if self.gated == 1 else wide.chunk(2, dim=-1)[::-1]
+        return self.activation(value) * gate
 
 
 class Bert(Encoder):
@@ -89,11 +104,15 @@ class Bert(Encoder):
 
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         x = self.embeddings(tokens)
-        bias = self._bias()
+        bias, rotation = self._bias(), self._rotation(tokens, x.dtype)
         yield x
         for i in range(self.depth):
-            x = self.through(self.block(i), x, tokens, bias)
+            x = self.through(self.block(i), x, tokens, bias, rotation)
             yield x
+
+    def _rotation(self, tokens: Ragged, dtype: torch.dtype) -> Rotation | None:
+        theta, width = self.shape.theta, self.width // self.shape.heads
+        return rotation(tokens, theta, width, dtype, self.shape.stretch) if theta else None
 
     def _bias(self) -> Bias | None:
         """The relative bias: cached for all blocks, except with checkpointing, where each recomputes it identically."""

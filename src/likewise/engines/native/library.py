@@ -38,11 +38,11 @@ class _Linear(ctypes.Structure):
     _fields_ = (("weight", _Tensor), ("bias", _Tensor), ("input_scales", c_void_p))
 
 
-_PARTS = ("query", "key", "value", "out", "up", "down", "norm1", "norm2")
+_PARTS = ("query", "key", "value", "out", "up", "gate", "down", "norm1", "norm2")
 
 
 class _Block(ctypes.Structure):
-    _fields_ = (*((part, _Linear) for part in _PARTS), ("theta", c_float), ("reach", c_int32))
+    _fields_ = (*((part, _Linear) for part in _PARTS), ("theta", c_float), ("stretch", c_float), ("reach", c_int32))
 
 
 _SIZES = ("vocabulary", "width", "word_width", "depth", "heads", "inner", "longest", "first_position")
@@ -352,7 +352,7 @@ def _description(d: Description, precision: str, alive: list[Any]) -> _Descripti
     for size in _SIZES:
         setattr(structure, size, getattr(d, size))
     structure.word_width = d.word_width or d.width
-    structure.pre_norm, structure.gated = int(d.pre_norm), int(d.gated)
+    structure.pre_norm, structure.gated = int(d.pre_norm), d.gated
     for table in ("words", "positions", "segments", "relative"):
         setattr(structure, table, _tensor(getattr(d, table), alive))
     for layer in ("norm", "widen", "last_norm"):
@@ -361,7 +361,7 @@ def _description(d: Description, precision: str, alive: list[Any]) -> _Descripti
     for at, block in zip(blocks, d.blocks, strict=True):
         for part in _PARTS:
             setattr(at, part, _linear(getattr(block, part), precision, alive))
-        at.theta, at.reach = block.theta, block.reach
+        at.theta, at.stretch, at.reach = block.theta, block.stretch, block.reach
     structure.block_count, structure.blocks = len(blocks), ctypes.cast(blocks, POINTER(_Block))
     order = np.asarray(range(d.depth) if d.order is None else d.order, np.int32)
     structure.order = _address(order)

@@ -80,13 +80,13 @@ class NumpyEncoder:
         wide = _product(x, block.up)
         if not self.gated:
             return _product(self.activation(wide), block.down)
-        values, gates = np.split(wide, 2, axis=1)
+        values, gates = np.split(wide, 2, axis=1)[:: 1 if self.gated == 1 else -1]
         return _product(self.activation(values) * gates, block.down)
 
     def _attention(self, x: Array, block: "_Block", tokens: Sequences) -> Array:
         q, k, v = (part.reshape(len(x), self.heads, -1) for part in np.split(_product(x, block.qkv), 3, axis=1))
         if block.theta:
-            q, k = (rotated(part, tokens.positions, block.theta) for part in (q, k))
+            q, k = (rotated(part, tokens.positions, block.theta, block.stretch) for part in (q, k))
         attended = attention(q, k, v, tokens.lengths, lambda length: self._bias(length, block.reach))
         return _product(attended.reshape(x.shape), block.out)
 
@@ -99,12 +99,10 @@ class NumpyEncoder:
 
 class _Block:
     def __init__(self, block: BlockWeights, pre_norm: bool) -> None:
-        parts = [_linear(part) for part in (block.query, block.key, block.value)]
-        layers = [part for part in parts if part is not None]
-        self.qkv: Linear = np.concatenate([w for w, _ in layers], axis=1), _joined([b for _, b in layers])
-        self.out, self.up, self.down = (_required(part) for part in (block.out, block.up, block.down))
+        self.qkv, self.up = _joined(block.query, block.key, block.value), _joined(block.up, block.gate)
+        self.out, self.down = _required(block.out), _required(block.down)
         self.norm1, self.norm2 = _linear(block.norm1), _linear(block.norm2)
-        self.pre_norm, self.theta, self.reach = pre_norm, block.theta, block.reach
+        self.pre_norm, self.theta, self.stretch, self.reach = pre_norm, block.theta, block.stretch, block.reach
 
 
 def attention(
@@ -127,10 +125,10 @@ def attention(
     return found
 
 
-def rotated(x: Float[Array, "T H K"], position: Array, theta: float) -> Float[Array, "T H K"]:
+def rotated(x: Float[Array, "T H K"], position: Array, theta: float, stretch: float = 1.0) -> Float[Array, "T H K"]:
     """Each pair (x_i, x_{i+K/2}) turned by an angle that grows with the token's position (Su et al. 2021)."""
     width = x.shape[-1]
-    speeds = np.float32(theta) ** -(np.arange(0, width, 2, dtype=np.float32) / np.float32(width))
+    speeds = np.float32(theta) ** -(np.arange(0, width, 2, dtype=np.float32) / np.float32(width)) / np.float32(stretch)
     angles = position[:, None, None].astype(np.float32) * speeds
     (left, right), cos, sin = np.split(x, 2, axis=-1), np.cos(angles), np.sin(angles)
     return np.concatenate([left * cos - right * sin, right * cos + left * sin], axis=-1)
@@ -154,9 +152,11 @@ def _required(layer: LinearWeights) -> Linear:
     return np.ascontiguousarray(weight.T), 0.0 if layer.bias is None else layer.bias.fp32()
 
 
-def _joined(biases: Sequence[Array | float]) -> Array | float:
-    arrays = [bias for bias in biases if isinstance(bias, np.ndarray)]
-    return np.concatenate(arrays) if arrays else 0.0
+def _joined(*parts: LinearWeights | None) -> Linear:
+    """Layers with the same inputs as one; either all have a bias, or none has."""
+    layers = [_required(part) for part in parts if part is not None]
+    biases = [bias for _, bias in layers if isinstance(bias, np.ndarray)]
+    return np.concatenate([weight for weight, _ in layers], axis=1), np.concatenate(biases) if biases else 0.0
 
 
 def _product(x: Array, layer: Linear) -> Array:
