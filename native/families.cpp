@@ -227,6 +227,23 @@ Shape gte_like(const Config& c, double theta) {
     return s;
 }
 
+Shape jina(const Config& c) {
+    Shape s;
+    read_sizes(c, s, 8192, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
+    if (c.flag("is_decoder")) refuse("config.json describes a decoder; only encoders are supported");
+    const json::Value named = c.member("feed_forward_type");
+    const std::string_view gates = named.is_null() ? "geglu" : named.text("feed_forward_type");
+    if (gates != "geglu" && gates != "reglu") refuse("config.json sets feed_forward_type to ", gates, "; expected geglu or reglu");
+    s.d.activation = gates == "geglu" ? LW_GELU : LW_RELU;
+    s.d.eps = c.number("layer_norm_eps", 1e-12, 1);
+    s.d.gated = s.d.alibi = 1;
+    s.segments = c.size("type_vocab_size", 2, 0);
+    s.up_bias = false;
+    s.d.longest = s.positions;
+    s.positions = 0;  // they are distances
+    return s;
+}
+
 Shape gte(const Config& c) { return gte_like(c, 160'000); }
 Shape gte_of_its_authors(const Config& c) { return gte_like(c, 10'000); }
 
@@ -346,6 +363,9 @@ constexpr Family FAMILIES[] = {
      "encoder.albert_layer_groups.", ".albert_layers.0.",
      {"attention.query", "attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn",
       "ffn_output", "full_layer_layer_norm"}},
+    {"jina_bert", jina, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".",
+     {"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+      "attention.output.LayerNorm", "mlp.gated_layers", "mlp.wo", "mlp.layernorm"}},
     {"nomic_bert", nomic, WORDS, "emb_ln", nullptr, nullptr, nullptr, "encoder.layers.", ".",
      {"attn.Wqkv", nullptr, nullptr, "attn.out_proj", "norm1", "mlp.fc12", "mlp.fc2", "norm2", "mlp.fc11"}},
     {"gte", gte, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", GTE},
@@ -362,6 +382,9 @@ const Family& family_of(const json::Value& config) {
     std::string_view type = config.text_of("model_type");
     if (type == "likewise-int8")
         type = config.text_of("likewise_model_type");  // so marked because only we read its weights
+    const json::Value positions = config.member("position_embedding_type");
+    if (type == "bert" && positions.kind() == json::Kind::TEXT && positions.text("position_embedding_type") == "alibi")
+        type = "jina_bert";  // which calls itself a BERT
     std::string known;
     for (const Family& family : FAMILIES) {
         if (family.type == type) return family;

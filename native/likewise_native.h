@@ -67,6 +67,7 @@ typedef struct {
     int32_t activation;
     int32_t pre_norm; /* 1: norms before attention and network (ModernBERT); 0: behind them (BERT) */
     int32_t gated;    /* 1: up gives values, then gates; 2: gates, then values */
+    int32_t alibi;    /* 1: scores fall with distance, by each head's own slope */
     float eps;
     lw_tensor words, positions, segments, relative; /* relative: buckets by heads (MPNet) */
     lw_linear norm;                                 /* of embeddings; without data: none */

@@ -34,6 +34,7 @@ const lw_description& checked(const lw_description& d) {
     check_between("first position", d.first_position, 0, LARGEST_TABLE);
     check_between("activation", d.activation, LW_GELU, LW_MISH);
     check_between("gated", d.gated, 0, 2);
+    check_between("alibi", d.alibi, 0, d.relative.data ? 0 : 1);
     check_between("number of blocks", d.block_count, d.depth ? 1 : 0, 1024);
     check_between("width beside heads", d.width % d.heads, 0, 0);
     if (!(d.eps >= 0.0F) || !std::isfinite(d.eps)) fail(LW_BAD_DESCRIPTION, "eps is no number of 0 or more");
@@ -129,21 +130,43 @@ void Model::read_embeddings(const lw_description& d) {
                         "the embeddings' widening", arena);
     }
     if (d.relative.data) read_relative(d.relative);
+    if (d.alibi) fill_alibi();
+}
+
+// Biases for every head and distance, for powers of two. Attention loads whole vectors of queries, up to 15 of which lie
+// behind the sentence.
+template <class Bias>
+void Model::fill_relative(Bias bias) {
+    check_between("longest, with relative positions,", longest, 1, LARGEST_SIZE);
+    relative.resize((2 * static_cast<size_t>(longest)) * heads + LANES);
+    for (int distance = 1 - longest; distance < longest; distance++) {  // query - key
+        bias(distance, relative.data() + longest + distance);
+    }
+}
+
+// Slopes of Press et al. 2022: powers of 2^(-8 / n) for n heads, a power of two; others add every second slope of 2 n.
+void Model::fill_alibi() {
+    int power = 1;
+    while (2 * power <= heads) power *= 2;
+    std::vector<float> slopes;
+    for (int i = 0; i < heads; i++) {
+        const double of = i < power ? -8.0 * (i + 1) / power : -4.0 * (2 * (i - power) + 1) / power;
+        slopes.push_back(static_cast<float>(exponential(of * logarithm(2.0))));
+    }
+    fill_relative([&](int distance, float* at) {
+        for (int head = 0; head < heads; head++)
+            at[2 * static_cast<size_t>(longest) * head] = slopes[head] * static_cast<float>(-std::abs(distance)) * LOG2_E;
+    });
 }
 
 void Model::read_relative(const lw_tensor& tensor) {
     check_between("buckets of relative positions", tensor.rows, 4, LARGEST_SIZE);
-    check_between("longest, with relative positions,", longest, 1, LARGEST_SIZE);
     const int buckets = static_cast<int>(tensor.rows);
     const std::vector<float> table = read_all(tensor, buckets, heads, heads, "relative positions");
-    // attention loads whole vectors of queries, up to 15 of which lie behind the sentence
-    relative.resize((2 * static_cast<size_t>(longest)) * heads + LANES);
-    for (int head = 0; head < heads; head++) {
-        float* middle = relative.data() + 2 * static_cast<size_t>(longest) * head + longest;
-        for (int distance = 1 - longest; distance < longest; distance++) {  // query - key; a bucket's is key - query
-            middle[distance] = table[bucket(-distance, buckets) * heads + head] * LOG2_E;
-        }
-    }
+    fill_relative([&](int distance, float* at) {
+        const float* row = table.data() + bucket(-distance, buckets) * heads;  // a bucket's distance is key - query
+        for (int head = 0; head < heads; head++) at[2 * static_cast<size_t>(longest) * head] = row[head] * LOG2_E;
+    });
 }
 
 Block Model::read_block(const lw_block& b) {

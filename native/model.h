@@ -67,6 +67,9 @@ public:
 private:
     void read_embeddings(const lw_description&);
     void read_relative(const lw_tensor&);
+    void fill_alibi();
+    template <class Bias>
+    void fill_relative(Bias bias);
     Block read_block(const lw_block&);
     size_t rotation_of(const Rotation&);
 

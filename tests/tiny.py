@@ -10,7 +10,7 @@ import numpy as np
 import tokenizers
 from safetensors.numpy import save_file as save_arrays
 
-from likewise.encoders.families import FAMILIES
+from likewise.encoders.families import FAMILIES, family_name
 from likewise.reranker.classification_heads import CLASSIFIERS
 from tests.without_torch import TORCH, skip
 
@@ -73,6 +73,13 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "local_rope_theta": 10000.0,
         "norm_eps": 1e-5,
     },
+    "jina_bert": {
+        **_BERT,
+        "model_type": "bert",
+        "position_embedding_type": "alibi",
+        "feed_forward_type": "geglu",
+        "num_attention_heads": 4,
+    },
     "nomic_bert": {**_ROTARY, "hidden_act": "silu", "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0}},
     "gte": {
         **_ROTARY,
@@ -97,7 +104,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 TRANSFORMERS = [name for name, family in FAMILIES.items() if family.has_blocks]
 """The families that have blocks."""
 
-OWN_CODE = ["new"]
+OWN_CODE = ["jina_bert", "new"]
 """Those of them that the transformers library does not know: their folders come with code, which is never run."""
 
 TEXTS = [
@@ -124,7 +131,7 @@ def config_of(family: str) -> dict[str, Any]:
 def random_encoder(config: Mapping[str, Any], seed: int = 0) -> "Encoder":
     """An encoder of this config in which every number is drawn, biases and norms too, so that none is idle."""
     torch.manual_seed(seed)
-    module = FAMILIES[config["model_type"]].build(config)
+    module = FAMILIES[family_name(config)].build(config)
     module.config = dict(config)
     initialize_weights(module, 0.1)
     for part in module.modules():
@@ -137,7 +144,7 @@ def random_encoder(config: Mapping[str, Any], seed: int = 0) -> "Encoder":
 
 def save_bert(folder: Path, config: Mapping[str, Any], seed: int, prefix: str = "", labels: int = 0) -> None:
     """The files of a BERT whose every number is drawn by NumPy, for where torch is not installed."""
-    if config["model_type"] != "bert":
+    if family_name(config) != "bert":
         skip(f"a {config['model_type']} of random weights")
     draw = np.random.default_rng(seed)
     shapes = {f"{prefix}{name}": shape for name, shape in bert_shapes(config).items()} | classifier_shapes(

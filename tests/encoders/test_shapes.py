@@ -115,6 +115,8 @@ def test_nomics_own_words_are_those_of_transformers():
         ("nomic_bert", {"rotary_emb_base": 0}),
         ("nomic_bert", {"n_head": 32}),
         ("nomic_bert", {"n_layer": None}),
+        ("jina_bert", {"feed_forward_type": "original"}),
+        ("jina_bert", {"num_attention_heads": 5}),
         ("gte", {"position_embedding_type": "absolute"}),
         ("gte", {"num_attention_heads": 32}),
         ("gte", {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0}}),
@@ -127,9 +129,9 @@ def test_nomics_own_words_are_those_of_transformers():
         ("new", {"pack_qkv": False}),
     ],
 )
-def test_a_variant_of_rotary_encoders_that_would_be_computed_wrongly_is_refused(family, change):
+def test_a_variant_of_gated_encoders_that_would_be_computed_wrongly_is_refused(family, change):
     config = NOMIC if family == "nomic_bert" else config_of(family)
-    with pytest.raises(BadModel, match=f"{next(iter(change))}|rotary heads|factor"):
+    with pytest.raises(BadModel, match=f"{next(iter(change))}|rotary heads|factor|heads"):
         FAMILIES[family].shape({**config, **change})
 
 
@@ -141,6 +143,19 @@ def test_fixed_ntk_scaling_is_a_larger_base_and_slower_angles():
     plain = shapes.gte_shape({key: value for key, value in config_of("new").items() if key != "rope_scaling"})
     assert (plain.theta, plain.stretch) == (20_000.0, 1.0)
     assert shapes.gte_shape(config_of("gte")).stretch == shapes.gte_shape(config_of("new")).stretch == 8 ** (2 / 8)
+
+
+def slow_slopes(heads):
+    """ALiBi's slopes as its paper and its authors' code describe them."""
+    if heads & (heads - 1) == 0:
+        return [(2 ** (-8 / heads)) ** (i + 1) for i in range(heads)]
+    below = 2 ** (heads.bit_length() - 1)
+    return slow_slopes(below) + slow_slopes(2 * below)[::2][: heads - below]
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4, 8, 16, 3, 6, 12, 20])
+def test_slopes_of_alibi_fall_from_head_to_head(heads):
+    assert shapes.alibi_slopes(heads) == pytest.approx(slow_slopes(heads), rel=1e-12)
 
 
 @pytest.mark.parametrize(("every", "local"), [(1, "0000"), (2, "0101"), (3, "0110"), (9, "0111")])
@@ -184,8 +199,8 @@ def test_sizes_that_are_not_given_are_those_of_an_ordinary_bert():
     sizes = {"vocabulary": 9, "width": 8, "depth": 2, "heads": 2, "inner": 4, "positions": 6, "eps": 0.5}
     assert {**vars(shapes.BertShape(**sizes)), **sizes} == {
         **sizes, "activation": "gelu", "first_position": 0, "segments": 2, "word_width": 0, "groups": 0, "buckets": 0,
-        "theta": 0.0, "stretch": 1.0, "gated": 0, "attention_bias": True, "up_bias": True, "down_bias": True,
-        "dropout": 0.1, "attention_dropout": 0.1,
+        "theta": 0.0, "stretch": 1.0, "alibi": False, "gated": 0, "attention_bias": True, "up_bias": True,
+        "down_bias": True, "dropout": 0.1, "attention_dropout": 0.1,
     }  # fmt: skip
     modern = shapes.ModernBertShape(**sizes, reach=1, thetas=(1.0, 1.0), local=(False, True))
     assert (modern.norm_bias, modern.attention_bias, modern.inner_bias) == (False, False, False)

@@ -1,18 +1,20 @@
 """Every family beside transformers, on random weights, at every layer."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file
 
 from likewise import Embedder, Ragged
 from likewise.encoders.architectures.transformers_model import AutoEncoder
 from likewise.encoders.checkpoint import load_encoder, save_encoder
 from likewise.errors import BadModel
 from tests.encoders.test_config_defaults import DEFAULTS, required
-from tests.encoders.test_shapes import NOMIC
-from tests.tiny import OWN_CODE, TRANSFORMERS, amend, config_of, pack, wordpieces, write
+from tests.encoders.test_shapes import NOMIC, slow_slopes
+from tests.tiny import OWN_CODE, TRANSFORMERS, amend, config_of, pack, random_encoder, wordpieces, write
 
 KNOWN = [family for family in TRANSFORMERS if family not in OWN_CODE]
 LENGTHS = [1, 3, 7, 7, 31, 13, 64]
@@ -162,6 +164,51 @@ def test_what_gtes_own_code_writes_is_read_as_well(segments, tmp_path):
         auto_map={"AutoModel": "Alibaba-NLP/new-impl--modeling.NewModel"},
     )
     _check(model, load_encoder(tmp_path), pack([900, 64, 5]), close=2e-5)
+
+
+@pytest.mark.parametrize("gates", ["geglu", "reglu"])
+@pytest.mark.parametrize("heads", [4, 6])
+def test_jinas_bert_is_a_bert_with_slopes_for_positions_and_gates(heads, gates, tmp_path):
+    """No library that runs without the folder's code knows it: transformers' BERT, two of its parts replaced."""
+    sizes = {"hidden_size": 48, "num_attention_heads": heads}
+    encoder = random_encoder({**config_of("jina_bert"), **sizes, "feed_forward_type": gates})
+    save_encoder(encoder, tmp_path)
+    theirs = JinasBert(load_file(tmp_path / "model.safetensors"), {**config_of("bert"), **sizes}, gates)
+    _check(theirs, load_encoder(tmp_path), pack([64, 1, 17, 5]), close=2e-6)
+
+
+class JinasBert:
+    """transformers' BERT with ALiBi's biases in place of a mask and Jina's network in place of its own."""
+
+    def __init__(self, weights, sizes, gates):
+        config = transformers.BertConfig(**sizes, attn_implementation="eager")
+        self.bert = transformers.BertModel(config, add_pooling_layer=False).eval()
+        self.weights, self.heads = weights, config.num_attention_heads
+        self.activation = {"geglu": torch.nn.functional.gelu, "reglu": torch.relu}[gates]
+        found = self.bert.load_state_dict(weights, strict=False)
+        assert all(".mlp." in name for name in found.unexpected_keys)
+        for layer in self.bert.encoder.layer:
+            torch.nn.init.zeros_(self.bert.embeddings.position_embeddings.weight)
+            layer.attention.self.attention_dropout = 0.0
+
+    def __call__(self, input_ids, output_hidden_states):
+        x = self.bert.embeddings(input_ids)
+        at = torch.arange(x.shape[1])
+        slopes = torch.tensor(slow_slopes(self.heads))[:, None, None]
+        mask = (-slopes * (at[None] - at[:, None]).abs())[None]
+        states = [x]
+        for i, layer in enumerate(self.bert.encoder.layer):
+            attended = layer.attention(x, attention_mask=mask)
+            x = attended[0] if isinstance(attended, tuple) else attended
+            x = self._network(x, f"encoder.layer.{i}.mlp")
+            states.append(x)
+        return SimpleNamespace(hidden_states=states)
+
+    def _network(self, x, at):
+        value, gate = (x @ self.weights[f"{at}.gated_layers.weight"].T).chunk(2, -1)
+        wide = (self.activation(value) * gate) @ self.weights[f"{at}.wo.weight"].T + self.weights[f"{at}.wo.bias"]
+        norm = self.weights[f"{at}.layernorm.weight"], self.weights[f"{at}.layernorm.bias"]
+        return torch.nn.functional.layer_norm(x + wide, x.shape[-1:], *norm, eps=self.bert.config.layer_norm_eps)
 
 
 OTHERS = {

@@ -37,10 +37,18 @@ class Family:
         return getattr(module, name)(self.shape(config))
 
 
-def model_type(config: Mapping[str, Any], folder: Path) -> str:
-    """The `model_type` in the folder's config."""
+def family_name(config: Mapping[str, Any]) -> str:
+    """The row of FAMILIES for a config, if there is one: its `model_type`, but Jina's BERT calls itself a BERT."""
     kind = config.get("model_type")
-    if not isinstance(kind, str) or not kind:
+    if kind == "bert" and config.get("position_embedding_type") == "alibi":
+        return "jina_bert"
+    return kind if isinstance(kind, str) else ""
+
+
+def model_type(config: Mapping[str, Any], folder: Path) -> str:
+    """The `family_name` of the folder's config, which must have one."""
+    kind = family_name(config)
+    if not kind:
         raise BadModel(f"config.json in {folder} names no model_type; expected one of {', '.join(FAMILIES)}")
     return kind
 
@@ -108,6 +116,10 @@ _GTE_BLOCK: Names = dict(
         strict=True,
     )
 )
+_JINA_BLOCK = {
+    **_BERT_BLOCK,
+    **{"up": "mlp.gated_layers", "down": "mlp.wo", "norm2": "mlp.layernorm"},
+}
 _GTE = {**_EMBEDDINGS, **_blocks("encoder.layer.{i}", _GTE_BLOCK)}
 
 _BERT_CLASS = "bert:Bert"
@@ -141,6 +153,7 @@ FAMILIES: dict[str, Family] = {
         },
         _BERT_CLASS,
     ),
+    "jina_bert": Family(shapes.jina_shape, {**_EMBEDDINGS, **_blocks("encoder.layer.{i}", _JINA_BLOCK)}, _BERT_CLASS),
     "nomic_bert": Family(
         shapes.nomic_shape,
         {**_EMBEDDINGS, "embeddings.norm": "emb_ln", **_blocks("encoder.layers.{i}", _NOMIC_BLOCK)},

@@ -11,7 +11,7 @@ from ..errors import BadInput
 from .architectures.bert import Bert
 from .config import DEPTH_KEYS
 from .encoder import Encoder
-from .families import FAMILIES, Family
+from .families import FAMILIES, Family, family_name
 
 
 def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
@@ -22,7 +22,7 @@ def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
     such an encoder, for example by distillation.
     """
     kept = depth if isinstance(depth, Sequence) else None
-    family = FAMILIES.get(encoder.config.get("model_type", ""))
+    family = FAMILIES.get(family_name(encoder.config))
     if family is None:
         kind = encoder.config.get("model_type")
         known = ", ".join(name for name, row in FAMILIES.items() if row.has_blocks)

@@ -37,6 +37,7 @@ class BertShape(TransformerShape):
     buckets: int = 0  # of relative positions (MPNet); 0: none
     theta: float = 0.0  # the base of rotary positions, which take the place of a table of positions; 0: none
     stretch: float = 1.0  # by which rotary angles are divided, to reach further than in training
+    alibi: bool = False  # whether positions are a penalty on distance (ALiBi), and no table either
     gated: int = 0  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
     attention_bias: bool = True
     up_bias: bool = True
@@ -52,7 +53,7 @@ class BertShape(TransformerShape):
     @property
     def has_table(self) -> bool:
         """Whether positions are a table of vectors."""
-        return not self.theta
+        return not (self.theta or self.alibi)
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ NOMIC_KEYS = ("n_embd", "n_layer", "n_head", "n_inner")
 
 
 def nomic_shape(config: Config) -> BertShape:
-    """Nomic's BERT (Nussbaum et al. 2024); sizes have the names of its own code, which are GPT-2's, or transformers'."""
+    """Nomic's BERT (Nussbaum et al. 2024); sizes have the names of its own code (GPT-2's) or those of transformers."""
     require_supported(
         config,
         prenorm=False,
@@ -299,6 +300,27 @@ def _above_zero(config: Config, key: str, default: float) -> float:
     if not found:
         raise BadModel(f"config.json says {key} = 0; expected a number above 0")
     return found
+
+
+def jina_shape(config: Config) -> BertShape:
+    """Jina's BERT (Günther et al. 2023, jina-embeddings-v2): ALiBi in both directions, and gated networks."""
+    require_supported(config, position_embedding_type="alibi")
+    gates = {"geglu": "gelu", "reglu": "relu"}
+    named = config.get("feed_forward_type", "geglu")
+    if not isinstance(named, str) or named not in gates:
+        raise BadModel(f"config.json sets feed_forward_type to {named!r}; expected one of {', '.join(gates)}")
+    own = {"max_position_embeddings": 8192, **config, "position_embedding_type": "absolute", "hidden_act": gates[named]}
+    return bert_shape(own, alibi=True, gated=1, up_bias=False)
+
+
+def alibi_slopes(heads: int) -> list[float]:
+    """What each head subtracts from a score for each token of distance (Press et al. 2022).
+
+    For n heads, a power of two: 2^(−8/n) and its powers. Others add every second slope of twice the power below.
+    """
+    power = 1 << (heads.bit_length() - 1)
+    slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]
+    return slopes + [2 ** (-4 * (2 * i + 1) / power) for i in range(heads - power)]
 
 
 def modernbert_shape(config: Config) -> ModernBertShape:

@@ -65,6 +65,7 @@ class Description:
     eps: float = 1e-12
     positions: StoredTensor | None = None
     segments: StoredTensor | None = None
+    alibi: bool = False  # whether scores fall with distance, by each head's own slope (`shapes.alibi_slopes`)
     relative: StoredTensor | None = None  # the bias of each bucket of relative positions (rows) for each head (MPNet)
     norm: LinearWeights | None = None
     widen: LinearWeights | None = None
@@ -166,6 +167,7 @@ def _bert(shape: BertShape, weights: _Weights) -> Description:
         word_width=shape.word_width,
         first_position=shape.first_position,
         gated=shape.gated,
+        alibi=shape.alibi,
         positions=weights.tensor(f"{at}.positions.weight", shape.positions, narrow) if shape.has_table else None,
         segments=weights.tensor(f"{at}.segments.weight", shape.segments, narrow) if shape.segments else None,
         relative=weights.tensor("relative.table.weight", shape.buckets, shape.heads) if shape.buckets else None,

@@ -161,6 +161,7 @@ CLASSIFIERS: dict[str, ClassificationHead] = {
     "mpnet": ClassificationHead("MPNet", "mpnet.", _ROBERTA, _mpnet),
     "distilbert": ClassificationHead("DistilBert", "distilbert.", _DISTILBERT, _distilbert),
     "albert": ClassificationHead("Albert", "albert.", {"dense": "albert.pooler", "out": "classifier"}, _albert),
+    "jina_bert": ClassificationHead("JinaBert", "bert.", {"dense": "bert.pooler.dense", "out": "classifier"}, _shape),
     "nomic_bert": ClassificationHead("NomicBert", "nomic_bert.", _NOMIC, _nomic),
     "gte": ClassificationHead("Gte", "gte.", {"dense": "gte.pooler.dense", "out": "classifier"}, _shape),
     "new": ClassificationHead("New", "new.", {"dense": "new.pooler.dense", "out": "classifier"}, _shape),

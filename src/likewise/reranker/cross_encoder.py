@@ -19,7 +19,7 @@ from ..arrays.ragged import Layers, Ragged
 from ..encoders import checkpoint
 from ..encoders.config import read_config
 from ..encoders.encoder import Encoder
-from ..encoders.families import model_type
+from ..encoders.families import family_name, model_type
 from ..encoders.layers import ACTIVATION_FUNCTIONS, LayerNorm, Linear, initialize_weights
 from ..encoders.shapes import changed_settings
 from ..errors import BadInput, BadModel
@@ -68,7 +68,7 @@ class CrossEncoder(TorchReranker, JointReranker):
     ) -> "CrossEncoder":
         names = _names(labels)
         tokenizer, encoder, manifest = parts_of(source)
-        head = head_of(encoder.config.get("model_type", ""), "this is")
+        head = head_of(family_name(encoder.config), "this is")
         encoder = deepcopy(encoder)
         encoder.config = {
             **encoder.config,
@@ -117,7 +117,7 @@ class CrossEncoder(TorchReranker, JointReranker):
             BadInput: the folder cannot be written to.
             BadModel: loading the folder would give a different model.
         """
-        target, head = target_folder(folder), CLASSIFIERS[self.encoder.config["model_type"]]
+        target, head = target_folder(folder), CLASSIFIERS[family_name(self.encoder.config)]
         self._check_writable(head)
         manifest = self._written_manifest()
         with atomic_folder(target) as partial:
@@ -147,7 +147,7 @@ class CrossEncoder(TorchReranker, JointReranker):
         return [self.activation, list(self.labels), changed_settings(self.head.shape), self.segmented]
 
     def _identifying_weights(self) -> Weights:
-        head = checkpoint.tensors_by_file_name(self.head, CLASSIFIERS[self.encoder.config["model_type"]].names)
+        head = checkpoint.tensors_by_file_name(self.head, CLASSIFIERS[family_name(self.encoder.config)].names)
         return checkpoint.identifying_weights(self.encoder, self.manifest.encoder, head)
 
     @torch.inference_mode()

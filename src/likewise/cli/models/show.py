@@ -32,6 +32,7 @@ TRANSFORMERS = {
     "mpnet": "MPNet",
     "distilbert": "DistilBERT",
     "albert": "ALBERT",
+    "jina_bert": "Jina's BERT",
     "nomic_bert": "Nomic's BERT",
     "gte": "GTE",
     "new": "GTE",

@@ -18,7 +18,7 @@ from ..attention import Bias, attend
 from ..encoder import Encoder
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
 from ..rotary import Rotation, rotate, rotation
-from ..shapes import BertShape
+from ..shapes import BertShape, alibi_slopes
 
 FAR = 128  # distances from here on share the last bucket of relative positions
 
@@ -104,7 +104,7 @@ class Bert(Encoder):
 
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         x = self.embeddings(tokens)
-        bias, rotation = self._bias(), self._rotation(tokens, x.dtype)
+        bias, rotation = self._bias(x.device), self._rotation(tokens, x.dtype)
         yield x
         for i in range(self.depth):
             x = self.through(self.block(i), x, tokens, bias, rotation)
@@ -114,8 +114,10 @@ class Bert(Encoder):
         theta, width = self.shape.theta, self.width // self.shape.heads
         return rotation(tokens, theta, width, dtype, self.shape.stretch) if theta else None
 
-    def _bias(self) -> Bias | None:
+    def _bias(self, device: torch.device) -> Bias | None:
         """The relative bias: cached for all blocks, except with checkpointing, where each recomputes it identically."""
+        if self.shape.alibi:
+            return alibi(self.shape.heads, device)
         if self.relative is None or (self.recomputes and torch.is_grad_enabled()):
             return self.relative
         return self.relative.cached()
@@ -139,6 +141,18 @@ class RelativeBias(nn.Module):
     def cached(self) -> Bias:
         """The same bias, cached by length for the blocks of one forward pass."""
         return cache(self.forward)
+
+
+def alibi(heads: int, device: torch.device) -> Bias:
+    """A penalty on distance in both directions (Press et al. 2022), cached by length."""
+    slopes = torch.tensor(alibi_slopes(heads), device=device)
+
+    @cache
+    def bias(length: int) -> Float[Tensor, "H t t"]:
+        at = torch.arange(length, device=device)
+        return -slopes[:, None, None] * (at[None] - at[:, None]).abs()
+
+    return bias
 
 
 def bucket(offset: Int[Tensor, "t t"], buckets: int) -> Int[Tensor, "t t"]:

@@ -56,6 +56,7 @@ class _Description(ctypes.Structure):
         ("activation", c_int32),
         ("pre_norm", c_int32),
         ("gated", c_int32),
+        ("alibi", c_int32),
         ("eps", c_float),
         *((table, _Tensor) for table in ("words", "positions", "segments", "relative")),
         *((layer, _Linear) for layer in ("norm", "widen", "last_norm")),
@@ -352,7 +353,7 @@ def _description(d: Description, precision: str, alive: list[Any]) -> _Descripti
     for size in _SIZES:
         setattr(structure, size, getattr(d, size))
     structure.word_width = d.word_width or d.width
-    structure.pre_norm, structure.gated = int(d.pre_norm), d.gated
+    structure.pre_norm, structure.gated, structure.alibi = int(d.pre_norm), d.gated, int(d.alibi)
     for table in ("words", "positions", "segments", "relative"):
         setattr(structure, table, _tensor(getattr(d, table), alive))
     for layer in ("norm", "widen", "last_norm"):

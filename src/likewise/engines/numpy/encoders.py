@@ -13,6 +13,7 @@ from jaxtyping import Float
 from ...arrays.activations import ACTIVATIONS
 from ...arrays.reductions import reduce_sentences
 from ...arrays.sequences import Sequences
+from ...encoders.shapes import alibi_slopes
 from ..array_encoder import Segments, Skips
 from ..description import BlockWeights, Description, LinearWeights, parameter_count
 
@@ -36,6 +37,7 @@ class NumpyEncoder:
         self.words, self.blocks = d.words.fp32(), [_Block(block, d.pre_norm) for block in d.blocks]
         self.positions = None if d.positions is None else d.positions.fp32()
         self.segments = None if d.segments is None else d.segments.fp32()
+        self.slopes = np.array(alibi_slopes(d.heads), np.float32) if d.alibi else None
         self.relative = None if d.relative is None else d.relative.fp32()
         self.norm, self.widen, self.last_norm = (_linear(part) for part in (d.norm, d.widen, d.last_norm))
 
@@ -92,6 +94,8 @@ class NumpyEncoder:
 
     def _bias(self, length: int, reach: int) -> Array | float:
         offset = np.arange(length)[None] - np.arange(length)[:, None]
+        if self.slopes is not None:
+            return -self.slopes[:, None, None] * np.abs(offset).astype(np.float32)
         if self.relative is not None:
             return np.asarray(self.relative[relative_bucket(offset, len(self.relative))].transpose(2, 0, 1))
         return 0.0 if reach < 0 else np.where(np.abs(offset) > reach, np.float32(-np.inf), np.float32(0))
