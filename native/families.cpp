@@ -11,6 +11,7 @@ namespace likewise {
 namespace {
 
 constexpr int32_t MOST_TOKENS = 1 << 20;  // in one text, if the encoder has no table of positions
+constexpr int32_t LONGEST_RELATIVE = 1 << 16;  // or if its positions are relative
 constexpr int32_t LARGEST_SIZE = 100'000'000, LARGEST_DEPTH = 200;
 
 // config.json; each value is checked to be plausible for an encoder.
@@ -48,7 +49,7 @@ public:
     }
     json::Value member(const char* key) const { return root_.member(key); }
 
-    int32_t activation(const char* key, std::string_view otherwise) const {
+    static int32_t activation_named(std::string_view name, const char* key) {
         struct Row {
             std::string_view name;
             lw_activation activation;
@@ -59,11 +60,13 @@ public:
                                             {"gelu_pytorch_tanh", LW_GELU_TANH},
                                         {"silu", LW_SILU},           {"swish", LW_SILU},          {"tanh", LW_TANH},
                                         {"mish", LW_MISH},           {"quick_gelu", LW_QUICK_GELU}};
-        const json::Value found = root_.member(key);
-        const std::string_view name = found.is_null() ? otherwise : found.text(key);
         for (const Row& row : KNOWN)
             if (row.name == name) return row.activation;
         refuse("config.json sets ", key, " to '", name, "', which is unknown");
+    }
+    int32_t activation(const char* key, std::string_view otherwise) const {
+        const json::Value found = root_.member(key);
+        return activation_named(found.is_null() ? otherwise : found.text(key), key);
     }
 
     // Refuse a variant that would be computed wrongly.
@@ -87,6 +90,8 @@ private:
 struct Shape {
     lw_description d{};
     int32_t positions = 0, segments = 0, buckets = 0, groups = 0;  // rows of tables; sets of weights that blocks share
+    int32_t distances = 0;                                         // rows of vectors of distances
+    bool gate_apart = false;  // whether values and gates of the network have weights of their own
     bool widens = false, norm_bias = true, attention_bias = true, up_bias = true, down_bias = true;
     float theta = 0, stretch = 1;  // of every block
     std::vector<float> thetas;     // or of each
@@ -244,6 +249,50 @@ Shape jina(const Config& c) {
     return s;
 }
 
+// Disentangled attention (DeBERTa 2 and 3): no table of positions, but vectors of distances.
+Shape deberta(const Config& c) {
+    Shape s;
+    read_sizes(c, s, 512, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
+    if (c.size("embedding_size", s.d.width) != s.d.width || c.size("conv_kernel_size", 0, 0) != 0)
+        refuse("config.json asks for narrow words or a convolution, which are not supported in this family");
+    c.require("norm_rel_ebd", "layer_norm");
+    const json::Value limit = c.member("max_relative_positions");
+    const double most = limit.is_null() ? -1 : limit.number("max_relative_positions");
+    const int32_t buckets = c.size("position_buckets", -1, 2, 32'768);
+    s.d.farthest = most < 1 ? s.positions : c.size("max_relative_positions");
+    if (s.d.farthest < buckets / 2 + 3) refuse("config.json gives position_buckets as ", buckets, " for ", s.d.farthest, " positions");
+    s.distances = 2 * buckets;
+    s.d.divisor = std::sqrt(static_cast<float>(3 * (s.d.width / s.d.heads)));
+    s.d.eps = c.number("layer_norm_eps", 1e-7, 1);
+    s.d.activation = c.activation("hidden_act", "gelu");
+    s.segments = c.size("type_vocab_size", 0, 0);
+    s.d.longest = s.positions;
+    s.positions = 0;
+    return s;
+}
+
+// T5's encoder: norms without a mean or a bias, scores that are not divided, relative positions.
+Shape t5(const Config& c) {
+    Shape s;
+    read_sizes(c, s, 1, "d_model", "num_layers", "num_heads", "d_ff");
+    if (c.size("d_kv", 64) * s.d.heads != s.d.width)
+        refuse("config.json asks for ", s.d.heads, " heads of a width, d_kv, that does not make ", s.d.width, " together");
+    if (c.size("relative_attention_max_distance", 128) != 128) refuse("config.json says relative_attention_max_distance is not 128");
+    const json::Value named = c.member("feed_forward_proj");
+    const std::string network(named.is_null() ? "relu" : named.text("feed_forward_proj"));
+    const bool gated = network.rfind("gated-", 0) == 0;
+    s.d.activation = network == "gated-gelu" ? LW_GELU_TANH : Config::activation_named(gated ? network.substr(6) : network, "feed_forward_proj");
+    s.d.gated = s.gate_apart = gated;
+    s.d.pre_norm = s.d.rms = 1;
+    s.d.divisor = 1;
+    s.d.eps = c.number("layer_norm_epsilon", 1e-6, 1);
+    s.buckets = c.size("relative_attention_num_buckets", 32, 4);
+    s.norm_bias = s.attention_bias = s.up_bias = s.down_bias = false;
+    s.positions = 0;
+    s.d.longest = LONGEST_RELATIVE;
+    return s;
+}
+
 Shape gte(const Config& c) { return gte_like(c, 160'000); }
 Shape gte_of_its_authors(const Config& c) { return gte_like(c, 10'000); }
 
@@ -280,7 +329,7 @@ Shape nomic(const Config& c) {
         s.attention_bias = s.up_bias = s.down_bias = false;
         read_rope(c, s, 1000);
     }
-    s.d.gated = 1;
+    s.d.gated = s.gate_apart = 1;
     s.segments = c.size("type_vocab_size", 2, 0);
     return s;
 }
@@ -347,6 +396,13 @@ constexpr BlockNames BERT = {"attention.self.query", "attention.self.key", "atte
 constexpr BlockNames GTE = {"attention.qkv_proj", nullptr, nullptr, "attention.o_proj", "attn_ln", "mlp.up_gate_proj",
                             "mlp.down_proj", "mlp_ln"};
 
+constexpr const char* T5_RELATIVE = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias";
+constexpr BlockNames T5 = {"layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v",
+                           "layer.0.SelfAttention.o", "layer.0.layer_norm", "layer.1.DenseReluDense.wi",
+                           "layer.1.DenseReluDense.wo", "layer.1.layer_norm"};
+constexpr BlockNames T5_GATED = {T5.query, T5.key, T5.value, T5.out, T5.norm1, "layer.1.DenseReluDense.wi_0", T5.down,
+                                 T5.norm2, "layer.1.DenseReluDense.wi_1"};
+
 constexpr Family FAMILIES[] = {
     {"bert", bert, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", BERT},
     {"roberta", roberta, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", BERT},
@@ -366,6 +422,11 @@ constexpr Family FAMILIES[] = {
     {"jina_bert", jina, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".",
      {"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
       "attention.output.LayerNorm", "mlp.gated_layers", "mlp.wo", "mlp.layernorm"}},
+    {"deberta-v2", deberta, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".",
+     {"attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj", "attention.output.dense",
+      "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"}},
+    {"t5", t5, "shared", nullptr, nullptr, T5_RELATIVE, "encoder.final_layer_norm", "encoder.block.", ".", T5},
+    {"t5_gated", t5, "shared", nullptr, nullptr, T5_RELATIVE, "encoder.final_layer_norm", "encoder.block.", ".", T5_GATED},
     {"nomic_bert", nomic, WORDS, "emb_ln", nullptr, nullptr, nullptr, "encoder.layers.", ".",
      {"attn.Wqkv", nullptr, nullptr, "attn.out_proj", "norm1", "mlp.fc12", "mlp.fc2", "norm2", "mlp.fc11"}},
     {"gte", gte, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", GTE},
@@ -376,15 +437,35 @@ constexpr Family FAMILIES[] = {
     {"words", words, "table", nullptr, nullptr, nullptr, nullptr, "", "", {}},
 };
 
+// Of DeBERTa's many forms, that of versions 2 and 3 without a convolution: queries and keys meet vectors of distances.
+void check_disentangled(const json::Value& config) {
+    const json::Value named = config.member("pos_att_type");
+    bool c2p = false, p2c = false;
+    const auto add = [&](std::string_view one) {
+        c2p |= one.find("c2p") != std::string_view::npos;
+        p2c |= one.find("p2c") != std::string_view::npos;
+    };
+    if (named.kind() == json::Kind::TEXT) add(named.text("pos_att_type"));
+    if (named.kind() == json::Kind::ARRAY)
+        for (const json::Value one : named) add(one.text("pos_att_type"));
+    if (!c2p || !p2c || !config.flag("relative_attention", false) || !config.flag("share_att_key", false) ||
+        config.flag("position_biased_input", true))
+        refuse("the encoder is a deberta-v2 of another form than versions 2 and 3, which is not supported");
+}
+
 const Family& family_of(const json::Value& config) {
     if (!config.member("quantization_config").is_null())
         refuse("the weights were quantised by another library; expected the model in fp32, fp16 or bf16");
     std::string_view type = config.text_of("model_type");
     if (type == "likewise-int8")
         type = config.text_of("likewise_model_type");  // so marked because only we read its weights
-    const json::Value positions = config.member("position_embedding_type");
-    if (type == "bert" && positions.kind() == json::Kind::TEXT && positions.text("position_embedding_type") == "alibi")
-        type = "jina_bert";  // which calls itself a BERT
+    const auto says = [&](const char* key, std::string_view beginning) {
+        const json::Value found = config.member(key);
+        return found.kind() == json::Kind::TEXT && found.text(key).substr(0, beginning.size()) == beginning;
+    };
+    if (type == "bert" && says("position_embedding_type", "alibi")) type = "jina_bert";  // which calls itself a BERT
+    if (type == "t5" && says("feed_forward_proj", "gated-")) type = "t5_gated";
+    if (type == "deberta-v2") check_disentangled(config);
     std::string known;
     for (const Family& family : FAMILIES) {
         if (family.type == type) return family;
@@ -403,10 +484,10 @@ lw_block read_block(const Family& f, const Shape& s, StoredWeights& weights, int
         b.value = weights.linear(at + f.names.value, width, width, s.attention_bias);
     }
     b.out = weights.linear(at + f.names.out, width, width, s.attention_bias);
-    b.up = weights.linear(at + f.names.up, s.d.gated && !f.names.gate ? 2 * inner : inner, width, s.up_bias);
-    if (f.names.gate) b.gate = weights.linear(at + f.names.gate, inner, width, s.up_bias);
+    b.up = weights.linear(at + f.names.up, s.d.gated && !s.gate_apart ? 2 * inner : inner, width, s.up_bias);
+    if (s.gate_apart) b.gate = weights.linear(at + f.names.gate, inner, width, s.up_bias);
     b.down = weights.linear(at + f.names.down, width, inner, s.down_bias);
-    if (i > 0 || !s.d.pre_norm) b.norm1 = weights.norm(at + f.names.norm1, width, s.norm_bias);
+    if (i > 0 || !s.d.pre_norm || s.d.rms) b.norm1 = weights.norm(at + f.names.norm1, width, s.norm_bias);
     b.norm2 = weights.norm(at + f.names.norm2, width, s.norm_bias);
     b.theta = s.thetas.empty() ? s.theta : s.thetas[i];
     b.stretch = s.stretch;
@@ -428,6 +509,10 @@ Encoder read_encoder(const json::Value& config, StoredWeights& weights, int32_t 
     if (shape.positions) d.positions = weights.table("embeddings.position_embeddings.weight", shape.positions, narrow);
     if (shape.segments) d.segments = weights.table("embeddings.token_type_embeddings.weight", shape.segments, narrow);
     if (shape.buckets) d.relative = weights.table(family.relative + std::string(".weight"), shape.buckets, d.heads);
+    if (shape.distances) {
+        d.distances = weights.table("encoder.rel_embeddings.weight", shape.distances, d.width);
+        d.distance_norm = weights.norm("encoder.LayerNorm", d.width, true);
+    }
     if (family.norm) d.norm = weights.norm(family.norm, narrow, shape.norm_bias);
     if (shape.widens) d.widen = weights.linear(family.widen, d.width, narrow, true);
     if (family.last_norm) d.last_norm = weights.norm(family.last_norm, d.width, shape.norm_bias);

@@ -69,8 +69,13 @@ typedef struct {
     int32_t gated;    /* 1: up gives values, then gates; 2: gates, then values */
     int32_t alibi;    /* 1: scores fall with distance, by each head's own slope */
     float eps;
+    int32_t rms;      /* 1: norms divide by the root of the mean of squares, and have no bias (T5) */
+    float divisor;    /* of scores; 0: the root of a head's width */
+    int32_t farthest; /* the distance that has the last row of distances, beside 1 */
     lw_tensor words, positions, segments, relative; /* relative: buckets by heads (MPNet) */
-    lw_linear norm;                                 /* of embeddings; without data: none */
+    lw_tensor distances;     /* vectors of distances, which queries and keys meet too (DeBERTa); rows: 2 * buckets */
+    lw_linear distance_norm; /* of these */
+    lw_linear norm;          /* of embeddings; without data: none */
     lw_linear widen;                                /* word_width to width; without data: none */
     lw_linear last_norm;
     int32_t block_count;

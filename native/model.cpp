@@ -35,6 +35,9 @@ const lw_description& checked(const lw_description& d) {
     check_between("activation", d.activation, LW_GELU, LW_MISH);
     check_between("gated", d.gated, 0, 2);
     check_between("alibi", d.alibi, 0, d.relative.data ? 0 : 1);
+    check_between("relative positions beside distances", d.distances.data && (d.relative.data || d.alibi), 0, 0);
+    check_between("rms", d.rms, 0, 1);
+    if (!(d.divisor >= 0.0F) || !std::isfinite(d.divisor)) fail(LW_BAD_DESCRIPTION, "the divisor of scores is below 0");
     check_between("number of blocks", d.block_count, d.depth ? 1 : 0, 1024);
     check_between("width beside heads", d.width % d.heads, 0, 0);
     if (!(d.eps >= 0.0F) || !std::isfinite(d.eps)) fail(LW_BAD_DESCRIPTION, "eps is no number of 0 or more");
@@ -71,6 +74,15 @@ int bucket(int offset, int buckets) {
     return side + std::min(half - 1, near + static_cast<int>(steps));
 }
 
+// The row of a distance: one for each near one, logarithmic for far ones, of either direction (DeBERTa).
+int distance_row(int distance, int buckets, int farthest) {
+    const int near = buckets / 2, far = std::abs(distance);
+    if (far <= near) return distance + buckets;
+    const double share = logarithm(static_cast<double>(far) / near) / logarithm(static_cast<double>(farthest - 1) / near);
+    const int bucket = static_cast<int>(std::ceil(share * (near - 1))) + near;
+    return std::min(std::max((distance < 0 ? -bucket : bucket) + buckets, 0), 2 * buckets - 1);
+}
+
 }  // namespace
 
 const Scheme& scheme_of(const Kernels& kernels, int precision) {
@@ -96,7 +108,9 @@ Model::Model(const lw_description& d, const Kernels& kernels)
       pre_norm(d.pre_norm != 0),
       gated(d.gated != 0),
       gates_first(d.gated == 2),
+      rms(d.rms != 0),
       eps(d.eps),
+      divisor(d.divisor == 0.0F ? std::sqrt(static_cast<float>(d.width / d.heads)) : d.divisor),
       words(d.words),
       segment_kinds(0) {
     read_embeddings(d);
@@ -106,6 +120,7 @@ Model::Model(const lw_description& d, const Kernels& kernels)
         check_between("a block's number", order.back(), 0, d.block_count - 1);
     }
     last_norm = read_norm(d.last_norm, width, "the last norm");
+    distances_ = {};
 }
 
 Model::~Model() {
@@ -131,6 +146,48 @@ void Model::read_embeddings(const lw_description& d) {
     }
     if (d.relative.data) read_relative(d.relative);
     if (d.alibi) fill_alibi();
+    if (d.distances.data) read_distances(d);
+}
+
+void Model::read_distances(const lw_description& d) {
+    check_between("rows of distances", d.distances.rows, 4, LARGEST_SIZE);
+    const int rows = static_cast<int>(d.distances.rows), buckets = rows / 2;
+    check_between("the farthest distance", d.farthest, buckets / 2 + 3, LARGEST_TABLE);
+    check_between("longest, with distances,", longest, 1, LARGEST_SIZE);
+    distances_ = read_all(d.distances, rows, width, stride, "vectors of distances");
+    const Norm norm = read_norm(d.distance_norm, width, "the norm of distances");
+    for (int row = 0; row < rows && norm.present(); row++) {
+        float* at = distances_.data() + static_cast<size_t>(row) * stride;
+        kernels.layer_norm(at, at, width, stride, norm.weight.data(), norm.bias.data(), eps);
+    }
+    distance_stride = padded(rows);
+    for (int distance = -longest; distance < longest; distance++)
+        distance_rows.push_back(distance_row(distance, buckets, d.farthest));
+}
+
+// Queries or keys of distances, as those of tokens but in fp32 whatever the precision; packed for each head.
+void Model::project_distances(const lw_linear& layer, std::vector<Weights>& to) {
+    const int rows = static_cast<int>(distances_.size() / stride), head_width = this->head_width();
+    check_between("rows of queries and keys, with distances,", layer.weight.rows, width, width);
+    check_between("columns of queries and keys, with distances,", layer.weight.columns, width, width);
+    std::vector<float> weight(static_cast<size_t>(width) * width), found(static_cast<size_t>(rows) * stride);
+    for (int i = 0; i < width; i++) {
+        float* row = weight.data() + static_cast<size_t>(i) * width;
+        read_row(layer.weight, i, row);
+        for (int j = 0; layer.input_scales && j < width; j++) row[j] *= layer.input_scales[j];
+    }
+    Arena scratch;
+    const lw_linear plain = {{weight.data(), nullptr, width, width, LW_FP32}, layer.bias, nullptr};
+    const Weights all({{&plain, 0, width}}, width, kernels.fp32, false, "queries and keys", scratch);
+    kernels.fp32.multiply({distances_.data(), stride, nullptr, rows, &all.packed(), nullptr, found.data(), stride, nullptr});
+    std::vector<float> own(static_cast<size_t>(rows) * head_width);
+    const lw_linear head_layer = {{own.data(), nullptr, rows, head_width, LW_FP32}, {}, nullptr};
+    for (int head = 0; head < heads; head++) {
+        for (int row = 0; row < rows; row++)
+            std::copy_n(found.data() + static_cast<size_t>(row) * stride + head * head_width, head_width,
+                        own.data() + static_cast<size_t>(row) * head_width);
+        to.emplace_back(std::vector<Part>{{&head_layer, 0, rows}}, head_width, kernels.fp32, false, "distances", arena);
+    }
 }
 
 // Biases for every head and distance, for powers of two. Attention loads whole vectors of queries, up to 15 of which lie
@@ -185,6 +242,8 @@ Block Model::read_block(const lw_block& b) {
     made.down = Weights({{&b.down, 0, width}}, inner, scheme, int8, "the network's second layer", arena);
     made.norm1 = read_norm(b.norm1, width, "a block's first norm");
     made.norm2 = read_norm(b.norm2, width, "a block's second norm");
+    if (!distances_.empty()) project_distances(b.query, made.distance_queries);
+    if (!distances_.empty()) project_distances(b.key, made.distance_keys);
     made.reach = b.reach < 0 ? -1 : b.reach;
     made.rotates = b.theta != 0.0F;
     if (made.rotates) made.rotation = rotation_of({b.theta, b.stretch == 0.0F ? 1.0F : b.stretch});
@@ -205,7 +264,11 @@ size_t Model::rotation_of(const Rotation& rotation) {
 
 size_t Model::bytes() const {
     size_t total = (positions.size() + segments.size() + relative.size()) * sizeof(float) + widen.bytes();
-    for (const Block& b : blocks) total += b.qkv.bytes() + b.out.bytes() + b.up.bytes() + b.down.bytes();
+    for (const Block& b : blocks) {
+        total += b.qkv.bytes() + b.out.bytes() + b.up.bytes() + b.down.bytes();
+        for (const auto* parts : {&b.distance_queries, &b.distance_keys})
+            for (const Weights& part : *parts) total += part.bytes();
+    }
     return total;
 }
 

@@ -32,6 +32,7 @@ struct Block {
     bool rotates;
     size_t rotation = 0;  // which of the model's
     int reach;
+    std::vector<Weights> distance_queries, distance_keys;  // of each head: queries and keys of distances
 };
 
 class Model {
@@ -45,11 +46,14 @@ public:
     int stride, word_stride, inner_stride;  // padded
     Activation activation;
     bool pre_norm, gated, gates_first;
-    float eps;
+    bool rms;
+    float eps, divisor;
     lw_tensor words;  // the caller's memory
     int segment_kinds;
     std::vector<float> positions, segments;  // [rows][word_stride]; empty where there are none
     std::vector<float> relative;             // [head][2 * longest], for powers of two; empty where there are none
+    std::vector<int> distance_rows;  // [2 * longest], by query - key; empty where distances have no vectors
+    int distance_stride = 0;         // padded number of these
     Norm norm, last_norm;
     Arena arena;  // of what follows
     Weights widen;
@@ -58,6 +62,11 @@ public:
     std::vector<int> order;  // of blocks
 
     size_t bytes() const;
+    // A row's norm, and its largest magnitude.
+    float norm_row(const Norm& norm, const float* from, float* to, int width, int stride) const {
+        return rms ? kernels.rms_norm(from, to, width, stride, norm.weight.data(), eps)
+                   : kernels.layer_norm(from, to, width, stride, norm.weight.data(), norm.bias.data(), eps);
+    }
     int head_width() const { return width / heads; }
     // Memory for a chunk, reused by the next call: mapping it again costs more than a short sentence.
     std::unique_ptr<Workspace> borrow() const;
@@ -70,7 +79,10 @@ private:
     void fill_alibi();
     template <class Bias>
     void fill_relative(Bias bias);
+    void read_distances(const lw_description&);
+    void project_distances(const lw_linear&, std::vector<Weights>& to);
     Block read_block(const lw_block&);
+    std::vector<float> distances_;  // [rows][stride], normed; while the model is built
     size_t rotation_of(const Rotation&);
 
     // No locks: after a fork, one held by another thread would stay locked forever.

@@ -38,6 +38,19 @@ _BERT = {
     "pad_token_id": 0,
 }
 _ROBERTA = {**_BERT, "type_vocab_size": 1, "layer_norm_eps": 1e-5, "pad_token_id": 1}
+_T5 = {
+    "vocab_size": 200,
+    "d_model": 32,
+    "num_layers": 3,
+    "num_heads": 4,
+    "d_ff": 48,
+    "d_kv": 8,
+    "feed_forward_proj": "relu",
+    "relative_attention_num_buckets": 32,
+    "layer_norm_epsilon": 1e-6,
+    "dropout_rate": 0.1,
+    "pad_token_id": 0,
+}
 _ROTARY = {**_BERT, "attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.1}
 CONFIGS: dict[str, dict[str, Any]] = {
     "bert": _BERT,
@@ -73,12 +86,25 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "local_rope_theta": 10000.0,
         "norm_eps": 1e-5,
     },
+    "deberta-v2": {
+        **_BERT,
+        "type_vocab_size": 0,
+        "layer_norm_eps": 1e-7,
+        "relative_attention": True,
+        "position_buckets": 8,
+        "max_relative_positions": -1,
+        "position_biased_input": False,
+        "share_att_key": True,
+        "pos_att_type": "p2c|c2p",
+        "norm_rel_ebd": "layer_norm",
+    },
+    "t5": _T5,
+    "t5_gated": {**_T5, "model_type": "t5", "feed_forward_proj": "gated-gelu"},
     "jina_bert": {
         **_BERT,
         "model_type": "bert",
         "position_embedding_type": "alibi",
         "feed_forward_type": "geglu",
-        "num_attention_heads": 4,
     },
     "nomic_bert": {**_ROTARY, "hidden_act": "silu", "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0}},
     "gte": {
@@ -135,7 +161,7 @@ def random_encoder(config: Mapping[str, Any], seed: int = 0) -> "Encoder":
     module.config = dict(config)
     initialize_weights(module, 0.1)
     for part in module.modules():
-        if isinstance(part, nn.LayerNorm):
+        if isinstance(part, nn.LayerNorm | nn.RMSNorm):
             nn.init.normal_(part.weight, 1.0, 0.1)
         if isinstance(part, nn.Linear | nn.LayerNorm) and part.bias is not None:
             nn.init.normal_(part.bias, 0.0, 0.1)

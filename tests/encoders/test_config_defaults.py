@@ -7,6 +7,7 @@ from likewise.encoders.families import FAMILIES
 from likewise.errors import BadModel
 from tests.tiny import CONFIGS, TRANSFORMERS, write
 
+DISENTANGLED = ("relative_attention", "position_biased_input", "share_att_key", "pos_att_type", "norm_rel_ebd")
 REQUIRED = {
     "vocab_size": 200,
     "hidden_size": 32,
@@ -14,10 +15,17 @@ REQUIRED = {
     "num_attention_heads": 4,
     "intermediate_size": 48,
 }
-OWN_REQUIRED = {"distilbert": {"vocab_size": 200, "dim": 32, "n_layers": 4, "n_heads": 4, "hidden_dim": 48}}
+T5 = {"vocab_size": 200, "d_model": 32, "num_layers": 4, "num_heads": 4, "d_ff": 48}
+OWN_REQUIRED = {
+    "distilbert": {"vocab_size": 200, "dim": 32, "n_layers": 4, "n_heads": 4, "hidden_dim": 48},
+    "deberta-v2": {**REQUIRED, "position_buckets": 8} | {key: CONFIGS["deberta-v2"][key] for key in DISENTANGLED},
+    "t5": {**T5, "d_kv": 8},  # which has a default for wider models
+    "t5_gated": {**T5, "d_kv": 8, "model_type": "t5", "feed_forward_proj": "gated-gelu"},
+}
 BERT = {
     "positions": 512, "eps": 1e-12, "activation": "gelu", "first_position": 0, "segments": 2, "word_width": 0,
-    "groups": 0, "buckets": 0, "theta": 0.0, "stretch": 1.0, "alibi": False, "gated": 0, "attention_bias": True,
+    "groups": 0, "buckets": 0, "theta": 0.0, "stretch": 1.0, "distances": 0,
+    "farthest": 0, "alibi": False, "gated": 0, "attention_bias": True,
     "up_bias": True, "down_bias": True, "dropout": 0.1, "attention_dropout": 0.1,
 }  # fmt: skip
 GTE = {**BERT, "positions": 8192, "segments": 1, "gated": 2, "up_bias": False, "attention_dropout": 0.0}
@@ -31,6 +39,11 @@ DEFAULTS = {
     "distilbert": {**BERT, "segments": 0},
     "albert": {
         **BERT, "activation": "gelu_tanh", "word_width": 128, "groups": 1, "dropout": 0.0, "attention_dropout": 0.0,
+    },
+    "deberta-v2": {**BERT, "eps": 1e-7, "segments": 0, "distances": 8, "farthest": 512},
+    "t5": {"positions": 65_536, "eps": 1e-6, "buckets": 32, "activation": "relu", "gated": False, "dropout": 0.1},
+    "t5_gated": {
+        "positions": 65_536, "eps": 1e-6, "buckets": 32, "activation": "gelu_tanh", "gated": True, "dropout": 0.1,
     },
     "jina_bert": {**BERT, "positions": 8192, "alibi": True, "gated": 1, "up_bias": False},
     "nomic_bert": {

@@ -29,11 +29,28 @@ def seeded():
 def _theirs(family, **changes):
     """transformers' own model of this shape, every weight drawn at random."""
     config = transformers.AutoConfig.for_model(**{**config_of(family), **changes})
-    model = transformers.AutoModel.from_config(config, attn_implementation="eager").eval()
+    model = _auto(config).from_config(config).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
             weight.normal_(1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0, 0.1)
     return model
+
+
+def _auto(config):
+    """The class of encoders: of T5 not the whole, which has a decoder too."""
+    return transformers.AutoModelForTextEncoding if config.model_type == "t5" else EagerModel
+
+
+class EagerModel:
+    """AutoModel, with attention as it is written down; T5's and DeBERTa's is always."""
+
+    @staticmethod
+    def from_config(config):
+        return transformers.AutoModel.from_config(config, attn_implementation="eager")
+
+    @staticmethod
+    def from_pretrained(folder):
+        return transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
 
 
 @torch.no_grad()
@@ -59,16 +76,17 @@ def test_all_layers_are_those_of_transformers(family, tmp_path):
 def test_a_config_of_the_required_keys_alone_is_read_as_transformers_reads_it(family, tmp_path):
     padding = {"pad_token_id": 0} if family == "modernbert" else {}  # its own lies beyond a small vocabulary
     config = transformers.AutoConfig.for_model(**required(family), **padding)
-    model = transformers.AutoModel.from_config(config, attn_implementation="eager").eval()
+    model = _auto(config).from_config(config).eval()
     model.save_pretrained(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(required(family)))
     encoder = load_encoder(tmp_path)
     _check(model, encoder, pack(LENGTHS))
     ours, theirs = DEFAULTS[family], config.to_dict()
-    assert ours["eps"] == theirs.get("layer_norm_eps", theirs.get("norm_eps", 1e-12))
-    rates = [theirs[key] for key in ("hidden_dropout_prob", "dropout", "mlp_dropout") if key in theirs]
+    names = ("layer_norm_eps", "norm_eps", "layer_norm_epsilon")
+    assert ours["eps"] == next((theirs[key] for key in names if key in theirs), 1e-12)
+    rates = [theirs[key] for key in ("hidden_dropout_prob", "dropout", "mlp_dropout", "dropout_rate") if key in theirs]
     own = [theirs[key] for key in ("attention_probs_dropout_prob", "attention_dropout") if key in theirs]
-    assert ([ours["dropout"]], [ours["attention_dropout"]]) == (rates, own)
+    assert ([ours["dropout"]], [ours["attention_dropout"]] if "attention_dropout" in ours else []) == (rates, own)
 
 
 @pytest.mark.parametrize("family", KNOWN)
@@ -77,7 +95,8 @@ def test_transformers_reads_what_we_write(family, tmp_path):
     (tmp_path / "ours").mkdir()
     encoder = load_encoder(tmp_path / "theirs")
     save_encoder(encoder, tmp_path / "ours")
-    model = transformers.AutoModel.from_pretrained(tmp_path / "ours", attn_implementation="eager").eval()
+    config = transformers.AutoConfig.from_pretrained(tmp_path / "ours")
+    model = _auto(config).from_pretrained(tmp_path / "ours").eval()
     _check(model, encoder, pack(LENGTHS))
 
 
@@ -211,6 +230,20 @@ class JinasBert:
         return torch.nn.functional.layer_norm(x + wide, x.shape[-1:], *norm, eps=self.bert.config.layer_norm_eps)
 
 
+@pytest.mark.parametrize("change", [{}, {"max_relative_positions": 40}, {"type_vocab_size": 2}], ids=str)
+def test_deberta_beyond_its_farthest_bucket(change, tmp_path):
+    model = _theirs("deberta-v2", max_position_embeddings=300, **change)
+    model.save_pretrained(tmp_path)
+    _check(model, load_encoder(tmp_path), pack([250, 64, 9, 1]), close=2e-5)
+
+
+@pytest.mark.parametrize("family", ["t5", "t5_gated"])
+def test_t5_beyond_its_farthest_bucket(family, tmp_path):
+    model = _theirs(family)
+    model.save_pretrained(tmp_path)
+    _check(model, load_encoder(tmp_path), pack([301, 129, 128, 17]), close=3e-5)
+
+
 OTHERS = {
     "xlnet": lambda: transformers.XLNetConfig(vocab_size=200, d_model=32, n_layer=2, n_head=4, d_inner=48),
     "deberta-v2": lambda: transformers.DebertaV2Config(
@@ -221,6 +254,7 @@ OTHERS = {
         intermediate_size=48,
         relative_attention=True,
         pos_att_type=["p2c", "c2p"],
+        share_att_key=False,
         max_position_embeddings=64,
     ),
 }

@@ -14,7 +14,7 @@ Config = Mapping[str, Any]
 
 MAX_SIZE = 10**8  # far above any size in a real encoder; a config with more is broken or hostile
 MAX_DEPTH = 200
-DEPTH_KEYS = ("num_hidden_layers", "n_layers", "n_layer")  # how families name the number of blocks
+DEPTH_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")  # how families name the number of blocks
 
 EIGHT_BITS = "likewise-int8"
 """The `model_type` in config.json where weights are in our int8 format, so that no other library misreads them; the

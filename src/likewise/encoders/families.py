@@ -38,11 +38,11 @@ class Family:
 
 
 def family_name(config: Mapping[str, Any]) -> str:
-    """The row of FAMILIES for a config, if there is one: its `model_type`, but Jina's BERT calls itself a BERT."""
+    """The row of FAMILIES for a config, if there is one: its `model_type`, or one of its `VARIANTS`."""
     kind = config.get("model_type")
-    if kind == "bert" and config.get("position_embedding_type") == "alibi":
-        return "jina_bert"
-    return kind if isinstance(kind, str) else ""
+    if not isinstance(kind, str):
+        return ""
+    return VARIANTS[kind](config) if kind in VARIANTS else kind
 
 
 def model_type(config: Mapping[str, Any], folder: Path) -> str:
@@ -120,6 +120,20 @@ _JINA_BLOCK = {
     **_BERT_BLOCK,
     **{"up": "mlp.gated_layers", "down": "mlp.wo", "norm2": "mlp.layernorm"},
 }
+_DEBERTA_BLOCK = {
+    **_BERT_BLOCK,
+    "qkv": ("attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"),
+}
+_T5_BLOCK = _block(
+    "layer.0.SelfAttention.q layer.0.SelfAttention.k layer.0.SelfAttention.v layer.0.SelfAttention.o "
+    "layer.0.layer_norm layer.1.DenseReluDense.wi layer.1.DenseReluDense.wo layer.1.layer_norm"
+)
+_GATED_BLOCK = {**_T5_BLOCK, "up": ("layer.1.DenseReluDense.wi_0", "layer.1.DenseReluDense.wi_1")}
+_T5 = {
+    "words": "shared",
+    "relative.table": "encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
+    "last_norm": "encoder.final_layer_norm",
+}
 _GTE = {**_EMBEDDINGS, **_blocks("encoder.layer.{i}", _GTE_BLOCK)}
 
 _BERT_CLASS = "bert:Bert"
@@ -154,6 +168,18 @@ FAMILIES: dict[str, Family] = {
         _BERT_CLASS,
     ),
     "jina_bert": Family(shapes.jina_shape, {**_EMBEDDINGS, **_blocks("encoder.layer.{i}", _JINA_BLOCK)}, _BERT_CLASS),
+    "deberta-v2": Family(
+        shapes.deberta_shape,
+        {
+            **_EMBEDDINGS,
+            **_blocks("encoder.layer.{i}", _DEBERTA_BLOCK),
+            "distances.table": "encoder.rel_embeddings",
+            "distances.norm": "encoder.LayerNorm",
+        },
+        _BERT_CLASS,
+    ),
+    "t5": Family(shapes.t5_shape, {**_T5, **_blocks("encoder.block.{i}", _T5_BLOCK)}, "t5:T5"),
+    "t5_gated": Family(shapes.t5_shape, {**_T5, **_blocks("encoder.block.{i}", _GATED_BLOCK)}, "t5:T5"),
     "nomic_bert": Family(
         shapes.nomic_shape,
         {**_EMBEDDINGS, "embeddings.norm": "emb_ln", **_blocks("encoder.layers.{i}", _NOMIC_BLOCK)},
@@ -180,3 +206,26 @@ FAMILIES: dict[str, Family] = {
         False,
     ),
 }
+
+
+def _bert_variant(config: Config) -> str:
+    return "jina_bert" if config.get("position_embedding_type") == "alibi" else "bert"
+
+
+def _deberta_variant(config: Config) -> str:
+    return "deberta-v2" if shapes.is_disentangled(config) else "deberta-v2 of another form"
+
+
+def _t5_variant(config: Config) -> str:
+    sizes = [config.get(key, default) for key, default in (("d_kv", 64), ("num_heads", 8), ("d_model", 512))]
+    if all(isinstance(one, int) for one in sizes) and sizes[0] * sizes[1] != sizes[2]:
+        return "t5 of wide heads"
+    return "t5_gated" if str(config.get("feed_forward_proj")).startswith("gated-") else "t5"
+
+
+VARIANTS: dict[str, Callable[[Config], str]] = {
+    "bert": _bert_variant,
+    "deberta-v2": _deberta_variant,
+    "t5": _t5_variant,
+}
+"""For a `model_type` of several architectures: its row of FAMILIES. What has none is computed by transformers."""

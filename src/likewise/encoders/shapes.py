@@ -37,6 +37,8 @@ class BertShape(TransformerShape):
     buckets: int = 0  # of relative positions (MPNet); 0: none
     theta: float = 0.0  # the base of rotary positions, which take the place of a table of positions; 0: none
     stretch: float = 1.0  # by which rotary angles are divided, to reach further than in training
+    distances: int = 0  # buckets in each direction of distances with vectors of their own (DeBERTa); 0: none
+    farthest: int = 0  # the distance that has the last bucket, beside 1
     alibi: bool = False  # whether positions are a penalty on distance (ALiBi), and no table either
     gated: int = 0  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
     attention_bias: bool = True
@@ -53,7 +55,7 @@ class BertShape(TransformerShape):
     @property
     def has_table(self) -> bool:
         """Whether positions are a table of vectors."""
-        return not (self.theta or self.alibi)
+        return not (self.theta or self.alibi or self.distances)
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,21 @@ class ModernBertShape(TransformerShape):
     @property
     def longest(self) -> int:
         """The maximum number of tokens that the model was trained for."""
+        return self.positions
+
+
+@dataclass(frozen=True)
+class T5Shape(TransformerShape):
+    """The sizes of T5's encoder."""
+
+    buckets: int  # of relative positions
+    activation: str = "relu"
+    gated: bool = False
+    dropout: float = 0.1
+
+    @property
+    def longest(self) -> int:
+        """The maximum number of tokens, far above what the model was trained for: positions are relative."""
         return self.positions
 
 
@@ -109,7 +126,7 @@ class DeepAveragingShape:
     pairs: int
 
 
-Shape = BertShape | ModernBertShape | WordShape | BiLSTMShape | DeepAveragingShape
+Shape = BertShape | ModernBertShape | T5Shape | WordShape | BiLSTMShape | DeepAveragingShape
 
 
 KEYS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
@@ -300,6 +317,59 @@ def _above_zero(config: Config, key: str, default: float) -> float:
     if not found:
         raise BadModel(f"config.json says {key} = 0; expected a number above 0")
     return found
+
+
+def deberta_shape(config: Config) -> BertShape:
+    """DeBERTa 2 and 3 (He et al. 2021) without its convolution: no table of positions, but vectors of distances."""
+    require_supported(config, norm_rel_ebd="layer_norm", conv_kernel_size=0, embedding_size=config.get("hidden_size"))
+    own = {"layer_norm_eps": 1e-7, "type_vocab_size": 0, **config}
+    shape = bert_shape(own, distances=size(config, "position_buckets", least=2), farthest=_farthest(config))
+    if shape.farthest < shape.distances // 2 + 3:
+        raise BadModel(f"config.json says position_buckets = {shape.distances} for {shape.farthest} positions")
+    return shape
+
+
+def is_disentangled(config: Config) -> bool:
+    """Whether a DeBERTa is of the form that `deberta_shape` describes: queries and keys meet vectors of distances."""
+    kinds = config.get("pos_att_type") or []
+    kinds = kinds.split("|") if isinstance(kinds, str) else kinds
+    plain = config.get("share_att_key") is True and config.get("position_biased_input", True) is False
+    return config.get("relative_attention") is True and plain and {"c2p", "p2c"} <= {*map(str, kinds)}
+
+
+def _farthest(config: Config) -> int:
+    most = config.get("max_relative_positions", -1)
+    if most is None or (isinstance(most, int) and not isinstance(most, bool) and most < 1):
+        return size(config, "max_position_embeddings", 512)
+    return size(config, "max_relative_positions")
+
+
+LONGEST_RELATIVE = 1 << 16
+
+
+def t5_shape(config: Config) -> T5Shape:
+    """T5's encoder (Raffel et al. 2020), of version 1.0 or, with gates, 1.1."""
+    require_supported(config, relative_attention_max_distance=128)
+    named = config.get("feed_forward_proj", "relu")
+    gated = isinstance(named, str) and named.startswith("gated-")
+    kind = "gelu_new" if named == "gated-gelu" else named.removeprefix("gated-") if gated else named
+    shape = T5Shape(
+        **{**_sizes({**config, "max_position_embeddings": 1}, 1, T5_KEYS), "positions": LONGEST_RELATIVE},
+        eps=fraction(config, "layer_norm_epsilon", 1e-6),
+        buckets=size(config, "relative_attention_num_buckets", 32, least=4),
+        activation=activation({"feed_forward_proj": kind}, "feed_forward_proj", "relu"),
+        gated=gated,
+        dropout=fraction(config, "dropout_rate", 0.1),
+    )
+    if size(config, "d_kv", 64) * shape.heads != shape.width:
+        raise BadModel(
+            f"config.json asks for {shape.heads} heads of d_kv = {config.get('d_kv', 64)}; expected heads that make "
+            f"the width, {shape.width}"
+        )
+    return shape
+
+
+T5_KEYS = ("d_model", "num_layers", "num_heads", "d_ff")
 
 
 def jina_shape(config: Config) -> BertShape:

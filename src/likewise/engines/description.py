@@ -3,6 +3,7 @@
 The shapes that config.json implies are compared with the header of the weights before a tensor is read.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, is_dataclass
@@ -11,7 +12,7 @@ from typing import Any
 
 from ..encoders.config import Config, read_config
 from ..encoders.families import FAMILIES, Family, Names, file_names, model_type
-from ..encoders.shapes import BertShape, ModernBertShape, WordShape, changed_settings
+from ..encoders.shapes import BertShape, ModernBertShape, T5Shape, WordShape, changed_settings
 from ..errors import BadModel
 from ..runtime.lazy_imports import torch_hint
 from ..runtime.static_tables import static_table
@@ -65,8 +66,13 @@ class Description:
     eps: float = 1e-12
     positions: StoredTensor | None = None
     segments: StoredTensor | None = None
+    rms: bool = False  # whether norms divide by the root of the mean of squares, and have no bias (T5)
+    divisor: float = 0.0  # of scores; 0: the root of a head's width
+    farthest: int = 0  # the distance that has the last row of `distances`, beside 1
     alibi: bool = False  # whether scores fall with distance, by each head's own slope (`shapes.alibi_slopes`)
     relative: StoredTensor | None = None  # the bias of each bucket of relative positions (rows) for each head (MPNet)
+    distances: StoredTensor | None = None  # vectors of distances, which queries and keys meet too (DeBERTa)
+    distance_norm: LinearWeights | None = None  # of these
     norm: LinearWeights | None = None
     widen: LinearWeights | None = None
     last_norm: LinearWeights | None = None
@@ -153,7 +159,7 @@ class _Weights:
         return [*found, *[None] * (count - len(found))]
 
 
-def _sizes(shape: BertShape | ModernBertShape) -> dict[str, Any]:
+def _sizes(shape: BertShape | ModernBertShape | T5Shape) -> dict[str, Any]:
     names = ("vocabulary", "width", "longest", "depth", "heads", "inner", "activation", "eps")
     return {name: getattr(shape, name) for name in names}
 
@@ -168,6 +174,7 @@ def _bert(shape: BertShape, weights: _Weights) -> Description:
         first_position=shape.first_position,
         gated=shape.gated,
         alibi=shape.alibi,
+        **_distances(shape, weights),
         positions=weights.tensor(f"{at}.positions.weight", shape.positions, narrow) if shape.has_table else None,
         segments=weights.tensor(f"{at}.segments.weight", shape.segments, narrow) if shape.segments else None,
         relative=weights.tensor("relative.table.weight", shape.buckets, shape.heads) if shape.buckets else None,
@@ -176,6 +183,17 @@ def _bert(shape: BertShape, weights: _Weights) -> Description:
         blocks=[_bert_block(shape, weights, f"blocks.{i}") for i in range(shape.groups or shape.depth)],
         order=[i * (shape.groups or shape.depth) // shape.depth for i in range(shape.depth)],
     )
+
+
+def _distances(shape: BertShape, weights: _Weights) -> dict[str, Any]:
+    if not shape.distances:
+        return {}
+    return {
+        "distances": weights.tensor("distances.table.weight", 2 * shape.distances, shape.width),
+        "distance_norm": weights.norm("distances.norm", shape.width),
+        "farthest": shape.farthest,
+        "divisor": math.sqrt(3 * (shape.width // shape.heads)),
+    }
 
 
 def _bert_block(shape: BertShape, weights: _Weights, at: str) -> BlockWeights:
@@ -224,6 +242,38 @@ def _modernbert_block(shape: ModernBertShape, weights: _Weights, i: int) -> Bloc
     )
 
 
+def _t5(shape: T5Shape, weights: _Weights) -> Description:
+    return Description(
+        **_sizes(shape),
+        words=weights.tensor("words.weight", shape.vocabulary, shape.width),
+        pre_norm=True,
+        gated=int(shape.gated),
+        rms=True,
+        divisor=1.0,
+        relative=weights.tensor("relative.table.weight", shape.buckets, shape.heads),
+        last_norm=weights.norm("last_norm", shape.width, False),
+        blocks=[_t5_block(shape, weights, f"blocks.{i}") for i in range(shape.depth)],
+    )
+
+
+def _t5_block(shape: T5Shape, weights: _Weights, at: str) -> BlockWeights:
+    width, wide = shape.width, (2 if shape.gated else 1) * shape.inner
+    query, key, value = weights.parts(3, f"{at}.qkv", 3 * width, width, False)
+    up, gate = weights.parts(2, f"{at}.up", wide, width, False)
+    assert query is not None and up is not None  # the first of them is always there
+    return BlockWeights(
+        query=query,
+        key=key,
+        value=value,
+        out=weights.linear(f"{at}.out", width, width, False),
+        norm1=weights.norm(f"{at}.norm1", width, False),
+        up=up,
+        gate=gate,
+        down=weights.linear(f"{at}.down", width, shape.inner, False),
+        norm2=weights.norm(f"{at}.norm2", width, False),
+    )
+
+
 def _word_table(shape: WordShape, weights: _Weights) -> Description:
     words = weights.tensor("table.weight", shape.vocabulary, shape.width)
     return Description(shape.vocabulary, shape.width, MOST_TOKENS, words)
@@ -232,5 +282,6 @@ def _word_table(shape: WordShape, weights: _Weights) -> Description:
 DESCRIPTIONS: dict[str, Callable[[Any, _Weights], Description]] = {
     "bert:Bert": _bert,
     "modernbert:ModernBert": _modernbert,
+    "t5:T5": _t5,
     "word_table:WordTable": _word_table,
 }  # how an architecture (`Family.architecture`) is described; those that are missing are computed by torch only

@@ -1,26 +1,23 @@
-"""BERT and its variants (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet, Nomic's, GTE): one post-norm
-transformer.
+"""BERT and its variants (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet, DeBERTa, Jina's, Nomic's, GTE): one
+post-norm transformer.
 
 Devlin et al. 2019. They differ in the fields of `BertShape`: the first position, whether there are segments, the width
 of word vectors, whether blocks share weights, what positions are, and whether the network has gates.
 """
 
-import math
 from collections.abc import Iterator
-from functools import cache
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
 from ..encoder import Encoder
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
+from ..positions import Distances, RelativeBias, alibi
 from ..rotary import Rotation, rotate, rotation
-from ..shapes import BertShape, alibi_slopes
-
-FAR = 128  # distances from here on share the last bucket of relative positions
+from ..shapes import BertShape
 
 
 class Embeddings(nn.Module):
@@ -65,11 +62,18 @@ class Block(nn.Module):
         self.attention_dropout = shape.attention_dropout
 
     def forward(
-        self, x: Float[Tensor, "T D"], tokens: Ragged, bias: Bias | None, rotation: Rotation | None = None
+        self,
+        x: Float[Tensor, "T D"],
+        tokens: Ragged,
+        bias: Bias | None,
+        rotation: Rotation | None = None,
+        distances: Distances | None = None,
     ) -> Float[Tensor, "T D"]:
         q, k, v = self.qkv(x).view(len(x), 3, self.heads, -1).unbind(1)
         if rotation is not None:
             q, k = rotate(q, rotation), rotate(k, rotation)
+        if distances is not None:  # a score is the sum of three
+            q, bias = q / 3**0.5, distances.bias(self.qkv, self.heads, 3**0.5)
         dropout = self.attention_dropout if self.training else 0.0
         looked = attend(q, k, v, tokens, bias=bias, dropout=dropout).reshape(x.shape)
         x = self.norm1(x + self.drop(self.out(looked)))
@@ -96,6 +100,7 @@ class Bert(Encoder):
         self.vocabulary, self.longest = shape.vocabulary, shape.longest
         self.embeddings = Embeddings(shape)
         self.relative = RelativeBias(shape.buckets, shape.heads) if shape.buckets else None
+        self.distances = Distances(shape) if shape.distances else None
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.groups or shape.depth))
 
     def block(self, i: int) -> nn.Module:
@@ -107,7 +112,7 @@ class Bert(Encoder):
         bias, rotation = self._bias(x.device), self._rotation(tokens, x.dtype)
         yield x
         for i in range(self.depth):
-            x = self.through(self.block(i), x, tokens, bias, rotation)
+            x = self.through(self.block(i), x, tokens, bias, rotation, self.distances)
             yield x
 
     def _rotation(self, tokens: Ragged, dtype: torch.dtype) -> Rotation | None:
@@ -121,45 +126,3 @@ class Bert(Encoder):
         if self.relative is None or (self.recomputes and torch.is_grad_enabled()):
             return self.relative
         return self.relative.cached()
-
-
-class RelativeBias(nn.Module):
-    """MPNet's relative positions (Song et al. 2020, as in T5), shared by all blocks.
-
-    `table[bucket(j − i), head]` is added to the score of token i attending to token j.
-    """
-
-    def __init__(self, buckets: int, heads: int) -> None:
-        super().__init__()
-        self.table = Embedding(buckets, heads)
-
-    def forward(self, length: int) -> Float[Tensor, "H t t"]:
-        at = torch.arange(length, device=self.table.weight.device)
-        bias: Tensor = self.table(bucket(at[None] - at[:, None], self.table.num_embeddings))
-        return bias.permute(2, 0, 1).contiguous()
-
-    def cached(self) -> Bias:
-        """The same bias, cached by length for the blocks of one forward pass."""
-        return cache(self.forward)
-
-
-def alibi(heads: int, device: torch.device) -> Bias:
-    """A penalty on distance in both directions (Press et al. 2022), cached by length."""
-    slopes = torch.tensor(alibi_slopes(heads), device=device)
-
-    @cache
-    def bias(length: int) -> Float[Tensor, "H t t"]:
-        at = torch.arange(length, device=device)
-        return -slopes[:, None, None] * (at[None] - at[:, None]).abs()
-
-    return bias
-
-
-def bucket(offset: Int[Tensor, "t t"], buckets: int) -> Int[Tensor, "t t"]:
-    """The bucket of each offset: half of them per direction, one for each near distance, logarithmic for far ones."""
-    half = buckets // 2
-    near = half // 2
-    distance = offset.abs()
-    scale = (half - near) / math.log(FAR / near)
-    far = near + ((distance.clamp(min=1).float() / near).log() * scale).long()
-    return (offset > 0).long() * half + torch.where(distance < near, distance, far.clamp(max=half - 1))

@@ -48,6 +48,10 @@ class _Block(ctypes.Structure):
 _SIZES = ("vocabulary", "width", "word_width", "depth", "heads", "inner", "longest", "first_position")
 
 
+_TABLES = ("words", "positions", "segments", "relative", "distances")
+_LAYERS = ("distance_norm", "norm", "widen", "last_norm")
+
+
 class _Description(ctypes.Structure):
     _fields_ = (
         ("version", c_int32),
@@ -58,8 +62,11 @@ class _Description(ctypes.Structure):
         ("gated", c_int32),
         ("alibi", c_int32),
         ("eps", c_float),
-        *((table, _Tensor) for table in ("words", "positions", "segments", "relative")),
-        *((layer, _Linear) for layer in ("norm", "widen", "last_norm")),
+        ("rms", c_int32),
+        ("divisor", c_float),
+        ("farthest", c_int32),
+        *((table, _Tensor) for table in _TABLES),
+        *((layer, _Linear) for layer in _LAYERS),
         ("block_count", c_int32),
         ("blocks", POINTER(_Block)),
         ("order", c_void_p),
@@ -354,9 +361,10 @@ def _description(d: Description, precision: str, alive: list[Any]) -> _Descripti
         setattr(structure, size, getattr(d, size))
     structure.word_width = d.word_width or d.width
     structure.pre_norm, structure.gated, structure.alibi = int(d.pre_norm), d.gated, int(d.alibi)
-    for table in ("words", "positions", "segments", "relative"):
+    structure.rms, structure.divisor, structure.farthest = int(d.rms), d.divisor, d.farthest
+    for table in _TABLES:
         setattr(structure, table, _tensor(getattr(d, table), alive))
-    for layer in ("norm", "widen", "last_norm"):
+    for layer in _LAYERS:
         setattr(structure, layer, _linear(getattr(d, layer), precision, alive))
     blocks = (_Block * len(d.blocks))()
     for at, block in zip(blocks, d.blocks, strict=True):
