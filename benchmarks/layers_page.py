@@ -2,7 +2,8 @@
 
     python -m benchmarks.layers_page --figures all-MiniLM-L6-v2 path/to/another/model
 
-Without --figures, only the tables are redrawn.
+Without --figures, only the tables are redrawn. What dissection costs and what fusion gains is settled: the scripts
+that measured it, benchmarks/dissection.py and benchmarks/fusion.py, are in the history (last in commit 3751acd5).
 """
 
 import argparse

@@ -7,6 +7,7 @@
 
 #include "failure.h"
 #include "functions.h"
+#include "heads.h"
 
 namespace likewise {
 namespace {
@@ -87,18 +88,37 @@ void reduce(const float* rows, long stride, int tokens, int skip, int width, int
 
 }  // namespace
 
-Chunk::Chunk(const Model& model, const lw_request& request, const Span& span, Workspace& work, Stopwatch& watch)
-    : model_(model), request_(request), span_(span), work_(work), watch_(watch) {
-    const size_t tokens = span.tokens;
-    const int stride = model.stride;
-    x_ = work.states.of(tokens * stride);
-    joined_ = work.joined.of((tokens + LANES) * 3 * stride + LANES);  // attention reads whole vectors of rows
-    context_ = work.context.of(tokens * stride);
-    rows_ = rows_of(model.pre_norm ? context_ : x_, stride, stride, span.tokens, work.rows, work.scales);
-    context_rows_ = rows_of(context_, stride, stride, span.tokens, work.context_rows, work.context_scales);
+int reduction_count(int32_t reductions) { return __builtin_popcount(static_cast<unsigned>(reductions)); }
+
+bool sums_words(const Model& m, const lw_request& request) {
+    const bool rows = m.words.type == LW_FP32 || m.words.type == LW_INT8, wide = m.width >= LANES;
+    const bool only_rows = m.positions.empty() && m.segments.empty() && !m.norm.present() && !m.widen.packed().panels;
+    return rows && wide && only_rows && request.last_layer == 0 && !request.layers && request.reductions == LW_MEAN;
+}
+
+Chunk::Chunk(const Model& model, const lw_request& request, const Heads* heads, const Span& span, Workspace& work,
+             Stopwatch& watch)
+    : model_(model), request_(request), heads_(heads), span_(span), work_(work), watch_(watch) {
+    if (request.pooled == nullptr) return;
+    const size_t width = static_cast<size_t>(reduction_count(request.reductions)) * model.width;
+    pooled_ = heads_ ? work.pooled.of(span.sentences * width) : request.pooled + span.sentence * width;
 }
 
 void Chunk::run() {
+    if (!sums_words(model_, request_) || !mean_of_words()) run_layers();
+    if (request_.pooled && heads_)
+        heads_->run(pooled_, span_.sentences, request_.pooled + span_.sentence * heads_->width(), work_.heads);
+    watch_.lap(Work::rest);
+}
+
+void Chunk::run_layers() {
+    const size_t tokens = span_.tokens;
+    const int stride = model_.stride;
+    x_ = work_.states.of(tokens * stride);
+    joined_ = work_.joined.of((tokens + LANES) * 3 * stride + LANES);  // attention reads whole vectors of rows
+    context_ = work_.context.of(tokens * stride);
+    rows_ = rows_of(model_.pre_norm ? context_ : x_, stride, stride, span_.tokens, work_.rows, work_.scales);
+    context_rows_ = rows_of(context_, stride, stride, span_.tokens, work_.context_rows, work_.context_scales);
     embed();
     write_layer(0);
     for (int i = 0; i < request_.last_layer; i++) {
@@ -109,7 +129,28 @@ void Chunk::run() {
         write_layer(i + 1);
     }
     if (request_.pooled) pool();
-    watch_.lap(Work::rest);
+}
+
+// The same bits as `embed` and `pool` give. False if a result is not finite: they say which word is to blame.
+bool Chunk::mean_of_words() {
+    const int width = model_.width;
+    int64_t token = span_.token;
+    bool finite = true;
+    for (int64_t i = span_.sentence; i < span_.sentence + span_.sentences; token += request_.lengths[i++]) {
+        const int skip = skipped(i), kept = request_.lengths[i] - skip;
+        const int32_t* ids = request_.ids + token + skip;
+        float* out = pooled_ + (i - span_.sentence) * width;
+        model_.kernels.sum_words({model_.words.data, model_.words.scales, width, ids, kept, request_.tokens - token - skip,
+                                  static_cast<float>(kept), out});
+        finite &= all_finite(out, width);
+    }
+    watch_.lap(Work::embeddings);
+    return finite;
+}
+
+// First tokens of a sentence that reductions leave out.
+int Chunk::skipped(int64_t sentence) const {
+    return request_.skips ? std::min(request_.skips[sentence], request_.lengths[sentence] - 1) : 0;
 }
 
 void Chunk::read_words(int token, float* row) {
@@ -369,13 +410,11 @@ void Chunk::write_layer(int layer) {
 }
 
 void Chunk::pool() {
-    int parts = 0;
-    for (int bit = LW_CLS; bit <= LW_LAST; bit *= 2) parts += (request_.reductions & bit) != 0;
+    const int width = reduction_count(request_.reductions) * model_.width;
     size_t token = 0;
     for (int64_t i = span_.sentence; i < span_.sentence + span_.sentences; token += request_.lengths[i++]) {
-        const int skip = request_.skips ? std::min(request_.skips[i], request_.lengths[i] - 1) : 0;
-        reduce(x_ + token * model_.stride, model_.stride, request_.lengths[i], skip, model_.width, request_.reductions,
-               request_.pooled + i * parts * model_.width);
+        reduce(x_ + token * model_.stride, model_.stride, request_.lengths[i], skipped(i), model_.width,
+               request_.reductions, pooled_ + (i - span_.sentence) * width);
     }
 }
 

@@ -13,9 +13,14 @@ struct Span {
     int tokens;
 };
 
+// Whether all that is wanted is the mean of rows of the table of words, which needs no memory for a token's states.
+bool sums_words(const Model&, const lw_request&);
+// How many reductions these bits name.
+int reduction_count(int32_t reductions);
+
 class Chunk {
 public:
-    Chunk(const Model&, const lw_request&, const Span&, Workspace&, Stopwatch&);
+    Chunk(const Model&, const lw_request&, const Heads*, const Span&, Workspace&, Stopwatch&);
     // Runs them through the layers and writes the requested results.
     void run();
 
@@ -32,6 +37,9 @@ private:
         Rows before(const Weights& weights) const { return {floats, rounded, scales, stride, weights.input_scales()}; }
     };
 
+    void run_layers();
+    bool mean_of_words();
+    int skipped(int64_t sentence) const;
     void embed();
     void read_words(int token, float* row);
     void layer(const Block&, const Block* next);
@@ -53,9 +61,11 @@ private:
 
     const Model& model_;
     const lw_request& request_;
+    const Heads* heads_;
     const Span span_;
     Workspace& work_;
     Stopwatch& watch_;
+    float* pooled_ = nullptr;  // of the chunk's sentences
     float *x_, *joined_, *context_;
     Rows rows_, context_rows_;  // inputs of queries, keys and values; attention's result
 };

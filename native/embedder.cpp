@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "chunk.h"
 #include "failure.h"
 #include "families.h"
 
@@ -48,8 +49,7 @@ public:
         count_ = count;
         tokenize();
         frame(lost);
-        compute();
-        e_.heads_->run(pooled_.data(), count, vectors);
+        compute(vectors);
         const int width = e_.dimension();
         for (int64_t i = 0; i < count; i++)
             if (!all_finite(vectors + i * width, width))
@@ -69,7 +69,6 @@ private:
     std::vector<int64_t> characters_;
     text::Tokens tokens_;
     std::vector<int32_t> ids_, lengths_, skips_;
-    std::vector<float> pooled_;
 
     void tokenize() {
         joined_.clear();
@@ -128,7 +127,7 @@ private:
         return length;
     }
 
-    void compute() {
+    void compute(float* vectors) {
         lw_request request{};
         request.ids = ids_.data();
         request.lengths = lengths_.data();
@@ -138,11 +137,8 @@ private:
         request.threads = 1;
         request.first_layer = request.last_layer = e_.model_->depth;
         request.reductions = e_.folder_.reductions;
-        int parts = 0;
-        for (int bit = LW_CLS; bit <= LW_LAST; bit *= 2) parts += (request.reductions & bit) != 0;
-        pooled_.resize(static_cast<size_t>(count_) * parts * e_.model_->width);
-        request.pooled = pooled_.data();
-        likewise::run(*e_.model_, request);
+        request.pooled = vectors;
+        likewise::run(*e_.model_, request, e_.heads_.get());
     }
 };
 
@@ -191,8 +187,6 @@ void Embedder::read_tokenizer(int32_t asked) {
 }
 
 void Embedder::read_heads(int32_t truncate_dim, const Kernels& kernels) {
-    int parts = 0;
-    for (int bit = LW_CLS; bit <= LW_LAST; bit *= 2) parts += (folder_.reductions & bit) != 0;
     std::vector<lw_head> heads;
     std::vector<std::unique_ptr<StoredWeights>> weights;
     bool unit = false;
@@ -207,7 +201,7 @@ void Embedder::read_heads(int32_t truncate_dim, const Kernels& kernels) {
     }
     if (truncate_dim) heads.push_back({LW_TRUNCATE, LW_IDENTITY, truncate_dim, {}});
     if (truncate_dim && unit) heads.push_back({LW_NORMALIZE, LW_IDENTITY, 0, {}});
-    heads_ = std::make_unique<Heads>(heads.data(), static_cast<int32_t>(heads.size()), parts * model_->width, kernels);
+    heads_ = std::make_unique<Heads>(heads.data(), static_cast<int32_t>(heads.size()), reduction_count(folder_.reductions) * model_->width, kernels);
 }
 
 std::string Embedder::prompt_of(const lw_texts& texts) const {

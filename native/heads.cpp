@@ -46,40 +46,50 @@ void Heads::add(const lw_head& head) {
     heads_.push_back(std::move(made));
 }
 
-void Heads::run(const float* rows, int64_t count, float* out) const {
-    std::vector<float> x, spare;
+void Heads::run(const float* rows, int64_t count, float* out, HeadRows& work) const {
+    const bool in_place = width_ % LANES == 0 && !heads_.empty();  // the last head can write its results itself
     for (int64_t row = 0; row < count; row += GROUP) {
         const int some = static_cast<int>(std::min<int64_t>(GROUP, count - row));
-        x.assign(static_cast<size_t>(some) * padded(inputs_), 0.0F);
-        for (int i = 0; i < some; i++) std::copy_n(rows + (row + i) * inputs_, inputs_, &x[static_cast<size_t>(i) * padded(inputs_)]);
-        for (const Head& head : heads_) apply(head, x, spare, some);
-        for (int i = 0; i < some; i++) std::copy_n(&x[static_cast<size_t>(i) * padded(width_)], width_, out + (row + i) * width_);
+        const float* x = padded_rows(rows + row * inputs_, some, work);
+        for (size_t i = 0; i < heads_.size(); i++) {
+            const bool last = in_place && i + 1 == heads_.size();
+            float* y = last ? out + row * width_ : work.steps[i % 2].of(static_cast<size_t>(GROUP) * padded(heads_[i].outputs));
+            apply(heads_[i], x, y, some);
+            x = y;
+        }
+        for (int i = 0; i < some && !in_place; i++) std::copy_n(x + static_cast<size_t>(i) * padded(width_), width_, out + (row + i) * width_);
     }
 }
 
-// Rows are padded with zeros, before and after.
-void Heads::apply(const Head& head, std::vector<float>& rows, std::vector<float>& spare, int count) const {
-    const int stride = padded(head.inputs), next = padded(head.outputs);
-    const std::vector<float>* from = &rows;
-    if (head.kind == LW_DENSE || head.kind == LW_TRUNCATE) {
-        spare.assign(static_cast<size_t>(count) * next, 0.0F);
-        spare.swap(rows);
-        from = &spare;
-    }
-    if (head.kind == LW_DENSE)
-        kernels_.fp32.multiply({from->data(), stride, nullptr, count, &head.weights.packed(), nullptr, rows.data(), next, nullptr});
+// Rows with zeros behind each, up to a multiple of LANES; the rows themselves if nothing is missing.
+const float* Heads::padded_rows(const float* rows, int count, HeadRows& work) const {
+    const int stride = padded(inputs_);
+    if (stride == inputs_) return rows;
+    float* to = work.inputs.of(static_cast<size_t>(GROUP) * stride);
     for (int i = 0; i < count; i++) {
-        const float* x = from->data() + static_cast<size_t>(i) * stride;
-        float* y = rows.data() + static_cast<size_t>(i) * next;
-        if (head.kind == LW_TRUNCATE) std::copy_n(x, head.outputs, y);
+        float* row = to + static_cast<size_t>(i) * stride;
+        std::fill(std::copy_n(rows + static_cast<size_t>(i) * inputs_, inputs_, row), row + stride, 0.0F);
+    }
+    return to;
+}
+
+// Rows are padded with zeros, before and after.
+void Heads::apply(const Head& head, const float* rows, float* out, int count) const {
+    const int stride = padded(head.inputs), next = padded(head.outputs);
+    if (head.kind == LW_DENSE)
+        kernels_.fp32.multiply({rows, stride, nullptr, count, &head.weights.packed(), nullptr, out, next, nullptr});
+    for (int i = 0; i < count; i++) {
+        const float* x = rows + static_cast<size_t>(i) * stride;
+        float* y = out + static_cast<size_t>(i) * next;
+        if (head.kind == LW_TRUNCATE) std::fill(std::copy_n(x, head.outputs, y), y + next, 0.0F);
         if (head.kind == LW_LAYER_NORM) kernels_.layer_norm(x, y, head.inputs, stride, head.norm.weight.data(), head.norm.bias.data(), NORM_EPS);
         if (head.kind == LW_DENSE && head.activation != LW_IDENTITY) {
             kernels_.activate(y, next, static_cast<Activation>(head.activation));
             std::fill(y + head.outputs, y + next, 0.0F);  // some activations make more than 0 of 0
         }
         if (head.kind == LW_NORMALIZE) {
-            const float length = std::max(std::sqrt(kernels_.scan.squares(y, next)), LEAST_LENGTH);
-            for (int j = 0; j < next; j++) y[j] /= length;
+            const float length = std::max(std::sqrt(kernels_.scan.squares(x, next)), LEAST_LENGTH);
+            for (int j = 0; j < next; j++) y[j] = x[j] / length;
         }
     }
 }

@@ -7,6 +7,7 @@
 #include "kernels.h"
 #include "likewise_native.h"
 #include "model.h"
+#include "workspace.h"
 
 namespace likewise {
 
@@ -15,8 +16,9 @@ public:
     // For vectors of this width; throws Failure.
     Heads(const lw_head* heads, int32_t count, int32_t width, const Kernels&);
     int width() const { return width_; }  // of the results
+    int inputs() const { return inputs_; }
     // Rows of vectors to rows of results. A row's result depends on that row alone.
-    void run(const float* rows, int64_t count, float* out) const;
+    void run(const float* rows, int64_t count, float* out, HeadRows& work) const;
 
 private:
     struct Head {
@@ -31,7 +33,8 @@ private:
     std::vector<Head> heads_;
 
     void add(const lw_head&);
-    void apply(const Head&, std::vector<float>& rows, std::vector<float>& spare, int count) const;
+    const float* padded_rows(const float* rows, int count, HeadRows&) const;
+    void apply(const Head&, const float* rows, float* out, int count) const;
 };
 
 }  // namespace likewise

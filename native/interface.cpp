@@ -122,7 +122,7 @@ int64_t lw_model_bytes(const lw_model* model) { return static_cast<int64_t>(mode
 int32_t lw_run(const lw_model* model, const lw_request* request, char* message, size_t size) {
     return guarded(message, size, [&] {
         if (model == nullptr || request == nullptr) fail(LW_BAD_INPUT, "there is no model, or no request");
-        run(model->model, *request);
+        run(model->model, *request, request->heads ? &request->heads->heads : nullptr);
     });
 }
 
@@ -164,7 +164,10 @@ lw_heads* lw_heads_create(const lw_head* heads, int32_t count, int32_t width, co
 void lw_heads_free(lw_heads* heads) { delete heads; }
 
 int32_t lw_heads_run(const lw_heads* heads, const float* vectors, int64_t rows, float* out, char* message, size_t size) {
-    return guarded(message, size, [&] { heads->heads.run(vectors, rows, out); });
+    return guarded(message, size, [&] {
+        HeadRows work;
+        heads->heads.run(vectors, rows, out, work);
+    });
 }
 
 lw_embedder* lw_open(const char* folder, const lw_options* options, int32_t* code, char* message, size_t size) {

@@ -284,6 +284,17 @@ void attend_rounded(const Attention& a) {
     }
 }
 
+void sum_words(const WordSum& s) {
+    for (long column = 0; column < s.columns; column++) {
+        float sum = 0.0F;
+        for (long i = 0; i < s.count; i++) {
+            const long at = s.ids[i] * s.columns + column;
+            sum += s.scales ? static_cast<const int8_t*>(s.words)[at] * s.scales[s.ids[i]] : static_cast<const float*>(s.words)[at];
+        }
+        s.out[column] = sum / s.total;
+    }
+}
+
 // Elements of queries; rows are floats or bytes. A panel is a single column: lanes and vectors are 1.
 template <class Element>
 size_t scan(const ScanBlock& b) {
@@ -332,7 +343,7 @@ const Kernels portable_kernels = {
     {PANEL, 1, 4, 4, 0, multiply<float>, nullptr},
     {PANEL, 1, 2, 2, 0, multiply<uint16_t>, to_bf16},
     {PANEL, 1, 1, 1, 0, multiply<int8_t>, quantise},
-    layer_norm, rms_norm, activate, gate, largest, attend, attend_rounded,
+    layer_norm, rms_norm, activate, gate, largest, attend, attend_rounded, sum_words,
     {{1, 1, 1, 1, 4, 4, 0, scan<float>, nullptr},
      {1, 1, 1, 1, 1, 1, 0, scan<int8_t>, copy_bytes},
      {1, 1, 1, 1, 8, 8, 0, scan_bits, nullptr},

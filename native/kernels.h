@@ -93,6 +93,17 @@ struct PairScales {
     }
 };
 
+// Rows of a table of words, added up in their order.
+struct WordSum {
+    const void* words;    // the table: floats, or bytes with scales
+    const float* scales;  // of each row; null: floats
+    long columns;         // 16 or more
+    const int32_t* ids;   // of the rows
+    long count, known;    // ids to add up; ids that can be read, so that later rows can be prefetched
+    float total;          // divides the sum
+    float* out;
+};
+
 // By which a row with this largest magnitude is multiplied before it is rounded to eight bits.
 inline float steps_of(float largest) { return largest > 1e-30F ? 127.0F / largest : 0.0F; }
 
@@ -157,6 +168,7 @@ struct Kernels {
     float (*largest)(const float* x, int count);
     void (*attend)(const Attention&);
     void (*attend_rounded)(const Attention&);  // for models in eight bits: the same, or faster and rounded
+    void (*sum_words)(const WordSum&);
     ScanKernels scan;
 };
 

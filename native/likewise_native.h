@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of this file; callers reject a library of another version. */
-#define LW_VERSION 6
+#define LW_VERSION 7
 /* Raised with every change of a result's bits, which ARITHMETIC.md defines. */
 #define LW_ARITHMETIC 1
 
@@ -83,6 +83,8 @@ typedef struct {
     const int32_t* order; /* of depth block numbers; null: one after the other */
 } lw_description;
 
+typedef struct lw_heads lw_heads; /* what follows the pooling */
+
 typedef struct {
     const int32_t* ids;      /* sentences end to end */
     const int32_t* segments; /* of each token; null: all 0 */
@@ -94,7 +96,8 @@ typedef struct {
     int32_t first_layer, last_layer; /* written to layers: 0 is the embeddings, depth the last; no other is computed */
     int32_t reductions;              /* of last_layer, a sum of lw_reduction */
     float* layers;      /* [last - first + 1][tokens][width], or null */
-    float* pooled;      /* [sentences][reductions * width], or null */
+    float* pooled;      /* [sentences][reductions * width], or of the heads' results; or null */
+    const lw_heads* heads; /* what the reductions pass through, or null */
     double* seconds;    /* LW_KINDS numbers to which time is added, or null */
 } lw_request;
 
@@ -146,7 +149,6 @@ typedef struct {
     lw_linear linear;   /* of LW_DENSE and LW_LAYER_NORM */
 } lw_head;
 
-typedef struct lw_heads lw_heads;
 
 LW_PUBLIC lw_heads* lw_heads_create(const lw_head*, int32_t count, int32_t width, const char* instructions,
                                     int32_t* code, char* message, size_t size);

@@ -14,6 +14,7 @@
 namespace likewise {
 
 struct Workspace;
+class Heads;
 
 struct Norm {
     std::vector<float> weight, bias;  // padded with zeros; empty: the identity
@@ -92,7 +93,7 @@ private:
 
 // How products are computed in an lw_precision.
 const Scheme& scheme_of(const Kernels&, int precision);
-// Throws Failure if the request is wrong; the results are then undefined.
-void run(const Model&, const lw_request&);
+// Throws Failure if the request is wrong; the results are then undefined. `heads`: those of the request, or null.
+void run(const Model&, const lw_request&, const Heads* heads);
 
 }  // namespace likewise

@@ -5,6 +5,7 @@
 
 #include "chunk.h"
 #include "failure.h"
+#include "heads.h"
 
 namespace likewise {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 // Tokens: few enough that their states stay in the second-level cache beside the weights that stream through, enough
 // that the next weights arrive while these are multiplied; bytes are multiplied faster, and arrive faster still.
 constexpr int USUAL_CHUNK = 96, USUAL_CHUNK_OF_BYTES = 64;
+constexpr int CHUNK_OF_WORDS = 1024;  // of a static model, whose heads multiply some sixty sentences at a time
 constexpr int LEAST_CHUNK = 48;
 constexpr int MOST_THREADS = 1024;
 
@@ -46,7 +48,7 @@ void check_tokens(const Model& model, const lw_request& r) {
     }
 }
 
-void check_request(const Model& model, const lw_request& r) {
+void check_request(const Model& model, const lw_request& r, const Heads* heads) {
     if (r.sentences < 0 || (r.sentences > 0 && (r.ids == nullptr || r.lengths == nullptr))) {
         fail(LW_BAD_INPUT, "there are no sentences");
     }
@@ -59,11 +61,16 @@ void check_request(const Model& model, const lw_request& r) {
     if (r.pooled && (r.reductions <= 0 || r.reductions >= 2 * LW_LAST)) {
         fail(LW_BAD_INPUT, "reductions are ", r.reductions, "; wanted a sum of lw_reduction");
     }
+    const int64_t pooled = int64_t{reduction_count(r.reductions)} * model.width;
+    if (heads && r.pooled && heads->inputs() != pooled)
+        fail(LW_BAD_INPUT, "the heads take ", heads->inputs(), " numbers, and the reductions have ", pooled);
 }
 
 std::vector<Span> cut(const Model& model, const lw_request& r) {
     const int64_t share = std::max<int64_t>(LEAST_CHUNK, (r.tokens + r.threads - 1) / r.threads);
-    const int usual = model.scheme.weight_bytes == 1 ? USUAL_CHUNK_OF_BYTES : USUAL_CHUNK;
+    const int usual = sums_words(model, r)              ? CHUNK_OF_WORDS
+                      : model.scheme.weight_bytes == 1 ? USUAL_CHUNK_OF_BYTES
+                                                       : USUAL_CHUNK;
     const int64_t most = std::min<int64_t>(r.chunk_tokens ? r.chunk_tokens : usual, share);
     std::vector<Span> spans;
     int64_t token = 0;
@@ -76,13 +83,14 @@ std::vector<Span> cut(const Model& model, const lw_request& r) {
     return spans;
 }
 
-void take_chunks(const Model& model, const lw_request& r, const std::vector<Span>& spans, SharedWork& shared) noexcept {
+void take_chunks(const Model& model, const lw_request& r, const Heads* heads, const std::vector<Span>& spans,
+                 SharedWork& shared) noexcept {
     try {
         Stopwatch watch(r.seconds != nullptr);
         std::unique_ptr<Workspace> work = model.borrow();
         const auto count = static_cast<int64_t>(spans.size());
         for (int64_t i = shared.next++; i < count; i = shared.next++) {
-            Chunk(model, r, spans[i], *work, watch).run();
+            Chunk(model, r, heads, spans[i], *work, watch).run();
         }
         model.give_back(std::move(work));
         const std::lock_guard<std::mutex> lock(shared.guard);
@@ -94,14 +102,14 @@ void take_chunks(const Model& model, const lw_request& r, const std::vector<Span
 
 }  // namespace
 
-void run(const Model& model, const lw_request& r) {
-    check_request(model, r);
+void run(const Model& model, const lw_request& r, const Heads* heads) {
+    check_request(model, r, heads);
     check_lengths(model, r);
     check_tokens(model, r);
     const std::vector<Span> spans = cut(model, r);
     SharedWork shared;
     const auto pool = [&]() -> Pool& { return model.pool(); };
-    shared.run(pool, std::min<int64_t>(r.threads, spans.size()), [&] { take_chunks(model, r, spans, shared); });
+    shared.run(pool, std::min<int64_t>(r.threads, spans.size()), [&] { take_chunks(model, r, heads, spans, shared); });
 }
 
 }  // namespace likewise

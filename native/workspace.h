@@ -21,8 +21,15 @@ private:
     std::vector<T> memory_;
 };
 
+// Rows on their way through the heads.
+struct HeadRows {
+    Buffer<float> inputs, steps[2];
+    size_t bytes() const { return inputs.bytes() + steps[0].bytes() + steps[1].bytes(); }
+};
+
 struct Workspace {
-    Buffer<float> states, joined, context, wide, attention, words, scaled;
+    Buffer<float> states, joined, context, wide, attention, words, scaled, pooled;
+    HeadRows heads;
     Buffer<float> seen_by_queries, seen_by_keys, biases;  // of distances: scores, and their sums for each pair of tokens
     std::vector<std::vector<float>> angles;  // cosines and sines by theta and place, kept
     Buffer<uint8_t> rows, context_rows, wide_rows;  // as products read them
@@ -32,7 +39,8 @@ struct Workspace {
         size_t turned = 0;
         for (const std::vector<float>& table : angles) turned += table.size() * sizeof(float);
         return turned + states.bytes() + joined.bytes() + context.bytes() + wide.bytes() + attention.bytes() +
-               words.bytes() + scaled.bytes() + seen_by_queries.bytes() + seen_by_keys.bytes() + biases.bytes() + rows.bytes() + context_rows.bytes() + wide_rows.bytes() +
+               words.bytes() + scaled.bytes() + pooled.bytes() + seen_by_queries.bytes() + seen_by_keys.bytes() +
+               biases.bytes() + heads.bytes() + rows.bytes() + context_rows.bytes() + wide_rows.bytes() +
                scales.bytes() + context_scales.bytes() + wide_scales.bytes();
     }
 };

@@ -473,7 +473,7 @@ def test_a_collection_that_is_wrong_about_its_length_is_an_error_or_shorter(told
     if told == 5:
         assert tiny.encode(Odd(["a", "b"])).shape == (2, 32)
         return
-    with pytest.raises(BadInput, match="is 1, and iterating over texts gave 2 or more"):
+    with pytest.raises(BadInput, match="is 1, but iterating over texts gave 2 or more"):
         tiny.encode(Odd(["a", "b"]))
 
 

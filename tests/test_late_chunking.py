@@ -143,7 +143,7 @@ def test_chunks_can_be_given_and_may_overlap_or_hold_no_token(tiny):
 def test_a_span_that_is_no_part_of_the_document_is_refused(tiny, span):
     with pytest.raises(BadInput, match="is outside a text of 5 characters"):
         tiny.encode_chunks(["a cat"], chunks=[[span]])
-    with pytest.raises(BadInput, match="expected chunks for each of 2 documents"):
+    with pytest.raises(BadInput, match="expected chunking, or chunks for each of 2 documents; got . lists"):
         tiny.encode_chunks(["a cat", "a dog"], chunks=[[(0, 1)]])
 
 

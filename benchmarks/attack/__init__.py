@@ -1,6 +1,6 @@
-"""Over ten thousand attempts to make likewise lose data, answer wrongly, hang or fail with an error not its own.
+"""Over ten thousand attempts to make likewise lose data, answer wrongly, hang or raise an error of another library.
 
 One file for each kind of attempt (`inputs`, `arguments`, `configs`, `commands`, `kills`, `unicode_forms`, `indexes`,
-`writers`, `servers`); `attempt` says what an attempt and an outcome are, `sandbox` runs each in a new process, `report`
-counts. See `__main__`.
+`writers`, `servers`); `attempt` defines attempts and outcomes, `sandbox` runs each attempt in a new process, and
+`report` counts outcomes. See `__main__`.
 """

@@ -1,8 +1,8 @@
 """python -m benchmarks.attack [--seed 0] [--quick] [--only NAME] [--jobs 2] [--json FILE]
 
-Attempts by kind and how they ended; exit status 1 where any ended in what must not be (`attempt.FAILURES`), each of
-these with the command that repeats it alone. Under ten minutes on two cores; `--quick` makes a tenth of the attempts.
-Needs the tests beside the library (their tiny models), and what the tests need.
+Prints how attempts of each kind ended, and for each failure (`attempt.FAILURES`) the command that repeats it alone; the
+exit status is 1 if there is one. Takes under ten minutes on two cores; `--quick` makes a tenth of the attempts. Needs
+the tests (for their tiny models) and their dependencies.
 """
 
 import argparse
@@ -33,11 +33,11 @@ KINDS = {
     **{"inputs": inputs, "arguments": arguments, "configs": configs, "commands": commands, "kills": kills},
     **{"unicode": unicode_forms, "indexes": indexes, "writers": writers, "servers": servers},
 }
-"""Modules with `attempts(setup)`; each says of itself what it tries."""
+"""Modules with `attempts(setup)`; each docstring says what it tries."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Attacks, prints, and says by its exit status whether all went well."""
+    """Run the attempts, print the results, and return the exit status."""
     options = _arguments(argv)
     torch.set_num_threads(1)
     models.preload()
@@ -74,7 +74,7 @@ def _conclude(results: list[Result], asked: argparse.Namespace, seconds: float) 
 
 
 def _wanted(setup: Setup, only: str | None) -> list[Attempt]:
-    """The attempts of a name, of a pattern, or of all kinds."""
+    """The attempts with a name, those that match a pattern, or all of them."""
     built = distinct(attempt for module in KINDS.values() for attempt in module.attempts(setup))
     if only is None:
         return built
@@ -84,12 +84,16 @@ def _wanted(setup: Setup, only: str | None) -> list[Attempt]:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.attack", description=__doc__.split("\n\n")[1])
-    parser.add_argument("--seed", type=int, default=0, help="of random texts, of mutations and of moments (0)")
-    parser.add_argument("--quick", action="store_true", help="about a tenth of the attempts")
-    parser.add_argument("--only", metavar="NAME", help="one attempt by its name, or a pattern such as 'kills/save*'")
-    parser.add_argument("--list", action="store_true", help="print the names of the attempts, and make none")
-    parser.add_argument("--jobs", type=int, default=2, help="attempts at once (2)")
-    parser.add_argument("--seconds", type=float, default=20.0, help="time limit of an attempt (20)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of random texts, mutations and times (default: 0)")
+    parser.add_argument("--quick", action="store_true", help="make about a tenth of the attempts")
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        help="only the attempt with this name, or those that match a pattern such as 'kills/save*'",
+    )
+    parser.add_argument("--list", action="store_true", help="only print the names of the attempts")
+    parser.add_argument("--jobs", type=int, default=2, help="number of attempts run at the same time (default: 2)")
+    parser.add_argument("--seconds", type=float, default=20.0, help="time limit of an attempt in seconds (default: 20)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every result to this file")
     return parser.parse_args(argv)
 

@@ -1,4 +1,4 @@
-"""Odd values of every argument of every public call: a good answer, or an error that is ours."""
+"""Odd values for every argument of every public call: a valid result, or one of likewise's own errors."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -142,7 +142,7 @@ VECTORS: Mapping[str, Callable[[], Any]] = {
 
 @dataclass(frozen=True)
 class Call:
-    """A call with good arguments, and odd values for each of them; `refuses` names those with no right answer."""
+    """A call with valid arguments, and odd values for each; `refuses` names the values that must raise an error."""
 
     do: Callable[..., Any]
     good: Callable[[Setup], dict[str, Any]]
@@ -238,7 +238,7 @@ def _encoding(name: str, engine: str) -> Call:
 
 
 def calls() -> dict[str, Call]:
-    """Every public call by a name."""
+    """Every public call, by name."""
     result: dict[str, Call] = {}
     for engine in ENGINES:
         result[f"encode/{engine}"] = _encoding("encode", engine)
@@ -345,7 +345,7 @@ def _of_mining() -> dict[str, Call]:
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """An odd value of one argument each, all others good."""
+    """One attempt per odd value of an argument; all other arguments are valid."""
     for name, call in calls().items():
         for argument, values in call.odd.items():
             for label in list(values)[:: 8 if setup.quick else 1]:

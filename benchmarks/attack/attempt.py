@@ -1,4 +1,4 @@
-"""What an attempt is, and how it may end."""
+"""Attempts and their possible outcomes."""
 
 import hashlib
 import os
@@ -13,33 +13,33 @@ GOOD = ("answered", "refused")
 
 FAILURES = {
     "traceback": "an exception that is not one of likewise.errors, or a traceback on a terminal",
-    "hang": "not done after the time limit",
+    "hang": "not finished within the time limit",
     "memory": "more memory than a small folder or file may take",
-    "crash": "the process was ended by a signal that nobody sent",
+    "crash": "the process was ended by a signal that the attempt did not send",
     "partial file": "an unfinished file under a final name",
     "neither model": "a folder that loads as neither the old nor the new model, without an error",
-    "leftover": "a temporary file or folder that stays",
+    "leftover": "a temporary file or folder that was not removed",
     "lost rows": "fewer rows out than in, or an input file that was changed",
-    "wrong answer": "a result where only an error is right, or another result than the right one",
+    "wrong answer": "a wrong result, or a result instead of an error",
 }
-"""Every one of these makes the attack fail."""
+"""The outcomes that make the attack fail."""
 
 OUTCOMES = (*GOOD, *FAILURES)
 
 
 class Failed(Exception):
-    """What an attempt raises when it ends in one of FAILURES."""
+    """Raised by an attempt that ends in one of FAILURES."""
 
     def __init__(self, outcome: str, detail: str) -> None:
         if outcome not in FAILURES:
-            raise ValueError(f"{outcome!r} is no failure; there are {', '.join(FAILURES)}")
+            raise ValueError(f"{outcome!r} is not a failure; expected one of {', '.join(FAILURES)}")
         super().__init__(outcome, detail)
         self.outcome, self.detail = outcome, detail
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What all attempts of a run share: models made before the first attempt, to be read only, and the seed."""
+    """What all attempts of a run share: the seed, and read-only models made before the first attempt."""
 
     models: Path
     seed: int = 0
@@ -48,17 +48,17 @@ class Setup:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try. `work` runs in a fresh current folder, in a new process.
+    """One attempt. `work` runs in a new process, whose current folder is empty.
 
-    It returns one of GOOD (None: answered), or raises: `Failed`, or whatever the library raised. Files that it leaves
-    beside `outputs` (patterns of paths) count as leftovers.
+    It returns one of GOOD (None means answered) or raises `Failed` or the library's exception. Files that it leaves and
+    that match none of `outputs` (path patterns) count as leftovers.
     """
 
     name: str
     work: Callable[[], str | None]
     outputs: tuple[str, ...] = ()
     keeps_rights: bool = False
-    """Whether root's rights stay, to start processes of other users."""
+    """Whether to keep root's rights, which starting processes of other users needs."""
 
     @property
     def kind(self) -> str:
@@ -98,14 +98,14 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def digest(path: Path) -> str:
-    """Of the bytes of a regular file; of a large one, of its size and its first megabyte."""
+    """The digest of a regular file's bytes; for a large file, that of its size and its first megabyte."""
     with path.open("rb") as file:
         head = file.read(1 << 20)
     return f"{path.stat().st_size} {hashlib.sha256(head).hexdigest()[:24]}"
 
 
 def leftovers(before: dict[str, str], after: dict[str, str], outputs: tuple[str, ...]) -> list[str]:
-    """Paths that are new and match no pattern; hidden files are leftovers wherever they lie, as is all in tmp/."""
+    """New paths that match no pattern; hidden files and everything in tmp/ are always leftovers."""
     new = [path for path in after if path not in before]
     return [path for path in new if _temporary(path) or not any(fnmatch(path, expected) for expected in outputs)]
 
@@ -116,12 +116,12 @@ def _temporary(path: str) -> bool:
 
 
 def changed(before: dict[str, str], after: dict[str, str], outputs: tuple[str, ...]) -> list[str]:
-    """Paths that were there before, are no outputs, and are gone or hold something else."""
+    """Paths that existed before, are not outputs, and are now missing or have other contents."""
     kept = [path for path in before if not any(fnmatch(path, expected) for expected in outputs)]
     return [path for path in kept if after.get(path) != before[path]]
 
 
 def expect(condition: Any, outcome: str, detail: str) -> None:
-    """Fails the attempt unless the condition holds."""
+    """Fail the attempt unless the condition holds."""
     if not condition:
         raise Failed(outcome, detail)

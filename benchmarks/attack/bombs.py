@@ -1,4 +1,4 @@
-"""Small requests that ask for large work or large answers, made from the table of routes: a new route has its own."""
+"""Small requests that cause much work or large answers, derived from the route table, including new routes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,23 +17,23 @@ from .attempt import Failed
 Schema = Mapping[str, Any]
 """JSON Schema."""
 LARGEST = 8 << 20
-"""Bytes of a body; it is what they ask for that is large."""
+"""Maximum size of a body in bytes: the work it causes is large, not the body."""
 NAME = 1_000
-"""Characters; a text that may not have more is a name, and no bomb."""
+"""In characters; a field with a lower limit is a name, and not used for bombs."""
 ROUTES = [route for route in api_routes(ServeSettings()) if not route.answers_only_errors]
 UNITS: Mapping[str, str] = {
     "words": "cat dog ",
     "marks": "e\u0301\u0327",
-    "wide": "\ufdfa",  # 18 characters by NFKC
+    "wide": "\ufdfa",  # NFKC expands it to 18 characters
     "ideographs": "漢",
 }
-"""What the longest text repeats."""
+"""What the longest texts repeat."""
 PATHS: Mapping[str, str] = {"long": "a" * 60_000, "above": "../" * 5_000 + "etc/passwd", "coded": "%2e%2e%2f" * 5_000}
-"""What stands for the braces of a path."""
+"""The values of path parameters."""
 
 
 def distinct_words(count: int) -> str:
-    """Words that are all different."""
+    """Distinct words."""
     return " ".join(f"w{i:x}" for i in range(count))
 
 
@@ -55,7 +55,7 @@ QUERIES: Mapping[str, str] = {
 
 
 def requests_of(route: ApiRoute) -> dict[str, tuple[str, Any]]:
-    """Paths and bodies by the names of bombs; the last has the most of everything."""
+    """Paths and bodies by the names of bombs; in the last one, every field is at its limit."""
     good = GOOD.get((route.method, route.path))
     if route.body is not None and not isinstance(good, dict):
         raise Failed("wrong answer", f"tests.serve.requests_by_route has no good request of {route.path}")
@@ -73,7 +73,7 @@ def _with(route: ApiRoute, value: str) -> str:
 
 
 def fields(body: type[Body]) -> dict[str, Schema]:
-    """The JSON Schema of each field, what it refers to in its place."""
+    """The JSON Schema of each field, with references resolved."""
     document = msgspec.json.schema(body)
     return _resolved(document, document["$defs"])["properties"]
 
@@ -89,7 +89,7 @@ def _resolved(schema: Any, parts: Mapping[str, Any]) -> Any:
 
 
 def _bodies(body: type[Body], good: Mapping[str, Any]) -> dict[str, Any]:
-    """Good bodies with one field at its most, and one with all that are in it at their most."""
+    """Valid bodies with one field at its limit, and one with all its fields at their limits."""
     found, schemas = dict[str, Any](), fields(body)
     for name, schema in schemas.items():
         others = {key: value for key, value in good.items() if name not in ALTERNATIVE.get(key, ())}
@@ -99,11 +99,11 @@ def _bodies(body: type[Body], good: Mapping[str, Any]) -> dict[str, Any]:
 
 
 ALTERNATIVE: Mapping[str, tuple[str, ...]] = {"texts": ("inputs", "documents"), "inputs": ("texts",)}
-"""Fields that must not stand beside others."""
+"""Fields that exclude other fields."""
 
 
 def values(schema: Schema) -> Iterator[tuple[str, Any]]:
-    """Names and values at the bounds of a schema, and beyond them."""
+    """Names and values at the limits of a schema, and beyond them."""
     match schema:
         case {"anyOf": kinds}:
             for i, inner in enumerate(kinds):
@@ -122,11 +122,11 @@ def values(schema: Schema) -> Iterator[tuple[str, Any]]:
         case {"type": "object", "properties": inner}:
             yield "most", {name: most(one) for name, one in inner.items()}
         case _:
-            raise TypeError(f"no bomb is known for {schema}: add one here")
+            raise TypeError(f"there is no bomb for {schema}; add one here")
 
 
 def most(schema: Schema, room: int = LARGEST // 4) -> Any:
-    """One large value, of about so many bytes at most."""
+    """One large value of at most about this many bytes."""
     match schema:
         case {"anyOf": kinds}:
             return max((most(inner, room) for inner in kinds), key=lambda value: len(json.dumps(value)))
@@ -145,7 +145,7 @@ def most(schema: Schema, room: int = LARGEST // 4) -> Any:
         case {"type": "object", "properties": inner}:
             return {name: most(one, room // len(inner)) for name, one in inner.items()}
         case _:
-            raise TypeError(f"no bomb is known for {schema}: add one here")
+            raise TypeError(f"there is no bomb for {schema}; add one here")
 
 
 def _small(schema: Schema) -> Any:
@@ -163,5 +163,5 @@ def _small(schema: Schema) -> Any:
 
 
 def _list(item: Any, count: int, room: int = LARGEST) -> list[Any]:
-    """As many as the list and a body may have."""
+    """As many items as the list and the body may have."""
     return [item] * min(count, max(1, room // (len(json.dumps(item)) + 2)))

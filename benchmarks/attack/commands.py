@@ -1,7 +1,7 @@
 """The command line × broken files, odd outputs and closed streams (`tables`, `outputs`, `lines`, `streams`).
 
-Most run in a forked child of this process, which has imported everything, by likewise.cli's own `main`; those that
-close streams or change the locale are real processes. Where the exit code is 0, as many rows come out as went in.
+Most commands call likewise.cli's `main` in a fork of this process, which has imported everything; those that close
+streams or change the locale are separate processes. If the exit code is 0, there are as many output rows as input rows.
 """
 
 import json
@@ -21,13 +21,13 @@ from .tables import FILES, PARQUETS, PLACES, N, Table, text
 
 @dataclass(frozen=True)
 class Reading:
-    """The command for a file, what it may write, and from what it said, rows; None where it does not say."""
+    """The command for a file, what it may write, and the number of rows according to its output, or None."""
 
     command: Callable[[Setup, Path], Sequence[object]]
     rows: Callable[[CommandOutput], int | None]
     endings: tuple[str, ...]
     outputs: tuple[str, ...] = ()
-    whole: bool = True  # whether every row of the table counts, blank ones too
+    whole: bool = True  # whether blank rows of the table count too
 
 
 def _vectors(_: CommandOutput) -> int:
@@ -146,14 +146,14 @@ def _checked(setup: Setup, reading: Reading, path: Path, table: Table | None) ->
             for p in Path().rglob("*")
             if p.name in ("v.npy", "v.jsonl", "m.jsonl", "p.csv", "c.csv") or str(p) == "out/config.json"
         ]
-        expect(not built, "partial file", f"refused, and there is {', '.join(built)}")
+        expect(not built, "partial file", f"refused, but it wrote {', '.join(built)}")
         return outcome
     rows = reading.rows(output)
     refuse = table is None or (table.rows is None and (reading.whole or "columns" not in str(path)))
     expect(
         not (refuse and reading.whole and table is not None),
         "lost rows" if (rows or 0) < N else "wrong answer",
-        f"{rows} rows of a file that must be refused",
+        f"{rows} rows from a file that must be refused",
     )
     if table is not None and table.rows is not None and table.rows >= 0 and rows is not None:
         expect(rows >= table.rows, "lost rows", f"{rows} rows of {table.rows}: {output.err[-300:]}")
@@ -181,7 +181,7 @@ def _try_stdin(setup: Setup, verb: str, name: str) -> str:
         expect(
             table.rows is not None,
             "lost rows" if number < N else "wrong answer",
-            f"{number} rows of what must be refused",
+            f"{number} rows from input that must be refused",
         )
         expect(table.rows in (-1, number), "lost rows", f"{number} rows of {table.rows}")
     return outcome

@@ -1,7 +1,7 @@
 """Model folders with one thing wrong: each field of each JSON mutated, files broken or replaced, odd weights.
 
-A folder loads or is refused with BadModel (ModelNotFound is one); what loads must encode, or refuse with an error that
-is ours; and what was saved again must load to the same vectors, or be refused by `save`.
+A folder loads or raises BadModel (ModelNotFound is one). A loaded model encodes or raises one of likewise's own errors;
+and after `save`, unless that raises, the saved model loads and has the same vectors.
 """
 
 import copy
@@ -26,12 +26,17 @@ from .weights import INDEXES, WEIGHTS
 
 TEXTS = ["a cat sleeps", "", "the quick dog " * 30, "x" * 60, "query: y", "Ünïcode 漢字 ​"]
 FIELDS_OF_ONE_FILE = 24  # mutations drawn for each file of each folder
-WHOLE = ("bert", "ngrams", "cross-bert", "poly")  # folders whose every file is broken in every way; of others, a third
-ENTRIES = 12  # a table of more (a vocabulary) is mutated as a whole
+WHOLE = (
+    "bert",
+    "ngrams",
+    "cross-bert",
+    "poly",
+)  # in these folders, every file is broken in every way; in others, a third of the ways are tried
+ENTRIES = 12  # a larger table (a vocabulary) is mutated as a whole
 
 
 class _Missing:
-    """The field is taken away."""
+    """The field is removed."""
 
 
 VALUES: Mapping[str, Any] = {
@@ -81,7 +86,7 @@ MORE: Mapping[str, Mapping[str, Any]] = {
         "model_type": "SentenceTransformer",
     },
 }
-"""Fields that a file may have beside those that ours has."""
+"""Fields that a file may have in addition to those of our files."""
 
 JUNK: tuple[tuple[str, str, str, Any], ...] = (
     *(("bert", "sentence_bert_config.json", "max_seq_length", x) for x in ("128", -1, 0, 1.5, [], {}, True, 1e999)),
@@ -90,7 +95,7 @@ JUNK: tuple[tuple[str, str, str, Any], ...] = (
     *(("bert", "config.json", "num_attention_heads", x) for x in (0, -1, 5, "4", 4.5, None, [])),
     *(("bert", "config.json", "hidden_act", x) for x in ("nope", 3, None, [])),
 )
-"""Settings that must be refused: to ignore one gives other vectors than the folder asks for."""
+"""Settings that must be refused: ignoring one would give vectors other than the folder describes."""
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
@@ -122,12 +127,12 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
 
 
 def _made(expected: Sequence[str], setup: Setup) -> list[str]:
-    """Those that are there (some need transformers), or two of them."""
+    """The available folders (some need transformers), or two of them."""
     return [name for name in expected if name in names()][: 2 if setup.quick else None]
 
 
 def _fields(setup: Setup) -> Iterator[Attempt]:
-    """A sample of fields × values, drawn for each file of each folder."""
+    """A random sample of fields × values for each file of each folder."""
     most = 4 if setup.quick else FIELDS_OF_ONE_FILE
     seen: set[str] = set()
     for folder in names():
@@ -147,13 +152,13 @@ def _fields(setup: Setup) -> Iterator[Attempt]:
 
 
 def _same(setup: Setup, folder: str, file: str, seen: set[str]) -> bool:
-    """Whether another folder has this very file."""
+    """Whether another folder has an identical file."""
     key = f"{file} {(setup.models / folder / file).read_text('utf-8')}"
     return key in seen or bool(seen.add(key))
 
 
 def _places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The ways to each field, three levels down."""
+    """The paths to all fields, down to three levels."""
     if not isinstance(value, dict | list) or len(before) == 3 or (len(value) > ENTRIES and before):
         return
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
@@ -202,7 +207,7 @@ def _try(setup: Setup, name: str, change: Callable[[Path], None]) -> str:
 
 
 def _loaded(name: str, folder: Path, engine: str) -> str:
-    """Loads, encodes, saves and loads again."""
+    """Load, encode, save and load again."""
     try:
         built = loader(name, engine)(folder)
     except BadModel:
@@ -222,7 +227,7 @@ def _vectors(made: Any) -> np.ndarray:
         expect(len(result) == len(TEXTS), "lost rows", f"{result.shape} for {len(TEXTS)} texts")
     else:
         result = np.asarray(made.probabilities([(a, b) for a in TEXTS for b in TEXTS[:2]]))
-    expect(np.isfinite(result).all(), "wrong answer", "numbers that are not finite")
+    expect(np.isfinite(result).all(), "wrong answer", "values that are not finite")
     return result
 
 
@@ -234,9 +239,9 @@ def _saved(name: str, made: Any, found: np.ndarray) -> None:
     try:
         again = _vectors(loader(name)(Path("again").absolute()))
     except LikewiseError as error:
-        raise Failed("neither model", f"what was saved does not load: {error}") from None
+        raise Failed("neither model", f"the saved model does not load: {error}") from None
     same = again.shape == found.shape and np.allclose(again, found, atol=1e-5)
-    expect(same, "wrong answer", "saved and loaded again, the model gives other vectors")
+    expect(same, "wrong answer", "after saving and loading, the model gives other vectors")
 
 
 def _put(file: str, place: tuple[Any, ...], value: Any, folder: Path) -> None:

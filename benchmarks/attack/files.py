@@ -1,4 +1,4 @@
-"""Ways to break a file of a model folder, whatever it holds."""
+"""Ways to break a file of a model folder, whatever its contents."""
 
 import os
 import random

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def remove_tree(folder: Path) -> None:
-    """Also where its parts may not be read or written."""
+    """Remove a folder, even if parts of it cannot be read or written."""
     if folder.is_symlink() or not folder.is_dir():
         folder.unlink(missing_ok=True)
         return
@@ -116,7 +116,7 @@ TOKENIZERS: Mapping[str, Callable[[Path], Any]] = {
     "tokenizer-ids-equal": _vocabulary(lambda vocab: dict.fromkeys(vocab, 1)),
     "tokenizer-ids-negative": _vocabulary(lambda vocab: {k: -v for k, v in vocab.items()}),
     "tokenizer-no-words": _vocabulary(lambda _: {}),
-    "tokenizer-300k-words": _vocabulary(  # somewhat more than the largest vocabularies in use have
+    "tokenizer-300k-words": _vocabulary(  # somewhat more than the largest vocabularies in use
         lambda vocab: vocab | {f"w{i}": 999 + i for i in range(300_000)}
     ),
     "tokenizer-added-high": _added(id=10**9),

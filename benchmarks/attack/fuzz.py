@@ -1,7 +1,7 @@
-"""Malformed requests: each begins as a good one of some route and is spoilt in one or more ways.
+"""Malformed requests: a valid request to some route is corrupted in one or more ways.
 
-Bytes flipped or cut, JSON of wrong types or depths, invalid Unicode and base64, lengths that lie, headers repeated or
-huge, methods and paths that are none. Some callers go away in the middle.
+Flipped or missing bytes, JSON of wrong types or depths, invalid Unicode and base64, wrong lengths, repeated or huge
+headers, invalid methods and paths. Some clients disconnect in the middle.
 """
 
 import json
@@ -42,12 +42,12 @@ HEADERS = [
 ]
 METHODS = ["POST"] * 20 + ["GET", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "P\x00ST", "post"]
 PATIENCE = 0.2
-"""Seconds to wait for an answer; a request that lacks a part gets none for a while."""
+"""Seconds to wait for an answer; an incomplete request gets none for a while."""
 Spoil = Callable[[random.Random, bytes], bytes]
 
 
 def spoilt(random_: random.Random) -> bytes:
-    """A request with something wrong in it; a few are good."""
+    """A corrupted request; a few are valid."""
     path = random_.choice([*ROUTES])
     body = json.dumps(_spoilt_value(random_, ROUTES[path])).encode() if random_.random() < 0.7 else b""
     body = body or json.dumps(ROUTES[path]).encode()
@@ -70,7 +70,7 @@ def _request_bytes(method: str, path: str, body: bytes, given: list[bytes]) -> b
 
 
 def _spoilt_value(random_: random.Random, value: Any) -> Any:
-    """JSON with one or more parts replaced, added, dropped or wrapped."""
+    """JSON with one or more parts replaced, added, removed or wrapped."""
     if not isinstance(value, dict) or random_.random() < 0.05:
         return random_.choice(VALUES)
     changed = dict(value)
@@ -120,7 +120,7 @@ PATHS += ["http://evil/embed", "/metrics"]
 
 
 def sent(port: int, request: bytes, random_: random.Random) -> str:
-    """The status of the answer; `none` where the connection was closed, `waits` where none came in time."""
+    """The status of the answer; `none` if the connection was closed, `waits` if no answer came in time."""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         connection.settimeout(PATIENCE)
         try:

@@ -1,7 +1,7 @@
-"""Indexes on a bad disk, under bad questions, and read by processes that may not write while others do.
+"""Indexes on a faulty disk, with hostile queries, and read by processes without write permission while others write.
 
-A bit that changes in any byte range of any file is noticed, or changes no answer, and what `repair` has done is clean;
-queries and filters of any shape end soon; a reader without permission sees whole states only.
+A flipped bit in any byte range of any file is detected or changes no answer, and `repair` leaves a clean index; queries
+and filters of any form end soon; a reader without write permission sees only committed states.
 """
 
 import json
@@ -27,16 +27,16 @@ from .bombs import QUERIES
 
 WIDTH, COUNT, SEGMENT_ROWS = 8, 40, 16
 RANGES = 60
-"""Of each file; every range has a bit of its own flipped, in each of a few copies."""
+"""Byte ranges per file; in each of a few copies, one bit of one range is flipped."""
 FLIPS = 3
 SECONDS = 3.0
-"""Within which a query or a filter ends."""
+"""The time limit of a query or a filter."""
 NOBODY = 65534
 FORK = multiprocessing.get_context("fork")
 
 
 def make(models: Path) -> None:
-    """A small index of several segments, every kind of file in it, and what it answers."""
+    """Make a small index with several segments and every kind of file, and record its answers."""
     _use_small_segments()
     folder = models / "indexes/small"
     folder.parent.mkdir()
@@ -53,14 +53,14 @@ def _use_small_segments() -> None:
 
 
 def _records(number: int) -> Records:
-    """The same ids each time, with other vectors, texts and metadata."""
+    """Records with the same ids for every number, but other vectors, texts and metadata."""
     vectors = np.random.default_rng(number).normal(size=(COUNT, WIDTH)).astype(np.float32)
     about = [{"number": number, "lang": ("en", "fr")[i % 2], "year": 2000 + i} for i in range(COUNT)]
     return Records([f"{i}" for i in range(COUNT)], vectors, [f"number {number}"] * COUNT, about)
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Damage, queries and filters, readers."""
+    """Damage, queries, filters and readers."""
     step = 10 if setup.quick else 1
     folder, outputs = setup.models / "indexes/small", ("copy", "copy/*")
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -84,7 +84,7 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
 
 
 def _answers(collection: Collection) -> Any:
-    """What every kind of reading gives, as JSON has it."""
+    """The results of every kind of reading, as JSON values."""
     blocks = list(collection.records())
     rows = [
         [row for block in blocks for row in zip(block.ids, block.texts or (), block.metadata or (), strict=True)],
@@ -97,7 +97,7 @@ def _answers(collection: Collection) -> Any:
 
 
 def _flip(setup: Setup, name: str, part: int) -> str:
-    """A bit of this range of the file, in one copy after another."""
+    """Flip a bit in this range of the file, in one copy after another."""
     draw = random.Random(f"{setup.seed} {name} {part}")
     size = (setup.models / "indexes/small" / name).stat().st_size
     if size == 0:
@@ -135,7 +135,7 @@ def _damage(setup: Setup, name: str, how: str) -> str:
 
 
 def _checked(setup: Setup, name: str, change: Callable[[bytes], bytes | None], about: str) -> str:
-    """A damaged copy gives the same answers, or the damage is noticed; what was repaired is clean."""
+    """A damaged copy gives the same answers, or the damage is detected; after `repair` it is clean."""
     _use_small_segments()
     shutil.rmtree("copy", ignore_errors=True)
     shutil.copytree(setup.models / "indexes/small", "copy")
@@ -158,7 +158,7 @@ def _noticed(collection: Collection, expected: Any, about: str) -> str:
     except LikewiseError:
         right = False
     clean = collection.verify().is_clean
-    expect(right or not clean, "wrong answer", f"{about}: other answers, and verify() calls it clean")
+    expect(right or not clean, "wrong answer", f"{about}: other answers, but verify() reports no damage")
     if clean:
         return "answered"
     collection.repair()
@@ -199,7 +199,7 @@ FILTERS: Mapping[str, str] = {
 
 
 def _ask(setup: Setup, question: Callable[[Collection], Any]) -> None:
-    """A question to an index of many texts ends soon, by an answer or a refusal."""
+    """A query of a large index ends soon, with an answer or an error."""
     with Collection.open(str(setup.models / "collections/many"), read_only=True) as collection:
         began = time.monotonic()
         try:
@@ -227,7 +227,7 @@ WRITERS: Mapping[str, Callable[[Collection, int], Any]] = {
 
 
 def _read_beside(name: str, with_log: bool) -> None:
-    """A reader of another user reads for a while; each state that it sees is whole, and not an old one."""
+    """A process of another user reads for a while; each state that it sees is complete and current."""
     with Collection.create("index", WIDTH) as collection:
         collection.add(_records(0))
     if not with_log:
@@ -245,7 +245,7 @@ def _read_beside(name: str, with_log: bool) -> None:
     wrong, states = results.get(timeout=10)
     reader.join()
     expect(not wrong, "wrong answer", f"{wrong[:3]}")
-    expect(states > 1, "wrong answer", f"the reader saw {states} states only: the attack itself failed")
+    expect(states > 1, "wrong answer", f"the reader saw only {states} states: the attack itself failed")
 
 
 def _write(name: str, committed: Any) -> None:
@@ -269,7 +269,7 @@ def _read(committed: Any, results: Any) -> None:
             _check_state(kept, committed, wrong, states)
             with Collection.open("index", read_only=True) as opened:
                 _check_state(opened, committed, wrong, states)
-        except BadInput as error:  # with the reason; between a writer that ends and the next one it may be
+        except BadInput as error:  # allowed between the end of one writer and the start of the next
             if "was written by another process while it was read" not in str(error):
                 wrong.append(str(error))
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Odd texts and odd containers of texts × engines and calls: a row for every text, or an error that is ours."""
+"""Odd texts and containers of texts × engines and calls: a row for every text, or one of likewise's own errors."""
 
 import random
 import string
@@ -14,13 +14,13 @@ from .models import ENGINES, loader
 
 
 class _Text(str):
-    """A subclass, as numpy and others have them."""
+    """A subclass of str, as in NumPy."""
 
     __slots__ = ()
 
 
 class _Short:
-    """Says that it has fewer items than it gives."""
+    """Its length is smaller than its number of items."""
 
     def __len__(self) -> int:
         return 1
@@ -30,7 +30,7 @@ class _Short:
 
 
 class _Long(_Short):
-    """Says that it has more."""
+    """Its length is larger than its number of items."""
 
     def __len__(self) -> int:
         return 9
@@ -51,7 +51,7 @@ STRINGS: dict[str, str] = {
     "bidi-override": "\u202eabc\u202c\u2066x\u2069",
     "emoji": "👩‍👩‍👧‍👦🏳️‍🌈🇩🇪" * 40,
     "million-letters": "a" * 1_000_000,
-    "100k-ideographs": "漢" * 100_000,  # each a word; ten times as many take ten times as long, and show nothing else
+    "100k-ideographs": "漢" * 100_000,  # each is a word; more would only take longer
     "million-spaces": " " * 1_000_000,
     "100k-words": "word " * 100_000,
     "100k-distinct-words": " ".join(f"w{i}" for i in range(100_000)),
@@ -79,7 +79,7 @@ STRINGS: dict[str, str] = {
 }
 
 Made = tuple[Callable[[], Any], int | None]
-"""What makes the container, and how many rows it must give; None: only an error is right; -1: an error or any rows."""
+"""Makes the container; and the number of rows expected, None for an error, or -1 for an error or any rows."""
 
 _ROWS = ["a cat", "a dog", ""]
 
@@ -167,7 +167,7 @@ CONTAINERS: dict[str, Made] = {
 
 
 def random_texts(seed: int, count: int) -> dict[str, str]:
-    """Texts drawn from all of Unicode, halves of surrogate pairs among them."""
+    """Random texts from all of Unicode, including lone surrogates."""
     draw = random.Random(seed)
     pools = [string.printable, "".join(map(chr, range(0x80, 0x3000))), "\ud800\udfff\0\u200d\u0301 "]
     results = {}
@@ -213,13 +213,15 @@ def _try_text(setup: Setup, model: str, engine: str, do: Callable[[Any, list[str
 
 
 def _encode(embedder: Any, texts: list[str], **how: Any) -> None:
-    """Rows in the order given: finite, equal texts equal, the same alone."""
+    """The rows are in the given order and finite; equal texts have equal rows, and a text alone has the same row."""
     result = embedder.encode(texts, **how)
     expect(result.shape == (len(texts), embedder.dimension), "lost rows", f"{result.shape} for {len(texts)} texts")
     expect(np.isfinite(result).all(), "wrong answer", "the vectors are not finite")
-    expect((result[1] == result[3]).all(), "wrong answer", "one text twice has two vectors")
+    expect((result[1] == result[3]).all(), "wrong answer", "a repeated text has two different vectors")
     alone = embedder.encode(texts[1:2], **how)
-    expect(np.allclose(alone[0], result[1], atol=1e-5), "wrong answer", "alone, the text has another vector")
+    expect(
+        np.allclose(alone[0], result[1], atol=1e-5), "wrong answer", "the text has another vector when encoded alone"
+    )
 
 
 def _encode_tokens(embedder: Any, texts: list[str]) -> None:
@@ -253,7 +255,7 @@ TORCH_ONLY = ("encode-tokens", "encode-layers")
 
 def _check_rows(made: Made, rows: int) -> None:
     if made[1] is None:
-        expect(False, "wrong answer", f"{rows} rows for what is no list of texts")
+        expect(False, "wrong answer", f"{rows} rows for input that is not a list of texts")
     given = made[0]()
     expected = len(list(given)) if made[1] == -1 else made[1]
     expect(rows >= expected, "lost rows", f"{rows} rows for {expected} texts")
@@ -280,7 +282,7 @@ def _try_rank(setup: Setup, model: str, text: str) -> None:
         expect(sorted(i for i, _ in result) == [0, 1, 2, 3], "lost rows", f"ranks {result}")
         scores = dict(result)
         expect(np.isfinite(list(scores.values())).all(), "wrong answer", f"scores {result}")
-        expect(scores[1] == scores[3], "wrong answer", "one text twice has two scores")
+        expect(scores[1] == scores[3], "wrong answer", "a repeated text has two different scores")
 
 
 def _try_mine(setup: Setup, text: str) -> None:

@@ -1,9 +1,9 @@
-"""Kills of whatever writes: encode, mine, save, train, fuse, evaluate, by four signals, at drawn moments.
+"""Kills everything that writes (encode, mine, save, train, fuse, evaluate) with four signals at random moments.
 
-A moment is either a share of the time that the command takes, or the n-th of its calls that change the file system
-(Python's audit events), so that kills between two files of a folder are tried one by one. Afterwards no unfinished file
-may stand under a final name, and a folder loads as the old or the new model, or is refused. Then the same command runs
-to its end: it must succeed, give what an unharmed run gives, and leave nothing temporary behind.
+A moment is either a fraction of the command's running time, or its n-th call that changes the file system (Python's
+audit events), so that every point between two files of a folder is tried. Afterwards, no unfinished file may have a
+final name, and a folder loads as the old or the new model, or raises an error. Then the same command runs to its end:
+it must succeed, with the results of an uninterrupted run, and leave no temporary files.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ WRITING = (
     "shutil.rmtree",
 )
 KILLED = ("kills", "writers")
-"""Kinds of attempts that need each command's time and result."""
+"""The kinds of attempts that need each command's running time and result."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 SEEN = ["a cat sleeps", "the dog barks", "", "x y z"]
 Before = Callable[[Setup], None]
@@ -51,9 +51,9 @@ Before = Callable[[Setup], None]
 
 @dataclass(frozen=True)
 class Victim:
-    """What is killed: `work` in the current folder; `before` makes that folder's contents.
+    """A command to kill: `work`, in the current folder, which `before` has filled.
 
-    `files` are compared byte by byte, `folders` by the vectors of their models; `outputs` may be there afterwards.
+    `files` are compared byte by byte, `folders` by the vectors of their models; `outputs` may exist afterwards.
     """
 
     work: Callable[[Setup], Any]
@@ -90,7 +90,7 @@ def _old_file(name: str, setup: Setup) -> None:
 
 
 def _other(setup: Setup) -> None:
-    """A model of another kind, with parts that the new one does not have, and a file that is nobody's."""
+    """A model of another kind, with parts that the new one does not have, and an unrelated file."""
     shutil.copytree(setup.models / "ngrams", "out")
     Path("out/notes.md").write_text("mine\n")
 
@@ -170,7 +170,7 @@ VICTIMS: Mapping[str, Victim] = {
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Moments and events, drawn for each command and signal; then interruptions of a real process as it starts."""
+    """Random moments and events for each command and signal; then interruptions of a separate process as it starts."""
     for name, victim in VICTIMS.items():
         draw = random.Random(f"{setup.seed} {name}")
         for number in SIGNALS:
@@ -193,7 +193,7 @@ def _attempt(setup: Setup, name: str, number: signal.Signals, moment: str) -> At
 
 
 def prepare(setup: Setup, attempts: Sequence[str]) -> None:
-    """Every command that these attempts kill, or run twice at once, unharmed: how long it takes and what it gives."""
+    """Run every command that these attempts kill or run twice at once, and record its time and results."""
     parts = (attempt.split("/") for attempt in attempts)
     for name in dict.fromkeys(part[1] for part in parts if part[0] in KILLED and part[1] in VICTIMS):
         folder = setup.models / "kills" / name
@@ -204,7 +204,7 @@ def prepare(setup: Setup, attempts: Sequence[str]) -> None:
         began = time.monotonic()
         status = finished(forked(partial(VICTIMS[name].work, setup)))
         if status:
-            raise RuntimeError(f"{name} fails unharmed, with status {status}")
+            raise RuntimeError(f"{name} fails without being killed, with status {status}")
         seconds = time.monotonic() - began
         (folder / "seconds").write_text(str(seconds))
 
@@ -226,36 +226,38 @@ def _try(setup: Setup, name: str, number: signal.Signals, moment: str) -> str:
 
 
 def _again(setup: Setup, victim: Victim, whole: Path, before: dict[str, str]) -> None:
-    """The same command to its end: what an unharmed one gives, and nothing more."""
+    """Run the same command to its end: the results must be those of an uninterrupted run, and nothing else."""
     status = finished(forked(partial(victim.work, setup)))
     expect(status == 0, "wrong answer", f"the same command again fails with status {status}")
     left = leftovers(before, listing(Path()), ("*",))
-    expect(not left, "leftover", f"after the next run there are still {', '.join(left[:5])}")
+    expect(not left, "leftover", f"the next run leaves {', '.join(left[:5])}")
     for file in victim.files:
         expect(
-            Path(file).read_bytes() == (whole / file).read_bytes(), "wrong answer", f"{file} is another than unharmed"
+            Path(file).read_bytes() == (whole / file).read_bytes(),
+            "wrong answer",
+            f"{file} differs from that of an uninterrupted run",
         )
     for folder in victim.folders:
         result, expected = seen(Path(folder)), seen(whole / folder)
         expect(same(result, expected), "neither model", f"after the next run, {folder} is {result!r:.200}")
     if (whole / "said.json").exists():
         result, expected = (scores(json.loads(path.read_text())) for path in (Path("said.json"), whole / "said.json"))
-        expect(result == expected, "wrong answer", f"scores {result} instead of {expected}")
+        expect(result == expected, "wrong answer", f"the scores are {result}; expected {expected}")
 
 
 def _check(victim: Victim, whole: Path, old: dict[str, Any], old_files: dict[str, Any], when: str) -> None:
     for file in victim.files:
         result = Path(file).read_bytes() if Path(file).exists() else None
         fine = result in (old_files[file], (whole / file).read_bytes())
-        expect(fine, "partial file", f"{when}: {file} is neither the old nor the new one")
+        expect(fine, "partial file", f"{when}: {file} is neither the old nor the new file")
     for folder in victim.folders:
         result = seen(Path(folder))
         fine = isinstance(result, str) or same(result, old[folder]) or same(result, seen(whole / folder))
-        expect(fine, "neither model", f"{when}: {folder} loads, and gives the vectors of neither model")
+        expect(fine, "neither model", f"{when}: {folder} loads, but gives the vectors of neither model")
 
 
 def seen(folder: Path) -> Any:
-    """The vectors of the model in a folder, or the name of the error that says there is none."""
+    """The vectors of the model in a folder, or the name of the error that loading raises."""
     try:
         return Embedder.load(folder.absolute()).encode([*SEEN, "unseenword catdog"])
     except LikewiseError as error:
@@ -276,7 +278,7 @@ def scores(results: Mapping[str, Any]) -> Any:
 def forked(work: Callable[[], Any]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # other libraries' hooks run as a process forks
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # hooks of other libraries run when a process forks
     child = os.fork()
     if child:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -292,7 +294,9 @@ def forked(work: Callable[[], Any]) -> int:
         code = error.code if isinstance(error.code, int) else 1
     except BaseException:
         if _interrupted(recorded):
-            code = 130  # outside of the command line's own main, as in a program; torch's code makes it a ValueError
+            code = (
+                130  # not in `main` of the command line, but as in a program; torch's code turns it into a ValueError
+            )
         else:
             traceback.print_exc()
     with contextlib.suppress(BaseException):
@@ -301,7 +305,7 @@ def forked(work: Callable[[], Any]) -> int:
 
 
 def _noting_signals() -> int:
-    """The end of a pipe that holds a byte for every signal from now on; handlers stay what they are."""
+    """The end of a pipe that receives a byte for every signal from now on; handlers do not change."""
     end, far = os.pipe()
     os.set_blocking(end, False)
     os.set_blocking(far, False)
@@ -321,7 +325,7 @@ def finished(child: int) -> int:
 
 
 def _killed(work: Callable[[], Any], number: signal.Signals, after: float) -> int:
-    """The status of a process that gets this signal after this time; SIGKILL where that does not end it."""
+    """Send a process this signal after this time, then SIGKILL if it does not end; returns its status."""
     child, began = forked(work), time.monotonic()
     while time.monotonic() - began < after:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
@@ -332,7 +336,7 @@ def _killed(work: Callable[[], Any], number: signal.Signals, after: float) -> in
 
 
 def _killing_before(event: int, number: signal.Signals, work: Callable[[], Any]) -> None:
-    """Does the work, and sends itself the signal before its n-th change of the file system."""
+    """Do the work, and send this process the signal before its n-th change to the file system."""
     left = event
 
     def hook(name: str, _: tuple[Any, ...]) -> None:
@@ -347,7 +351,7 @@ def _killing_before(event: int, number: signal.Signals, work: Callable[[], Any])
 
 
 def _interrupt(setup: Setup, after: float) -> str:
-    """Ctrl-C while a real process starts."""
+    """Press Ctrl-C while a separate process starts."""
     import subprocess
 
     Path("given.txt").write_text(text(".txt"))

@@ -1,4 +1,4 @@
-"""Odd command lines: unknown names, numbers out of bounds, texts that no terminal can show."""
+"""Odd command lines: unknown names, numbers out of range, texts that no terminal can show."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

@@ -16,11 +16,11 @@ from likewise import Embedder, Reranker
 from likewise.cli.main import VERBS
 
 ENGINES: tuple[str, ...] = ("torch", "numpy", "native")
-"""What `load(engine=…)` knows. Another engine is a name here."""
+"""The engines of `load(engine=…)`; a new engine is added here."""
 
 EMBEDDERS = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet", "distilbert", "albert", "modernbert")
 TABLES = ("words", "bilstm", "dan")
-OTHERS = ("gpt2", "deberta-v2", "longformer", "xlnet") if find_spec("transformers") else ()  # through transformers
+OTHERS = ("gpt2", "deberta-v2", "longformer", "xlnet") if find_spec("transformers") else ()  # computed by transformers
 WITHOUT_TORCH = ("bert", "roberta", "modernbert", "words", "ngrams", "dense", "cross-bert", "cross-modernbert")
 RERANKERS = ("cross-bert", "cross-roberta", "cross-distilbert", "cross-modernbert", "cross-labels", "poly")
 
@@ -39,7 +39,7 @@ def names() -> list[str]:
 
 
 def preload() -> None:
-    """Imports what attempts import, so that each finds it in memory, and nothing collects it; runs nothing."""
+    """Import what attempts import, so that forks share it, and keep it out of garbage collection; runs nothing."""
     more = ("likewise.mine", "likewise.search", "likewise.evaluate.tasks.registry", "likewise.evaluate.runner")
     more += ("likewise.train.layers.fusion_training", "likewise.train.output.run_folder", "likewise.cli.train.build")
     more += ("likewise.cli.train.dry_run", "pandas", "pyarrow.parquet", "matplotlib.figure", "tests.tiny", "rich.table")
@@ -49,7 +49,7 @@ def preload() -> None:
     for name in (*(f"likewise.cli.{verb.module}" for verb in VERBS.values()), *more):
         importlib.import_module(name)
     gc.collect()
-    gc.freeze()  # a collection in a child would write to, and so copy, all memory that it shares with this process
+    gc.freeze()  # a garbage collection in a child would write to, and so copy, all shared memory
 
 
 def make(root: Path) -> None:

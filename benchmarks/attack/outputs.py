@@ -1,4 +1,4 @@
-"""Outputs that are the input, that cannot be written, or that are no files: refused, and nothing else is changed."""
+"""Outputs that are the input, cannot be written, or are not files: refused, and nothing else changes."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from .tables import PARQUETS, text
 
 @dataclass(frozen=True)
 class Output:
-    """A command whose output is odd; `ready` makes it so; `code`: the exit codes that are right."""
+    """A command with an odd output, which `ready` prepares; `codes`: the allowed exit codes."""
 
     command: Callable[[Setup], Sequence[object]]
     ready: Callable[[], Any] = lambda: None
@@ -47,7 +47,7 @@ def _old(path: str) -> None:
 
 
 def _pipe(path: Path) -> None:
-    """A pipe that somebody reads, so that who opens it to write is not kept waiting."""
+    """Make a pipe with a reader, so that opening it for writing does not block."""
     os.mkfifo(path)
     os.open(path, os.O_RDWR | os.O_NONBLOCK)
 
@@ -72,7 +72,7 @@ WRITERS: Mapping[str, Callable[[Setup, str], Sequence[object]]] = {
     ),
 }  # fmt: skip
 ENDINGS = {"encode": ".npy", "mine": ".jsonl", "plot": ".png", "record": ".jsonl"}
-"""Of the verbs that write a file; the others write a folder."""
+"""The suffixes of commands that write a file; other commands write a folder."""
 
 
 def _writing(verb: str, out: str) -> Callable[[Setup], Sequence[object]]:
@@ -80,14 +80,14 @@ def _writing(verb: str, out: str) -> Callable[[Setup], Sequence[object]]:
 
 
 def _on_itself(verb: str, suffix: str, out: str) -> Callable[[Setup], Sequence[object]]:
-    """The command whose input is given.parquet, say, and whose output leads there."""
+    """A command whose output leads to its own input, given.parquet for example."""
     if verb == "encode":
         return lambda s: ("encode", f"given{suffix}", "--column", "sentence1", "-o", out, "-m", s.models / "bert")
     return lambda s: ("mine", s.models / "bert", f"given{suffix}", "-o", out, "--missing", "fill")
 
 
 def _ready(*more: Callable[[], Any]) -> Callable[[], None]:
-    """Inputs for every verb, and then what is odd."""
+    """Prepare inputs for every command, and then the odd output."""
 
     def do() -> None:
         _given(".txt")
@@ -140,7 +140,7 @@ def _folders(verb: str) -> Iterator[tuple[str, Output]]:
 def _files(verb: str, end: str) -> Iterator[tuple[str, Output]]:
     path, outputs = Path(f"x{end}"), (f"x{end}", f"x{end}.origin.json", "real*", "out", "out/*", "cache", "cache/*")
     command = _writing(verb, str(path))
-    codes = (0,) if verb == "encode" else (2,)  # which may write a folder of shards
+    codes = (0,) if verb == "encode" else (2,)  # it may write a folder of shards
     yield f"{verb}-a-folder", Output(command, _ready(path.mkdir), codes, (*outputs, f"{path}/*", f"{path}/*/*"))
     yield f"{verb}-pipe", Output(command, _ready(partial(_pipe, path)), (0, 2), outputs)
     full = _ready(partial(path.symlink_to, "/dev/full"))
@@ -168,7 +168,7 @@ def _try_output(setup: Setup, name: str) -> str:
     expect(
         printed.code in output.codes,
         "wrong answer",
-        f"exit code {printed.code}; wanted {output.codes}: {printed.err[-300:]}",
+        f"exit code {printed.code}; expected one of {output.codes}: {printed.err[-300:]}",
     )
     for path in [*Path().glob("given.*"), *Path().glob("link.*"), *Path().glob("real*"), *Path().glob("data/*/*")]:
         path.unlink()
@@ -180,6 +180,6 @@ def _try_output(setup: Setup, name: str) -> str:
 
 
 def attempts(setup: Setup, step: int) -> Iterator[Attempt]:
-    """Each output once."""
+    """One attempt per output."""
     for name in list(OUTPUTS)[::step]:
         yield Attempt(f"commands/output/{name}", partial(_try_output, setup, name), OUTPUTS[name].outputs)

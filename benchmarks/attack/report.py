@@ -1,4 +1,4 @@
-"""How an attack is told: attempts and outcomes by kind, then every failure with the command that repeats it."""
+"""The report: outcomes by kind of attempt, then every failure with the command that repeats it."""
 
 import json
 import resource
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from .attempt import FAILURES, OUTCOMES, Result
 
-SHOWN = 12  # failures of one cause that are listed one by one; --json has all
+SHOWN = 12  # failures listed for each cause; --json has all
 
 
 class Progress:
-    """On standard error: each failure at once, and on a terminal how far it is."""
+    """On standard error: each failure immediately, and on a terminal the number of finished attempts."""
 
     def __init__(self, total: int) -> None:
         self.total, self.done, self.failed = total, 0, 0
@@ -28,13 +28,13 @@ class Progress:
             print(f"\r{self.done:,} of {self.total:,}, {self.failed} failed ", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """Leaves the line."""
+        """End the line."""
         if sys.stderr.isatty():
             print(file=sys.stderr)
 
 
 def show(results: Sequence[Result], how: str, seconds: float, *, whole: bool) -> None:
-    """Prints the table and the failures; `whole` prints every detail."""
+    """Print the table and the failures, with all details if `whole`."""
     print(table(results))
     failed = sorted((result for result in results if result.failed), key=lambda result: result.name)
     for cause, some in _grouped(failed).items():
@@ -62,7 +62,7 @@ def show(results: Sequence[Result], how: str, seconds: float, *, whole: bool) ->
 
 
 def table(results: Sequence[Result]) -> str:
-    """A line for each kind, a column for each outcome."""
+    """A row for each kind and a column for each outcome."""
     kinds = list(dict.fromkeys(result.name.partition("/")[0] for result in results))
     counts = Counter((result.name.partition("/")[0], result.outcome) for result in results)
     rows = [["kind", "attempts", *OUTCOMES]]
@@ -79,7 +79,7 @@ def table(results: Sequence[Result]) -> str:
 
 
 def _grouped(failed: Sequence[Result]) -> dict[str, list[Result]]:
-    """Failures by outcome and by what is alike in their details: the last line, without digits and quotations."""
+    """Failures by outcome and cause; the cause of a traceback is the error's type and place."""
     results: dict[str, list[Result]] = {}
     for result in failed:
         lines = result.detail.strip().splitlines() or [""]
@@ -89,7 +89,7 @@ def _grouped(failed: Sequence[Result]) -> dict[str, list[Result]]:
 
 
 def write(path: Path, results: Sequence[Result], seed: int, seconds: float) -> None:
-    """Everything as JSON."""
+    """Write all results as JSON."""
     counts = Counter(result.outcome for result in results)
     described = {
         "seed": seed,

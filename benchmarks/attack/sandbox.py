@@ -1,7 +1,7 @@
-"""Runs attempts, each in a process forked from this one: a time limit, a memory limit, a fresh folder.
+"""Runs each attempt in a fork of this process, with a time limit, a memory limit and an empty folder.
 
-A fork costs milliseconds where an import costs seconds, and a hang, a crash or a lack of memory ends one attempt only.
-The parent has imported everything and started no thread, since threads do not survive a fork.
+A fork takes milliseconds, but imports take seconds; and a hang, a crash or a lack of memory ends only one attempt. The
+parent has imported everything and started no threads, which do not survive a fork.
 """
 
 import contextlib
@@ -26,20 +26,20 @@ from likewise.errors import LikewiseError
 from .attempt import Attempt, Failed, Result, changed, leftovers, listing
 
 SIGNS = ("Traceback (most recent call last)", "Exception ignored in", "PanicException")
-"""What no user should see."""
+"""Output that no user should see."""
 NO_MEMORY = ("memory allocation of", "cannot allocate", "not enough memory", "can't allocate", "unable to allocate")
 GIB = 1 << 30
 START = struct.Struct("<Q")
-"""The first thing that an attempt writes: the bytes of memory that it begins with."""
+"""An attempt first writes its initial memory in bytes."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one attempt: seconds of wall clock, bytes of memory of each of its processes, beside the parent's."""
+    """The limits of an attempt: seconds, and bytes of memory per process in addition to the parent's."""
 
     seconds: float = 20.0
     memory: int = 2 * GIB
-    slack: int = GIB  # address space beside memory: thread stacks, arenas, files that are mapped
+    slack: int = GIB  # additional address space: thread stacks, arenas, mapped files
 
 
 @dataclass
@@ -55,9 +55,9 @@ class _Running:
 def run(
     attempts: Sequence[Attempt], limits: Limits, jobs: int = 1, callback: Callable[[Result], None] = lambda _: None
 ) -> list[Result]:
-    """The results in the order in which attempts ended."""
+    """The results, in the order in which the attempts end."""
     results: list[Result] = []
-    stopped = contextlib.suppress(KeyboardInterrupt)  # what there is until then is shown
+    stopped = contextlib.suppress(KeyboardInterrupt)  # the results so far are shown
     with tempfile.TemporaryDirectory(prefix="likewise-attack-") as place, stopped:
         Path(place).chmod(0o711)  # processes of other users enter the folders of attempts
         for result in _results(attempts, Path(place), limits, jobs):
@@ -79,7 +79,7 @@ def _results(attempts: Sequence[Attempt], place: Path, limits: Limits, jobs: int
 
 
 def _heard(running: dict[int, _Running], limits: Limits) -> list[int]:
-    """The ends of pipes whose attempts are done, or have no time left."""
+    """The pipes of attempts that have ended or run out of time."""
     now = time.monotonic()
     patience = min(one.began + limits.seconds for one in running.values()) - now
     ready, _, _ = select.select(list(running), [], [], max(0.0, patience))
@@ -103,20 +103,20 @@ def _started(attempt: Attempt, folder: Path, limits: Limits) -> tuple[int, _Runn
     if pid == 0:
         _live(attempt, folder, log, far, limits)
     os.close(far)
-    with contextlib.suppress(OSError):  # the child does so too; whoever is first
+    with contextlib.suppress(OSError):  # the child does so too; whichever is first
         os.setpgid(pid, pid)
     return end, _Running(attempt, pid, folder, log, time.monotonic())
 
 
 def _ended(end: int, one: _Running, limits: Limits) -> Result:
-    """What became of an attempt; all its processes are gone, and so is its folder."""
+    """The result of an attempt; ends all its processes and removes its folder."""
     seconds = time.monotonic() - one.began
     hangs = seconds >= limits.seconds
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(one.pid, signal.SIGKILL) if hangs else None
     _, status, used = os.wait4(one.pid, 0)
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(one.pid, signal.SIGKILL)  # what it has left running
+        os.killpg(one.pid, signal.SIGKILL)  # what it left running
     os.close(end)
     log = one.log.read_text("utf-8", "replace") if one.log.exists() else ""
     received, grown = bytes(one.received[START.size :]), _grown(one.received, used.ru_maxrss * 1024)
@@ -127,14 +127,14 @@ def _ended(end: int, one: _Running, limits: Limits) -> Result:
 
 
 def _grown(received: bytearray, peak: int) -> int:
-    """Bytes that an attempt took beside those that it was forked with, which the child says first."""
+    """The bytes of memory that an attempt used in addition to those it started with."""
     start = START.unpack(received[: START.size])[0] if len(received) >= START.size else 0
     return max(0, peak - start)
 
 
 def _outcome(received: bytes, status: int, log: str, hangs: bool, used: int, limits: Limits) -> tuple[str, str]:
     if hangs:
-        return "hang", f"not done after {limits.seconds:g} s; {_last(log)}"
+        return "hang", f"not finished after {limits.seconds:g} s; {_last(log)}"
     if used > limits.memory:
         return "memory", f"{used / GIB:.2f} GiB, more than {limits.memory / GIB:g}; {_last(log)}"
     if not received:
@@ -153,7 +153,7 @@ def _last(log: str) -> str:
 
 
 def _remove(folder: Path) -> None:
-    """A folder, whatever is in it: an attempt may have taken its own rights away."""
+    """Remove a folder, even if an attempt has removed its own access rights."""
     for path in [folder, *(p for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())]:
         with contextlib.suppress(OSError):
             path.chmod(0o700)
@@ -161,7 +161,7 @@ def _remove(folder: Path) -> None:
 
 
 def _live(attempt: Attempt, folder: Path, log: Path, far: int, limits: Limits) -> None:
-    """The child's whole life: never returns."""
+    """Run an attempt in the child; never returns."""
     try:
         os.write(far, START.pack(_pages(1)))
         _confine(folder, log, limits)
@@ -177,7 +177,7 @@ def _live(attempt: Attempt, folder: Path, log: Path, far: int, limits: Limits) -
 
 
 def outcome_of(attempt: Attempt, folder: Path) -> tuple[str, str]:
-    """Does the work in the current folder, which is `folder`; its outcome and what to report of it."""
+    """Do the work in the current folder, `folder`; returns the outcome and its details."""
     before = listing(folder)
     try:
         outcome, detail = attempt.work() or "answered", ""
@@ -191,13 +191,13 @@ def outcome_of(attempt: Attempt, folder: Path) -> tuple[str, str]:
         return "traceback", _described(error)
     left = leftovers(before, listing(folder), attempt.outputs)
     if left:
-        return "leftover", f"{outcome}, and these stay: {', '.join(left[:5])}"
+        return "leftover", f"{outcome}, but left behind: {', '.join(left[:5])}"
     lost = changed(before, listing(folder), attempt.outputs)
-    return ("lost rows", f"{outcome}, and changed are: {', '.join(lost[:5])}") if lost else (outcome, detail)
+    return ("lost rows", f"{outcome}, but changed: {', '.join(lost[:5])}") if lost else (outcome, detail)
 
 
 def _described(error: BaseException) -> str:
-    """The traceback's end; then, in one line, the kind of error and the last place of ours that it went through."""
+    """The end of the traceback; then, on one line, the error's type and the last function of likewise in it."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/likewise/" in frame.filename] or frames
     file = ours[-1].filename.rpartition("/likewise/")[2] if ours else "nowhere"
@@ -207,7 +207,7 @@ def _described(error: BaseException) -> str:
 
 
 def _confine(folder: Path, log: Path, limits: Limits) -> None:
-    """Its own process group, folder, output, places for temporary files and caches, and no more memory than allowed."""
+    """Give this process its own group, folder, output, temporary folder and cache, and limit its memory."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
@@ -228,23 +228,23 @@ def _confine(folder: Path, log: Path, limits: Limits) -> None:
 
 
 def _pages(column: int) -> int:
-    """Bytes of this process: its address space (0), or what of it is in memory (1)."""
+    """The size of this process in bytes: its address space (0) or resident memory (1)."""
     return int(Path("/proc/self/statm").read_text().split()[column]) * resource.getpagesize()
 
 
 def _drop_capabilities() -> None:
-    """Also where this runs as root, a file without rights cannot be read and a folder without rights not written."""
+    """Drop capabilities, so that access rights of files and folders apply even to root."""
     if os.geteuid() != 0:
         return
     libc = ctypes.CDLL(None)
     for capability in range(41):
-        libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP: nor after an exec
+        libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP: not after an exec either
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
     libc.capset(header, (ctypes.c_uint32 * 6)())
 
 
 def in_child(work: Callable[[], object]) -> None:
-    """Does the work in a forked process, so that this one starts no threads; raises if it fails."""
+    """Do the work in a forked process, so that this one starts no threads; raises an error if it fails."""
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -258,11 +258,11 @@ def in_child(work: Callable[[], object]) -> None:
             os._exit(1)
         os._exit(0)
     if os.waitpid(pid, 0)[1]:
-        raise RuntimeError("a preparation failed; its traceback is above")
+        raise RuntimeError("the preparation failed; its traceback is above")
 
 
 def distinct(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """The attempts, whose names must differ, since a name repeats an attempt."""
+    """The attempts, after checking that their names differ; `--only` selects by name."""
     result: dict[str, Attempt] = {}
     for attempt in attempts:
         if attempt.name in result:

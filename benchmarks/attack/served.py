@@ -1,4 +1,4 @@
-"""A server over tiny models in a child process of an attempt: what is asked of it, and what must hold whatever is."""
+"""A server of tiny models in a child process: sends it requests, and checks what must always hold."""
 
 import json
 import os
@@ -22,25 +22,25 @@ from .attempt import Failed, Setup, expect
 from .kills import forked
 
 SECONDS = 3.0
-"""Of a deadline; a second more is how late an answer may be."""
+"""The deadline of a request; an answer may be a second late."""
 MAP_SECONDS = 8.0
-"""The same of a map, which a process of its own computes that stands back behind all others."""
+"""The deadline of a map, which a separate process computes at low priority."""
 DRAIN, DRAIN_SLACK = 2.0, 2.0
 HEALTH_SECONDS = 2.0
-"""Attempts run side by side on processors that others use too; the soak (`benchmarks.serve_soak`) holds 250 ms."""
+"""Attempts share the processors with others; the limit of the soak test (`benchmarks.serve_soak`) is 250 ms."""
 BUSY_SECONDS = 2.0
-"""Of the same reason, beside every deadline."""
+"""Added to every deadline for the same reason."""
 MEANT = (503, 504)
-"""The only statuses of 500 and more that a server may answer by intention."""
+"""The only statuses from 500 on that a server may return."""
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 GONE = 0
-"""In place of a status: the connection was closed without an answer."""
+"""Instead of a status: the connection was closed without an answer."""
 TIMES_AS_TEXT = 5
-"""A body, and what is read out of it: Python's texts have up to 4 bytes a character."""
+"""Memory for a body and its parsed texts, which take up to 4 bytes per character in Python."""
 
 
 class Answer(NamedTuple):
-    """A status, or GONE; what was read of the body, and how long that took."""
+    """A status or GONE, the part of the body that was read, and the seconds that it took."""
 
     status: int
     body: bytes
@@ -52,7 +52,7 @@ class Answer(NamedTuple):
 
 
 def request_bytes(method: str, path: str, body: Any = None) -> bytes:
-    """A request, its body as JSON; of one connection."""
+    """A request with a JSON body, which closes its connection."""
     data = b"" if body is None else json.dumps(body).encode("utf-8", "surrogatepass")
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n"
     return head.encode("utf-8", "surrogatepass") + data
@@ -60,16 +60,16 @@ def request_bytes(method: str, path: str, body: Any = None) -> bytes:
 
 @dataclass
 class Server:
-    """A running server, as a client on this machine and its parent process see it."""
+    """A running server, as seen by a client on this machine and by its parent process."""
 
     port: int
     pid: int
     settings: ServeSettings
     idle: int = 0
-    """Bytes of memory before anything was asked."""
+    """Bytes of memory before the first request."""
 
     def connect(self, receive_buffer: int = 0) -> socket.socket:
-        """A connection; with a small buffer, little of an answer is taken."""
+        """A connection; with a small buffer, it takes little of an answer."""
         connection = socket.socket()
         if receive_buffer:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -82,11 +82,11 @@ class Server:
         return self.send(request_bytes(method, path, body))
 
     def send(self, request: bytes) -> Answer:
-        """The answer to these bytes, at most its first megabyte kept."""
+        """The answer to these bytes; at most its first megabyte is kept."""
         began = time.monotonic()
         try:
             with self.connect() as connection:
-                with suppress(ConnectionError):  # refused before all was sent; the answer says why
+                with suppress(ConnectionError):  # rejected before everything was sent; the answer says why
                     connection.sendall(request)
                 status, body = read_answer(connection)
         except ConnectionError:
@@ -96,15 +96,15 @@ class Server:
         return Answer(status, body, time.monotonic() - began)
 
     def memory(self, name: str = "VmRSS") -> int:
-        """Bytes that the process has in memory; VmHWM: the most that it had."""
+        """The process's resident memory in bytes; VmHWM: its maximum."""
         return memory_of(self.pid, name)
 
     def is_running(self) -> bool:
-        """Whether the process has not ended."""
+        """Whether the process is still running."""
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def sockets(self) -> int:
-        """How many sockets it has open."""
+        """The number of its open sockets."""
         found = 0
         for entry in os.scandir(f"/proc/{self.pid}/fd"):
             with suppress(OSError):  # it was closed meanwhile
@@ -112,7 +112,7 @@ class Server:
         return found
 
     def check(self, answer: Answer, what: str, deadline: float = SECONDS) -> None:
-        """Fail the attempt if an answer came late, or is an error that was not meant."""
+        """Fail the attempt if an answer is late, or an unintended error."""
         status = answer.status
         expect(status < 500 or status in MEANT, "wrong answer", f"{what}: status {status}: {answer.body[:300]!r}")
         expect(answer.seconds <= deadline + 1 + BUSY_SECONDS, "hang", f"{what}: answered after {answer.seconds:.1f} s")
@@ -124,21 +124,25 @@ class Server:
         expect(answer.seconds <= HEALTH_SECONDS, "hang", f"/health {what} waited {answer.seconds:.2f} s")
 
     def check_memory(self) -> None:
-        """Fail the attempt if the server took more memory than its budget says, or holds some for nobody."""
+        """Fail the attempt if the server exceeded its memory budget, or still holds memory without requests."""
         peak, most = self.memory("VmHWM") - self.idle, stated_bytes(self.settings)
         expect(peak <= most, "memory", f"{peak / 2**20:,.0f} MB more than idle; the budget is {most / 2**20:,.0f}")
         last = time.monotonic() + self.settings.deadline
         while any((held := self.ask("GET", "/status").json().get("held", {})).values()):
-            expect(time.monotonic() < last, "memory", f"when nobody asks any more, it still holds {held}")
+            expect(time.monotonic() < last, "memory", f"without any requests, it still holds {held}")
             time.sleep(0.1)
 
     def end(self) -> None:
-        """SIGTERM; fail the attempt if the process does not end in time, or ends by a crash."""
+        """Send SIGTERM; fail the attempt if the process crashes or does not end in time."""
         began = time.monotonic()
         os.kill(self.pid, signal.SIGTERM)
         while self.is_running():
             late = time.monotonic() - began - self.settings.drain_seconds
-            expect(late <= DRAIN_SLACK + BUSY_SECONDS, "hang", f"it runs {late:.1f} s after SIGTERM and its drain time")
+            expect(
+                late <= DRAIN_SLACK + BUSY_SECONDS,
+                "hang",
+                f"it still runs {late:.1f} s after SIGTERM and its drain time",
+            )
             time.sleep(0.01)
         code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self.pid = 0
@@ -154,7 +158,7 @@ def memory_of(pid: int, name: str = "VmRSS") -> int:
 
 
 def read_answer(connection: socket.socket, keep: int = 1 << 20) -> tuple[int, bytes]:
-    """The status and the first bytes of the body of the answer that comes; all of it is read."""
+    """Read an answer to its end; returns its status and the first bytes of its body."""
     kept, size = bytearray(), 0
     while data := connection.recv(1 << 18):
         size += len(data)
@@ -168,14 +172,14 @@ def read_answer(connection: socket.socket, keep: int = 1 << 20) -> tuple[int, by
 
 
 def settings_of(**changes: Any) -> ServeSettings:
-    """Settings whose times are short; requests that are ended by intention are not logged, which looks like a crash."""
+    """Settings with short times; requests that end intentionally are not logged, because that looks like a crash."""
     times = {"deadline": SECONDS, "map_deadline": MAP_SECONDS, "body_timeout": 1.0, "drain_seconds": DRAIN}
     budget = Budget(header_seconds=1.0, write_seconds=1.0)
     return ServeSettings(**{**times, "engine": "numpy", "log": "off", "budget": budget, **changes})
 
 
 def stated_bytes(settings: ServeSettings) -> int:
-    """The most memory that a process may take beside its models, by its own budget (docs/serve.md)."""
+    """The maximum memory of a process in addition to its models, according to its budget (docs/serve.md)."""
     budget = settings.budget
     bodies = max(budget.bodies, 2 * settings.max_body)
     return budget.requests + TIMES_AS_TEXT * bodies + budget.answers + 2 * budget.layers
@@ -185,7 +189,7 @@ def stated_bytes(settings: ServeSettings) -> int:
 def served(
     models: Sequence[str], collections: Path | None = None, rerankers: Sequence[str] = (), **changes: Any
 ) -> Iterator[Server]:
-    """A server of these models on a free port of this machine, which ends with the block at the latest."""
+    """A server of these models on a free port of this machine; it ends with the block at the latest."""
     settings = settings_of(port=0, **changes)
     listening = bound_socket(settings)
     port = listening.getsockname()[1]
@@ -204,14 +208,14 @@ def served(
 
 @contextmanager
 def tiny_server(setup: Setup, **changes: Any) -> Iterator[Server]:
-    """A server of the tiny embedder and reranker and of the collections that were made before all attempts."""
+    """A server of the tiny embedder, the tiny reranker and the collections made before all attempts."""
     models, rerankers = [f"tiny={setup.models / 'bert'}"], [f"tiny-reranker={setup.models / 'cross-bert'}"]
     with served(models, setup.models / "collections", rerankers, **changes) as server:
         yield server
 
 
 def beside(server: Server, work: Callable[[], Any], seconds: float) -> Any:
-    """What the work gives, while the server's health is asked for all the time."""
+    """The result of the work, while the server's health is requested all the time."""
     results: list[Any] = []
     errors: list[BaseException] = []
 
@@ -224,7 +228,7 @@ def beside(server: Server, work: Callable[[], Any], seconds: float) -> Any:
     thread, began = threading.Thread(target=do, daemon=True), time.monotonic()
     thread.start()
     while thread.is_alive():
-        expect(time.monotonic() - began < seconds, "hang", f"not done after {seconds:g} s")
+        expect(time.monotonic() - began < seconds, "hang", f"not finished after {seconds:g} s")
         if server.is_running():
             server.check_health("meanwhile")
         thread.join(0.05)

@@ -1,7 +1,7 @@
-"""Servers in bad company: bombs of every route, slow clients, floods, signals meanwhile, models that are replaced.
+"""Servers under attack: bombs for every route, slow clients, floods, signals, and models that are replaced.
 
-Whatever is asked, every request ends by its deadline, /health answers, memory keeps within the stated budget, no status
-of 500 or more is answered but 503 and 504, and SIGTERM ends the process within its drain time.
+Every request ends by its deadline, /health answers, memory stays within the budget, no status from 500 on is returned
+except 503 and 504, and SIGTERM ends the process within its drain time.
 """
 
 import os
@@ -45,17 +45,17 @@ from .served import (
 )
 
 CROWD = 8
-"""Clients that send a bomb at once."""
+"""Clients that send a bomb at the same time."""
 NOTES = ["a cat sleeps", "a kitten naps", "shares fell", "the market fell", "dogs bark", "a dog barks at night"]
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SLOW_CLIENTS = 15
 WAIT = 0.15
-"""Seconds between a bomb and the signal under it."""
+"""Seconds between a bomb and the signal."""
 MANY_ROWS = 20_000
 
 
 def make(models: Path) -> None:
-    """Collections of the tiny model: one of a few notes, one of many texts."""
+    """Make collections of the tiny model: one with a few notes, one with many texts."""
     embedder = NumpyEmbedder.load(models / "bert")
     with TextIndex.open(models / "collections/notes", embedder) as index:
         index.add(NOTES)
@@ -68,7 +68,7 @@ def make(models: Path) -> None:
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Each way of attack, on every route where it has one."""
+    """Each attack, on every route that it applies to."""
     named: dict[str, Callable[[], str | None]] = {}
     for route in ROUTES:
         where = f"{route.method}{route.path.replace('/', ':')}"
@@ -97,12 +97,12 @@ def _deadline(route: ApiRoute) -> float:
 
 
 def _worst(route: ApiRoute) -> bytes:
-    """The last of its bombs, which has the most of everything."""
+    """The last of its bombs, in which every field is at its limit."""
     return request_bytes(route.method, *[*requests_of(route).values()][-1])
 
 
 def _bomb(setup: Setup, route: ApiRoute, name: str) -> str:
-    """One bomb beside health; then a good request."""
+    """Send one bomb while requesting /health; then a valid request."""
     request = request_bytes(route.method, *requests_of(route)[name])
     with tiny_server(setup) as server:
         _check_good(server, route, "before")
@@ -115,15 +115,15 @@ def _bomb(setup: Setup, route: ApiRoute, name: str) -> str:
 
 
 def _check_good(server: Server, route: ApiRoute, when: str) -> None:
-    """A good request is answered, as soon as what the model has begun is done."""
+    """Check that a valid request is answered as soon as the model has finished its current work."""
     last = time.monotonic() + _deadline(route) + BUSY_SECONDS
     while (answer := server.send(_good(route))).status in (429, *MEANT) and time.monotonic() < last:
         time.sleep(0.1)
-    expect(answer.status == 200, "wrong answer", f"a good request {when}: {answer.status}: {answer.body[:300]!r}")
+    expect(answer.status == 200, "wrong answer", f"a valid request {when}: {answer.status}: {answer.body[:300]!r}")
 
 
 def _crowd(setup: Setup, route: ApiRoute) -> None:
-    """Several bombs at once."""
+    """Send several bombs at the same time."""
     request = _worst(route)
     with tiny_server(setup) as server:
         for answer in beside(server, lambda: _at_once(server, [request] * CROWD), 5 * SECONDS):
@@ -134,13 +134,13 @@ def _crowd(setup: Setup, route: ApiRoute) -> None:
 
 
 def _at_once(server: Server, requests: list[bytes]) -> list[Answer]:
-    """The answers to requests by as many clients."""
+    """The answers to these requests, each from its own client."""
     with ThreadPoolExecutor(len(requests)) as clients:
         return [*clients.map(server.send, requests)]
 
 
 def _signalled(setup: Setup, route: ApiRoute, number: signal.Signals) -> None:
-    """A signal while a bomb is worked on: SIGTERM ends the server in time, SIGHUP ends nothing."""
+    """Send a signal during a bomb: SIGTERM ends the server in time, SIGHUP does not end it."""
     request = _worst(route)
     with tiny_server(setup) as server, ThreadPoolExecutor(1) as client:
         asked = client.submit(server.send, request)
@@ -152,23 +152,23 @@ def _signalled(setup: Setup, route: ApiRoute, number: signal.Signals) -> None:
         answer = asked.result()
         server.check(answer, f"under {number.name}", _deadline(route))
         if number != signal.SIGTERM:
-            expect(answer.status != GONE, "wrong answer", f"under {number.name} the connection was closed")
+            expect(answer.status != GONE, "wrong answer", f"after {number.name} the connection was closed")
             server.check_health()
             server.end()
 
 
-# slow clients and floods: what one of them does with its connection, until that is closed
+# slow clients and floods: what each does with its connection until it is closed
 
 
 Client = Callable[[socket.socket], Iterator[None]]
-"""Goes on a step at a time; ends, or raises OSError, when its connection is closed."""
+"""Proceeds step by step; ends or raises OSError when its connection is closed."""
 LARGE = request_bytes("POST", "/similarity", {"texts": [f"cat {i}" for i in range(700)]})
-"""With an answer of about 10 MB, which no buffer of the kernel takes, and little work."""
+"""Requests with an answer of about 10 MB, more than the kernel buffers, and little work."""
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 CHUNKED = b"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
 BODY = b"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n"
 FLOOD = 4 << 20
-"""Bytes that are written at once."""
+"""Bytes per write."""
 
 
 def _reads(request: bytes, at_a_time: int) -> Client:
@@ -221,7 +221,7 @@ SLOW: Mapping[str, Client] = {
 
 
 def _slow(setup: Setup, name: str, number: signal.Signals | None) -> None:
-    """Clients of one kind: the server is rid of them by its deadline."""
+    """Open connections by clients of one kind; the server must close them by its deadline."""
     with tiny_server(setup) as server:
         before = server.sockets()
         clients = [threading.Thread(target=_live, args=(server, SLOW[name]), daemon=True) for _ in range(SLOW_CLIENTS)]
@@ -245,7 +245,7 @@ def _live(server: Server, client: Client) -> None:
 
 
 def _until_closed(server: Server, before: int) -> None:
-    """Wait until the server has closed all connections but those of before, and the one that asks for its health."""
+    """Wait until the server has closed all connections except the earlier ones and the one that requests /health."""
     last = time.monotonic() + SECONDS + 1 + BUSY_SECONDS
     while server.sockets() > before + 1:
         open_ = f"{server.sockets() - before} connections are open"
@@ -257,7 +257,7 @@ def _until_closed(server: Server, before: int) -> None:
 
 
 def _words(setup: Setup, name: str) -> str:
-    """Three queries by words at once; then another collection is searched."""
+    """Run three full-text queries at the same time; then search another collection."""
     bomb = request_bytes("POST", "/v1/search", {"query": QUERIES[name], "collection": "many", "hybrid": True})
     other = {"query": "a cat", "collection": "notes", "hybrid": True}
     with tiny_server(setup) as server:
@@ -266,17 +266,17 @@ def _words(setup: Setup, name: str) -> str:
         for answer in answers:
             server.check(answer, name)
         answer = server.ask("POST", "/v1/search", other)
-        expect(answer.status == 200, "wrong answer", f"another collection then: {answer.status} {answer.body[:200]!r}")
+        expect(answer.status == 200, "wrong answer", f"then another collection: {answer.status} {answer.body[:200]!r}")
         expect(answer.seconds < SECONDS / 2, "hang", f"another collection was searched after {answer.seconds:.1f} s")
         server.end()
     return "answered" if answers[0].status == 200 else "refused"
 
 
-# models and collections that are replaced under a running server
+# models and collections that are replaced while the server runs
 
 
 def _other_weights(folder: Path) -> bytes:
-    """The weights of a model of the same shape."""
+    """Write the weights of another model of the same shape."""
     from safetensors.numpy import load_file, save
 
     draw = np.random.default_rng(1)
@@ -285,7 +285,7 @@ def _other_weights(folder: Path) -> bytes:
 
 
 def _exchanged(change: Callable[[Path], Any]) -> Callable[[Path], None]:
-    """The folder is changed as a copy, which then takes its place."""
+    """Change a copy of the folder, which then replaces it."""
 
     def do(folder: Path) -> None:
         copy = folder.with_name("other")
@@ -313,7 +313,7 @@ def _put_weights(folder: Path) -> None:
 
 
 class Swap(NamedTuple):
-    """What is done to the model's folder, and whether searches must find what they found before."""
+    """Changes to the model's folder, and whether searches must still find the same records."""
 
     change: Callable[[Path], Any]
     same: bool = False
@@ -341,14 +341,14 @@ QUESTION = {"query": "the cat and a kitten", "collection": "notes"}
 
 
 def _swap(setup: Setup, name: str, how: str) -> str:
-    """A search gives what it gave before, or is refused: never scores of vectors of two models."""
+    """A search gives the same results as before, or an error, but never compares vectors of two models."""
     folder, swap, status = Path("model").absolute(), SWAPS[name], 0
     shutil.copytree(setup.models / "bert", folder)
     with TextIndex.open("collections/notes", NumpyEmbedder.load(folder)) as index:
         index.add(NOTES)
     with served([f"tiny={folder}"], Path("collections")) as server:
         expected = _scores(server.ask("POST", "/v1/search", QUESTION))
-        expect(expected, "wrong answer", "nothing is found before anything is replaced")
+        expect(expected, "wrong answer", "the search found nothing before the replacement")
         swap.change(folder)
         if how == "SIGHUP":
             os.kill(server.pid, signal.SIGHUP)
@@ -357,7 +357,9 @@ def _swap(setup: Setup, name: str, how: str) -> str:
             answer = server.ask("POST", "/v1/search", QUESTION)
             server.check(answer, "a search")
             status = answer.status
-            expect(status == 200 or not swap.same, "wrong answer", f"of the same model: {status} {answer.body[:300]!r}")
+            expect(
+                status == 200 or not swap.same, "wrong answer", f"with the same model: {status} {answer.body[:300]!r}"
+            )
             if status == 200:
                 expect(_scores(answer) == expected, "wrong answer", f"{_scores(answer)} instead of {expected}")
             embedded = server.ask("POST", "/embed", {"inputs": "cat"})
@@ -372,7 +374,7 @@ def _scores(answer: Answer) -> dict[str, float]:
 
 
 def _fuzz(setup: Setup, seed: str) -> None:
-    """Malformed requests (`fuzz`): none is answered by an error of the server."""
+    """Send malformed requests (`fuzz`): none may cause a server error."""
     draw = random.Random(seed)
     with tiny_server(setup) as server:
         for _ in range(60):

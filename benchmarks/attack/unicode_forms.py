@@ -1,7 +1,7 @@
-"""Unicode in every place where a caller names something: ids, words, filters, files, folders, columns, keys, requests.
+"""Unicode wherever a caller names something: ids, words, filters, files, folders, columns, keys, requests.
 
-What is stored under a name is found by that name and by no other; words are found however they are composed and cased;
-and what a place cannot hold is refused.
+What is stored under a name is found by that name and by no other. Words are found regardless of composition and case.
+Names that cannot be stored are refused.
 """
 
 import json
@@ -112,7 +112,7 @@ VARIANTS: Mapping[str, Callable[[str], str]] = {
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Every form in every place."""
+    """Try every form in every place."""
     for place, work in PLACES.items():
         for name in [*FORMS][:: 10 if setup.quick else 1]:
             yield Attempt(f"unicode/{place}/{name}", partial(work, setup, FORMS[name]), ("*",))
@@ -122,19 +122,21 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
 
 
 def _variants(form: str) -> list[str]:
-    """The form and what is not the same text, but alike; different ids, all of them."""
+    """The form and similar but different texts, all distinct as ids."""
     return [*dict.fromkeys([form, *(change(form) for change in VARIANTS.values())])]
 
 
 def _ids(_: Setup, form: str) -> None:
-    """Ids that look alike are different; each leads to its own record, also after the index was opened again."""
+    """Ids that look alike differ: each finds its own record, even after the index is opened again."""
     ids = [one for one in _variants(form) if one]
     with Collection.create("c", 4) as collection:
         vectors = np.random.default_rng(0).normal(size=(len(ids), 4)).astype(np.float32)
         collection.add(Records(ids, vectors, [f"text {i}" for i in range(len(ids))]))
     with Collection.open("c") as collection:
         for i, one in enumerate(ids):
-            expect([*(collection.get([one]).texts or ())] == [f"text {i}"], "wrong answer", f"{one!r} is another's id")
+            expect(
+                [*(collection.get([one]).texts or ())] == [f"text {i}"], "wrong answer", f"{one!r} finds another record"
+            )
         expect(
             collection.delete(ids[:1]) == 1 and collection.count() == len(ids) - 1, "lost rows", f"deleting {form!r}"
         )
@@ -144,7 +146,7 @@ def _ids(_: Setup, form: str) -> None:
 
 
 def _text_ids(setup: Setup, form: str) -> None:
-    """The same of texts in a TextIndex, whose ids are the caller's."""
+    """The same for texts in a TextIndex with the caller's ids."""
     ids = [one for one in _variants(form) if one.strip()]
     with TextIndex.open("c", Embedder.load(setup.models / "words", engine="numpy")) as index:
         index.add([f"the cat sleeps {i} hours" for i in range(len(ids))], ids=ids)
@@ -156,11 +158,11 @@ def _text_ids(setup: Setup, form: str) -> None:
             {one.id for one in result.passages} == {*ids}, "wrong answer", f"{[one.id for one in result.passages]!a}"
         )
         index.delete([ids[0]])
-        expect(index.index.count() == len(ids) - 1, "lost rows", f"{index.index.count()} left of {len(ids)}")
+        expect(index.index.count() == len(ids) - 1, "lost rows", f"{index.index.count()} of {len(ids)} are left")
 
 
 def _words(form: str, change: Callable[[str], str]) -> str:
-    """A text is found by its words as they are changed, and its words by a text that is changed."""
+    """A text is found by changed forms of its words, and a changed text by its words."""
     if not any(character.isalnum() for character in form):
         return "refused"  # no words
     texts = [f"before {form} after", f"before {change(form)} after", "before nothing after"]
@@ -173,7 +175,7 @@ def _words(form: str, change: Callable[[str], str]) -> str:
 
 
 def _filters(_: Setup, form: str) -> None:
-    """Values, and names of metadata, are compared as they are."""
+    """Metadata names and values are compared exactly."""
     values = _variants(form)
     with Collection.create("c", 2) as collection:
         about = [{"lang": value, form: i} for i, value in enumerate(values)]
@@ -194,7 +196,7 @@ def _filters(_: Setup, form: str) -> None:
 
 
 def _vector_files(setup: Setup, form: str) -> str:
-    """A file of texts, and the file of vectors."""
+    """Encode a file of texts into a file of vectors, both with this name."""
     if not _is_file_name(form):
         return outcome_of(cli("encode", f"{form}.txt", "-o", "v.npy", "-m", setup.models / "words", "-q"))
     Path(f"{form}.txt").write_text("a cat\na dog\n")
@@ -205,7 +207,7 @@ def _vector_files(setup: Setup, form: str) -> str:
 
 
 def _is_file_name(form: str) -> bool:
-    """Whether a file of this name can be made at all."""
+    """Whether a file with this name can be created at all."""
     try:
         Path(f"{form}.x").write_text("")
         Path(f"{form}.x").unlink()
@@ -215,7 +217,7 @@ def _is_file_name(form: str) -> bool:
 
 
 def _documents(setup: Setup, form: str) -> str:
-    """A folder and a file in it that become an index of this name."""
+    """Index a folder and a file in it, all with this name."""
     if not _is_file_name(form):
         return outcome_of(cli("index", "add", f"./{form}.index", "no-folder", "-m", setup.models / "words"))
     Path(f"d/{form}").mkdir(parents=True)
@@ -227,16 +229,20 @@ def _documents(setup: Setup, form: str) -> str:
         expect(json.loads(output.out)["documents"] == 1, "lost rows", output.out)
         outcome_of(cli(*add))
         with TextIndex.open(f"./{form}.index", Embedder.load(setup.models / "words", engine="numpy")) as index:
-            expect(index.index.count() == 1, "wrong answer", f"added twice there are {index.index.count()} passages")
+            expect(
+                index.index.count() == 1,
+                "wrong answer",
+                f"after adding it twice there are {index.index.count()} passages",
+            )
             (found,) = index.search("cat", 3, hybrid=True).passages
             expect(found.text == "the cat sleeps", "wrong answer", f"{found!a}")
             index.add(read_documents(["d"]))
-            expect(index.index.count() == 1, "wrong answer", "the library sees another file than the command")
+            expect(index.index.count() == 1, "wrong answer", "the library sees a different file than the command")
     return outcome
 
 
 def _model_folder(setup: Setup, form: str) -> str:
-    """A model in a folder of this name."""
+    """Load a model from a folder with this name."""
     if not _is_file_name(form):
         return outcome_of(cli("similarity", "a", "b", "-m", f"./{form}"))
     shutil.copytree(setup.models / "words", f"./{form}")
@@ -247,7 +253,7 @@ def _model_folder(setup: Setup, form: str) -> str:
 
 
 def _columns(setup: Setup, form: str) -> str:
-    """The name of a column."""
+    """Use it as the name of a column."""
     with Path("given.jsonl").open("w") as file:
         for text in ("a cat", "a dog"):
             file.write(json.dumps({form: text, "other": "x"}) + "\n")
@@ -261,7 +267,7 @@ def _columns(setup: Setup, form: str) -> str:
 
 
 def _keys(_: Setup, form: str) -> None:
-    """The name of an API key."""
+    """Use it as the name of an API key."""
     file = Path("keys.json")
     add_key(file, form)
     expect([key.name for key in read_keys(file)] == [form], "wrong answer", f"{form!a}")
@@ -270,7 +276,7 @@ def _keys(_: Setup, form: str) -> None:
 
 
 def _requests(setup: Setup, form: str) -> None:
-    """In every part of requests: vectors are the library's, and no request is an error of the server."""
+    """Use it in every part of requests: vectors equal the library's, and no request causes a server error."""
     quoted = quote(form.encode("utf-8", "surrogatepass"), safe="")
     name = {"collection": form, "query": "cat"}
     with tiny_server(setup) as server:

@@ -1,7 +1,7 @@
-"""Two writers of every file that the program writes, at once: each succeeds or is refused; nothing is lost or mixed.
+"""Two concurrent writers of every file: each succeeds or is refused, and nothing is lost or mixed.
 
-What the commands of `kills` write, by two processes of the same command, while a third reads; then files that several
-processes change in turn: API keys and indexes.
+Two processes run the same command of `kills` while a third reads its output; then several processes change the same API
+keys and indexes.
 """
 
 import random
@@ -22,12 +22,12 @@ from .kills import VICTIMS, finished, forked, same, seen
 
 ROUNDS = 3
 PROCESSES = 6
-"""That change one file."""
+"""Processes that change the same file."""
 REFUSED = 2
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Commands, then files that are changed."""
+    """Commands, then changes to shared files."""
     for i in range(1 if setup.quick else ROUNDS):
         for name, victim in VICTIMS.items():
             outputs = ("given.*", "small.csv", "triplets.csv", "table.txt", "data", "data/*", *victim.outputs)
@@ -44,14 +44,14 @@ def _refusing(work: Callable[[], Any]) -> None:
 
 
 def _at_once(works: Sequence[Callable[[], Any]], delay: float = 0.0) -> list[bool]:
-    """Which of these, each in a process of its own, succeed; the others must be refused."""
+    """Run each of these in its own process; returns which succeed. The others must be refused."""
     children = []
     for work in works:
         children.append(forked(partial(_refusing, work)))
         time.sleep(delay)
     codes = [finished(child) for child in children]
     expect(set(codes) <= {0, 1, REFUSED}, "crash", f"the processes ended with {codes}")
-    expect(0 in codes, "wrong answer", f"all of {len(codes)} writers at once are refused: {codes}")
+    expect(0 in codes, "wrong answer", f"all {len(codes)} concurrent writers were refused: {codes}")
     return [code == 0 for code in codes]
 
 
@@ -65,14 +65,16 @@ def _try(setup: Setup, name: str, i: int) -> str:
     succeeded = _at_once([partial(victim.work, setup)] * 2, delay)
     Path("done").touch()
     expect(
-        finished(reader) == 0, "neither model", "a reader meanwhile found a model that is neither the old nor the new"
+        finished(reader) == 0,
+        "neither model",
+        "a concurrent reader found a model that is neither the old nor the new one",
     )
     Path("done").unlink()
     left = leftovers(before, listing(Path()), ("*",))
-    expect(not left, "leftover", f"afterwards there are {', '.join(left[:5])}")
+    expect(not left, "leftover", f"left behind: {', '.join(left[:5])}")
     for file in victim.files:
         is_whole = Path(file).read_bytes() == (whole / file).read_bytes()
-        expect(is_whole, "wrong answer", f"{file} is another than one writer makes")
+        expect(is_whole, "wrong answer", f"{file} differs from that of a single writer")
     for folder in victim.folders:
         found = seen(Path(folder))
         expect(same(found, seen(whole / folder)), "neither model", f"afterwards {folder} is {found!r:.200}")
@@ -80,7 +82,7 @@ def _try(setup: Setup, name: str, i: int) -> str:
 
 
 def _read(folders: Sequence[str], old: Mapping[str, Any], whole: Path) -> None:
-    """A model that is read while it is written is the old one, the new one, or refused."""
+    """A model read while it is being written is the old one, the new one, or an error."""
     new = {folder: seen(whole / folder) for folder in folders}
     while folders and not Path("done").exists():
         for folder in folders:
@@ -90,7 +92,7 @@ def _read(folders: Sequence[str], old: Mapping[str, Any], whole: Path) -> None:
         time.sleep(0.01)
 
 
-# files that several processes change
+# files that several processes change at the same time
 
 
 def _add_keys(_: Setup, i: int) -> None:
@@ -112,13 +114,13 @@ def _change_keys(_: Setup, i: int) -> None:
     found = {key.name for key in read_keys(file)}
     for n, done in enumerate(succeeded):
         name = f"old {n}" if n % 2 else f"new {n} {i}"
-        expect((name in found) == (done != bool(n % 2)), "lost rows", f"{name}: {done}, and there are {sorted(found)}")
+        expect((name in found) == (done != bool(n % 2)), "lost rows", f"{name}: {done}, but found {sorted(found)}")
 
 
 def _same_key(_: Setup, i: int) -> None:
     succeeded = _at_once([partial(add_key, Path("keys.json"), f"one {i}")] * PROCESSES)
-    expect(sum(succeeded) == 1, "wrong answer", f"{sum(succeeded)} of {PROCESSES} made a key of one name")
-    expect(len(read_keys(Path("keys.json"))) == 1, "wrong answer", "there are several keys of one name")
+    expect(sum(succeeded) == 1, "wrong answer", f"{sum(succeeded)} of {PROCESSES} created a key with the same name")
+    expect(len(read_keys(Path("keys.json"))) == 1, "wrong answer", "there are several keys with the same name")
 
 
 def _texts_of(number: int) -> list[str]:
@@ -131,7 +133,7 @@ def _add_texts(setup: Setup, number: int) -> None:
 
 
 def _add_to_index(setup: Setup, i: int) -> None:
-    """Writers of a new index (the first round), or of one that is there."""
+    """Several writers add to a new index (in the first round) or an existing one."""
     if i:
         _add_texts(setup, 99)
     succeeded = _at_once([partial(_add_texts, setup, number) for number in range(3)], 0.02 * i)
@@ -143,7 +145,7 @@ def _add_to_index(setup: Setup, i: int) -> None:
 
 
 def _compact_index(setup: Setup, i: int) -> None:
-    """One adds, one compacts, one drops and makes again what is derived."""
+    """One process adds, one compacts, and one removes derived files."""
     _add_texts(setup, 99)
 
     def opened(do: Callable[[Collection], Any]) -> None:

@@ -1,1 +1,1 @@
-"""What the layers of an encoder are worth to a sentence vector: poolings that read several, on every task."""
+"""How useful an encoder's layers are for sentence vectors: poolings of several layers, on every task."""

@@ -1,4 +1,4 @@
-"""The poolings of the comparison, for one model: two that need nothing, SBERT-WK's two, one selected, two trained."""
+"""The poolings compared for one model: the mean, two variants of SBERT-WK, selected layers, two fusions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Field:
-    """A model, its contenders by name, and how those that were chosen or trained came out."""
+    """A model, its contenders by name, and the results of selecting and training them."""
 
     embedder: ArrayEmbedder
     poolings: dict[str, ArrayPooling]
@@ -40,7 +40,7 @@ class Field:
 
 
 def field_of(name: str, work: Path) -> Field:
-    """The contenders of a model; maps that were trained are kept in the folder `work`."""
+    """The contenders of a model; trained maps are kept in the folder `work`."""
     embedder = Embedder.load(name, engine="native", pooling="mean", precision="fp32")
     assert isinstance(embedder, ArrayEmbedder)
     selection = select_layers(embedder, selection_texts(), seed=SEED)
@@ -60,13 +60,13 @@ def field_of(name: str, work: Path) -> Field:
 
 
 def selection_texts() -> list[str]:
-    """Premises of inference data; no labels are read. A few of them occur in tests, alone and without scores."""
+    """Premises of inference data, without labels. A few of them occur in test sets, as single unscored sentences."""
     every = list(dict.fromkeys(read_dataset("nli/triplets")["anchor"]))
     return [every[i] for i in np.random.default_rng(SEED).permutation(len(every))[: 2 * SELECTION_TEXTS]]
 
 
 def nli_triplets() -> tuple[list[str], Examples]:
-    """Anchor, entailed and contradicted sentences."""
+    """Anchors with an entailed and a contradicting sentence each."""
     rows = read_dataset("nli/triplets")
     drawn = np.random.default_rng(SEED).permutation(len(rows["anchor"]))[:TRIPLETS]
     return deduplicated([[rows[column][i] for i in drawn] for column in ("anchor", "positive", "negative")], None)
@@ -79,7 +79,7 @@ def stsb_pairs() -> tuple[list[str], Examples]:
 
 
 def _fusion(name: str, embedder: ArrayEmbedder, title: str, read: Any, work: Path) -> ArrayFusion:
-    """A fusion trained on these examples as `likewise model fuse` trains it; kept only where held-out pairs gain."""
+    """A fusion trained on these examples as by `likewise model fuse`; kept only if held-out pairs improve."""
     shape = FusionShape(("mean",), 0, embedder.encoder.depth, embedder.encoder.width)
     kept = work / f"{Path(name).name} {title}.npz"
     if not kept.exists():

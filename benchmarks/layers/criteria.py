@@ -1,10 +1,10 @@
-"""Which label-free criterion picks the layers that agree best with people? On development data only.
+"""Which label-free criterion picks the layers that agree best with human scores? On development data only.
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.layers.criteria [MODEL …]
 
-Every set of layers is a candidate. Each criterion sees 400 premises of inference data, whole and changed, and names its
-favourite; Spearman × 100 of that one's cosines on STS-B's development split is what it is worth. Beside it: the rank
-correlation of the criterion with that Spearman over all candidates. Goes to benchmarks/results/layer_criteria.json.
+Every set of layers is a candidate. Each criterion picks one, using 400 premises of inference data and altered copies of
+them; its score is Spearman's correlation × 100 of the pick's cosines on STS-B's development split. Over all candidates,
+the criterion's rank correlation with that score is computed too. Writes benchmarks/results/layer_criteria.json.
 """
 
 import random
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def compared(name: str) -> dict[str, Any]:
-    """What each criterion picks in one model, and what that is worth."""
+    """The layers that each criterion picks in one model, and their scores."""
     embedder = Embedder.load(name, engine="native", pooling="mean")
     count = embedder.encoder.depth + 1
     subsets = [layers for size in range(1, count + 1) for layers in combinations(range(count), size)]
@@ -64,7 +64,7 @@ def compared(name: str) -> dict[str, Any]:
 
 
 def _views(embedder: Embedder) -> dict[str, Float[np.ndarray, "N L W"]]:
-    """Each text whole, and changed in each way."""
+    """Each text unchanged, and altered in each way."""
     tokenizer = embedder.tokenizer
     read = (ids[: tokenizer.max_content_length] for ids in tokenizer.token_ids(selection_texts()))
     contents = [ids for ids in read if len(ids) >= 6][:TEXTS]
@@ -91,23 +91,23 @@ CHANGES: dict[str, Callable[[Ids, random.Random], Ids]] = {
 
 
 def contrast(whole: Vectors, changed: Vectors) -> float:
-    """Minus InfoNCE: how surely a text picks its own changed copy among all."""
+    """Negative InfoNCE: how reliably a text identifies its own altered copy."""
     logits = unit(whole) @ unit(changed).T / TEMPERATURE
     return float((np.diagonal(logits) - np.log(np.exp(logits).sum(1))).mean())
 
 
 def uniformity(whole: Vectors, _: Vectors) -> float:
-    """Minus the uniformity loss of Wang and Isola (2020)."""
+    """The negative uniformity loss of Wang and Isola (2020)."""
     return -float(np.log(np.exp(-4 + 4 * _different(whole)).mean()))
 
 
 def isotropy(whole: Vectors, _: Vectors) -> float:
-    """Minus the mean cosine of different texts."""
+    """The negative mean cosine of different texts."""
     return -float(_different(whole).mean())
 
 
 def effective_rank(whole: Vectors, _: Vectors) -> float:
-    """Exp of the entropy of the variances along the principal axes (Roy and Vetterli 2007)."""
+    """The effective rank: exp of the entropy of the variances along the principal axes (Roy and Vetterli 2007)."""
     centred = unit(whole) - unit(whole).mean(0)
     variances = np.linalg.eigvalsh((centred.T @ centred).astype(np.float64)).clip(1e-12)
     shares = variances / variances.sum()
@@ -115,7 +115,7 @@ def effective_rank(whole: Vectors, _: Vectors) -> float:
 
 
 def agreement(whole: Vectors, changed: Vectors) -> float:
-    """Spearman of the cosines of different texts, before and after the change."""
+    """Spearman's correlation of the cosines of different texts before and after the alteration."""
     return spearman(_different(whole).astype(np.float64), _different(changed).astype(np.float64))
 
 
@@ -132,7 +132,7 @@ CRITERIA: dict[str, tuple[str, Callable[[Vectors, Vectors], float]]] = {
     "isotropy": ("whole", isotropy),
     "effective rank": ("whole", effective_rank),
 }
-"""The view that a whole text is compared with, and the function; greater is better."""
+"""The altered copy that a text is compared with, and the function; greater is better."""
 
 
 def _vectors(embedder: Embedder, ids: list[Ids]) -> Float[np.ndarray, "N L W"]:
@@ -144,7 +144,7 @@ def _mean(vectors: Float[np.ndarray, "N L W"], layers: tuple[int, ...]) -> Vecto
 
 
 def _spearman(a: np.ndarray, b: np.ndarray, layers: tuple[int, ...], gold: Float[np.ndarray, " N"]) -> float:
-    """× 100."""
+    """Spearman's correlation × 100."""
     cosines = (unit(_mean(a, layers)) * unit(_mean(b, layers))).sum(1)
     return 100 * spearman(cosines.astype(np.float64), gold)
 

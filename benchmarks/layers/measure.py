@@ -1,12 +1,11 @@
-"""What poolings that read several layers give on every task, beside mean pooling, in SBERT-WK's own protocol and STS's.
+"""Compares poolings of several layers with mean pooling on every task, under SBERT-WK's protocol and that of STS.
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.layers.measure [MODEL …] [--tasks sts,sbert-wk,…]
 
-For each model and task, texts go through the encoder once for all poolings. Each pooling's difference to mean pooling
-has the interval and p of a paired bootstrap on the same items. Classifiers have a hidden layer of 50 units, as in
-SBERT-WK. Each result is a line of cells.jsonl in the folder `--work`, so that a run that was stopped goes on; all of
-them, and how the contenders were chosen, go to benchmarks/results/layers.json. `python -m benchmarks.layers.page` draws
-the page.
+For each model and task, texts go through the encoder once for all poolings. Each pooling's difference from mean pooling
+has the interval and p-value of a paired bootstrap on the same items. Classifiers have a hidden layer of 50 units, as in
+SBERT-WK. Each result is a line of cells.jsonl in the folder `--work`, so that an interrupted run continues. All results
+and the selection of contenders go to benchmarks/results/layers.json; `python -m benchmarks.layers.page` draws the page.
 """
 
 import json
@@ -33,7 +32,7 @@ MODELS = ("likewise-mini", "bert-tiny-splade", "all-MiniLM-L6-v2", "minilm-l6-h3
 SENTEVAL = ("cr", "mrpc", "trec", "sick-e", "sst2", "mpqa", "mr", "subj")  # the cheapest first
 TASKS = (*STS_NAMES, *SBERT_WK_NAMES, *SENTEVAL)
 SETTINGS = EvaluationSettings(hidden=50)
-OWN_RESAMPLES = 1000  # of a score's own interval; its difference to mean pooling has the usual 10,000
+OWN_RESAMPLES = 1000  # for a score's own interval; its difference from mean pooling has the usual 10,000
 RESULT = RESULTS / "layers.json"
 Cell = dict[str, Any]
 
@@ -48,7 +47,7 @@ def main() -> None:
 
 
 def measure(name: str, tasks: Sequence[Task], work: Path) -> None:
-    """Add the cells of a model that are missing; several processes may share the work."""
+    """Add the missing cells of a model; several processes can share the work."""
     model, log = Path(name).name, work / "cells.jsonl"
     missing = [task for task in tasks if not is_done(model, task, log)]
     if not missing:
@@ -61,7 +60,7 @@ def measure(name: str, tasks: Sequence[Task], work: Path) -> None:
     for i, task in enumerate(missing):
         if i and folder(task) != folder(missing[i - 1]):
             encodes.forget()
-        if is_done(model, task, log):  # by another process, meanwhile
+        if is_done(model, task, log):  # computed by another process in the meantime
             continue
         cells = task_cells(model, task, encodes)
         with log.open("a", encoding="utf-8") as file:
@@ -70,13 +69,13 @@ def measure(name: str, tasks: Sequence[Task], work: Path) -> None:
 
 
 def is_done(model: str, task: Task, log: Path) -> bool:
-    """Whether every cell of a model's task is there."""
+    """Whether all cells of a model's task exist."""
     found = {cell["pooling"] for cell in read_cells(log) if (cell["model"], cell["task"]) == (model, task.name)}
     return {*allowed(task.name)} <= found
 
 
 def task_cells(model: str, task: Task, encodes: OnePass) -> list[Cell]:
-    """One task under every pooling that may be scored on it."""
+    """Score one task with every pooling that may be scored on it."""
     results, seconds = dict[str, Result](), dict[str, float]()
     for title in allowed(task.name):
         began = time.perf_counter()
@@ -91,7 +90,7 @@ def allowed(task: str) -> tuple[str, ...]:
 
 
 def cell_of(model: str, title: str, results: Mapping[str, Result], seconds: float) -> Cell:
-    """A score with its interval, and its difference to mean pooling on the same items."""
+    """A score with its interval, and its difference from mean pooling on the same items."""
     score, plain = results[title].headline, results[MEAN].headline
     assert score.evidence is not None and plain.evidence is not None, "every headline here has evidence"
     own = estimate(score.evidence, resamples=OWN_RESAMPLES)
@@ -105,12 +104,12 @@ def cell_of(model: str, title: str, results: Mapping[str, Result], seconds: floa
 
 
 def folder(task: Task) -> str:
-    """The folder of a task's data; tasks of one folder share texts."""
+    """The folder of a task's data; tasks with the same folder share texts."""
     return task.data[0].partition("/")[0]
 
 
 def read_cells(log: Path) -> list[Cell]:
-    """The cells so far; a line that a kill cut short is left out, and computed again."""
+    """The cells so far; a line truncated by a kill is ignored, and its cell computed again."""
     cells = []
     for text in log.read_text("utf-8").splitlines() if log.exists() else []:
         try:
@@ -121,7 +120,7 @@ def read_cells(log: Path) -> list[Cell]:
 
 
 def write_results(work: Path) -> None:
-    """Write all cells and what is known of the models to benchmarks/results/layers.json, one cell a line."""
+    """Write all cells and the facts about models to benchmarks/results/layers.json, one cell per line."""
     cells = {(c["model"], c["task"], c["pooling"]): c for c in read_cells(work / "cells.jsonl")}
     names = dict.fromkeys(model for model, _, _ in cells)
     about = {name: json.loads((work / f"{name}.json").read_text("utf-8")) for name in names}

@@ -1,4 +1,4 @@
-"""Vectors of several poolings from one pass through the encoder: blocks are computed once for all."""
+"""Vectors of several poolings from one pass through the encoder, which computes each block once."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,11 +16,11 @@ TOKENS = 4096  # of a batch
 
 Array = np.ndarray
 Report = Callable[[int, int], None]
-"""Called with texts done and in total."""
+"""Called with the number of texts done and the total."""
 
 
 class OnePass:
-    """An embedder's `encode` under each of several poolings; a text is computed for all of them at its first request.
+    """An embedder's `encode` with each of several poolings; the first request for a text computes all of them.
 
     Texts are truncated to the model's input, as by `encode(overflow="truncate")`, and the heads follow each pooling.
     """
@@ -30,7 +30,7 @@ class OnePass:
         self.rows: dict[str, tuple[Array, ...]] = {}
 
     def encoder_of(self, name: str) -> Callable[[Sequence[str]], Float[Array, "N E"]]:
-        """Texts to their vectors under this pooling."""
+        """A function from texts to their vectors with this pooling."""
         at = list(self.poolings).index(name)
 
         def encode(texts: Sequence[str]) -> Float[Array, "N E"]:
@@ -57,12 +57,12 @@ class OnePass:
 
 
 class ComputedLayers:
-    """The layers of one batch, computed once, as the encoder that a pooling asks."""
+    """The layers of one batch, computed once, in the form of an encoder for poolings."""
 
     def __init__(self, encoder: ArrayEncoder, tokens: Sequences) -> None:
         self.width, self.depth, self.longest = encoder.width, encoder.depth, encoder.longest
         self.vocabulary, self.parameters = encoder.vocabulary, encoder.parameters
-        self.precision = encoder.precision
+        self.precision, self.threads = encoder.precision, encoder.threads
         self.tokens, self.every = tokens, encoder.layers(tokens, 0, encoder.depth)
 
     def layers(self, tokens: Sequences, first: int, last: int) -> Float[Array, "L T D"]:
@@ -79,7 +79,7 @@ class ComputedLayers:
 
 
 def token_ids(embedder: ArrayEmbedder, texts: Sequence[str]) -> list[list[int]]:
-    """What the model reads of each text."""
+    """The token ids that the model reads of each text."""
     tokenizer = embedder.tokenizer
     return [
         tokenizer.with_special_tokens(content[: tokenizer.max_content_length])

@@ -18,7 +18,7 @@ from .measure import SENTEVAL
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "layers.md"
 PROTOCOLS = {"STS, Spearman": STS_NAMES, "SBERT-WK's own, Pearson": SBERT_WK_NAMES, "SentEval, accuracy": SENTEVAL}
-"""Tasks by protocol; Holm's correction is over the tasks of one model, pooling and protocol."""
+"""Tasks by protocol; Holm's correction applies to the tasks of one model, pooling and protocol."""
 ALPHA = 0.05
 BETTER, SAME, WORSE = "better", "not distinguishable", "worse"
 MARKS = {BETTER: " ▲", SAME: "", WORSE: " ▼"}
@@ -85,14 +85,14 @@ the same about encoders: it shows Spearman's correlation × 100 for means over t
 
 
 def verdict(cell: Mapping[str, Any], adjusted: float) -> str:
-    """Better or worse than mean pooling, or neither, by the p that is corrected."""
+    """Whether a pooling is better or worse than mean pooling, or neither, by the corrected p-value."""
     if adjusted >= ALPHA:
         return SAME
     return BETTER if cell["difference"][0] > 0 else WORSE
 
 
 def verdicts(model: str, pooling: str, tasks: Sequence[str], cells: Mapping[Any, Any]) -> dict[str, str]:
-    """The verdict of each task that was measured."""
+    """The verdict for each measured task."""
     present = {task: cells[model, task, pooling] for task in tasks if (model, task, pooling) in cells}
     adjusted = holm([cell["p"] for cell in present.values()]) if present else []
     return {task: verdict(cell, p) for (task, cell), p in zip(present.items(), adjusted, strict=True)}
@@ -124,7 +124,7 @@ def _title(pooling: str, about: Mapping[str, Any]) -> str:
 
 
 def findings(models: Mapping[str, Any], cells: Mapping[Any, Any]) -> Iterator[str]:
-    """Where SBERT-WK and the layers without labels beat averaging, and where not, in words."""
+    """A text on where SBERT-WK and the layers selected without labels beat mean pooling."""
     for pooling in (WK, SELECTED, FUSED_NLI):
         yield ""
         yield (
@@ -147,7 +147,7 @@ def _finding(model: str, pooling: str, cells: Mapping[Any, Any]) -> str:
 
 
 def criteria_table() -> Iterator[str]:
-    """What each criterion picks, on development data."""
+    """A table of the layers that each criterion picks, with scores on development data."""
     record = read("layer_criteria")
     models = record["results"]
     yield f"| criterion | {' | '.join(models)} |"
@@ -165,7 +165,7 @@ def criteria_table() -> Iterator[str]:
 
 
 def value_table() -> Iterator[str]:
-    """Hidden states, values and attention's output, on development data."""
+    """A table of hidden states, values and attention's output, with scores on development data."""
     record = read("value_vectors")
     yield "| model | vectors | last layer | best layer | mean of all layers | all layers concatenated |"
     yield "|---|---|---|---|---|---|"
@@ -177,7 +177,7 @@ def value_table() -> Iterator[str]:
 
 
 def model_tables(model: str, about: Mapping[str, Any], cells: Mapping[Any, Any]) -> Iterator[str]:
-    """A table a protocol: tasks down, poolings across."""
+    """A table for each protocol: a row per task, a column per pooling."""
     others = [pooling for pooling in CONTENDERS if pooling != MEAN]
     for protocol, tasks in PROTOCOLS.items():
         measured = [task for task in tasks if (model, task, MEAN) in cells]

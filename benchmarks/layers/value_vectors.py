@@ -3,9 +3,9 @@
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.layers.value_vectors [MODEL …]
 
 Zhang et al. (2026, "LLM-based Embeddings: Attention Values Encode Sentence Semantics Better Than Hidden States") report
-that they do in decoders. Here, in encoders: the mean over tokens of the values of one block or of all, side by side or
-averaged, and of what attention returns (values weighted by attention and mapped back). Spearman × 100 of cosines on
-STS-B's development split; goes to benchmarks/results/value_vectors.json.
+that they do in decoders. Here, in encoders: the mean over tokens of the values of one block, or of all blocks
+(concatenated or averaged), and of attention's output (values weighted by attention and projected back). The score is
+Spearman's correlation × 100 of cosines on STS-B's development split. Writes benchmarks/results/value_vectors.json.
 """
 
 from typing import Any
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 class RecordingEncoder(NumpyEncoder):
-    """NumPy's encoder, which keeps each block's value vectors and what its attention returns."""
+    """The NumPy encoder, recording each block's value vectors and attention output."""
 
     def __init__(self, description: Any) -> None:
         super().__init__(description)
@@ -67,7 +67,7 @@ class RecordingEncoder(NumpyEncoder):
 
 
 def compared(name: str) -> dict[str, dict[str, Any]]:
-    """What each kind of vectors is worth in one model, by layer and over all layers."""
+    """The scores of each kind of vector in one model, by layer and over all layers."""
     embedder = Embedder.load(name, engine="numpy", pooling="mean")
     encoder = RecordingEncoder(read_description(embedder.manifest.encoder))
     dev = read_dataset("stsb/dev")
@@ -85,7 +85,7 @@ def vectors(encoder: RecordingEncoder, ids: list[list[int]]) -> dict[str, Float[
 
 
 def _worth(a: Float[Array, "N L D"], b: Float[Array, "N L D"], gold: Float[Array, " N"]) -> dict[str, Any]:
-    """Spearman × 100 of each layer alone, of the mean over layers, and of all side by side, each at length 1."""
+    """Spearman's correlation × 100 of each layer, their mean, and their concatenation, each layer at unit length."""
 
     def score(u: Array, v: Array) -> float:
         return 100 * spearman((unit(u) * unit(v)).sum(1).astype(np.float64), gold)

@@ -1,1 +1,1 @@
-"""Does a slip in the source make a test fail? Small slips, drawn from the syntax tree, each tried against the tests."""
+"""Mutation testing: does a small slip in the source make a test fail?"""

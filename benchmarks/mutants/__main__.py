@@ -1,4 +1,4 @@
-"""`python -m benchmarks.mutants --seed 0 --count 200`: how many of 200 random slips the tests notice, by area."""
+"""`python -m benchmarks.mutants --seed 0 --count 200`: how many of 200 random slips the tests catch, by area."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ from .trial import INTEGRATION, Copy, Outcome, breaks_import, preload, tested
 
 PACKAGE = SOURCE / "likewise"
 FILES = "package"
-"""The area of the files that are in no room."""
+"""The area of files outside all rooms."""
 ROOMS = sorted(path.name for path in PACKAGE.iterdir() if any(path.rglob("*.py")))
 AREAS = (FILES, *ROOMS, native.AREA)
 FRAMEWORKS = ("test_frameworks.py", "test_scikit_learn.py", "test_tables.py", "test_map_batches.py")
@@ -29,13 +29,13 @@ ELSEWHERE = {
     "likewise/distribute/workers/ray_cluster.py": ("test_ray.py", "test_map_batches.py"),
     "likewise/serve/tracing.py": ("test_serve_traces.py",),
 }
-"""What needs packages and servers that the other tests do without, and the files of tests/integration that run it."""
+"""Sources that need extra packages or servers, and the files of tests/integration that run them."""
 EQUIVALENT = ROOT / "benchmarks" / "equivalent_mutants.toml"
-FIRST = 40.0  # seconds of tests that one set may take
-LIMIT = 20.0  # seconds more than the tests took that a mutant is given
-SERVERS = 120.0  # seconds that tests with servers are thought to take
-UNKNOWN = 30.0  # seconds that tests are thought to take of which it is not known
-PATIENCE = 4.0  # times what the tests took: the machine may be busy
+FIRST = 40.0  # maximum seconds of a set of tests
+LIMIT = 20.0  # seconds that a mutant gets in addition to the time the tests took
+SERVERS = 120.0  # assumed seconds of tests with servers
+UNKNOWN = 30.0  # assumed seconds of tests whose time is unknown
+PATIENCE = 4.0  # times the tests' own time, because the machine may be busy
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--count", type=int, default=200, help="how many, shared out evenly over areas (default: 200)")
     parser.add_argument("--area", nargs="+", help=f"also rooms in rooms, and files (default: {' '.join(AREAS)})")
     parser.add_argument("--minutes", type=float, default=1e6, help="then stop; the same command goes on from there")
-    parser.add_argument("--json", type=Path, help=f"results, a line a mutant (default: a file in {KEPT.parent})")
+    parser.add_argument("--json", type=Path, help=f"results, one line per mutant (default: a file in {KEPT.parent})")
     parser.add_argument(
         "--map", nargs=argparse.REMAINDER, help="learn anew which lines these tests run (all of them, if none is named)"
     )
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def draw(area: str, count: int, seed: int, equivalents: Sequence[dict[str, str]]) -> list[Mutant]:
-    """Slips of an area, `count` of them, none known to change no result."""
+    """`count` slips of an area, without those known to be equivalent."""
     every = drawable(area)
     mixed = random.Random(f"{seed} {area}").sample(every, len(every))
     found = (m for m in mixed if not _is_known(m, equivalents) and is_another(m, (SOURCE / m.file).read_bytes()))
@@ -80,13 +80,13 @@ def draw(area: str, count: int, seed: int, equivalents: Sequence[dict[str, str]]
 
 
 def shared_out(count: int, areas: Sequence[str]) -> dict[str, int]:
-    """How many slips are drawn of each area: `count` in all, as evenly as can be."""
+    """The number of slips to draw from each area: `count` in total, as even as possible."""
     share, more = divmod(count, len(areas))
     return {area: share + (i < more) for i, area in enumerate(areas)}
 
 
 def drawable(area: str) -> list[Mutant]:
-    """All slips of an area; without the packages of `make integration`, those that other tests run."""
+    """All slips of an area; without the packages of `make integration`, only those that other tests run."""
     slips = _slips_of(area)
     return slips if INTEGRATION.is_file() else [slip for slip in slips if not integration_tests(slip)]
 
@@ -104,7 +104,7 @@ def integration_tests(mutant: Mutant) -> list[str]:
 
 
 def left_out(areas: Sequence[str]) -> Iterator[str]:
-    """What could not be drawn here, and how many slips that is."""
+    """Report the slips that could not be drawn here, and their number."""
     for area in [area for area in areas if area != native.AREA and not INTEGRATION.is_file()]:
         slips = [slip for slip in _slips_of(area) if integration_tests(slip)]
         if slips:
@@ -126,7 +126,7 @@ def _is_known(mutant: Mutant, equivalents: Sequence[dict[str, str]]) -> bool:
 
 
 def difference(mutant: Mutant) -> tuple[str, str]:
-    """The line as it is and as it would be."""
+    """The line before and after the slip."""
     source = mutant.path.read_bytes()
     begin = source.rfind(b"\n", 0, mutant.start) + 1
     end = source.find(b"\n", mutant.end)
@@ -135,7 +135,7 @@ def difference(mutant: Mutant) -> tuple[str, str]:
 
 
 class Results:
-    """What was found, a line a mutant, so that a run which was stopped goes on."""
+    """The outcomes, one line per mutant, so that an interrupted run continues."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -146,7 +146,7 @@ class Results:
         return self.found.get(_key(mutant))
 
     def add(self, mutant: Mutant, outcome: Outcome) -> None:
-        """Note an outcome, and tell it."""
+        """Record an outcome and print it."""
         self.found[_key(mutant)] = outcome
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
@@ -165,13 +165,13 @@ def _described(mutant: Mutant, outcome: Outcome | None) -> str:
 
 
 def try_all(drawn: Sequence[Mutant], results: Results, folder: Path, ends: float) -> None:
-    """Those that were not tried yet."""
+    """The mutants that have not been tried yet."""
     waiting = [mutant for mutant in drawn if results.of(mutant) is None]
     if not waiting:
         return
     known, copy = coverage_map.load(), Copy(folder / "source")
     preload()
-    tested(copy.place, ["tests/test_package.py"], 600, write=True)  # compiles what it imports
+    tested(copy.place, ["tests/test_package.py"], 600, write=True)  # compiles the imported modules
     for mutant in waiting:
         if time.monotonic() > ends:
             return
@@ -181,7 +181,7 @@ def try_all(drawn: Sequence[Mutant], results: Results, folder: Path, ends: float
 
 
 def tried(mutant: Mutant, source: Path, known: Map) -> Outcome:
-    """One set of tests after another, until one of them fails; what is unclear once stays so until then."""
+    """Run one set of tests after another until one fails; an unclear outcome stands unless a later set fails."""
     outcome: Outcome = "survived"
     sets = [(tests, seconds, None) for tests, seconds in sets_of_tests(mutant, known)]
     elsewhere = integration_tests(mutant)
@@ -189,7 +189,7 @@ def tried(mutant: Mutant, source: Path, known: Map) -> Outcome:
         found = tested(source, tests, LIMIT + PATIENCE * seconds, python)
         if found == "unclear" and breaks_import(source, mutant.file):
             return "caught"
-        if found == "unclear" and python is None:  # a test has another name than when it was mapped
+        if found == "unclear" and python is None:  # a test was renamed after it was mapped
             found = tested(source, by_file(tests), LIMIT + PATIENCE * UNKNOWN)
         if found in ("caught", "endless"):
             return found
@@ -198,7 +198,7 @@ def tried(mutant: Mutant, source: Path, known: Map) -> Outcome:
 
 
 def try_compiled(every: Sequence[Mutant], results: Results, count: int, folder: Path, ends: float) -> list[Mutant]:
-    """The first `count` in C++ that are slips, each tried unless its outcome is known; fewer if the time is over."""
+    """Try the first `count` valid slips in C++ whose outcomes are unknown; fewer if time runs out."""
     drawn: list[Mutant] = []
     trials = None
     for mutant in every:
@@ -213,7 +213,7 @@ def try_compiled(every: Sequence[Mutant], results: Results, count: int, folder: 
 
 
 def sets_of_tests(mutant: Mutant, known: Map) -> Iterator[tuple[list[str], float]]:
-    """Sets of tests, and how long each takes, none in two sets: those that run the line (or, where it runs at import,
+    """Disjoint sets of tests and their times: those that run the line (or, if it runs at import,
     what it has an effect on), fastest first; those that run the file; those of files that import it; new files that do.
     """
     lines = set(range(mutant.line, mutant.last + 1))
@@ -230,17 +230,17 @@ def sets_of_tests(mutant: Mutant, known: Map) -> Iterator[tuple[list[str], float
     if new:
         yield new, UNKNOWN
     if not tried and not new and not integration_tests(mutant):
-        raise SystemExit(f"no test is known to run {mutant.file}; python -m benchmarks.mutants --map learns it")
+        raise SystemExit(f"no known test runs {mutant.file}; update the map: python -m benchmarks.mutants --map")
 
 
 def by_file(tests: Sequence[str]) -> list[str]:
-    """The files of the first of these tests, whole, as far as they are there."""
+    """The existing files of the first of these tests, as whole files."""
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
     return [file for file in files if (coverage_map.ROOT / file).is_file()][:5]
 
 
 def _within(tests: Sequence[int], known: Map, seconds: float) -> list[int]:
-    """The first of them that take no longer together."""
+    """The first of them that fit into the time limit together."""
     chosen, total = [], 0.0
     for i in tests:
         if total + known.seconds[i] <= seconds:

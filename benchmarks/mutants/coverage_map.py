@@ -1,7 +1,7 @@
-"""Which tests run which lines: the suite once under `coverage`, kept in a file outside the repository.
+"""Which tests run which lines, recorded by `coverage` in one run of the suite, in a file outside the repository.
 
-Nothing here names a room or a test file, so that source and tests may move: what a line's tests are is what ran it.
-Lines of a file that has changed since are found again by comparing its texts.
+No room or test file is named here, so source and tests can be moved: the tests of a line are those that ran it. If a
+file has changed since, its lines are found again by comparing the two versions.
 """
 
 import difflib
@@ -23,7 +23,7 @@ KEPT = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "likewis
 
 @dataclass
 class Map:
-    """Tests by number; for each file its text when it was read, and for each of its lines the tests that ran it."""
+    """Tests by number; for each file, its text when it was mapped and the tests that ran each line."""
 
     tests: list[str]
     seconds: list[float]
@@ -33,17 +33,17 @@ class Map:
 
     @cached_property
     def number(self) -> dict[str, int]:
-        """A test's number by its name."""
+        """The number of each test, by its name."""
         return {name: i for i, name in enumerate(self.tests)}
 
     def of_lines(self, file: str, lines: Iterable[int]) -> list[int]:
-        """The tests that run one of these lines of today's file, fastest first."""
+        """The tests that run one of these lines of the current file, fastest first."""
         places = self._places(file)
         found = {i for line in lines if line in places for i in self.files.get(file, {}).get(str(places[line]), ())}
         return sorted(found, key=lambda i: self.seconds[i])
 
     def of_file(self, file: str) -> list[int]:
-        """The tests that run any of its lines, those that run most first."""
+        """The tests that run any of its lines, those that run the most lines first."""
         counts: dict[int, int] = {}
         for tests in self.files.get(file, {}).values():
             for i in tests:
@@ -51,25 +51,25 @@ class Map:
         return sorted(counts, key=lambda i: (-counts[i], self.seconds[i]))
 
     def unknown_files(self, file: str) -> list[str]:
-        """Files of tests that were not there when the map was made and import this module, or from its room."""
+        """Test files that are newer than the map and import this module, or from its room."""
         known = {name.partition("::")[0] for name in self.tests}
         return [path for path in _importing(file) if path not in known]
 
     def of_importers(self, file: str) -> list[int]:
-        """The tests of files that import this module, or from its room, fastest first: they may read what no function
-        of it runs, such as its constants.
+        """The tests of files that import this module, or from its room, fastest first: they may read values, such as
+        constants, without running any of its functions.
         """
         paths = set(_importing(file))
         found = (i for i, name in enumerate(self.tests) if name.partition("::")[0] in paths)
         return sorted(found, key=lambda i: self.seconds[i])
 
     def moved(self, file: str) -> dict[int, list[int]]:
-        """The lines of today's file, and the tests that run them."""
+        """The lines of the current file, and the tests that run them."""
         lines = self.files.get(file, {})
         return {today: lines[str(read)] for today, read in self._places(file).items() if str(read) in lines}
 
     def _places(self, file: str) -> dict[int, int]:
-        """Lines of today's file (from 1) to those of the file that was read."""
+        """The lines of the current file (from 1), mapped to those of the mapped file."""
         if file not in self._moved:
             old, new = self.texts.get(file, "").splitlines(), (SOURCE / file).read_text("utf-8").splitlines()
             blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
@@ -79,14 +79,14 @@ class Map:
 
 
 def _importing(file: str) -> list[str]:
-    """The files of tests that import this module, or from its room."""
+    """The test files that import this module, or from its room."""
     module = file.removesuffix(".py").replace("/", ".")
     room = module.rpartition(".")[0]
     return [path for path in _files_of_the_suite() if _imports((ROOT / path).read_text("utf-8"), module, room)]
 
 
 def _files_of_the_suite() -> list[str]:
-    """All files of tests but those in folders that are a step of their own, and may need packages that are not here."""
+    """All test files except in folders that are separate steps and may need packages that are not installed."""
     configured = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"]
     files = (path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("test_*.py")))
     return [path.as_posix() for path in files if not {*path.parts} & {*configured["norecursedirs"]}]
@@ -97,27 +97,27 @@ def _imports(text: str, module: str, room: str) -> bool:
 
 
 def _nearest(same: dict[int, int], line: int) -> int:
-    """A line that is new has the tests of the nearest old one above it."""
+    """A new line gets the tests of the nearest old line above it."""
     while line > 0 and line not in same:
         line -= 1
     return same.get(line, 1)
 
 
 def load() -> Map:
-    """The map that was kept; made first if there is none."""
+    """The saved map; it is made first if there is none."""
     if not KEPT.is_file():
         make([])
     return Map(**json.loads(KEPT.read_text("utf-8")))
 
 
 def make(arguments: list[str]) -> None:
-    """Runs the tests under coverage, in this process, and keeps which of them ran what."""
+    """Run the tests under coverage in this process, and record which lines each test runs."""
     try:
         import coverage
     except ImportError:
         raise SystemExit("wanted the package coverage, to learn which tests run a line: pip install coverage") from None
     KEPT.parent.mkdir(parents=True, exist_ok=True)
-    os.environ["COVERAGE_CORE"] = "ctrace"  # the one that knows contexts in every Python
+    os.environ["COVERAGE_CORE"] = "ctrace"  # the core that supports contexts in every Python
     measured = coverage.Coverage(data_file=None, source=[str(SOURCE / "likewise")], config_file=False)
     watch = _Watch(measured)
     measured.start()
@@ -133,7 +133,7 @@ def make(arguments: list[str]) -> None:
 
 
 def joined(new: Map, old: Map | None) -> Map:
-    """What was learned now, and of tests that were not run now what was known of them."""
+    """Merge the new results with the earlier results of tests that were not run this time."""
     if old is None:
         return new
     others = [i for i, name in enumerate(old.tests) if name not in set(new.tests)]
@@ -149,7 +149,7 @@ def joined(new: Map, old: Map | None) -> Map:
 
 
 class _Watch:
-    """Tells coverage which test is running, and keeps how long each took and whether it passed."""
+    """Tells coverage which test is running, and records each test's time and whether it passed."""
 
     def __init__(self, measured: Any) -> None:
         self.measured = measured

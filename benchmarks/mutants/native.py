@@ -1,7 +1,7 @@
-"""Slips in native/: drawn line by line, compiled with what includes them, and run against the tests in C++ and Python.
+"""Slips in native/: drawn line by line, compiled, and run against the tests in C++ and Python.
 
-Only the units that include the changed file are compiled again. A slip that does not compile, or whose objects are
-those of the source to the last byte, is no slip: another is drawn in its place.
+Only the units that include the changed file are recompiled. A slip that does not compile, or whose object files are
+identical to the originals, is not counted: another is drawn instead.
 """
 
 import os
@@ -23,10 +23,10 @@ from .trial import BUSY, Outcome, outcome_of
 
 NATIVE = ROOT / "native"
 AREA = "C++"
-GENERATED = {"text/unicode_tables.h"}  # its numbers are compared with the reference, code point by code point
+GENERATED = {"text/unicode_tables.h"}  # its entries are compared with the reference, code point by code point
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 SANITIZED = ["-O1", "-g", "-std=c++17", "-ffp-contract=off", "-pthread", "-w", *SANITIZERS]
-LIMIT = 300  # seconds of the processor that the tests of a mutant are given; without a slip they take a tenth
+LIMIT = 300  # CPU seconds for the tests of a mutant; without a slip they take a tenth of that
 
 
 def slips(file: Path) -> Iterator[Mutant]:
@@ -46,7 +46,7 @@ def slips(file: Path) -> Iterator[Mutant]:
 
 
 def _masked(text: str) -> str:
-    """The text with blanks for comments, characters and strings."""
+    """The text with comments, characters and strings replaced by blanks."""
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(\\.|[^"\\\n])*"|\'(\\.|[^\'\\\n])\'', _blanks, text, flags=re.DOTALL)
 
 
@@ -74,11 +74,11 @@ KINDS: tuple[tuple[str, str, Callable[[str], list[str]]], ...] = (
         lambda _: [";"],
     ),
 )
-"""Kinds of slips: a pattern of a line without comments and strings, and what may stand in its place."""
+"""Kinds of slips: a pattern in a line without comments and strings, and its replacements."""
 
 
 class Build:
-    """A copy of native/ compiled with some flags: what each unit includes, and its object without a slip."""
+    """A copy of native/ compiled with some flags: the includes of each unit, and its original object file."""
 
     def __init__(self, folder: Path, flags: Sequence[str]) -> None:
         self.folder, self.flags, self.tree = folder, flags, folder / "native"
@@ -91,21 +91,21 @@ class Build:
             raise SystemExit("native/ does not compile as it is")
 
     def compiled(self, unit: Path) -> bytes | None:
-        """The object of a unit; None if it does not compile."""
+        """The object file of a unit; None if it does not compile."""
         made = self.folder / f"{unit.stem}.o"
         command = [*_compiler(), *self.flags, "-c", unit.name, "-o", str(made)]
         done = subprocess.run(command, cwd=unit.parent, capture_output=True, check=False)
         return made.read_bytes() if done.returncode == 0 else None
 
     def is_changed(self, mutant: Mutant) -> bool:
-        """Whether a slip compiles, and to something else: its objects are there then."""
+        """Compile a slip; returns whether it compiles to different object files."""
         name = mutant.file.removeprefix("native/")
         (self.tree / name).write_bytes(mutant.text(mutant.path.read_bytes()))
         made = {unit: self.compiled(unit) for unit in self.objects if name in self.included[unit]}
         return None not in made.values() and any(made[unit] != self.objects[unit] for unit in made)
 
     def restore(self, mutant: Mutant) -> None:
-        """The source and its objects again."""
+        """Restore the source and its object files."""
         name = mutant.file.removeprefix("native/")
         shutil.copy(mutant.path, self.tree / name)
         for unit, data in self.objects.items():
@@ -113,7 +113,7 @@ class Build:
                 (self.folder / f"{unit.stem}.o").write_bytes(data)
 
     def linked(self, *flags: str) -> str:
-        """A program of the check, or with `-shared` the library."""
+        """Link a test program or, with `-shared`, the library."""
         made = self.folder / ("library.so" if "-shared" in flags else "program")
         objects = [f"{unit.stem}.o" for unit in self.objects if unit.stem != "check" or "-shared" not in flags]
         command = [*_compiler(), "-pthread", *flags, "-o", str(made), *objects]
@@ -122,7 +122,7 @@ class Build:
 
 
 def _includes(unit: Path, tree: Path) -> set[str]:
-    """The files of native/ that a unit is made of on this machine, by their names below it."""
+    """The files of native/ that a unit includes on this machine, by relative paths."""
     rule = subprocess.run([*_compiler(), "-std=c++17", "-MM", str(unit)], capture_output=True, text=True, check=True)
     files = (Path(name).resolve() for name in rule.stdout.replace("\\\n", " ").split()[1:])
     return {file.relative_to(tree.resolve()).as_posix() for file in files}
@@ -136,7 +136,7 @@ def _compiler() -> list[str]:
 
 
 class Trials:
-    """The source compiled twice, as it is shipped and with sanitizers."""
+    """The source compiled twice: as released, and with sanitizers."""
 
     def __init__(self, folder: Path) -> None:
         self.plain, self.sanitized = Build(folder / "plain", FLAGS), Build(folder / "sanitized", SANITIZED)
@@ -144,7 +144,7 @@ class Trials:
             raise SystemExit("the tests of native/ fail without a slip")
 
     def outcome(self, mutant: Mutant) -> Outcome:
-        """What became of a slip."""
+        """The outcome of a slip."""
         try:
             if not self.plain.is_changed(mutant):
                 return "equal"
@@ -155,7 +155,7 @@ class Trials:
             self.sanitized.restore(mutant)
 
     def _tested(self) -> Outcome:
-        """The check in C++, then Python's tests of the library."""
+        """Run the tests in C++, then the library's tests in Python."""
         found = _ended([self.plain.linked()])
         if found != "survived":
             return found
@@ -163,12 +163,12 @@ class Trials:
         return _ended(command, LIKEWISE_NATIVE_LIBRARY=self.plain.linked("-shared"))
 
     def _sanitary(self) -> Outcome:
-        """The check under sanitizers, for what nothing else notices."""
+        """Run the tests in C++ under sanitizers, for slips that no other test catches."""
         return _ended([self.sanitized.linked(*SANITIZERS)], UBSAN_OPTIONS="halt_on_error=1")
 
 
 def _ended(command: Sequence[str], **environment: str) -> Outcome:
-    """How a program ended, given LIMIT seconds of the processor."""
+    """How a program ended within LIMIT CPU seconds."""
     bound = partial(resource.setrlimit, resource.RLIMIT_CPU, (LIMIT, LIMIT + 5))
     how = {"cwd": ROOT, "env": {**os.environ, **environment}, "preexec_fn": bound, "capture_output": True}
     try:
@@ -180,7 +180,7 @@ def _ended(command: Sequence[str], **environment: str) -> Outcome:
 
 
 def shuffled(seed: int) -> list[Mutant]:
-    """All slips of the files that this machine compiles, in the order of a seed."""
+    """All slips of the files that this machine compiles, shuffled by a seed."""
     files = sorted({name for unit in translation_units(NATIVE) for name in _includes(unit, NATIVE)})
     every = [slip for name in files if name not in GENERATED for slip in slips(NATIVE / name)]
     return random.Random(f"{seed} {AREA}").sample(every, len(every))

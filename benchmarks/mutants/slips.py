@@ -1,8 +1,8 @@
-"""Small slips in a source file, one a mutant: what a tired programmer might have typed instead.
+"""Small slips in a source file, one per mutant: what a tired programmer might have typed instead.
 
-They come from the syntax tree, but each changes the text of its own node alone, so that a survivor is one line to read.
-Left out is what no test should hold in place: docstrings, messages of errors and warnings, texts, annotations,
-decorators, `__repr__` and how deep a warning points.
+They come from the syntax tree, but each changes only the text of its own node, so that a survivor is one line to read.
+Parts that no test should pin down are left out: docstrings, messages of errors and warnings, texts, annotations,
+decorators, `__repr__` and the stack level of warnings.
 """
 
 import ast
@@ -21,7 +21,7 @@ class Mutant:
     """A file with one slip: the bytes from `start` to `end` are replaced by `new`."""
 
     area: str
-    file: str  # below src; of native/, below the repository
+    file: str  # relative to src; for native/, relative to the repository
     line: int
     last: int
     kind: str
@@ -32,7 +32,7 @@ class Mutant:
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
+        """The path of the file."""
         return (ROOT if self.file.startswith("native/") else SOURCE) / self.file
 
     @property
@@ -58,7 +58,7 @@ def mutants(area: str, file: str, source: str) -> Iterator[Mutant]:
 
 def reach(source: str, line: int) -> set[int]:
     """The lines through which a line that runs at import has an effect: the function or class that it belongs to, or
-    wherever the names stand that it assigns.
+    all uses of the names that it assigns.
     """
     tree = ast.parse(source)
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -72,7 +72,7 @@ def reach(source: str, line: int) -> set[int]:
 
 
 def is_another(mutant: Mutant, source: bytes) -> bool:
-    """Whether the mutant parses, and is another program than the source."""
+    """Whether the mutant parses to a different program than the source."""
     try:
         return ast.dump(ast.parse(mutant.text(source))) != ast.dump(ast.parse(source))
     except SyntaxError:
@@ -80,7 +80,7 @@ def is_another(mutant: Mutant, source: bytes) -> bool:
 
 
 def of_folder(area: str, folder: Path, below: Path) -> list[Mutant]:
-    """All mutants of the files of a folder, or of one file."""
+    """All mutants of the files in a folder, or of one file."""
     files = [folder] if folder.suffix == ".py" else sorted(folder.rglob("*.py"))
     return [
         mutant
@@ -101,7 +101,7 @@ def _slips(tree: ast.Module) -> Iterator[tuple[Node, str, str]]:
 
 
 def _walked(node: Node) -> Iterator[Node]:
-    """The nodes that may hold a slip."""
+    """The nodes that may have a slip."""
     yield node
     for child in _children(node):
         yield from _walked(child)
@@ -142,7 +142,7 @@ OF_NO_RESULT = ("stacklevel", "strict", "copy", "parents", "exist_ok", "ignore_e
 
 
 def _body(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Without docstrings and bare texts."""
+    """The statements without docstrings and other string statements."""
     for one in statements:
         if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)):
             yield one
@@ -169,7 +169,7 @@ def _called(node: ast.Call) -> str:
 
 
 def _with(node: Node, **changes: object) -> str:
-    """The text of a node with other fields, in brackets where it is an expression."""
+    """The text of a node with other fields; expressions are parenthesized."""
     made = deepcopy(node)
     for name, value in changes.items():
         setattr(made, name, value)
@@ -222,7 +222,7 @@ def _arithmetic(node: Node) -> Iterator[str]:
 
 
 def _of_text(node: ast.expr) -> bool:
-    """Texts that are put together: their wording is not held in place."""
+    """Concatenated texts, whose wording no test should pin down."""
     return any(isinstance(n, ast.JoinedStr) or _is_text(n) for n in ast.walk(node))
 
 
@@ -242,7 +242,7 @@ def _constant(node: Node) -> Iterator[str]:
 
 
 def _off_by_one(node: Node) -> Iterator[str]:
-    """The end of a slice or of a range, where it is no plain number (which `_constant` changes)."""
+    """The end of a slice or a range, unless it is a literal number (which `_constant` changes)."""
     if isinstance(node, ast.Slice):
         for name in ("lower", "upper"):
             edge = getattr(node, name)
@@ -261,7 +261,7 @@ def _parts(node: ast.Slice) -> dict[str, ast.expr | None]:
 
 
 def _dropped(node: Node) -> Iterator[str]:
-    """A statement whose lack is no error in itself."""
+    """Remove a statement whose absence is not an error in itself."""
     match node:
         case ast.Expr(value=ast.Call()) if _called(node.value) != "warn":
             yield "pass"
@@ -296,7 +296,7 @@ CANNOT_SWAP += (
     "promote_types",
     "result_type",
 )
-"""Swapped, these are errors at once, or say the same."""
+"""Swapping the arguments of these raises an error at once, or makes no difference."""
 
 
 def _condition(node: Node) -> Iterator[str]:
@@ -310,7 +310,7 @@ def _condition(node: Node) -> Iterator[str]:
 
 
 def _tests(node: Node) -> list[ast.expr]:
-    """What decides where it goes on: of `if`, `while` and comprehensions."""
+    """The conditions of `if`, `while` and comprehensions."""
     if isinstance(node, ast.If | ast.While | ast.IfExp):
         return [node.test]
     return node.ifs if isinstance(node, ast.comprehension) else []
@@ -325,4 +325,4 @@ KINDS: dict[str, Callable[[Node], Iterator[str]]] = {
     "swapped arguments": _swapped,
     "condition": _condition,
 }
-"""Every kind of slip: a node to the texts that may stand in its place."""
+"""The kinds of slips: functions from a node to its possible replacements."""

@@ -1,7 +1,7 @@
-"""One mutant against the tests: a process is forked from one that has the heavy packages, and tells by how it ends.
+"""Runs the tests on one mutant, in a fork of a process that has imported the heavy packages.
 
-The files of the repository stay as they are: the mutant lies in a copy of `src`, whose other files are links, and which
-comes before everything else on the path, that of the tests' own processes too.
+The repository does not change: the mutant is in a copy of `src` whose other files are links, and which comes first on
+the path, also in processes that tests start.
 """
 
 import importlib
@@ -21,7 +21,7 @@ from .coverage_map import ROOT, SOURCE
 from .slips import Mutant
 
 Outcome = Literal["caught", "survived", "endless", "unclear", "equal"]
-"""What tests say of a slip; `equal`: it compiles to what the source does, or not at all."""
+"""The outcomes of a slip; `equal`: it compiles to the same code as the source, or not at all."""
 HEAVY = (
     "numpy torch torch.optim torch.utils.checkpoint scipy.stats sklearn.metrics sklearn.linear_model sklearn.cluster"
 )
@@ -33,19 +33,19 @@ INTEGRATION = ROOT / ".venv" / "integration" / "bin" / "python"
 """The Python of `make integration`, which has the packages and servers of other indexes."""
 QUIET = ("-x", "-q", "-p", "no:cacheprovider", "--tb=no", "--no-header")
 QUIET += ("-W", "ignore::pytest.PytestAssertRewriteWarning")
-BUSY = 6.0  # times as long by the clock as by the processor, on a busy machine; a test that only waits ends so
+BUSY = 6.0  # wall time per CPU time on a busy machine; this also ends a test that only waits
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 
 def preload() -> None:
-    """Imports what no mutant changes, so that each child has it."""
+    """Import what no mutant changes, so that every child has it."""
     for name in HEAVY.split():
         with suppress(ImportError):
             importlib.import_module(name)
 
 
 class Copy:
-    """A `src` of links, in which one file at a time is a mutant."""
+    """A copy of `src` made of links, in which one file at a time is a mutant."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -58,18 +58,18 @@ class Copy:
 
     @contextmanager
     def holding(self, mutant: Mutant) -> Iterator[None]:
-        """The copy with the mutant."""
+        """Put the mutant into the copy while the block runs."""
         path = self.place / mutant.file
         path.unlink()
         path.write_bytes(mutant.text(mutant.path.read_bytes()))
-        os.utime(path, (time.time(), time.time() + 1e6))  # so that no compiled file of another text is taken for its
+        os.utime(path, (time.time(), time.time() + 1e6))  # so that no stale bytecode is used
         yield
         path.unlink()
         path.symlink_to(mutant.path)
 
 
 def outcome_of(code: int) -> Outcome:
-    """What the exit code of the tests' process says: a test failed, or brought the process down, or all passed."""
+    """The outcome according to the exit code: a test failed, the process crashed, or all tests passed."""
     if code in (1, 2) or -code in CRASHES:
         return "caught"
     if -code == signal.SIGXCPU:
@@ -78,7 +78,7 @@ def outcome_of(code: int) -> Outcome:
 
 
 def breaks_import(source: Path, file: str) -> bool:
-    """Whether the module of this file cannot even be imported from the copy: then every test of it fails."""
+    """Whether the module of this file cannot be imported from the copy, so that all its tests would fail."""
     module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", f"import {module}"]
@@ -88,7 +88,7 @@ def breaks_import(source: Path, file: str) -> bool:
 def tested(
     source: Path, tests: Sequence[str], limit: float, python: Path | None = None, *, write: bool = False
 ) -> Outcome:
-    """What these tests say of this copy of the source, in a forked child that stops at the first that fails and has
+    """The outcome of these tests on this copy of the source, in a forked child that stops at the first failure and has
     `limit` seconds of the processor; `python` is what runs tests/integration.
     """
     pid = os.fork()
@@ -104,7 +104,7 @@ def tested(
         ended, status = os.waitpid(pid, os.WNOHANG)
         time.sleep(0.02)
     with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)  # with all that the tests began
+        os.killpg(pid, signal.SIGKILL)  # including all processes that the tests started
     if ended:
         return outcome_of(os.waitstatus_to_exitcode(status))
     os.waitpid(pid, 0)

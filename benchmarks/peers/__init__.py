@@ -1,1 +1,1 @@
-"""The arena: every engine of ours and of others in turn in one run, each in its own process."""
+"""The arena: our engines and other libraries take turns in one run, each in its own process."""

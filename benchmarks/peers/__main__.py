@@ -1,12 +1,12 @@
-"""The arena: engines of ours and of others in turn in one run, each in its own process.
+"""The arena: our engines and other libraries take turns in one run, each in its own process.
 
-make bench-peers                                   installs the peers apart and runs everything (about 20 minutes)
-python -m benchmarks.peers --quick                 the same in little: does everything work?
+make bench-peers                                   installs the peers separately and runs everything (about 20 minutes)
+python -m benchmarks.peers --quick                 a short run that checks whether everything works
 python -m benchmarks.peers --only native "sentence-transformers fp32" --skip quality
 python -m benchmarks.peers --draw                  tables and plot from the last results; nothing is measured
 
-A full run writes benchmarks/results/peers.json and draws docs/speed.md and its figures; a quick one, or one
-of a few contenders, writes into build/peers and leaves those alone. Nothing else should run on the machine meanwhile.
+A full run writes benchmarks/results/peers.json and draws docs/speed.md and its figures; a quick run, or one with only
+some contenders, writes to build/peers instead. Nothing else should run on the machine at the same time.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def measure(args: argparse.Namespace, out: Path) -> dict[str, Any]:
-    """Runs the arena; what is known after each round is in build/peers/partial.json."""
+    """Run the arena; the results so far are written to build/peers/partial.json after each round."""
     sizes = QUICK if args.quick else FULL
     if args.rounds is not None:
         if args.rounds < 1:
@@ -67,7 +67,7 @@ def measure(args: argparse.Namespace, out: Path) -> dict[str, Any]:
         sizes = replace(sizes, rounds=args.rounds)
     where = {**machine(), "load": os.getloadavg()[0]}
     if where["load"] > 0.5:
-        print(f"load is {where['load']:.1f}: something else runs here, and figures will be too low", file=sys.stderr)
+        print(f"load is {where['load']:.1f}: another program is running, and figures will be too low", file=sys.stderr)
 
     def keep(found: Mapping[str, Any], path: Path = SCRATCH / "partial.json") -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

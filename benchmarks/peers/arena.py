@@ -1,4 +1,4 @@
-"""The measurements: cold starts in turn, then rounds in which every contender encodes every corpus, then quality."""
+"""The measurements: cold starts, then rounds in which every contender encodes every corpus, then quality."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -24,15 +24,15 @@ from .process import (
 from .texts import CORPORA, TITLES, Sizes
 
 TRIAL = 8
-"""Texts that show how fast a contender is, before the rounds."""
+"""Texts for estimating a contender's speed before the rounds."""
 TUNED = 128
-"""Texts that the size of batches is chosen by."""
+"""Texts for choosing the batch size."""
 SLOWEST = 60.0
 """Seconds that one corpus may take; a contender that would take longer is left out of the rounds."""
 ONCE = 10.0
 """A contender that takes longer than this for a corpus is measured in one round only, and not in SICK-R."""
 SPARE_MB = 1500
-"""Memory that has to be free before another process starts."""
+"""Memory that must be free before another process starts."""
 
 Record = dict[str, Any]
 
@@ -49,7 +49,7 @@ class Arena:
     """Texts of each corpus."""
     threads: tuple[int, ...]
     folder: Path
-    """Where texts, vectors and logs lie while it runs."""
+    """The folder for texts, vectors and logs during the run."""
     probe: Probe
     progress: Progress
     records: dict[str, Record] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Arena:
     processes: dict[tuple[str, int], Process] = field(default_factory=dict)
 
     def start_cold(self) -> None:
-        """Cold starts in turn; where nothing was loaded before, a round that fills the disk's cache does not count."""
+        """Measure cold starts in turn; if nothing was loaded before, an extra round first fills the disk cache."""
         for round_ in range(bool(self.processes), self.sizes.starts + 1):
             for name, row in list(self.rows.items()):
                 record = self.records.setdefault(name, {})
@@ -72,7 +72,7 @@ class Arena:
                         record.setdefault("cold", []).append({"wall_s": start.wall_s, "cpu_s": start.cpu_s})
 
     def load(self) -> None:
-        """A process for each contender and number of threads; loading is not timed, so two load at a time."""
+        """Start a process for each contender and number of threads; loading is not timed, so two load at a time."""
         jobs = [(row, threads) for threads in self.threads for row in self.rows.values()]
         in_lanes(jobs, lambda job, cpus: self._load(*job, cpus))
 
@@ -82,7 +82,7 @@ class Arena:
             return
         with self._noting_failure(row.name, "when it was loaded", threads):
             if available_mb() < SPARE_MB:
-                raise ContenderFailed(f"not started: less than {SPARE_MB} MB of memory are free (try --threads 1)")
+                raise ContenderFailed(f"not started: less than {SPARE_MB} MB of memory is free (try --threads 1)")
             log = self.folder / "logs" / f"{slug(row.name)}-{threads}.txt"
             spec, bound = self.spec_of(row, threads), processors(threads)
             process = Process(self.pythons[row.venv], replace(spec, cpus=cpus if threads == 1 else bound), log)
@@ -99,7 +99,7 @@ class Arena:
             self.progress.say(f"loaded {row.name}, {threads} thread(s), in {loaded['seconds']:.1f} s")
 
     def try_out(self) -> None:
-        """Sizes of batches chosen, and an estimate of each contender's seconds; the hopelessly slow are left out."""
+        """Choose batch sizes and estimate each contender's seconds; contenders that are far too slow are left out."""
         for (name, threads), process in list(self.processes.items()):
             record = self.records[name]
             if not self.takes_part(name):
@@ -110,14 +110,14 @@ class Arena:
                 guess = trial * self.counts["sentences"]
                 record.setdefault("guess_s", {})[str(threads)] = guess
                 if guess > SLOWEST:
-                    raise ContenderFailed(f"too slow: about {1 / trial:,.1f} texts/s where others need seconds in all")
+                    raise ContenderFailed(f"too slow: about {1 / trial:,.1f} texts/s, while others finish in seconds")
                 record["chosen"] = process.ask("prepare", corpus="sentences", count=TUNED)["chosen"]
         able = [record for name, record in self.records.items() if self.takes_part(name)]
         rounds = sum(sum(record["guess_s"].values()) for record in able) * len(CORPORA) * self.sizes.rounds
         self.progress.left = rounds + self.sizes.starts * sum(r["load_s"] for r in able) + self._quality_guess()
 
     def run_rounds(self, keep: Callable[[], None]) -> None:
-        """Every contender in turn, in every corpus and number of threads; the order moves on by one each round."""
+        """Measure every contender in turn, for every corpus and number of threads; the order rotates every round."""
         for round_ in range(self.sizes.rounds):
             for corpus in CORPORA:
                 for threads in self.threads:
@@ -154,7 +154,7 @@ class Arena:
             record.setdefault("queries_s", []).extend(answer["seconds"])
 
     def encode_quality(self, corpora: tuple[str, ...]) -> None:
-        """The vectors that quality is computed from, and the most memory used; nothing is timed, two at a time."""
+        """Write the vectors for the quality scores and record peak memory; two at a time, since nothing is timed."""
         in_lanes(list(self.rows), lambda name, cpus: self._encode_quality(name, corpora, cpus))
 
     def _encode_quality(self, name: str, corpora: tuple[str, ...], cpus: tuple[int, ...]) -> None:
@@ -179,7 +179,7 @@ class Arena:
         return "error" not in self.records[name]
 
     def stop(self) -> None:
-        """Ends all processes."""
+        """End all processes."""
         for process in self.processes.values():
             process.stop()
 
@@ -187,7 +187,7 @@ class Arena:
         return bool(self.records[name]["guess_s"][str(self.threads[0])] > ONCE)
 
     def _quality_guess(self, only: str | None = None) -> float:
-        """Seconds of the texts of quality, two contenders at a time."""
+        """Estimated seconds for encoding the quality texts, two contenders at a time."""
         texts = self.counts["stsb"] + self.counts["sick"]
         guesses = {n: r["guess_s"] for n, r in self.records.items() if "guess_s" in r and self.takes_part(n)}
         seconds = [next(iter(g.values())) for n, g in guesses.items() if only in (None, n)]

@@ -1,4 +1,4 @@
-"""The contenders: a row for each library, way to call it and precision; our engines are read from ENGINES."""
+"""The contenders: a row for each library, way of calling it and precision; our engines come from ENGINES."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ PRECISIONS = ("fp32", "bf16", "int8")
 CORE = ("numpy", "safetensors", "jaxtyping", "rich")
 """What likewise depends on; benchmarks/peers/installed.py adds what these depend on."""
 REFERENCE = "sentence-transformers fp32"
-"""Speed is given as a multiple of this contender's, and vectors are compared with its vectors."""
+"""The contender whose speed is 1 ×, and with whose vectors the others' are compared."""
 
 
 @dataclass(frozen=True)
@@ -22,28 +22,28 @@ class Contender:
     backend: str
     precision: str
     packages: tuple[str, ...]
-    """What has to be installed for it; its size is that of these packages and all that they need."""
+    """The packages to install; the size counts them and all their dependencies."""
     venv: str
     """`"ours"` (the Python that runs the arena), `"peers"` or `"peers-onnx"`."""
     options: Mapping[str, Any] = field(default_factory=dict)
     depth_factor: float = 1.0
-    """What multiplies its texts/s: where a library runs only its own model, that model's layers by the arena's."""
+    """A factor on its texts/s: if a library runs only its own model, that model's layers divided by the arena's."""
     own_model: bool = False
     note: str = ""
 
     @property
     def ours(self) -> bool:
-        """Whether it is an engine of this project."""
+        """Whether it is one of our engines."""
         return self.venv == "ours"
 
     @property
     def same_batching(self) -> bool:
-        """Whether it is another library that gets our tokenizer and batches."""
+        """Whether it is another library called with our tokenizer and batches."""
         return not self.ours and self.backend != "sentence_transformers_encode" and not self.own_model
 
 
 def engines() -> Iterator[Contender]:
-    """Every engine of ours in every precision; what an engine refuses is left out when it is loaded."""
+    """All our engines in every precision; precisions that an engine refuses are dropped when it is loaded."""
     for engine, row in ENGINES.items():
         packages = CORE + ((row.requires,) if row.requires else ())
         for precision in PRECISIONS:
@@ -53,7 +53,7 @@ def engines() -> Iterator[Contender]:
 
 
 def sentence_transformers() -> Iterator[Contender]:
-    """The library most people use, as they call it; its ONNX backend installs only beside its version 5."""
+    """The library most people use, as they call it; its ONNX backend can only be installed with its version 5."""
     backend, base = "sentence_transformers_encode", "sentence-transformers"
     for precision in ("fp32", "bf16"):
         yield Contender(f"{base} {precision}", backend, precision, (base,), "peers")
@@ -69,7 +69,7 @@ def sentence_transformers() -> Iterator[Contender]:
 
 
 def by_hand() -> Iterator[Contender]:
-    """Libraries that compute the encoder, given our tokenizer and our batches."""
+    """Libraries that compute the encoder from our tokenizer's batches."""
     for name, backend, package, precisions in (
         ("ONNX Runtime", "onnx_runtime", "onnxruntime", ("fp32", "int8")),
         ("OpenVINO", "openvino_runtime", "openvino", ("fp32", "bf16", "int8")),
@@ -80,7 +80,7 @@ def by_hand() -> Iterator[Contender]:
 
 
 def own_models(depth: int | None) -> Iterator[Contender]:
-    """Libraries that come with one model of their own; compared per layer."""
+    """Libraries that run only one model, which is compared per layer."""
     note = "uses its own model, a 12-layer multilingual-e5-small in 4 bits; texts/s are scaled to its layers"
     factor = 12 / depth if depth else 1.0
     yield Contender(
@@ -107,7 +107,7 @@ def contenders(depth: int | None) -> dict[str, Contender]:
 
 
 def chosen(rows: Mapping[str, Contender], patterns: Sequence[str]) -> dict[str, Contender]:
-    """The rows whose names contain one of these texts or match one of these patterns; all if there is none.
+    """The rows whose names contain one of these texts or match one of these patterns; all rows if none are given.
 
     Raises:
         SystemExit: a pattern matches no row.
@@ -116,7 +116,7 @@ def chosen(rows: Mapping[str, Contender], patterns: Sequence[str]) -> dict[str, 
         return dict(rows)
     idle = [p for p in patterns if not any(_matches(name, p) for name in rows)]
     if idle:
-        raise SystemExit(f"--only {' '.join(idle)}: no contender has such a name; there are: {', '.join(rows)}")
+        raise SystemExit(f"--only {' '.join(idle)}: no contender has this name; expected some of: {', '.join(rows)}")
     return {name: row for name, row in rows.items() if any(_matches(name, p) for p in patterns)}
 
 

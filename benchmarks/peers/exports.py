@@ -1,9 +1,9 @@
-"""The model in the formats of other libraries, made once into a cache outside the repository.
+"""Converts the model to the formats of other libraries, once, in a cache outside the repository.
 
-python -m benchmarks.peers.exports SPEC TEXTS   makes what this contender reads; TEXTS has the calibration sentences
+python -m benchmarks.peers.exports SPEC TEXTS   converts for this contender; TEXTS has the calibration sentences
 
-In int8 each library gets its own recommended recipe: ONNX Runtime dynamic quantisation with a scale for every output
-channel, OpenVINO static quantisation of weights and activations by NNCF, CTranslate2 its own conversion when loading.
+In int8 each library gets its own recommended recipe: ONNX Runtime dynamic quantization with a scale for every output
+channel, OpenVINO static quantization of weights and activations by NNCF, CTranslate2 its own conversion when loading.
 """
 
 import hashlib
@@ -38,12 +38,12 @@ def onnx_file(spec: Spec) -> Path:
 
 
 def openvino_file(spec: Spec) -> Path:
-    """OpenVINO's graph: bf16 is the fp32 graph, computed otherwise."""
+    """OpenVINO's graph; for bf16 that in fp32, computed in bf16."""
     return Path(spec.exports, "openvino", "int8.xml" if spec.precision == "int8" else "fp32.xml")
 
 
 def ctranslate2_folder(spec: Spec) -> Path:
-    """CTranslate2's folder in fp32; it quantises when it loads."""
+    """CTranslate2's folder in fp32; it quantizes when loading."""
     return Path(spec.exports, "ctranslate2")
 
 
@@ -53,10 +53,10 @@ def sentence_transformers_folder(spec: Spec, backend: str) -> Path:
 
 
 def made(target: Path, make: Callable[[Path], None]) -> Path:
-    """Makes a folder once: under another name first, so that it is whole or not there."""
+    """Make a folder once; it first has another name, so that it is either complete or missing."""
     if not target.exists():
         partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
-        for left in target.parent.glob(f"{target.name}.partial-*"):  # of a run that was killed
+        for left in target.parent.glob(f"{target.name}.partial-*"):  # left by a killed run
             shutil.rmtree(left)
         partial.mkdir(parents=True)
         make(partial)

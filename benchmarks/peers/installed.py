@@ -1,6 +1,6 @@
-"""How many MB are installed for some packages and for all that they need.
+"""The installed size of packages and all their dependencies in MB.
 
-python -m benchmarks.peers.installed PACKAGE …   prints JSON: the size, the packages counted, those missing
+python -m benchmarks.peers.installed PACKAGE …   prints the size, the packages counted and those missing as JSON
 """
 
 import json
@@ -15,7 +15,7 @@ NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 
 
 def closure(packages: Sequence[str]) -> tuple[dict[str, Distribution], list[str]]:
-    """The installed packages that these need, themselves included, by name; and the names that are not installed."""
+    """These packages and their installed dependencies by name, and the names of those that are not installed."""
     found: dict[str, Distribution] = {}
     missing, pending = [], list(packages)
     while pending:
@@ -32,7 +32,7 @@ def closure(packages: Sequence[str]) -> tuple[dict[str, Distribution], list[str]
 
 
 def needed(requirement: str) -> str | None:
-    """The name in a requirement, or None if it holds for an extra or another system only."""
+    """The name in a requirement; None if it applies only to an extra or another system."""
     from packaging.requirements import Requirement
 
     parsed = Requirement(requirement)
@@ -40,13 +40,13 @@ def needed(requirement: str) -> str | None:
 
 
 def normal(name: str) -> str:
-    """A package's name as indexes compare it."""
+    """A package's normalized name."""
     match = NAME.match(name)
     return re.sub(r"[-_.]+", "-", match[1] if match else name).lower()
 
 
 def megabytes(package: Distribution) -> float:
-    """The size of a package's files as pip lists them, compiled bytecode included."""
+    """The size of the files that pip lists for a package, including compiled bytecode."""
     files = [Path(str(package.locate_file(file))) for file in package.files or []]
     return sum(path.stat().st_size for path in files if path.is_file()) / 1e6
 

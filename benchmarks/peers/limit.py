@@ -1,4 +1,4 @@
-"""The machine's limit: products a second in each precision, and the tokens a second that these allow."""
+"""The machine's limit: multiply-adds per second in each precision, and the tokens per second that they allow."""
 
 import json
 import os
@@ -9,11 +9,11 @@ from pathlib import Path
 
 SOURCE = Path(__file__).with_name("limit.cpp")
 KINDS = ("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "electra", "distilbert")
-"""Models whose every layer has four square products and two of the feed-forward part."""
+"""Models whose layers have four square matrix products and two of the feed-forward network."""
 
 
 class Probe:
-    """The compiled probe; `measure` gives thousand millions of multiplications and additions a second."""
+    """The compiled probe; `measure` returns billions of multiply-adds per second."""
 
     def __init__(self, folder: Path) -> None:
         self.notes: dict[str, str] = {}
@@ -24,10 +24,13 @@ class Probe:
             flags = ["-O2", "-std=c++17", "-pthread", str(SOURCE), "-o", str(self.program)]
             subprocess.run([*compiler, *flags], check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:
-            self.program, self.notes["all"] = None, f"no limit known, since the probe was not compiled ({error})"
+            self.program, self.notes["all"] = (
+                None,
+                f"the limit is unknown, because the probe could not be compiled ({error})",
+            )
 
     def measure(self, threads: int, cpus: Sequence[int]) -> dict[str, float]:
-        """By precision; those whose limit is not known are missing, and `notes` says why."""
+        """The limits by precision; unknown limits are missing, and `notes` says why."""
         if self.program is None:
             return {}
         pin = (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
@@ -49,14 +52,14 @@ class Probe:
 
 @dataclass(frozen=True)
 class Work:
-    """The arithmetic of a model: multiplications and additions of its products for one token, and its layers."""
+    """A model's work: the multiply-adds of its matrix products per token, and its number of layers."""
 
     per_token: int | None = None
     depth: int | None = None
     unknown: str = field(default="")
 
     def tokens_per_s(self, billions: float) -> float | None:
-        """Tokens a second at this many thousand millions of multiplications and additions a second."""
+        """Tokens per second at this many billion multiply-adds per second."""
         return None if self.per_token is None else billions * 1e9 / self.per_token
 
 
@@ -65,7 +68,7 @@ def work_of(config: Path) -> Work:
     values = json.loads(config.read_text("utf-8")) if config.exists() else {}
     kind = values.get("model_type")
     if kind not in KINDS:
-        return Work(unknown=f"no limit known, since the products of a model of type {kind!r} are not counted here")
+        return Work(unknown=f"the limit is unknown, because the products of a model of type {kind!r} are not counted")
     width = values.get("hidden_size", values.get("dim"))
     inner = values.get("intermediate_size", values.get("hidden_dim"))
     depth = values.get("num_hidden_layers", values.get("n_layers"))

@@ -8,7 +8,7 @@ from typing import Any
 from likewise.runtime.atomic_files import atomic_file
 
 LABEL, BARS, WIDTH = 276, 350, 760
-"""Pixels: the widths of the names, of the longest bar and of the whole."""
+"""The widths of the names, the longest bar and the plot, in pixels."""
 HEAD, ROW = 46, 23
 STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #1f2328 } .right { text-anchor: end } .ours { font-weight: 600 }

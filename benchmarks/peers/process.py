@@ -1,4 +1,4 @@
-"""What the arena needs around a contender's process: its specification, turns and progress, a pipe, and failures."""
+"""A contender's process: its specification, its requests and answers, progress and failures."""
 
 import json
 import os
@@ -21,7 +21,7 @@ Job = TypeVar("Job")
 
 @dataclass(frozen=True)
 class Spec:
-    """One contender with one number of threads, as plain values that travel on a command line."""
+    """One contender with one number of threads, as plain values for a command line."""
 
     name: str
     backend: str
@@ -31,7 +31,7 @@ class Spec:
     folder: str
     """The model's folder; nothing is downloaded."""
     exports: str
-    """The folder of the model in other libraries' formats."""
+    """The folder with the model in other libraries' formats."""
     threads: int = 1
     cpus: tuple[int, ...] = ()
     """The processors that the process may run on; empty: all."""
@@ -50,19 +50,19 @@ class Spec:
 
 @dataclass
 class Progress:
-    """Counts seconds of work; `left` is known once the speed of every contender is."""
+    """Counts seconds of work; `left` is known once every contender's speed is."""
 
     began: float = field(default_factory=time.monotonic)
     left: float | None = None
 
     def say(self, text: str) -> None:
-        """Prints a step."""
+        """Print a step."""
         passed = time.monotonic() - self.began
         left = "" if self.left is None else f", about {clock(self.left)} left"
         print(f"[{clock(passed)}{left}] {text}", file=sys.stderr, flush=True)
 
     def done(self, seconds: float) -> None:
-        """So many seconds of what was estimated are over."""
+        """Subtract this many seconds from the estimate."""
         if self.left is not None:
             self.left = max(0.0, self.left - seconds)
 
@@ -73,11 +73,11 @@ def clock(seconds: float) -> str:
 
 
 class ContenderFailed(Exception):
-    """A contender raised, died or took too long; the message says which."""
+    """A contender raised an error, died or took too long; the message says which."""
 
 
 def environment(threads: int) -> dict[str, str]:
-    """As many threads for every library that asks the environment, and no hub."""
+    """Environment variables with this number of threads for every library, and without access to the hub."""
     names = ("OMP", "OPENBLAS", "MKL", "RAYON")
     counts = {f"{name}_NUM_THREADS": str(threads) for name in names}
     paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
@@ -86,7 +86,7 @@ def environment(threads: int) -> dict[str, str]:
 
 
 def processors(threads: int) -> tuple[int, ...]:
-    """As many processors of different cores as threads, those with the highest numbers; empty where unknown."""
+    """One processor per thread, on different cores, with the highest numbers; empty if unknown."""
     if not hasattr(os, "sched_getaffinity"):
         return ()
     cores: dict[str, int] = {}
@@ -102,7 +102,7 @@ def command(python: str, spec: Spec, *more: str) -> list[str]:
 
 
 class Process:
-    """A running contender. `ask` raises ContenderFailed; a process that died or took too long has then been ended."""
+    """A running contender. If its process dies or takes too long, `ask` ends it and raises ContenderFailed."""
 
     def __init__(self, python: str, spec: Spec, log: Path) -> None:
         self.spec, self.log = spec, log
@@ -137,11 +137,11 @@ class Process:
         return answer
 
     def stop(self) -> None:
-        """Ends the process."""
+        """End the process."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
-            with suppress(OSError):  # what a dead process had not read
+            with suppress(OSError):  # data that a dead process had not read
                 assert pipe is not None
                 pipe.close()
 
@@ -153,14 +153,14 @@ class Process:
 
 @dataclass(frozen=True)
 class Start:
-    """Seconds of a whole process from nothing to its first vector."""
+    """The seconds of a new process until its first vector."""
 
     wall_s: float
     cpu_s: float
 
 
 def cold_start(python: str, spec: Spec, log: Path) -> Start:
-    """A new process that loads, encodes one text and ends."""
+    """Time a new process that loads the model, encodes one text and ends."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as errors:
         began = time.perf_counter()
@@ -182,7 +182,7 @@ def cold_start(python: str, spec: Spec, log: Path) -> Start:
 
 
 def in_lanes(jobs: Sequence[Job], work: Callable[[Job, tuple[int, ...]], None]) -> None:
-    """Two jobs at a time; `work` is given the processor to use, or none where processors are not known."""
+    """Run two jobs at a time; `work` gets the processor to use, or none if processors are unknown."""
     cpus = processors(2)
 
     def lane(number: int) -> None:
@@ -194,29 +194,29 @@ def in_lanes(jobs: Sequence[Job], work: Callable[[Job, tuple[int, ...]], None]) 
 
 
 def rotated(names: list[str], by: int) -> list[str]:
-    """The same names, beginning elsewhere."""
+    """The same names, starting at another one."""
     by %= max(1, len(names))
     return names[by:] + names[:by]
 
 
 def slug(name: str) -> str:
-    """A name as part of a file's name."""
+    """A name for use in a file name."""
     return "".join(c if c.isalnum() else "-" for c in name).lower()
 
 
 @contextmanager
 def noting_failure(record: dict[str, Any], name: str, where: str, progress: Progress) -> Iterator[None]:
-    """A contender that fails is a row with its error, and the others go on."""
+    """Record the error of a contender that fails, so that the others continue."""
     try:
         yield
     except ContenderFailed as error:
-        if "error" not in record:  # the first one counts
+        if "error" not in record:  # the first error is kept
             record.update(error=str(error), failed=where)
         progress.say(f"{name} failed {where}: {str(error)[:300]}")
 
 
 def available_mb() -> float:
-    """Free memory in MB; without bound where it is not known."""
+    """Free memory in MB; infinity if unknown."""
     info = Path("/proc/meminfo")
     if not info.exists():
         return float("inf")

@@ -1,4 +1,4 @@
-"""How good the vectors are: cosines with the reference's, and rank correlation with people's scores."""
+"""The quality of vectors: cosines with the reference's, and rank correlation with human scores."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def cosines(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-    """Row by row."""
+    """The cosine of each pair of rows."""
     return np.einsum("nd,nd->n", unit(ours.astype(np.float64)), unit(theirs.astype(np.float64)))
 
 
 def correlations(vectors: Vectors, pairs: Mapping[str, Pairs]) -> dict[str, float]:
-    """Spearman × 100 of cosines with people's scores, by data set."""
+    """Spearman's correlation × 100 of cosines with human scores, by data set."""
     return {
         name: 100 * spearman(cosines(rows[some.first], rows[some.second]), np.asarray(some.scores, np.float64))
         for name, some in pairs.items()
@@ -37,7 +37,7 @@ def correlations(vectors: Vectors, pairs: Mapping[str, Pairs]) -> dict[str, floa
 
 
 def agreement(vectors: Vectors, reference: Vectors) -> dict[str, Any]:
-    """Least and mean cosine with the reference, over odd texts and STS-B sentences together and apart."""
+    """The lowest and mean cosine with the reference, over odd texts, STS-B sentences and both."""
     found = {name: cosines(vectors[name], reference[name]) for name in COMPARED if name in reference}
     if set(found) != {*COMPARED}:
         return {}
@@ -48,19 +48,19 @@ def agreement(vectors: Vectors, reference: Vectors) -> dict[str, Any]:
 
 
 class KeptReference:
-    """The reference's vectors, kept in the cache by their texts: for runs that leave the reference out."""
+    """Cached vectors of the reference by text, for runs without the reference."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
 
     def keep(self, texts: Mapping[str, Sequence[str]], vectors: Vectors) -> None:
-        """Writes them."""
+        """Write the vectors."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for corpus, rows in vectors.items():
             np.save(self._path(texts[corpus]), rows)
 
     def read(self, texts: Mapping[str, Sequence[str]]) -> dict[str, np.ndarray]:
-        """Those of these texts that are kept."""
+        """The cached vectors of these texts."""
         paths = {corpus: self._path(texts[corpus]) for corpus in COMPARED}
         return {corpus: np.load(path) for corpus, path in paths.items() if path.exists()}
 

@@ -1,4 +1,4 @@
-"""The arena's tables: the same lines for the terminal and for docs/speed.md, drawn from the JSON alone."""
+"""The arena's tables, made from the JSON: the same lines for the terminal and for docs/speed.md."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ NOTHING = "–"
 
 
 def tables(found: Results) -> list[str]:
-    """All tables as lines of Markdown."""
+    """All tables, as lines of Markdown."""
     lines: list[str] = []
     for threads in found["threads"]:
         lines += [
@@ -30,7 +30,7 @@ def tables(found: Results) -> list[str]:
 
 
 def ordered(found: Results) -> list[str]:
-    """Contenders by their speed on the first corpus, fastest first; those without any speed last."""
+    """The contenders by speed on the first corpus, fastest first; those without a speed come last."""
     threads = str(found["threads"][0])
 
     def key(name: str) -> float:
@@ -41,7 +41,7 @@ def ordered(found: Results) -> list[str]:
 
 
 def speed_table(found: Results, threads: str) -> list[str]:
-    """Texts/s, as a multiple of the reference's, and the share of the machine's limit; the limits below."""
+    """Texts/s, as a multiple of the reference's and as a share of the machine's limit; the limits are below."""
     head = ["", *(f"{TITLES[corpus]}" for corpus in found["corpora"])]
     rows = []
     for name in ordered(found):
@@ -100,7 +100,7 @@ def quality_table(found: Results) -> list[str]:
 
 
 def provenance(found: Results) -> list[str]:
-    """Where, when and how, in one paragraph."""
+    """A paragraph on where, when and how the figures were measured."""
     where, corpora = found["machine"], found["corpora"]
     sizes = ", ".join(f"{cell['texts']:,} {TITLES[name]}" for name, cell in corpora.items())
     text = (
@@ -114,7 +114,7 @@ def provenance(found: Results) -> list[str]:
 
 
 def versions(found: Results) -> str:
-    """Every library that was measured, and its version."""
+    """The measured libraries and their versions."""
     seen: dict[str, set[str]] = {}
     for row in found["contenders"].values():
         for package, version in row.get("versions", {}).items():

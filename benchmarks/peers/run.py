@@ -1,4 +1,4 @@
-"""A run from beginning to end: texts and exports prepared, sizes read, contenders measured, all of it summed up."""
+"""A whole run: prepares texts and exports, determines installed sizes, measures contenders, summarizes the results."""
 
 import argparse
 import json
@@ -30,7 +30,7 @@ Found = dict[str, Any]
 
 
 def run(args: argparse.Namespace, sizes: Sizes, folder: Path, keep: Callable[[Found], None]) -> Found:
-    """Measures; an interruption ends the run early with what there is."""
+    """Measure; an interruption ends the run early, with the results so far."""
     model = Path(locate(args.model))
     manifest = read_manifest(model)
     tokenizer = Tokenizer.load(manifest.encoder, manifest.max_seq_length or 512, manifest.lowercase)
@@ -86,7 +86,7 @@ def _measure(arena: Arena, args: argparse.Namespace, texts: Material, keep: Call
 
 
 def prepare(arena: Arena) -> None:
-    """The model in other libraries' formats; a missing environment or a failed export leaves its contenders out."""
+    """Convert the model to other libraries' formats; if that fails, its contenders are left out."""
     for name, row in arena.rows.items():
         record = arena.records.setdefault(name, {})
         python = arena.pythons[row.venv]
@@ -105,14 +105,14 @@ def prepare(arena: Arena) -> None:
 
 
 def read_sizes(arena: Arena) -> None:
-    """Megabytes installed for each contender; ours count the package itself with its bundled models."""
+    """The installed megabytes of each contender; ours include the package itself and its bundled models."""
     for name, row in arena.rows.items():
         if "error" in arena.records[name]:
             continue
         command = [arena.pythons[row.venv], "-m", "benchmarks.peers.installed", *row.packages]
         done = subprocess.run(command, env=environment(1), cwd=ROOT, capture_output=True, text=True)
         if done.returncode:
-            arena.progress.say(f"the size of {name} is not known: {done.stderr.strip().splitlines()[-1:]}")
+            arena.progress.say(f"the size of {name} is unknown: {done.stderr.strip().splitlines()[-1:]}")
             continue
         found = json.loads(done.stdout)
         if row.ours:
@@ -122,7 +122,7 @@ def read_sizes(arena: Arena) -> None:
 
 
 def judge(arena: Arena, texts: Material) -> None:
-    """Cosines with the reference's vectors and correlations with people's scores, from the files of vectors."""
+    """Cosines with the reference's vectors and correlations with human scores, from the vector files."""
     encoded = {name: record["encoded"] for name, record in arena.records.items() if "encoded" in record}
     vectors = {name: {c: np.load(arena.vectors(name, c)) for c in corpora} for name, corpora in encoded.items()}
     some_row = next(iter(arena.rows.values()))
@@ -138,7 +138,7 @@ def judge(arena: Arena, texts: Material) -> None:
 
 
 def collect(arena: Arena, args: argparse.Namespace, corpora: Mapping[str, Mapping[str, int]], work: Work) -> Found:
-    """The results as they are written."""
+    """The results in the form in which they are written."""
     speeds = summary.speeds(arena.records, arena.rows, corpora, arena.limits, work)
     notes = dict(arena.probe.notes) | ({"all": work.unknown} if work.unknown else {})
     failed = {n: f"{r['error']} ({r['failed']})" for n, r in arena.records.items() if "error" in r}

@@ -1,4 +1,4 @@
-"""From what was noted to figures: medians over rounds, ratios within a round, shares of the limit, percentiles."""
+"""Figures from the records: medians over rounds, ratios within a round, shares of the limit, percentiles."""
 
 from collections.abc import Mapping, Sequence
 from math import ceil
@@ -19,7 +19,7 @@ def speeds(
     limits: Sequence[Record],
     work: Work,
 ) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
-    """By contender, corpus and number of threads; for those that failed too, as far as they came."""
+    """The figures by contender, corpus and number of threads, including those measured before a failure."""
     found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for name, record in records.items():
         for corpus, by_threads in record.get("turns", {}).items():
@@ -36,7 +36,7 @@ def speeds(
 
 
 def speed(turns: Turns, corpus: Mapping[str, int], factor: float = 1.0) -> dict[str, Any]:
-    """Texts and tokens a second at the median of the rounds."""
+    """Texts and tokens per second: the median over rounds."""
     seconds = median(turn["seconds"] for turn in turns)
     return {
         "texts_per_s": factor * corpus["texts"] / seconds,
@@ -46,20 +46,20 @@ def speed(turns: Turns, corpus: Mapping[str, int], factor: float = 1.0) -> dict[
 
 
 def times(turns: Turns, reference: Turns, factor: float = 1.0) -> float | None:
-    """How many times faster than the reference, the median over the rounds that both have."""
+    """The speed relative to the reference: the median over the rounds that both have."""
     theirs = {turn["round"]: turn["seconds"] for turn in reference}
     ratios = [theirs[turn["round"]] / turn["seconds"] for turn in turns if turn["round"] in theirs]
     return factor * median(ratios) if ratios else None
 
 
 def limits_of(limits: Sequence[Record], corpus: str, threads: int, precision: str) -> dict[int, float]:
-    """The machine's limit in each round, in thousand millions a second."""
+    """The machine's limit in each round, in billions of multiply-adds per second."""
     same = [one for one in limits if one["corpus"] == corpus and one["threads"] == threads]
     return {one["round"]: one["g_per_s"][precision] for one in same if precision in one["g_per_s"]}
 
 
 def share(turns: Turns, tokens: int, limits: Mapping[int, float], work: Work) -> float | None:
-    """Products done for the model's tokens as a share of what the machine could do in that round; None: not known."""
+    """The multiply-adds for the model's tokens as a share of the machine's limit in that round; None if unknown."""
     if work.per_token is None:
         return None
     done = [(work.per_token * tokens / turn["seconds"], turn["round"]) for turn in turns if turn["round"] in limits]
@@ -69,7 +69,7 @@ def share(turns: Turns, tokens: int, limits: Mapping[int, float], work: Work) ->
 def limit_rows(
     limits: Sequence[Record], corpora: Mapping[str, Mapping[str, int]], work: Work
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """By precision and number of threads: the limit, and the texts a second of each corpus that it allows."""
+    """By precision and number of threads: the limit, and the texts per second of each corpus that it allows."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for precision in ("fp32", "bf16", "int8"):
         for threads in dict.fromkeys(one["threads"] for one in limits):
@@ -91,7 +91,7 @@ def percentile(values: Sequence[float], share_below: float) -> float:
 
 
 def queries(record: Record) -> dict[str, float] | None:
-    """Milliseconds of one warm query: half of them, and all but one in a hundred, take no longer."""
+    """The latency of one warm query in milliseconds: the median and the 99th percentile."""
     seconds = record.get("queries_s")
     if not seconds:
         return None
@@ -99,13 +99,13 @@ def queries(record: Record) -> dict[str, float] | None:
 
 
 def cold(record: Record) -> dict[str, float] | None:
-    """Medians over cold starts."""
+    """The medians over cold starts."""
     starts = record.get("cold")
     return {key: median(start[key] for start in starts) for key in ("wall_s", "cpu_s")} if starts else None
 
 
 def by_threads(record: Record, few: int, many: int) -> dict[str, float]:
-    """How many times faster with more threads in the same round, by corpus."""
+    """The speedup from more threads within a round, by corpus."""
     turns = {corpus: (cells.get(str(many), []), cells.get(str(few), [])) for corpus, cells in record["turns"].items()}
     found = {corpus: times(fast, slow) for corpus, (fast, slow) in turns.items()}
     return {corpus: ratio for corpus, ratio in found.items() if ratio is not None}

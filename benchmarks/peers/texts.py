@@ -1,4 +1,4 @@
-"""What is encoded: STS-B sentences, paragraphs of 230 tokens, a long-tailed mix, odd texts, pairs with scores."""
+"""The texts: STS-B sentences, paragraphs of 230 tokens, a long-tailed mix, odd texts, pairs with scores."""
 
 import random
 import string
@@ -14,23 +14,23 @@ from ..record import data
 
 PARAGRAPH = 230  # tokens, special ones included
 MEDIAN, SPREAD, LEAST, MOST = 24, 1.0, 5, 250
-"""Of the mix: lengths in tokens are lognormal, cut off at both ends."""
+"""The mix: lengths in tokens are lognormal, truncated at both ends."""
 ODD = 200
 SEED = 14
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The amount of work in a run."""
 
     sentences: int
     paragraphs: int
     mix: int
     rounds: int
     queries: int
-    """Single texts in each round."""
+    """Queries of one text in each round."""
     pairs: int | None
-    """Pairs of each rank correlation; None: all."""
+    """Pairs for each rank correlation; None: all."""
     starts: int
 
 
@@ -42,7 +42,7 @@ TITLES = {"sentences": "STS-B sentences", "paragraphs": "paragraphs of 230 token
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of a corpus, by the positions of their texts, and people's scores."""
+    """Pairs of texts by their positions in a corpus, with human scores."""
 
     first: list[int]
     second: list[int]
@@ -51,14 +51,14 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Material:
-    """All texts by name, and the pairs of those that people scored."""
+    """All corpora by name, and the pairs of those with human scores."""
 
     texts: dict[str, list[str]]
     pairs: dict[str, Pairs]
 
 
 def material(tokenizer: Tokenizer, sizes: Sizes) -> Material:
-    """The texts of a run; the same ones every time."""
+    """The texts of a run, which are always the same."""
     texts: dict[str, list[str]] = {}
     pairs = {}
     for name in ("stsb", "sick"):
@@ -87,13 +87,13 @@ def scored_pairs(name: str, count: int | None) -> tuple[list[str], Pairs]:
 
 
 def mixed_lengths(count: int) -> list[int]:
-    """Lengths in tokens: most are short, few are very long."""
+    """Lengths in tokens, most of them short and a few very long."""
     drawn = np.random.default_rng(SEED).lognormal(np.log(MEDIAN), SPREAD, count)
     return [int(length) for length in np.clip(drawn, LEAST, MOST)]
 
 
 class RunningText:
-    """SciFact's abstracts one after the other, cut into pieces of that many tokens; no two pieces overlap."""
+    """SciFact's abstracts in sequence, cut into pieces of the requested numbers of tokens, without overlaps."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         abstracts = pq.read_table(data("scifact", "corpus.parquet")).to_pydict()["text"]
@@ -112,7 +112,7 @@ class RunningText:
 
 
 def odd_texts(sentences: list[str]) -> list[str]:
-    """Two hundred texts unlike the sentences that models and their quantisation are made for."""
+    """Two hundred texts unlike the sentences that models are trained and quantized on."""
     fixed = ["a", "?", "👩‍👩‍👧‍👦 family", "שלום עולם", "مرحبا بالعالم", "漢字かな交じり文", "naïve café e\u0301",
              "tab\tand\nnewline", "[MASK]", "1" * 60, "UPPER lower", "The " * 60, "!" * 40, "0.1 + 0.2 != 0.3",
              "def f(x): return x ** 2", "https://example.org/a?b=c&d=e#f", "SELECT * FROM t WHERE a = 'b';", "E = mc²",
@@ -134,7 +134,7 @@ def odd_texts(sentences: list[str]) -> list[str]:
 
 
 def token_counts(tokenizer: Tokenizer, texts: dict[str, list[str]]) -> dict[str, int]:
-    """Tokens of each corpus, special ones included, truncated as the model does."""
+    """The tokens of each corpus as the model reads them, special ones included."""
     special = tokenizer.max_seq_length - tokenizer.max_content_length
     return {
         name: sum(min(len(ids), tokenizer.max_content_length) + special for ids in tokenizer.token_ids(texts[name]))

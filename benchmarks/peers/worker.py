@@ -1,7 +1,7 @@
-"""The process of one contender: a line of JSON comes in, the work is done, a line of JSON goes out.
+"""A contender's process: reads a request as a line of JSON, does the work, and writes the answer as a line of JSON.
 
 python -m benchmarks.peers.worker SPEC          serves until its input ends
-python -m benchmarks.peers.worker SPEC --cold   the first vector of a new process, and no more
+python -m benchmarks.peers.worker SPEC --cold   only the first vector of a new process
 """
 
 import json
@@ -16,7 +16,7 @@ from .process import Spec
 
 FIRST_TEXT = "A first text."
 WAKE = 8
-"""Texts encoded before the clock starts, after other contenders had the processor and its caches."""
+"""Texts encoded before the clock starts, because other contenders have used the processor's caches."""
 
 
 def main() -> None:
@@ -32,26 +32,26 @@ def main() -> None:
 
 
 def own_output() -> TextIO:
-    """Standard output for answers alone; what libraries print goes to standard error."""
+    """Standard output reserved for answers; what libraries print goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers
 
 
 def load(spec: Spec) -> Any:
-    """The contender; it has `encode(texts)` and perhaps `facts()`."""
+    """Load the contender, which has `encode(texts)` and perhaps `facts()`."""
     return import_module(f"{__package__}.backends.{spec.backend}").load(spec)
 
 
 def serve(spec: Spec, answers: TextIO) -> None:
-    """Answers each request; what is raised is an answer too."""
+    """Answer each request; errors are answers too."""
     worker = Worker(spec)
     for line in sys.stdin:
         request = json.loads(line)
         try:
             answer = getattr(worker, request.pop("do"))(**request)
-        except Exception as error:  # whatever another library raises is this contender's result
-            answer = {"error": f"{type(error).__name__}: {str(error).strip() or 'without a message'}"}
+        except Exception as error:  # any error of a library is its contender's result
+            answer = {"error": f"{type(error).__name__}: {str(error).strip() or 'no message'}"}
         print(json.dumps(answer), file=answers, flush=True)
 
 
@@ -62,7 +62,7 @@ class Worker:
         self.spec, self.corpora = spec, {}
 
     def load(self, texts: str) -> dict[str, Any]:
-        """Loads the model and reads the texts of all corpora from a file."""
+        """Load the model, and read the texts of all corpora from a file."""
         self.corpora = json.loads(Path(texts).read_text("utf-8"))
         began = time.perf_counter()
         self.contender = load(self.spec)
@@ -70,7 +70,7 @@ class Worker:
         return {"seconds": time.perf_counter() - began, "resident_mb": memory_mb("VmRSS"), "facts": facts}
 
     def prepare(self, corpus: str, count: int) -> dict[str, Any]:
-        """Chooses what the contender can choose for itself on some texts (sizes of batches), or only warms up."""
+        """Let the contender choose its batch size on some texts if it can, or only warm up."""
         texts = self.corpora[corpus][:count]
         if hasattr(self.contender, "tune"):
             return {"chosen": self.contender.tune(texts)}
@@ -78,7 +78,7 @@ class Worker:
         return {"chosen": {}}
 
     def encode(self, corpus: str, count: int | None = None) -> dict[str, Any]:
-        """Wall and CPU seconds of encoding a corpus, or its first texts."""
+        """The wall and CPU seconds for encoding a corpus or its first texts."""
         texts = self.corpora[corpus][:count]
         self.contender.encode(texts[:WAKE])
         cpu, began = time.process_time(), time.perf_counter()
@@ -86,7 +86,7 @@ class Worker:
         return {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu}
 
     def queries(self, corpus: str, count: int) -> dict[str, Any]:
-        """Seconds for each of `count` texts, encoded one by one."""
+        """The seconds for each of `count` texts, encoded one by one."""
         texts, seconds = self.corpora[corpus], []
         for text in texts[:WAKE]:
             self.contender.encode([text])
@@ -97,7 +97,7 @@ class Worker:
         return {"seconds": seconds}
 
     def vectors(self, corpus: str, to: str) -> dict[str, Any]:
-        """Writes the vectors of a corpus as a .npy file."""
+        """Write the vectors of a corpus to a .npy file."""
         import numpy as np
 
         vectors = np.asarray(self.contender.encode(self.corpora[corpus]), np.float32)
@@ -105,19 +105,19 @@ class Worker:
         return {"shape": list(vectors.shape)}
 
     def bind(self, cpus: list[int]) -> dict[str, Any]:
-        """Moves the process, with the threads that libraries have started, to these processors; none: stays."""
+        """Move the process and the threads that libraries have started to these processors, if any."""
         tasks = Path("/proc/self/task")
         for task in tasks.iterdir() if cpus and tasks.exists() else ():
             os.sched_setaffinity(int(task.name), cpus)
         return {}
 
     def memory(self) -> dict[str, Any]:
-        """The most memory that this process has had, in MB."""
+        """The peak memory of this process in MB."""
         return {"peak_mb": memory_mb("VmHWM")}
 
 
 def memory_mb(field: str) -> float | None:
-    """A line of /proc/self/status in MB; None where there is no such file."""
+    """A value of /proc/self/status in MB; None if there is no such file."""
     status = Path("/proc/self/status")
     if not status.exists():
         return None

@@ -10,6 +10,7 @@ constexpr int TILE_ROWS = 6;     // a product computes this many rows ...
 constexpr int TILE_VECTORS = 2;  // ... of this many vectors at once: 12 of the 16 registers are sums
 constexpr int KEYS = 8;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
+constexpr int WORD_VECTORS = 9;    // vectors of columns in which rows of words are added up
 constexpr int SCAN_ROWS = 6;     // rows of a corpus, and
 constexpr int SCAN_VECTORS = 2;  // vectors of queries that a scan compares at once
 
@@ -55,6 +56,11 @@ inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
 // The lanes where a is not less than or equal to b, as bits: NaN is not.
 inline unsigned above(Floats a, Floats b) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a.v, b.v, _CMP_NLE_UQ)));
+}
+
+// Whole numbers.
+inline Floats load_bytes(const int8_t* p) {
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))))};
 }
 
 // Half precision.

@@ -10,6 +10,7 @@ constexpr int TILE_ROWS = 6;     // rows that a product computes at a time ...
 constexpr int TILE_VECTORS = 4;  // ... of this many vectors each: 24 of the 32 registers are sums
 constexpr int KEYS = 12;         // keys, and
 constexpr int QUERIES = 8;       // queries that attention keeps in registers
+constexpr int WORD_VECTORS = 18;    // vectors of columns in which rows of words are added up
 constexpr int SCAN_ROWS = 12;    // rows of a corpus, and
 constexpr int SCAN_VECTORS = 2;  // vectors of queries that a scan compares at once
 
@@ -49,6 +50,11 @@ inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
 
 // The lanes where a is not less than or equal to b, as bits: NaN is not.
 inline unsigned above(Floats a, Floats b) { return _mm512_cmp_ps_mask(a.v, b.v, _CMP_NLE_UQ); }
+
+// Whole numbers.
+inline Floats load_bytes(const int8_t* p) {
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
+}
 
 // Half precision.
 inline Floats load_halves(const uint16_t* p) {

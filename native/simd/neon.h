@@ -10,6 +10,7 @@ constexpr int TILE_ROWS = 6;     // a product computes this many rows ...
 constexpr int TILE_VECTORS = 4;  // ... of this many vectors at once: 24 of the 32 registers are sums
 constexpr int KEYS = 8;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
+constexpr int WORD_VECTORS = 18;    // vectors of columns in which rows of words are added up
 constexpr int SCAN_ROWS = 6;     // rows of a corpus, and
 constexpr int SCAN_VECTORS = 4;  // vectors of queries that a scan compares at once
 
@@ -35,6 +36,13 @@ inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
 inline unsigned above(Floats a, Floats b) {
     const uint32_t bits[4] = {1, 2, 4, 8};
     return vaddvq_u32(vbicq_u32(vld1q_u32(bits), vcleq_f32(a.v, b.v)));
+}
+
+// Whole numbers.
+inline Floats load_bytes(const int8_t* p) {
+    uint32_t four;
+    std::memcpy(&four, p, 4);
+    return {vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(four)))))};
 }
 
 // Half precision.

@@ -10,6 +10,7 @@ constexpr int TILE_ROWS = 4;     // a product computes this many rows ...
 constexpr int TILE_VECTORS = 2;  // ... of this many vectors at once: 8 of the 16 registers of most processors are sums
 constexpr int KEYS = 4;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
+constexpr int WORD_VECTORS = 9;    // vectors of columns in which rows of words are added up
 constexpr int SCAN_ROWS = 4;     // rows of a corpus, and
 constexpr int SCAN_VECTORS = 2;  // vectors of queries that a scan compares at once
 
@@ -79,6 +80,11 @@ inline Floats first(Floats x, int count) {
 }
 // The lanes where a is not less than or equal to b, as bits: NaN is not.
 inline unsigned above(Floats a, Floats b) { return ~static_cast<unsigned>(wasm_i32x4_bitmask(wasm_f32x4_le(a.v, b.v))) & 15U; }
+
+// Whole numbers.
+inline Floats load_bytes(const int8_t* p) {
+    return {wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(p))))};
+}
 
 // Half precision.
 inline Floats load_halves(const uint16_t* p) {

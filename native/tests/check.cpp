@@ -285,6 +285,26 @@ void check_scans(const Kernels& kernels, const Kernels& truth) {
     expect_equal(std::string(kernels.name) + " halves", found, wanted);
 }
 
+void check_words(const Kernels& kernels, const Kernels& truth) {
+    constexpr int ROWS = 50;
+    for (const int width : {16, 17, 31, 40, 100, 288, 300, 512, 600}) {
+        const Vector floats = drawn(ROWS * width), scales = drawn(ROWS), numbers = whole(ROWS * width);
+        const std::vector<int8_t> bytes(numbers.begin(), numbers.end());
+        std::vector<int32_t> ids(60);
+        for (int32_t& id : ids) id = static_cast<int32_t>(generator() % ROWS);
+        for (const long count : {1, 2, 7, 60}) {
+            const auto sum = [&](const Kernels& kernels, const void* words, const float* factors) {
+                Vector out(width);
+                kernels.sum_words({words, factors, width, ids.data(), count, 60, static_cast<float>(count), out.data()});
+                return out;
+            };
+            const std::string name = std::string(kernels.name) + " words " + std::to_string(count) + " x " + std::to_string(width);
+            expect_equal(name, sum(kernels, floats.data(), nullptr), sum(truth, floats.data(), nullptr));
+            expect_equal(name + ", bytes", sum(kernels, bytes.data(), scales.data()), sum(truth, bytes.data(), scales.data()));
+        }
+    }
+}
+
 // Whole models, through the C interface.
 void check_hashes(const Kernels& kernels) {
     for (int precision = LW_AS_FP32; precision <= LW_AS_INT8; precision++) {
@@ -307,6 +327,7 @@ int main() {
         check_rows(kernels, truth);
         check_attention(kernels, truth);
         check_scans(kernels, truth);
+        check_words(kernels, truth);
         check_hashes(kernels);
         std::printf("%s: checked\n", name.c_str());
     }

@@ -10,48 +10,103 @@ namespace likewise::text {
 
 using namespace unicode;
 
-// The ids of words seen lately, one word a slot; a hash chooses the slot, and all bytes are compared.
-class WordCache {
-public:
-    struct Slot {
-        uint8_t bytes = 0, count = 0;
-        char word[22];
-        int32_t ids[10];
-    };
-    static constexpr size_t PADDING = 16;  // bytes behind a word that may be read
+// A word of at most 22 bytes: the bytes, zeros behind them, and their number.
+struct ShortWord {
+    uint64_t first, second, third;
 
-    // `word` has PADDING readable bytes behind it, and at most 22 of its own.
-    Slot& slot(const char* word, size_t bytes) { return slots_[hash(word, bytes) % SLOTS]; }
+    static constexpr size_t LONGEST = 22, PADDING = 16;  // bytes behind a word that may be read
 
-    static bool fits(size_t bytes) { return bytes <= sizeof(Slot::word); }
-    static bool holds(const Slot& slot, const char* word, size_t bytes) {
-        return slot.bytes == bytes && std::memcmp(slot.word, word, bytes) == 0;
+    ShortWord(uint64_t eight, size_t bytes) : first(eight), second(0), third(uint64_t{bytes} << 48) {}
+    ShortWord(const char* word, size_t bytes)
+        : first(load(word, bytes)),
+          second(bytes > 8 ? load(word + 8, bytes - 8) : 0),
+          third((bytes > 16 ? load(word + 16, bytes - 16) : 0) | uint64_t{bytes} << 48) {}
+
+    size_t hash() const {
+        uint64_t mixed = first * 0x9E3779B97F4A7C15U ^ second * 0xBF58476D1CE4E5B9U ^ third * 0x94D049BB133111EBU;
+        mixed = (mixed ^ mixed >> 32) * 0x9E3779B97F4A7C15U;
+        return static_cast<size_t>(mixed >> 40);
     }
 
 private:
-    static constexpr size_t SLOTS = 1 << 14;
-    std::vector<Slot> slots_{SLOTS};
-
     static uint64_t load(const char* at, size_t bytes) {
         uint64_t word;
         std::memcpy(&word, at, 8);
         return bytes >= 8 ? word : word & ((uint64_t{1} << 8 * bytes) - 1);
     }
+};
 
-    static uint64_t hash(const char* word, size_t bytes) {
-        uint64_t mixed = load(word, bytes) * 0x9E3779B97F4A7C15U;
-        if (bytes > 8) mixed = (mixed ^ mixed >> 29 ^ load(word + 8, bytes - 8)) * 0xBF58476D1CE4E5B9U;
-        if (bytes > 16) mixed = (mixed ^ mixed >> 29 ^ load(word + 16, bytes - 16)) * 0x94D049BB133111EBU;
-        return (mixed ^ bytes * 0x9E37U) >> 40;
+// The ids of words seen lately: a hash chooses two slots, of which the first has the later word.
+class WordCache {
+public:
+    static constexpr size_t MOST_IDS = 10;
+    struct alignas(64) Slot {
+        ShortWord word{uint64_t{0}, 0};  // with the number of ids in its last byte
+        int32_t ids[MOST_IDS];
+        size_t count() const { return static_cast<size_t>(word.third >> 56); }
+    };
+
+    // The slot that holds the word, or null.
+    const Slot* find(const ShortWord& word) const {
+        const Slot* slot = &slots_[word.hash() % SLOTS];
+        if (holds(*slot, word)) return slot;
+        slot = &slots_[word.hash() % SLOTS ^ 1];
+        return holds(*slot, word) ? slot : nullptr;
+    }
+
+    void add(const ShortWord& word, const std::vector<Piece>& pieces) {
+        if (pieces.size() > MOST_IDS) return;
+        Slot& slot = slots_[word.hash() % SLOTS];
+        slots_[word.hash() % SLOTS ^ 1] = slot;
+        slot.word = word;
+        slot.word.third |= uint64_t{pieces.size()} << 56;
+        for (size_t i = 0; i < pieces.size(); i++) slot.ids[i] = pieces[i].id;
+    }
+
+private:
+    static constexpr size_t SLOTS = 1 << 14;
+    std::vector<Slot> slots_ = std::vector<Slot>(SLOTS);
+
+    static bool holds(const Slot& slot, const ShortWord& word) {
+        return slot.word.first == word.first && slot.word.second == word.second && (slot.word.third ^ word.third) << 8 == 0;
     }
 };
 
-constexpr size_t KEPT_BYTES = 1 << 16;  // of a workspace's longest word, from one call to the next
+// Eight bytes of a text: how many of them, at the beginning, are ASCII letters and digits; and these in lower case.
+struct EightBytes {
+    uint64_t lowered;
+    size_t letters;
+
+    EightBytes(const unsigned char* at, bool lowercase) {
+        uint64_t bytes;
+        std::memcpy(&bytes, at, 8);
+        const uint64_t low = bytes & ~HIGH, alphabetic = between(low | EACH * 0x20, 'a', 'z');
+        const uint64_t others = ((alphabetic | between(low, '0', '9')) & ~bytes & HIGH) ^ HIGH;
+        lowered = lowercase ? bytes | (alphabetic & HIGH) >> 2 : bytes;
+        letters = others ? static_cast<size_t>(__builtin_ctzll(others)) / 8 : 8;
+    }
+
+    // The first of fewer than eight.
+    static EightBytes one(unsigned char byte, bool lowercase) {
+        const unsigned char bytes[8] = {byte};
+        return EightBytes(bytes, lowercase);
+    }
+
+private:
+    static constexpr uint64_t EACH = 0x0101010101010101U, HIGH = EACH * 0x80;
+    // The highest bit of each byte, none of which has it, says whether it is in the range.
+    static uint64_t between(uint64_t bytes, unsigned char least, unsigned char most) {
+        return (bytes + EACH * (0x80U - least)) & ~(bytes + EACH * (0x7FU - most));
+    }
+};
+
+constexpr size_t KEPT_BYTES = 1 << 16;  // of a workspace's longest word and ids of its longest text, from one call to the next
 
 struct Workspace {
     WordCache cache;
     std::vector<char> word = std::vector<char>(1024);
     std::vector<Piece> pieces;
+    std::vector<int32_t> ids = std::vector<int32_t>(1024);  // of a text
 };
 
 namespace {
@@ -137,15 +192,17 @@ public:
     }
 
     ~Call() {
-        if (workspace_->word.size() > KEPT_BYTES) workspace_ = std::make_unique<Workspace>();
+        if (workspace_->word.size() + workspace_->ids.size() > KEPT_BYTES) workspace_ = std::make_unique<Workspace>();
         const std::lock_guard<std::mutex> held(tokenizer_.lock_);
         tokenizer_.idle_.push_back(std::move(workspace_));
     }
 
     void text(const unsigned char* at, const unsigned char* end) {
         word_number_ = 0;
+        count_ = 0;
         const bool one_pass = tokenizer_.is_bert_ && !spanned_ && tokenizer_.normalized_.empty();
         if (!one_pass || may_hold_added(at, end) || !bert(at, end)) general(at, end);
+        out_.ids.insert(out_.ids.end(), workspace_->ids.begin(), workspace_->ids.begin() + static_cast<long>(count_));
         out_.ends.push_back(static_cast<int64_t>(out_.ids.size()));
     }
 
@@ -155,6 +212,7 @@ private:
     const bool spanned_, tracks_;  // whether spans are wanted; whether they are kept
     std::unique_ptr<Workspace> workspace_;
     int32_t word_number_ = 0;
+    size_t count_ = 0;                   // ids of the text
     size_t bytes_ = 0, characters_ = 0;  // of the word that is being read
 
     bool may_hold_added(const unsigned char* at, const unsigned char* end) const {
@@ -165,20 +223,16 @@ private:
     // The way for BERT's pipeline: characters go straight into the word that is being read. False, with nothing done,
     // if a mark that stays would have to be put into another order.
     bool bert(const unsigned char* at, const unsigned char* end) {
-        const size_t ids = out_.ids.size(), long_words = out_.long_words.size();
+        const size_t long_words = out_.long_words.size();
         bytes_ = characters_ = 0;
         while (at < end) {
             const unsigned char byte = *at;
             const uint8_t kind = tokenizer_.byte_classes_[byte];
             if (kind == LETTERS) {
-                const bool capital = tokenizer_.bert_.lowercase && byte >= 'A' && byte <= 'Z';
-                workspace_->word[bytes_++] = static_cast<char>(capital ? byte + 32 : byte);
-                characters_++;
-                at++;
-                if (bytes_ + WordCache::PADDING + 4 > workspace_->word.size()) grow();
+                at = letters(at, end);
             } else if (kind == WIDE) {
                 if (!wide(decode(at, end))) {
-                    out_.ids.resize(ids);
+                    count_ = 0;
                     out_.long_words.resize(long_words);
                     return false;
                 }
@@ -191,6 +245,27 @@ private:
         }
         finish();
         return true;
+    }
+
+    // Reads some bytes of a word, eight at once if so many are left; the next place to read is returned.
+    const unsigned char* letters(const unsigned char* at, const unsigned char* end) {
+        const bool lowercase = tokenizer_.bert_.lowercase;
+        const EightBytes eight = end - at < 8 ? EightBytes::one(*at, lowercase) : EightBytes(at, lowercase);
+        const size_t count = std::max<size_t>(eight.letters, 1);  // a control character may be a letter
+        if (bytes_ == 0 && count < 8 && tokenizer_.reads_short_words_ && ends_word(at + count, end)) {
+            short_word(eight.lowered & ((uint64_t{1} << 8 * count) - 1), count);
+            return at + count;
+        }
+        std::memcpy(&workspace_->word[bytes_], &eight.lowered, 8);
+        bytes_ += count;
+        characters_ += count;
+        if (bytes_ + ROOM > workspace_->word.size()) grow();
+        return at + count;
+    }
+
+    bool ends_word(const unsigned char* at, const unsigned char* end) const {
+        const uint8_t kind = at < end ? tokenizer_.byte_classes_[*at] : uint8_t{BLANK};
+        return kind == BLANK || kind == ALONE;
     }
 
     bool wide(char32_t c) {
@@ -239,8 +314,10 @@ private:
         }
         bytes_ += static_cast<size_t>(unicode::encode(c, &workspace_->word[bytes_]));
         characters_++;
-        if (bytes_ + WordCache::PADDING + 4 > workspace_->word.size()) grow();
+        if (bytes_ + ROOM > workspace_->word.size()) grow();
     }
+
+    static constexpr size_t ROOM = ShortWord::PADDING + 8;  // behind a word that is being read
 
     void grow() { workspace_->word.resize(workspace_->word.size() * 2); }
 
@@ -260,27 +337,54 @@ private:
         bytes_ = characters_ = 0;
     }
 
-    int64_t position() const {
-        return static_cast<int64_t>(out_.ids.size()) - (out_.ends.empty() ? 0 : out_.ends.back());
-    }
+    int64_t position() const { return static_cast<int64_t>(count_); }
 
     // Appends the ids of a word, which has PADDING readable bytes behind it.
     void word(const char* word, size_t bytes) {
-        const bool fits = WordCache::fits(bytes);
-        WordCache::Slot& slot = workspace_->cache.slot(word, fits ? bytes : 0);
-        if (fits && WordCache::holds(slot, word, bytes)) {
-            out_.ids.insert(out_.ids.end(), slot.ids, slot.ids + slot.count);
-            return;
-        }
+        if (bytes > ShortWord::LONGEST) return split(word, bytes);
+        const ShortWord key(word, bytes);
+        if (known(key)) return;
+        split(word, bytes);
+        workspace_->cache.add(key, workspace_->pieces);
+    }
+
+    void short_word(uint64_t eight, size_t bytes) {
+        const ShortWord key(eight, bytes);
+        if (known(key)) return;
+        char* word = workspace_->word.data();
+        std::memcpy(word, &eight, 8);
+        split(word, bytes);
+        workspace_->cache.add(key, workspace_->pieces);
+    }
+
+    // Appends a word's ids if the cache holds them.
+    bool known(const ShortWord& word) {
+        const WordCache::Slot* slot = workspace_->cache.find(word);
+        if (!slot) return false;
+        int32_t* to = room();
+        std::memcpy(to, slot->ids, 4 * sizeof(int32_t));  // most words have fewer: a constant size costs less
+        if (slot->count() > 4) std::memcpy(to, slot->ids, sizeof slot->ids);
+        count_ += slot->count();
+        return true;
+    }
+
+    void split(const char* word, size_t bytes) {
         std::vector<Piece>& pieces = workspace_->pieces;
         pieces.clear();
         tokenizer_.model_->encode({word, bytes}, pieces);
-        for (const Piece& piece : pieces) out_.ids.push_back(piece.id);
-        if (!fits || pieces.size() > std::size(slot.ids)) return;
-        slot.bytes = static_cast<uint8_t>(bytes);
-        slot.count = static_cast<uint8_t>(pieces.size());
-        std::memcpy(slot.word, word, bytes);
-        for (size_t i = 0; i < pieces.size(); i++) slot.ids[i] = pieces[i].id;
+        for (const Piece& piece : pieces) push(piece.id);
+    }
+
+    void push(int32_t id) {
+        *room() = id;
+        count_++;
+    }
+
+    // Where the next ids go: up to as many as a slot has.
+    int32_t* room() {
+        std::vector<int32_t>& ids = workspace_->ids;
+        if (count_ + WordCache::MOST_IDS > ids.size()) ids.resize(2 * ids.size());
+        return ids.data() + count_;
     }
 
     // The way for everything else: steps over characters, with the span of each if it is wanted.
@@ -301,7 +405,7 @@ private:
     }
 
     void added(int32_t id, Span span) {
-        out_.ids.push_back(id);
+        push(id);
         if (spanned_) {
             out_.spans.push_back(span);
             out_.words.push_back(word_number_);
@@ -333,8 +437,8 @@ private:
 
     void one_word(const Characters& characters, uint32_t start, uint32_t stop) {
         std::vector<char>& buffer = workspace_->word;
-        if (buffer.size() < 4 * size_t{stop - start} + WordCache::PADDING)
-            buffer.resize(4 * size_t{stop - start} + WordCache::PADDING);
+        if (buffer.size() < 4 * size_t{stop - start} + ShortWord::PADDING)
+            buffer.resize(4 * size_t{stop - start} + ShortWord::PADDING);
         size_t bytes = 0;
         for (uint32_t i = start; i < stop; i++)
             bytes += static_cast<size_t>(unicode::encode(characters.text[i], &buffer[bytes]));
@@ -362,7 +466,7 @@ private:
             const uint32_t first = character(piece.start), last = character(piece.stop - 1);
             Span span{characters.spans[first].start, characters.spans[last].stop};
             if (tokenizer_.trims_) trim(word, piece, span);
-            out_.ids.push_back(piece.id);
+            push(piece.id);
             out_.spans.push_back(span);
             out_.words.push_back(word_number_);
         }
@@ -392,6 +496,7 @@ Tokenizer::Tokenizer(std::string_view source) {
                pre_tokenizer.text_of("type") == "BertPreTokenizer";
     if (is_bert_) bert_ = bert_options(normalizer);
     byte_classes_ = byte_classes(bert_.clean);
+    reads_short_words_ = !model_->overlong(8);
     const json::Value processor = root.member("post_processor");
     const std::string_view kind = processor.is_null() ? "" : processor.text_of("type");
     trims_ = (kind == "ByteLevel" || kind == "RobertaProcessing") && processor.flag("trim_offsets", true);
@@ -416,6 +521,23 @@ Tokenizer::Tokenizer(std::string_view source) {
 
 Tokenizer::~Tokenizer() = default;
 
+namespace {
+
+bool continues(unsigned char byte) { return (byte & 0xC0) == 0x80; }  // a character that began before
+
+// The place behind so many characters: as many bytes further, and as many more as of these began no character.
+const unsigned char* behind(const unsigned char* at, const unsigned char* end, int64_t characters) {
+    while (characters > 0 && at < end) {
+        const unsigned char* const stop = at + std::min<int64_t>(characters, end - at);
+        characters = std::count_if(at, stop, continues);
+        at = stop;
+    }
+    while (at < end && continues(*at)) at++;
+    return at;
+}
+
+}  // namespace
+
 void Tokenizer::encode(const char* bytes, size_t size, const int64_t* lengths, int64_t count, bool spans,
                        Tokens& out) const {
     Call call(*this, out, spans);
@@ -423,10 +545,7 @@ void Tokenizer::encode(const char* bytes, size_t size, const int64_t* lengths, i
     const unsigned char* const end = at + size;
     for (int64_t i = 0; i < count; i++) {
         const unsigned char* const start = at;
-        for (int64_t left = lengths[i]; left > 0 && at < end; left--) {
-            at++;
-            while (at < end && (*at & 0xC0) == 0x80) at++;
-        }
+        at = behind(at, end, lengths[i]);
         call.text(start, at);
     }
     if (at != end) fail(LW_BAD_INPUT, "the lengths of texts do not add up to the text");

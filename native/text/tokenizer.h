@@ -72,6 +72,7 @@ private:
     BertOptions bert_{};
     bool is_bert_ = false;        // BERT's normalizer and pre-tokenizer: one pass over the bytes does all of it
     std::array<uint8_t, 256> byte_classes_;  // what BERT's pipeline makes of each byte
+    bool reads_short_words_ = false;  // no word of eight characters is too long
     PreTokenizerNeeds needs_;
     bool prefix_space_ = false, trims_ = false;
     mutable std::mutex lock_;

@@ -1,7 +1,6 @@
 // A vocabulary as a trie over bytes: the pieces that a text begins with, shortest first.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -9,6 +8,8 @@
 
 namespace likewise::text {
 
+// A double array (Aoe 1989): a node's child for a byte lies at `base ^ byte` if the node there names it as its parent,
+// so a step is one look and no search.
 class Trie {
 public:
     // Of equal pieces the last one counts; empty ones are left out. Longer ones than LONGEST are refused: from each
@@ -19,27 +20,16 @@ public:
     static constexpr size_t LONGEST = 1024;  // bytes
 
     uint32_t child(uint32_t node, unsigned char byte) const {
-        if (node == ROOT) return first_bytes_[byte];
-        const Node& at = nodes_[node];
-        uint32_t low = at.first, high = at.first + at.children;
-        while (high - low > 4) {
-            const uint32_t middle = (low + high) / 2;
-            (nodes_[middle].label <= byte ? low : high) = middle;
-        }
-        while (low < high && nodes_[low].label != byte) low++;
-        return low < high ? low : NONE;
+        const uint32_t at = nodes_[node].base ^ byte;
+        return nodes_[at].parent == node ? at : NONE;
     }
 
     int32_t id(uint32_t node) const { return nodes_[node].id; }  // -1 where no piece ends
 
     // The id of a piece, or -1.
     int32_t find(std::string_view piece) const {
-        uint32_t node = ROOT;
-        for (const char c : piece) {
-            node = child(node, static_cast<unsigned char>(c));
-            if (node == NONE) return -1;
-        }
-        return nodes_[node].id;
+        const uint32_t node = walk(piece);
+        return node == NONE ? -1 : nodes_[node].id;
     }
 
     // The node that a piece leads to, or NONE.
@@ -51,14 +41,18 @@ public:
     }
 
 private:
+    static constexpr uint32_t NO_PARENT = NONE - 1;  // the root's
     struct Node {
-        uint32_t first;  // of its children, which are neighbours in the order of their bytes
-        int32_t id;
-        uint16_t children;
-        unsigned char label;
+        uint32_t base = 0;
+        uint32_t parent = NONE;  // which a free place has
+        int32_t id = -1;
     };
-    std::vector<Node> nodes_;
-    std::array<uint32_t, 256> first_bytes_;
+    std::vector<Node> nodes_;  // blocks of 256 places, so that every `base ^ byte` is one
+    std::vector<uint32_t> free_;  // while it is built: places that may be free, of the last blocks
+
+    uint32_t place(uint32_t parent, const std::vector<unsigned char>& labels);
+    bool fits(uint32_t base, const std::vector<unsigned char>& labels) const;
+    void add_block();
 };
 
 }  // namespace likewise::text

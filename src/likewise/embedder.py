@@ -118,7 +118,7 @@ class Embedder(ABC):
             device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
             pooling: replaces the folder's pooling: `"cls"`, `"mean:layers=0+6"`, `"sbert-wk:start=2"` …
             max_seq_length: replaces the maximum input length, in tokens, special ones included.
-            truncate_dim: keep this many dimensions of each vector (Matryoshka), normalised again if the model does.
+            truncate_dim: keep this many dimensions of each vector (Matryoshka), renormalized if the model normalizes.
 
         Raises:
             ModelNotFound: there is no model with this name; the message lists what was tried.
@@ -133,7 +133,7 @@ class Embedder(ABC):
         loaded: Loaded = load_with_engine("embedder", engine, options, manifest, only)
         if manifest().routes:
             if cls is not Embedder:
-                raise BadInput(f"{name} is a Router, of which {cls.__name__} is one part: {LOAD_PART}")
+                raise BadInput(f"{name} is a Router, and {cls.__name__} loads a single model: {LOAD_PART}")
             load = partial(load_with_engine, "embedder", engine, options)
             loaded = _with_routes(loaded, manifest(), lambda one: load(lambda: one))
         if manifest().notice and pooling is None:
@@ -168,7 +168,7 @@ class Embedder(ABC):
     @property
     @abstractmethod
     def precision(self) -> str:
-        """The precision of its computations: `"fp32"`, `"bf16"` or `"fp16"`."""
+        """The precision of its computations: `"fp32"`, `"bf16"`, `"fp16"` or `"int8"`."""
 
     @property
     def batch_threads(self) -> int:
@@ -182,10 +182,10 @@ class Embedder(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits of the model: its weights, tokenizer, pooling, heads, prompts and limits.
+        """32 hexadecimal digits that identify the model: its weights, tokenizer, pooling, heads, prompts and limits.
 
-        The same for every engine and precision that computes the model (`engine_registry.computation_of` names those);
-        a folder stored in int8 has other weights, and another fingerprint, than the model that it was rounded from.
+        It does not depend on engine and precision, which `engine_registry.computation_of` names. A model stored in int8
+        has different weights, and so a different fingerprint, from the model that it was quantized from.
         """
         m, heads = self.manifest, self._heads_to_identify()
         settings = {
@@ -237,7 +237,7 @@ class Embedder(ABC):
         return reasons + ([f"weights in {weights}"] if weights else [])
 
     def is_static(self, *, weights: str | None = None) -> bool:
-        """Whether it would be saved as a static model, which sentence-transformers reads: the mean of a text's rows."""
+        """Whether `save` would write a static model (the mean of table rows), which sentence-transformers can read."""
         manifest = self.manifest
         return manifest.static and self.pooling.spec == "mean" and manifest.include_prompt and weights is None
 
@@ -315,7 +315,7 @@ class Embedder(ABC):
             if not done:
                 vectors = np.empty((total, block.shape[1]), np.float32)
             if done + len(block) > total:
-                raise BadInput(f"len(texts) is {total:,}, and iterating over texts gave {done + len(block):,} or more")
+                raise BadInput(f"len(texts) is {total:,}, but iterating over texts gave {done + len(block):,} or more")
             vectors[done : done + len(block)] = block
             done += len(block)
         return vectors[:done] if done else np.empty((0, self.dimension), np.float32)
@@ -431,7 +431,8 @@ class Embedder(ABC):
         """
         if chunks is not None and (chunking is not None or len(chunks) != len(documents)):
             raise BadInput(
-                f"expected chunks for each of {len(documents):,} documents, and no chunking; got {len(chunks)}"
+                f"expected chunking, or chunks for each of {len(documents):,} documents; got {len(chunks):,} lists"
+                f"{'' if chunking is None else ' and chunking'}"
             )
         names, texts = late_reductions(self.pooling.spec), [text for part in text_chunks(documents) for text in part]
         prompt_name = self._prompt_for("document") if prompt is None and prompt_name is None else prompt_name
@@ -468,7 +469,7 @@ class Embedder(ABC):
     def windows(
         self, inputs: Sequence[TextOrIds], prompt: str = "", *, overlapping: bool = False, name: TextName = TEXTS
     ) -> tuple[TokenizedTexts, Windows]:
-        """The tokens of texts with a prompt before each, and the windows of them that the encoder reads.
+        """The tokens of texts, each after the prompt, and the windows that the encoder reads.
 
         Everything that computes vectors tokenizes texts here, so tokens and checks are always the same.
 
@@ -615,7 +616,7 @@ class Embedder(ABC):
 
 
 def _with_routes(first: Any, manifest: Manifest, load: Callable[[Manifest], Any]) -> Any:
-    """The Router of which `first` is the default part, or the first one; `load` loads the others."""
+    """The Router whose default part (without one, whose first part) is `first`; `load` loads the others."""
     shown = manifest.default_route or next(iter(manifest.routes))
     first.manifest = manifest.routes[shown]
     parts = {name: first if name == shown else load(one) for name, one in manifest.routes.items()}

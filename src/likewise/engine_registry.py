@@ -99,7 +99,7 @@ def engine_of(model: Any) -> str:
 
 
 class Computation(NamedTuple):
-    """How vectors were computed, beside the model's fingerprint; the same computation gives the same bits."""
+    """How vectors were computed, in addition to the model's fingerprint; equal computations give identical bits."""
 
     engine: str
     precision: str
@@ -136,7 +136,7 @@ def load_with_engine(
     refusals: dict[str, LikewiseError] = {}
     for engine, model_class in _candidates(kind, name, options, only):
         refusal = _refusal(partial(model_class.check_options, options))
-        described = None if refusal else manifest()  # which raises if there is no such model, whatever the engine
+        described = None if refusal else manifest()  # raises an error for every engine if there is no such model
         refusal = refusal or _refusal(partial(model_class.check_model, described, options))
         if refusal is None:
             return model_class.from_manifest(described, options)

@@ -34,7 +34,7 @@ class Dense(nn.Module):
 
 
 class Norm(nn.Module):
-    """Layer normalisation."""
+    """Layer normalization."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
 
 
 def with_truncation(heads: Sequence[nn.Module], width: int, available: int) -> list[nn.Module]:
-    """The heads followed by truncation of their output, which is renormalised if they normalise."""
+    """The heads followed by truncation of their output, which is renormalized if they normalize it."""
     check_truncation(width, available)
     again = [Normalize()] if any(isinstance(head, Normalize) for head in heads) else []
     return [*heads, Truncate(width), *again]

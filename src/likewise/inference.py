@@ -28,7 +28,7 @@ Results = TypeVar("Results", Float[np.ndarray, "..."], list[Float[np.ndarray, ".
 Rows = Int[np.ndarray, " items"]
 
 TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
-"""Tokens per batch, by device (benchmarks/budget.py measures the speed of each choice; only the CPU's was measured)."""
+"""Tokens per batch, by device: the CPU's was measured; benchmarks/gpu.py compares budgets on a GPU."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def distinct_items(items: Sequence[Item]) -> tuple[list[Item], Rows]:
 def _repeated(results: Results, rows: Rows) -> Results:
     if isinstance(results, np.ndarray):
         return np.asarray(results[rows])
-    return [results[row].copy() for row in rows]  # copies, so that changing one changes no other
+    return [results[row].copy() for row in rows]  # copies, so that changing one does not change another
 
 
 def check_finite(rows: Float[np.ndarray, "n ..."], what: str, start: int, precision: str) -> None:

@@ -67,7 +67,7 @@ def found():
         "threads": [1, 2],
         "corpora": CORPORA,
         "limits": summary.limit_rows(LIMITS, CORPORA, WORK),
-        "limit_notes": {"int8": "no limit known: of a kind"},
+        "limit_notes": {"int8": "the limit is unknown: of a kind"},
         "contenders": rows,
         "left_out": {"another": "it failed"},
     }
@@ -121,7 +121,11 @@ def test_results_survive_json_and_give_the_same_tables():
     assert lines == report.tables(json.loads(json.dumps(found())))
     text = "\n".join(lines)
     assert "**likewise torch fp32**" in text and "50 · 4.00 × · 25%" in text
-    assert "50.00 / 99.00 ms" in text and "- another: it failed" in text and "int8: no limit known: of a kind." in text
+    assert (
+        "50.00 / 99.00 ms" in text
+        and "- another: it failed" in text
+        and "int8: the limit is unknown: of a kind." in text
+    )
 
 
 def test_contenders_stand_in_the_order_of_their_speed():
@@ -146,7 +150,7 @@ def test_every_engine_of_ours_takes_part_in_every_precision():
 def test_contenders_are_chosen_by_parts_of_their_names():
     assert set(chosen(ROWS, ["numpy fp32", "OPENVINO*int8"])) == {"likewise numpy fp32", "OpenVINO int8"}
     assert chosen(ROWS, []) == ROWS
-    with pytest.raises(SystemExit, match="nobody: no contender has such a name"):
+    with pytest.raises(SystemExit, match="nobody: no contender has this name"):
         chosen(ROWS, ["numpy", "nobody"])
 
 
@@ -208,7 +212,7 @@ def test_the_references_vectors_are_kept_by_their_texts(tmp_path):
 def test_the_probes_lines_are_read(tmp_path, monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     probe = Probe(tmp_path)
-    assert probe.measure(1, ()) == {} and "no limit known" in probe.notes["all"]
+    assert probe.measure(1, ()) == {} and "the limit is unknown" in probe.notes["all"]
     assert probe._read("fp32 191.5 \nbf16 95.0 that of another\nint8 unknown for a reason\n") == {
         "fp32": 191.5,
         "bf16": 95,

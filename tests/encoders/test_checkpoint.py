@@ -78,79 +78,56 @@ def test_weights_that_are_not_used_do_no_harm(own, tiny):
     assert TorchEmbedder.load(folder).fingerprint == tiny.fingerprint
 
 
-@pytest.mark.parametrize(
-    "name", ["../model.safetensors", "/etc/passwd", "sub/model.safetensors", 3, None, "a" * 5000 + "/"]
-)
-def test_a_shard_outside_the_folder_is_refused(own, name):
-    folder = own()
-    (folder / WEIGHTS).unlink()
-    write(folder / f"{WEIGHTS}.index.json", {"weight_map": {"a": name}})
-    with pytest.raises(BadModel, match="not a file in this folder"):
-        load_encoder(folder)
+def _named(index):
+    def spoil(folder):
+        (folder / WEIGHTS).unlink()
+        write(folder / f"{WEIGHTS}.index.json", index)
+
+    return spoil
 
 
-@pytest.mark.parametrize(
-    "index", [[], {}, {"weight_map": 3}, {"weight_map": {"a": ["b"]}}, {"weight_map": {"a": "b", "c": 3}}]
-)
-def test_a_broken_index_is_refused(own, index):
-    folder = own()
-    (folder / WEIGHTS).unlink()
-    write(folder / f"{WEIGHTS}.index.json", index)
-    with pytest.raises(BadModel, match="lists no shards|lists the shard|expected an object"):
-        load_encoder(folder)
-
-
-def test_a_missing_shard_is_named(own):
-    folder = own()
+def _without_a_shard(folder):
     _shards(folder)
     (folder / "model-00002-of-00002.safetensors").unlink()
-    with pytest.raises(BadModel, match="lacks the shard model-00002"):
-        load_encoder(folder)
 
 
-@pytest.mark.parametrize("name", weight_files.PICKLED)
-def test_a_pickle_is_refused_with_the_way_out(own, name):
+def _pickled(name, **config):
+    def spoil(folder):
+        amend(folder / "config.json", **config)
+        (folder / WEIGHTS).rename(folder / name)
+
+    return spoil
+
+
+def _cut(keep):
+    return lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:keep])
+
+
+def _changed(tensor, change):
+    return lambda folder: reweigh(folder, lambda name, values: change(values) if name == tensor else values)
+
+
+OUTSIDE = ["../model.safetensors", "/etc/passwd", "sub/model.safetensors", 3, None, "a" * 5000 + "/"]
+BROKEN_INDEXES = [[], {}, {"weight_map": 3}, {"weight_map": {"a": ["b"]}}, {"weight_map": {"a": "b", "c": 3}}]
+BIAS, UP = "encoder.layer.1.output.dense.bias", "encoder.layer.0.intermediate.dense.weight"
+SPOILED = {
+    **{f"shard {name!s:.20}": (_named({"weight_map": {"a": name}}), "not a file in this folder") for name in OUTSIDE},
+    **{f"index {i}": (_named(i), "lists no shards|lists the shard|expected an object") for i in BROKEN_INDEXES},
+    "missing shard": (_without_a_shard, "lacks the shard model-00002"),
+    **{name: (_pickled(name), r"only safetensors is supported.*save_pretrained") for name in weight_files.PICKLED},
+    "pickle of another architecture": (_pickled("pytorch_model.bin", model_type="xlnet"), "only safetensors"),
+    "no weights": (lambda folder: (folder / WEIGHTS).unlink(), "contains no model.safetensors"),
+    **{f"{keep} bytes": (_cut(keep), "truncated: fetch it again") for keep in (0, 4, 100, 5000, -1)},
+    "missing tensor": (_changed(BIAS, lambda _: None), f"lacks the tensor {BIAS}"),
+    "other shape": (_changed(UP, lambda t: t[:-1]), r"shape \(48, 32\) for .*dense.weight, .* have \(47, 32\)"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "message"), SPOILED.values(), ids=SPOILED)
+def test_weights_that_cannot_be_read_are_refused_with_what_is_wrong(own, spoil, message):
     folder = own()
-    (folder / WEIGHTS).rename(folder / name)
-    with pytest.raises(BadModel, match=r"only safetensors is supported.*save_pretrained"):
-        load_encoder(folder)
-
-
-def test_a_pickle_is_refused_for_other_architectures_too(own):
-    folder = own()
-    amend(folder / "config.json", model_type="xlnet")
-    (folder / WEIGHTS).rename(folder / "pytorch_model.bin")
-    with pytest.raises(BadModel, match="only safetensors"):
-        load_encoder(folder)
-
-
-def test_missing_weights_are_missed(own):
-    folder = own()
-    (folder / WEIGHTS).unlink()
-    with pytest.raises(BadModel, match="contains no model.safetensors"):
-        load_encoder(folder)
-
-
-@pytest.mark.parametrize("keep", [0, 4, 100, 5000, -1])
-def test_a_file_that_was_cut_short_is_told_from_a_whole_one(own, keep):
-    folder = own()
-    content = (folder / WEIGHTS).read_bytes()
-    (folder / WEIGHTS).write_bytes(content[:keep])
-    with pytest.raises(BadModel, match="truncated: fetch it again"):
-        load_encoder(folder)
-
-
-def test_a_missing_tensor_is_named(own):
-    folder = own()
-    reweigh(folder, lambda name, t: None if name == "encoder.layer.1.output.dense.bias" else t)
-    with pytest.raises(BadModel, match="lacks the tensor encoder.layer.1.output.dense.bias"):
-        load_encoder(folder)
-
-
-def test_a_tensor_of_another_shape_is_named_with_both_shapes(own):
-    folder = own()
-    reweigh(folder, lambda name, t: t[:-1] if name == "encoder.layer.0.intermediate.dense.weight" else t)
-    with pytest.raises(BadModel, match=r"shape \(48, 32\) for .*intermediate.dense.weight, .* have \(47, 32\)"):
+    spoil(folder)
+    with pytest.raises(BadModel, match=message):
         load_encoder(folder)
 
 

@@ -101,7 +101,7 @@ SPECS = ["sbert-wk:start=0", "sbert-wk:window=1", "sbert-wk:start=0,boundary=sym
 @pytest.mark.parametrize("family", [name for name in DESCRIBED if name != "words"])
 @pytest.mark.parametrize("spec", SPECS[:1])
 def test_sbert_wk_is_that_of_torch_in_every_family(folders, family, spec, alike):
-    alike(folders(family), pooling=spec, overflow="mean", atol=1e-5)
+    alike(folders(family), pooling=spec, overflow="mean", atol=3e-5)  # QR magnifies what torch's processors differ by
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -195,7 +195,7 @@ def test_a_pooling_of_ours_that_is_not_known_is_named_with_those_that_are(own, t
     rows = json.loads((folder / "modules.json").read_text())
     rows[1]["type"] = "likewise.pooling.Median"
     write(folder / "modules.json", rows)
-    with pytest.raises(BadModel, match="holds a pooling 'Median'; known are Dissection, Fusion, LayerMean"):
+    with pytest.raises(BadModel, match="holds a pooling 'Median'; expected one of Dissection, Fusion, LayerMean"):
         light.load(folder)
 
 

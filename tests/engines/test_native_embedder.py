@@ -79,11 +79,15 @@ def test_poolings_of_several_layers_and_matrices_keep_the_bits_in_any_company(of
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_number_of_threads_changes_no_bit(mini, precision, monkeypatch):
     texts = [f"{text} {i}" for i in range(20) for text in TEXTS]
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     one = mini[precision].encode(texts)
-    for threads in ("2", "5"):
-        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    for threads in (2, 5):
+        monkeypatch.setattr(mini[precision].encoder, "threads", threads)
         assert mini[precision].encode(texts).tobytes() == one.tobytes()
+
+
+def test_a_model_computes_with_the_threads_of_the_environment_it_was_loaded_in(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert NativeEmbedder.load("likewise-mini").batch_threads == 3
 
 
 def test_int8_stays_close_to_fp32(mini):
@@ -110,7 +114,9 @@ def test_golden_hashes_are_of_this_arithmetic_and_these_models(monkeypatch):
     with pytest.raises(BadModel, match="no hash of 7 texts for likewise-mini in fp32"):
         golden_hash("likewise-mini", "fp32", 7)
     monkeypatch.setattr(golden, "ARITHMETIC", ARITHMETIC + 1)
-    with pytest.raises(BadModel, match=f"is of arithmetic {ARITHMETIC}, but this package has {ARITHMETIC + 1}"):
+    with pytest.raises(
+        BadModel, match=f"has hashes of arithmetic {ARITHMETIC}, but this package computes {ARITHMETIC + 1}"
+    ):
         golden_hash("likewise-mini", "fp32", FEW)
 
 
@@ -135,13 +141,13 @@ def test_loading_and_encoding_import_no_torch(folders):
 
 
 def test_a_batch_grows_with_the_threads_that_share_it(mini, monkeypatch):
-    model, batches = mini["fp32"].encoder.model, []
+    model, batches = mini["fp32"].encoder, []
     run = model.run
     monkeypatch.setattr(model, "run", lambda *given, **how: (batches.append(given), run(*given, **how))[1])
     texts = [f"{i} " * 60 for i in range(90)]  # of 62 tokens: 5,580
     counts = []
-    for threads in ("1", "3"):
-        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    for threads in (1, 3):
+        monkeypatch.setattr(model, "threads", threads)
         batches.clear()
         mini["fp32"].encode(texts)
         counts.append(len(batches))

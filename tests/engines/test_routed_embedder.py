@@ -117,9 +117,11 @@ def test_limits_poolings_and_options_reach_every_part(tmp_path):
 
 def test_a_route_is_named_to_train_save_or_serve_it(tmp_path):
     folder = router(tmp_path / "m")
-    with pytest.raises(BadInput, match=r"is a Router, of which NumpyEmbedder is one part: Embedder.load\(name\).part"):
+    with pytest.raises(
+        BadInput, match=r"is a Router, and NumpyEmbedder loads a single model: Embedder.load\(name\).part"
+    ):
         NumpyEmbedder.load(folder)
-    with pytest.raises(BadInput, match=r"saved part by part, not into .*part\(.query.\).save"):
+    with pytest.raises(BadInput, match=r"cannot be saved as a whole to .*part\(.query.\).save"):
         Embedder.load(folder, engine="numpy").save(tmp_path / "x")
     part = load_named_embedder(f"{folder}(route=document)", engine="numpy")
     part.save(tmp_path / "part")

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +14,19 @@ import torch
 from likewise import Embedder, Ragged
 from likewise.arrays.activations import ACTIVATIONS
 from likewise.arrays.reductions import REDUCTIONS
+from likewise.engines.description import Description
 from likewise.engines.native import library as native
-from likewise.engines.native.library import Execution, Library, Model
+from likewise.engines.native.library import Execution, Heads, Library, Model
+from likewise.engines.numpy.poolings_and_heads import NumpyHead
+from likewise.engines.stored_weights import StoredTensor
+from likewise.errors import BadInput
 from tests.native.conftest import check_same_bits
 from tests.native.descriptions import described
 from tests.tiny import CONFIGS, TRANSFORMERS, config_of, random_encoder
 
 NATIVE, HEADER = Path(__file__).parents[2] / "native", "likewise_native.h"
 FAMILIES = [*TRANSFORMERS, "words"]
+TANH = ACTIVATIONS["tanh"].head
 LENGTHS = (5, 1, 17, 30, 2, 16, 9, 33, 60, 4)
 
 
@@ -125,6 +131,56 @@ def test_a_sentence_has_the_same_bits_in_any_company_order_and_number_of_threads
         assert np.array_equal(turned.pooled[::-1], together), name
         few = model.run(ids, lengths, reductions=["cls", "mean"], execution=Execution(threads=2, chunk_tokens=7))
         assert np.array_equal(few.pooled, together), name
+
+
+@pytest.mark.parametrize("stored", ["fp32", "fp16", "int8"])
+@pytest.mark.parametrize(
+    "width", [8, 16, 20, 288, 300]
+)  # below 16 there is no short cut; 20 and 300 end in half a vector
+def test_the_mean_of_a_tables_rows_has_the_bits_of_its_rows_added_up(width: int, stored: str, library: Library) -> None:
+    ids, lengths = sentences()
+    rows = np.random.default_rng(1).normal(size=(200, width)).astype(np.float32)
+    scales = np.abs(rows).max(1) / 127 if stored == "int8" else None
+    words = {
+        "fp32": rows,
+        "fp16": rows.astype(np.float16),
+        "int8": np.rint(rows / (np.abs(rows).max(1)[:, None] / 127)).astype(np.int8),
+    }
+    table = Description(200, width, 99, StoredTensor(words[stored], scales))
+    skips = np.minimum(np.arange(len(lengths)) % 3, lengths - 1)
+    for name in library.instruction_sets:
+        model = Model(table, instructions=name, library=library)
+        (layer,) = model.run(ids, lengths, layers=(0, 0)).layers
+        for skipped in (None, skips):
+            first = np.cumsum(lengths) - lengths + (0 if skipped is None else skipped)
+            wanted = []
+            for start, end in zip(first, np.cumsum(lengths), strict=True):
+                total = np.zeros(width, np.float32)
+                for row in layer[start:end]:
+                    total = total + row
+                wanted.append(total / np.float32(end - start))
+            for threads in (1, 3):
+                found = model.run(
+                    ids, lengths, reductions=["mean"], skips=skipped, execution=Execution(threads=threads)
+                )
+                assert np.array_equal(found.pooled, np.stack(wanted)), (name, threads)
+
+
+@pytest.mark.parametrize("family", ["bert", "words"])
+@pytest.mark.parametrize("widths", [(), (48,), (20, 33)])
+def test_heads_in_a_run_give_the_same_bits_as_behind_it(family: str, widths: tuple[int, ...], library: Library) -> None:
+    model, names, draw = model_of(library, family), ["cls", "mean"] if widths else ["mean"], np.random.default_rng(2)
+    sizes = (len(names) * model.width, *widths)
+    rows = [
+        NumpyHead("Dense", {}, after, np.dot, {"weight": draw.normal(size=(after, before)).astype(np.float32)}, TANH)
+        for before, after in pairwise(sizes)
+    ]
+    heads = Heads([*rows, NumpyHead("Normalize", {}, sizes[-1], np.dot)], sizes[0], library)
+    wanted = heads(model.run(*sentences(), reductions=names).pooled)
+    for execution in (Execution(heads=heads), Execution(threads=3, chunk_tokens=7, heads=heads)):
+        assert np.array_equal(model.run(*sentences(), reductions=names, execution=execution).pooled, wanted)
+    with pytest.raises(BadInput, match="the heads take"):
+        model.run(*sentences(), reductions=["max", "mean", "cls"], execution=Execution(heads=heads))
 
 
 def slow_reductions(rows: np.ndarray, skip: int) -> np.ndarray:

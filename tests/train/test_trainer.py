@@ -1,6 +1,7 @@
 """The training loop: what is learned and kept, its options, and that a stopped run goes on as if it had not stopped."""
 
 import json
+import math
 import resource
 import signal
 from dataclasses import replace
@@ -440,28 +441,19 @@ def test_the_plan_of_a_run(how, steps, epoch, evaluations, warmup):
     assert plan.steps_per_epoch == pytest.approx(epoch)
 
 
-@pytest.mark.parametrize("name", ABOVE_ZERO)
-def test_what_is_above_nothing(name, unchecked):
-    check_ranges(replace(TrainSettings(), **{name: 1e-9}))
-    for value in (0, -1, float("nan")):
-        with pytest.raises(BadInput, match=f"{name} is {value}; expected a number above 0"):
-            check_ranges(replace(TrainSettings(), **{name: value}))
-
-
-@pytest.mark.parametrize("name", NOT_NEGATIVE)
-def test_what_is_nothing_or_more(name, unchecked):
-    check_ranges(replace(TrainSettings(), **{name: 0}))
-    for value in (-1e-9, float("nan")):
-        with pytest.raises(BadInput, match=f"{name} is {value}; expected 0 or more"):
-            check_ranges(replace(TrainSettings(), **{name: value}))
-
-
-@pytest.mark.parametrize("name", FRACTIONS)
-def test_what_is_a_fraction(name, unchecked):
-    for value in (0, 0.999):
+@pytest.mark.parametrize(
+    ("name", "accepted", "refused", "expected"),
+    [
+        *((name, [1e-9], [0, -1, math.nan], "a number above 0") for name in ABOVE_ZERO),
+        *((name, [0], [-1e-9, math.nan], "0 or more") for name in NOT_NEGATIVE),
+        *((name, [0, 0.999], [-1e-9, 1, math.nan], "a fraction") for name in FRACTIONS),
+    ],
+)
+def test_a_setting_is_accepted_within_its_range_only(name, accepted, refused, expected, unchecked):
+    for value in accepted:
         check_ranges(replace(TrainSettings(), **{name: value}))
-    for value in (-1e-9, 1, float("nan")):
-        with pytest.raises(BadInput, match=f"{name} is {value}; expected a fraction"):
+    for value in refused:
+        with pytest.raises(BadInput, match=f"{name} is {value}; expected {expected}"):
             check_ranges(replace(TrainSettings(), **{name: value}))
 
 

@@ -1,1 +1,1 @@
-"""How each library encodes texts. A module has `load(spec)`; nothing heavy is imported before that is called."""
+"""How each library encodes texts. Each module has `load(spec)`, which imports the library when it is called."""

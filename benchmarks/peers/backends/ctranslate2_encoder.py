@@ -1,4 +1,4 @@
-"""CTranslate2 by hand: it takes ids and removes padding itself; our batches."""
+"""CTranslate2 called directly, with our batches; it takes ids and removes padding itself."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An engine of ours, through the interface that everyone has."""
+"""One of our engines, through its public interface."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class Engine:
             torch.set_num_threads(spec.threads)
         self.embedder: Any = Embedder.load(spec.folder, engine=engine, precision=spec.precision)
         if self.embedder.precision != spec.precision:
-            raise ValueError(f"{spec.precision} was asked for, and {self.embedder.precision} loaded")
+            raise ValueError(f"expected {spec.precision}; loaded {self.embedder.precision}")
 
     def encode(self, texts: list[str]) -> Any:
         return self.embedder.encode(texts, overflow="truncate", show_progress_bar=False)

@@ -1,4 +1,4 @@
-"""model2vec: the table of a static model of ours, its heads applied to every token, summed by their library."""
+"""model2vec: the table of one of our static models, with its heads applied to every row, summed by their library."""
 
 from importlib.metadata import version
 from typing import Any
@@ -7,7 +7,7 @@ from ..process import Spec
 
 
 class Model2Vec:
-    """The same tokenizer and table; their mean leaves out the special tokens around a text and unknown words."""
+    """Our tokenizer and table; their mean leaves out special tokens and unknown words."""
 
     def __init__(self, spec: Spec) -> None:
         import numpy as np

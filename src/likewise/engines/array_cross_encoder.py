@@ -20,7 +20,6 @@ from ..errors import BadModel
 from ..inference import Rows, WindowBatches
 from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
 from ..model_files.folder import check_same
-from ..native.threads import thread_count
 from ..reranker.classification_heads import ClassificationHead, HeadShape, check_head, head_of
 from ..reranker.joint_reranker import JointReranker, TokenIdPair
 from ..runtime.atomic_files import target_folder
@@ -91,6 +90,10 @@ class ArrayCrossEncoder(JointReranker):
     def precision(self) -> str:
         return self.encoder.precision
 
+    @property
+    def batch_threads(self) -> int:
+        return self.encoder.threads
+
     def _identifying_settings(self) -> tuple[list[Any], list[Any]]:
         head = [self.activation, list(self.labels), changed_settings(self.head.shape), self.segmented]
         return stored_encoder_settings(self.manifest.encoder), head
@@ -143,10 +146,6 @@ class NativeCrossEncoder(ArrayCrossEncoder):
     """A cross-encoder whose encoder runs in the compiled library, in fp32 (the default), bf16 or int8."""
 
     ENGINE = NativeEmbedder
-
-    @property
-    def batch_threads(self) -> int:
-        return thread_count()
 
 
 class NumpyCrossEncoder(ArrayCrossEncoder):

@@ -4,6 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -87,13 +88,16 @@ class ArrayEmbedder(Embedder):
 
     def __repr__(self) -> str:
         heads = "".join(f", {head.description}" for head in self.heads)
-        return (
-            f"{type(self).__name__}({self.manifest.encoder.name}: {self.pooling.spec}{heads}; {self.dimension} numbers)"
-        )
+        described = f"{self.manifest.encoder.name}: {self.pooling.spec}{heads}; {self.dimension} dimensions"
+        return f"{type(self).__name__}({described})"
 
     @property
     def precision(self) -> str:
         return self.encoder.precision
+
+    @property
+    def batch_threads(self) -> int:
+        return self.encoder.threads
 
     @property
     def dimension(self) -> int:
@@ -150,8 +154,8 @@ class ArrayEmbedder(Embedder):
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
         """Write a folder that `load` can read, with the encoder's weights as they are stored, or in int8.
 
-        A new folder appears complete or not at all. In an existing folder, the old model's files are removed; a process
-        killed meanwhile leaves the old model, the new one, or a folder that `load` rejects.
+        A new folder appears complete or not at all. In an existing folder, the old model's files are removed; if the
+        process is killed, the folder has the old model, the new one, or files that `load` rejects.
 
         With `weights="int8"`, matrices are stored in eight bits: a quarter of the size of fp32, but only this library
         can read them. Tensors that the encoder does not use are not written.
@@ -203,15 +207,22 @@ class ArrayEmbedder(Embedder):
         return np.ascontiguousarray(pooled, np.float32)
 
     def _pooled(self, windows: Windows, batches: WindowBatches) -> Float[Array, "P W"]:
-        tokens, hidden = windows.tokens, windows.hidden if windows.hidden.any() else None
+        return self._in_batches(windows, batches, partial(self.pooling, self.encoder), self._pooled_width)
+
+    @staticmethod
+    def _in_batches(
+        windows: Windows, batches: WindowBatches, compute: Callable[[Sequences, Array | None], Array], width: int
+    ) -> Array:
+        """`compute(tokens, hidden)` of all windows, some at a time: a row of this width for each."""
+        tokens, hidden = windows.tokens, hidden_tokens(windows)
 
         def attempt(batch: Rows) -> Array | None:  # an annotation with a shape would cost 30 µs per call
             try:
-                return self.pooling(self.encoder, tokens.take(batch), None if hidden is None else hidden[batch])
+                return compute(tokens.take(batch), None if hidden is None else hidden[batch])
             except MemoryError:
                 return None
 
-        return batches.run(tokens.lengths, attempt, np.empty((len(tokens.lengths), self._pooled_width), np.float32))
+        return batches.run(tokens.lengths, attempt, np.empty((len(tokens.lengths), width), np.float32))
 
     def _layers(self, tokens: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
         def layers(batch: Rows) -> list[Float[Array, "L t D"]]:
@@ -224,6 +235,11 @@ class ArrayEmbedder(Embedder):
             [np.empty((0, 0, 0), np.float32)] * len(tokens),
             _store_layers,
         )
+
+
+def hidden_tokens(windows: Windows) -> Array | None:
+    """How many first tokens of each window the pooling leaves out; None if it is none of any."""
+    return windows.hidden if windows.hidden.any() else None
 
 
 def none_if_memory_runs_out(compute: Callable[[], T]) -> T | None:

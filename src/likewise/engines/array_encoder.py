@@ -9,13 +9,13 @@ from jaxtyping import Float, Int
 from ..arrays.sequences import Sequences
 
 Array = np.ndarray
-Skips = Int[Array, " N"] | None  # how many tokens at the start of each sentence a pooling leaves out (of a prompt)
-Segments = Int[Array, " T"] | None  # of each token: which text of a pair it belongs to; None: all to the first
+Skips = Int[Array, " N"] | None  # how many tokens at the start of each sentence (the prompt) a pooling leaves out
+Segments = Int[Array, " T"] | None  # for each token, the text of a pair that it belongs to, 0 or 1; None: 0
 
 
 @runtime_checkable
 class ArrayEncoder(Protocol):
-    """An encoder of packed sentences, from and to NumPy arrays; layer 0 is the embeddings, `depth` the last."""
+    """An encoder of packed sentences in NumPy arrays; layer 0 is the embeddings, and layer `depth` is the last."""
 
     width: int
     depth: int
@@ -23,6 +23,7 @@ class ArrayEncoder(Protocol):
     longest: int
     parameters: int
     precision: str
+    threads: int  # how many share the sentences of a batch; 1 if they all work on each matrix product together
 
     def pooled(
         self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
@@ -31,5 +32,5 @@ class ArrayEncoder(Protocol):
         ...
 
     def layers(self, tokens: Sequences, first: int, last: int) -> Float[Array, "L T D"]:
-        """The layers `first` to `last` of these sentences; none above is computed."""
+        """The layers `first` to `last` of these sentences; layers above `last` are not computed."""
         ...

@@ -18,7 +18,7 @@ from ..runtime.lazy_imports import torch_hint
 from ..runtime.static_tables import static_table
 from .stored_weights import StoredTensor, StoredWeights
 
-MOST_TOKENS = 1 << 20  # in one text, if the encoder has no table of positions
+MOST_TOKENS = 1 << 20  # maximum input length of encoders without a table of positions
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class BlockWeights:
     gate: LinearWeights | None = None  # of a gated network whose `up` gives values alone
     norm1: LinearWeights | None = None
     norm2: LinearWeights | None = None
-    theta: float = 0.0  # the base of rotary positions; 0: none
+    theta: float = 0.0  # the base of rotary position embeddings; 0: none
     stretch: float = 1.0  # by which rotary angles are divided
     reach: int = -1  # the number of tokens on either side that a token attends to; −1: all
 
@@ -62,7 +62,7 @@ class Description:
     first_position: int = 0
     activation: str = "gelu"
     pre_norm: bool = False  # whether norms come before attention and network (ModernBERT) or after them (BERT)
-    gated: int = 0  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
+    gated: int = 0  # whether the output of `up` is values followed by gates (1), or the reverse (2); 0: no gates
     eps: float = 1e-12
     positions: StoredTensor | None = None
     segments: StoredTensor | None = None
@@ -100,7 +100,7 @@ def parameter_count(description: Description) -> int:
 
 
 def check_described(folder: Path, config: Config) -> Family:
-    """The family of a folder's encoder, if it can be described."""
+    """The family of a folder's encoder; raises BadModel if only torch computes it."""
     kind = model_type(config, folder)
     family = FAMILIES.get(kind)
     if family is None or family.architecture not in DESCRIPTIONS:
@@ -284,4 +284,4 @@ DESCRIPTIONS: dict[str, Callable[[Any, _Weights], Description]] = {
     "modernbert:ModernBert": _modernbert,
     "t5:T5": _t5,
     "word_table:WordTable": _word_table,
-}  # how an architecture (`Family.architecture`) is described; those that are missing are computed by torch only
+}  # how an architecture (`Family.architecture`) is described; only torch computes those that are missing

@@ -1,4 +1,4 @@
-"""RoutedEmbedder: a Router, whose queries and documents are encoded by a model each, in one space of vectors."""
+"""RoutedEmbedder: a Router, which encodes queries and documents by separate models into one vector space."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,18 +19,16 @@ from ..text.inputs import Windows
 
 
 class RoutedEmbedder(Embedder):
-    """The parts of a Router by their routes; whatever is not for queries or documents is computed by the default part.
+    """A Router's parts, one per route; texts that are neither queries nor documents go through the default part.
 
-    `part("query")` is a model of its own, which can be trained, saved or served.
+    `part("query")` is an ordinary embedder, which can be trained, saved or served.
     """
 
     def __init__(self, parts: Mapping[str, Embedder], default: str | None) -> None:
         self.parts, self.routes, self.default_route = dict(parts), tuple(parts), default
         widths = {name: part.dimension for name, part in parts.items()}
         if len(set(widths.values())) > 1:
-            raise BadModel(
-                f"the routes of {self.shown.manifest.encoder.parent} have vectors of different dimensions: {widths}"
-            )
+            raise BadModel(f"the routes of {self.shown.manifest.encoder.parent} have different dimensions: {widths}")
         self.encoder, self.pooling, self.manifest = self.shown.encoder, self.shown.pooling, self.shown.manifest
         self.tokenizer = self.shown.tokenizer
 
@@ -56,8 +54,8 @@ class RoutedEmbedder(Embedder):
 
     @classmethod
     def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> NoReturn:
-        """Raise an error: `Embedder.load` makes a Router of its parts."""
-        raise BadInput(f"a Router is loaded by Embedder.load(name), not from {manifest.encoder} with {options}")
+        """Raise an error: `Embedder.load` puts a Router together from its parts."""
+        raise BadInput(f"a Router cannot be loaded from {manifest.encoder} with {options}; use Embedder.load(name)")
 
     @classmethod
     def check_options(cls, options: LoadOptions) -> None:
@@ -113,7 +111,7 @@ class RoutedEmbedder(Embedder):
 
     def save(self, folder: str | Path) -> NoReturn:
         """Raise an error: the parts of a Router are saved one by one."""
-        raise BadInput(f"a Router is saved part by part, not into {folder}: {LOAD_PART}.save(folder)")
+        raise BadInput(f"a Router cannot be saved as a whole to {folder}; save each part: {LOAD_PART}.save(folder)")
 
     @property
     def max_seq_length(self) -> int:
@@ -127,7 +125,7 @@ class RoutedEmbedder(Embedder):
         self.tokenizer = self.shown.tokenizer
 
     def encode_chunks(self, documents: Sequence[str], **options: Any) -> list[DocumentChunks]:
-        """As `Embedder.encode_chunks`, by the part for documents."""
+        """As `Embedder.encode_chunks`, with the part for documents."""
         return self.part("document").encode_chunks(documents, **options)
 
     def _encode_as(self, role: str, texts: Iterable[str], options: dict[str, Any]) -> Float[np.ndarray, "N E"]:

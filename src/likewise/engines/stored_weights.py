@@ -14,9 +14,9 @@ from ..errors import BadModel
 from ..runtime.weight_files import COLUMN_SCALE_SUFFIX, LARGEST_INT8, ROW_STEP_SUFFIX, WeightReader, weight_files
 
 Array = np.ndarray
-FileState = tuple[str, int, int, int]  # A file's name, inode, size and time of change
+FileState = tuple[str, int, int, int]  # A file's name, inode, size and modification time
 TYPE_NAMES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8"}
-"""How safetensors names data types, by NumPy's names; bfloat16 is held as `uint16`."""
+"""safetensors' names of data types, by NumPy's names; bfloat16 is stored as `uint16`."""
 EXPONENT = 0x7F80  # of a bfloat16; all bits set: infinity or NaN
 
 
@@ -39,11 +39,11 @@ class StoredTensor:
 
     @property
     def identifying(self) -> list[Array]:
-        """The arrays for a model's fingerprint, in which bfloat16 counts as the fp32 values that it stands for."""
+        """The arrays for a model's fingerprint, with bfloat16 as the fp32 values that it represents."""
         return [self.fp32()] if self.values.dtype == np.uint16 else self.arrays
 
     def fp32(self) -> Float[Array, "..."]:
-        """The weights in fp32, dequantized if need be."""
+        """The weights in fp32, dequantized if necessary."""
         if self.values.dtype == np.uint16:
             return (self.values.astype(np.uint32) << 16).view(np.float32)
         values = self.values.astype(np.float32)
@@ -68,7 +68,7 @@ def int8_rows(tensor: StoredTensor) -> StoredTensor:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
-    """A safetensors file of these tensors (safetensors' own writer has no bfloat16 for NumPy's arrays).
+    """Write these tensors to a safetensors file (safetensors' own writer does not support bfloat16 in NumPy arrays).
 
     The format: the length of a header in eight bytes; the header, JSON, padded to a multiple of eight; the data.
     """
@@ -115,7 +115,7 @@ class StoredWeights(WeightReader):
         super().__init__(folder, stack, "numpy")
 
     def read(self, name: str, *shape: int) -> StoredTensor:
-        """The tensor of this name and shape, whatever prefix the file puts before the name."""
+        """The tensor with this name and shape, regardless of the prefix that the file puts before the name."""
         found = self.find(name)
         self.check(found, shape)
         if self.kinds[found].type != "I8":

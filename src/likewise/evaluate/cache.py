@@ -92,7 +92,7 @@ class Cache:
     def prune(self) -> None:
         """Delete the least recently used entries, and no other files, until the rest fits within the limit.
 
-        Entries that another process has used meanwhile are kept. Partial files left by killed processes are deleted.
+        Entries that another process uses in the meantime are kept. Partial files left by killed processes are deleted.
         """
         entries = sorted((state.st_mtime, state.st_size, path) for path, state in self._entries())
         total = sum(size for _, size, _ in entries)

@@ -75,8 +75,8 @@ def evaluate(
 ) -> Results:
     """Evaluate every model on every task.
 
-    A text must always get the same vector, whatever other texts are encoded with it, since a text shared by several
-    tasks is encoded only once. A model that learns from the texts it encodes offers `fitted` instead (see
+    A text must always get the same vector, regardless of the other texts, since a text shared by several tasks is
+    encoded only once. A model that learns from the texts it encodes offers `fitted` instead (see
     `evaluate.models`).
 
     Args:

@@ -1,4 +1,4 @@
-"""Migration in the background: build the new index beside the old one, which remains searchable meanwhile.
+"""Migration in the background: build a new index while the old one remains searchable.
 
 No index ever contains vectors from two models. Until the new index has every record, the new model's queries are mapped
 into the old model's space and searched there; after that, they go to the new index unchanged.

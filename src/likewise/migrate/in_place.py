@@ -1,4 +1,4 @@
-"""Migration in place: fill a collection for the new model beside the old one, then replace the old one with it.
+"""Migration in place: fill a collection for the new model next to the old one, then replace the old one.
 
     notes.index                      searched and written to while the new one is filled
     notes.index.migrating            the new model's, until it is complete

@@ -65,7 +65,7 @@ def check_saved(folder: Path) -> None:
 
 
 def staging_parent(folder: Path) -> Path:
-    """The folder in which files are prepared before they are moved: beside the target, or inside it if its parent is
+    """The folder in which files are prepared before they are moved: next to the target, or inside it if its parent is
     not writable or is on another file system, as with a container's volume.
     """
     beside = not folder.is_dir() or (os.access(folder.parent, os.W_OK) and not folder.is_mount())

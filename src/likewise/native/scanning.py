@@ -159,7 +159,8 @@ class Scan:
         structure, message = self._structure(alive), ctypes.create_string_buffer(MESSAGE)
         call = getattr(_declared(library or load_library()), function)
         name = instructions.encode() if instructions else None
-        check_code(call(name, ctypes.byref(structure), ctypes.byref(request), message, MESSAGE), message)
+        if code := call(name, ctypes.byref(structure), ctypes.byref(request), message, MESSAGE):
+            check_code(code, message)
 
     def _structure(self, alive: list[Any]) -> _Scan:
         kind = self.corpus.dtype.name

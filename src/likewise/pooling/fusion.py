@@ -47,7 +47,7 @@ class Stack:
 
 
 class Fusion(nn.Module):
-    """A linear map of a `Stack` of layers to one vector, initialised as plain pooling of the last layer."""
+    """A linear map of a `Stack` of layers to one vector, initialized as plain pooling of the last layer."""
 
     def __init__(self, stack: Stack, encoder_width: int) -> None:
         super().__init__()

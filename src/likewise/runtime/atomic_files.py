@@ -23,7 +23,7 @@ def atomic_file(
 
     If `path` is a symbolic link, its target is written and the link is kept. If `durable`, the file survives a power
     failure once the block has ended. A `private` file is readable only by its owner. The file is written in a temporary
-    folder in `parent`, by default beside `path`.
+    folder in `parent`, by default next to `path`.
     """
     from .temporary_files import temporary_folder  # imported here because the checks below need no temporary files
 

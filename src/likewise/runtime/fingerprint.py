@@ -1,8 +1,8 @@
-"""A model's fingerprint: one digest of its settings and its weights, whichever engine computes it and how precisely.
+"""A model's fingerprint: one digest of its settings and weights, independent of engine and precision.
 
-What is hashed of a weight: a float tensor as fp32, whatever float type the file has; a tensor stored in int8 as its
-whole numbers and its scales, because an engine may compute with these. So a folder stored in int8 is another model than
-the one that it was rounded from, and the same folder is one model to every engine.
+Float tensors are hashed as fp32, regardless of their type in the file. Tensors stored in int8 are hashed as their
+integers and scales, because an engine may compute with these. So a folder in int8 counts as a different model from the
+one that it was quantized from, and a folder counts as the same model for every engine.
 """
 
 import hashlib

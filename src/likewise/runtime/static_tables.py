@@ -86,7 +86,7 @@ class StaticTable:
 def static_table(folder: Path) -> StaticTable | None:
     """The static model in the folder; None if it holds another kind of model.
 
-    Raises BadModel if it is one and its parts do not fit: fewer rows than tokens, say.
+    Raises BadModel if its parts do not fit together: for example, if it has fewer rows than tokens.
     """
     config = read_json(folder / "config.json")
     own = isinstance(config, dict) and config.get("model_type") == MODEL2VEC
@@ -101,7 +101,7 @@ def static_table(folder: Path) -> StaticTable | None:
 def write_static_table(
     folder: Path, rows: Float[np.ndarray, "V D"], unknown: int, max_seq_length: int, normalizes: bool
 ) -> None:
-    """Write the table beside the tokenizer.json that is in the folder, so that its own library reads it as we do.
+    """Write the table next to the folder's tokenizer.json, so that its own library reads the same model as we do.
 
     If the row of zeros is a token's, the folder is model2vec's; otherwise it is StaticEmbedding's, whose tokenizer.json
     names the maximum input length.

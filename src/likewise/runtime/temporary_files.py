@@ -1,4 +1,4 @@
-"""Temporary folders beside their targets: locked while their process runs, removed by a later run once it has ended.
+"""Temporary folders next to their targets: locked while their process runs, removed by a later run once it has ended.
 
 A name has the form `.TARGET.likewise-HOST-BOOT-RANDOM`. On the same boot of the same machine, even in a container, the
 lock shows whether the process is still running: the kernel releases it however the process ends. After a reboot, no
@@ -27,7 +27,7 @@ DIGITS = 8  # per part, for the three parts after the name
 
 @contextmanager
 def temporary_folder(target: Path, parent: Path | None = None) -> Iterator[Path]:
-    """A hidden folder in `parent` (default: beside `target`), removed when the block ends unless it was renamed."""
+    """A hidden folder in `parent` (default: next to `target`), removed when the block ends unless it was renamed."""
     parent = target.parent if parent is None else parent
     parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(parent, re.escape(_label(target.name)))

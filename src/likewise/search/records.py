@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Shaped
@@ -14,6 +14,7 @@ from ..arrays.similarity import check_finite_rows, number_table
 from ..errors import BadInput
 from ..files.lines import is_utf8
 
+T = TypeVar("T")
 Value = str | int | float | bool | None
 """A metadata value."""
 AT_ONCE = 4096
@@ -70,6 +71,14 @@ def listed_ids(ids: Sequence[str]) -> list[str]:
     if isinstance(ids, str):
         raise BadInput(f"expected a list of ids; got a single string, {ids!r}")
     return list(ids)
+
+
+def found_in_order(ids: Sequence[str], found: Mapping[str, T], location: str) -> list[T]:
+    """The record found under each id."""
+    for name in ids:
+        if name not in found:
+            raise BadInput(f"the id {name!r} is not in {location}")
+    return [found[name] for name in ids]
 
 
 def check_ids(ids: Sequence[Any]) -> None:

@@ -150,7 +150,7 @@ def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
 
     Each job contributes one input in turn, up to `budget` tokens, so that no request stalls another. Jobs with more
     inputs contribute one more in each further round while the batch has at most `share` tokens. The first input is
-    always included, whatever its size. The next batch continues where this one ended.
+    always included, regardless of its size. The next batch continues where this one ended.
     """
     batch: list[Slot] = []
     aside: list[Job] = []  # jobs whose next inputs are not tokenized yet

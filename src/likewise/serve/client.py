@@ -25,7 +25,7 @@ from ..runtime.arguments import whole_number
 AGAIN = (429, 502, 503, 504)
 """HTTP statuses after which a retry may succeed."""
 LONGEST_WAIT = 30.0
-"""Maximum seconds between attempts, whatever delay the server asks for."""
+"""Maximum seconds between attempts, even if the server asks for a longer delay."""
 BATCH = 500
 """Number of texts per request."""
 

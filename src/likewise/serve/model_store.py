@@ -191,10 +191,8 @@ class ModelStore:
 
 def model_bytes(model: Any) -> int:
     """The size of a model's weights as packed by the compiled library, or else of its files, in bytes."""
-    compiled = getattr(model.encoder, "model", None)
-    if compiled is not None and hasattr(compiled, "bytes"):
-        return int(compiled.bytes)
-    return sum(path.stat().st_size for path in Path(model.manifest.encoder).glob("*.safetensors"))
+    packed = getattr(model.encoder, "bytes", None)
+    return packed or sum(path.stat().st_size for path in Path(model.manifest.encoder).glob("*.safetensors"))
 
 
 def loader(name: str, kind: Kind, settings: ServeSettings) -> Loader:

@@ -115,7 +115,7 @@ def run_on(
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]
-    """uvicorn's server, except that it always terminates, whatever its threads do, and resets no connections."""
+    """uvicorn's server, except that it always terminates, even if threads hang, and resets no connections."""
 
     def __init__(self, config: uvicorn.Config, app: ServerApplication, is_shared: bool) -> None:
         super().__init__(config)
@@ -159,7 +159,7 @@ def end_surely(seconds: float, log: RequestLog) -> None:
 
 
 def connection_bound(wanted: int) -> int:
-    """The number of connections wanted, or what the open-file limit, raised as far as possible, allows.
+    """The requested number of connections, or what the open-file limit, raised as far as possible, allows.
 
     For each of them, one more connection may be open while it is being rejected.
 

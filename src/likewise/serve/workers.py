@@ -41,7 +41,7 @@ class Supervisor:
         self._failures = 0
 
     def run(self) -> int:
-        """Keep the wanted number of workers running; stop them all at the end."""
+        """Keep the requested number of workers running; stop them all at the end."""
         with self._caught_signals():
             try:
                 while not self._is_over():

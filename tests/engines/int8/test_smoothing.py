@@ -8,8 +8,8 @@ import pytest
 from likewise.arrays.sequences import Sequences
 from likewise.engines.description import read_description, tensors
 from likewise.engines.int8.smoothing import LAYERS, Smoothing, choose_smoothings, record_inputs, smoothed
-from likewise.engines.native.library import load
-from likewise.engines.native.native_embedder import NativeEmbedder, NativeEncoder
+from likewise.engines.native.library import Model, load
+from likewise.engines.native.native_embedder import NativeEmbedder
 from likewise.engines.numpy.encoders import NumpyEncoder
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadModel
@@ -29,7 +29,7 @@ def _random_scales(width):
 
 
 def _vectors(model, description, precision):
-    encoder = NativeEncoder(description, precision)
+    encoder = Model(description, precision=precision)
     return NativeEmbedder(model.tokenizer, encoder, model.pooling, model.heads, model.manifest).encode(TEXTS)
 
 
@@ -142,7 +142,7 @@ def test_parts_of_one_product_may_not_have_different_column_scales(read):
     block = found.blocks[0]
     other = replace(block.key, weight=replace(block.key.weight, column_scales=np.ones(description.width, np.float32)))
     with pytest.raises(BadModel, match="different scales of inputs"):
-        NativeEncoder(replace(found, blocks=[replace(block, key=other), *found.blocks[1:]]), "int8")
+        Model(replace(found, blocks=[replace(block, key=other), *found.blocks[1:]]), precision="int8")
     short = replace(block.up, weight=replace(block.up.weight, column_scales=np.ones(3, np.float32)))
     with pytest.raises(BadModel, match="column scales"):
-        NativeEncoder(replace(found, blocks=[replace(block, up=short), *found.blocks[1:]]), "int8")
+        Model(replace(found, blocks=[replace(block, up=short), *found.blocks[1:]]), precision="int8")

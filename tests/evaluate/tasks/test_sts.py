@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 from likewise.arrays.similarity import PAIRWISE
 from likewise.data.datasets import dataset_entry
 from likewise.errors import BadInput
-from likewise.evaluate.task import EvaluationSettings, Result, Score
+from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import sentence_pairs
 from likewise.evaluate.tasks.sts import (
-    SBERT_WK_NAMES,
     STS_NAMES,
     STS_SETS,
     STS_TASKS,
     pairs_digest,
-    sts_average,
 )
 from tests.evaluate.sample_pairs import letters, made, needs_data, parquet
 
@@ -176,19 +174,6 @@ def test_any_text_and_any_scores_end_in_a_result(rows):
     columns = {key: [row[i] for row in rows] for i, key in enumerate(("sentence1", "sentence2", "score"))}
     result = run("stsb", columns)
     assert np.isfinite(result.headline.value) or result.notes
-
-
-def _results(names=STS_NAMES):
-    return [Result(name, (Score("x", i / 10, 10),), "") for i, name in enumerate(names)]
-
-
-def test_the_average_is_the_plain_mean_of_the_seven_and_of_nothing_less():
-    assert sts_average(_results()).value == pytest.approx(0.3)
-    assert sts_average(_results(SBERT_WK_NAMES), SBERT_WK_NAMES).n == 70
-    with pytest.raises(BadInput, match="sts14, stsb was not run"):
-        sts_average([r for r in _results() if r.task not in ("sts14", "stsb")])
-    with pytest.raises(BadInput, match="sts12 occurs 2 times"):
-        sts_average(_results() + _results(("sts12",)))
 
 
 @needs_data

@@ -120,9 +120,11 @@ def test_a_folder_with_other_files_is_not_made_a_collection(folder, other):
     assert [path.name for path in folder.iterdir()] == [other]
 
 
-def test_what_a_killed_create_left_is_made_again_and_not_opened(folder):
+@pytest.mark.parametrize("left", [(), ("-wal", "-shm"), ("-journal",)])
+def test_what_a_killed_create_left_is_made_again_and_not_opened(folder, left):
     (folder / "vectors").mkdir(parents=True)
-    (folder / "collection.sqlite").touch()
+    for end in ("", *left):
+        (folder / f"collection.sqlite{end}").touch()
     with pytest.raises(BadInput, match="its creation was interrupted; create it again"):
         Collection.open(str(folder))
     filled(folder).close()

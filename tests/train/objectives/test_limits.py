@@ -58,21 +58,14 @@ ZERO_OR_MORE = [
 ]
 
 
-@pytest.mark.parametrize(("build", "name"), ABOVE_ZERO)
-def test_any_finite_number_above_zero_is_accepted_and_no_other(build, name):
-    for value in (SMALLEST, LARGEST):
+@pytest.mark.parametrize(
+    ("build", "name", "zero"), [*((*row, False) for row in ABOVE_ZERO), *((*row, True) for row in ZERO_OR_MORE)]
+)
+def test_any_finite_number_above_zero_is_accepted_and_zero_where_it_may_be(build, name, zero):
+    for value in (SMALLEST, LARGEST, *[0.0] * zero):
         assert build(**{name: value}).describe()[name] == value
-    for value in (0.0, -SMALLEST, math.inf, math.nan):
-        with pytest.raises(BadInput, match=f"{name} is {value}; {POSITIVE}"):
-            build(**{name: value})
-
-
-@pytest.mark.parametrize(("build", "name"), ZERO_OR_MORE)
-def test_any_finite_number_of_zero_or_more_is_accepted_and_no_other(build, name):
-    for value in (0.0, SMALLEST, LARGEST):
-        assert build(**{name: value}).describe()[name] == value
-    for value in (-SMALLEST, math.inf, math.nan):
-        with pytest.raises(BadInput, match=f"{name} is {value}; {NOT_NEGATIVE}"):
+    for value in (-SMALLEST, math.inf, math.nan, *[0.0] * (not zero)):
+        with pytest.raises(BadInput, match=f"{name} is {value}; {NOT_NEGATIVE if zero else POSITIVE}"):
             build(**{name: value})
 
 

@@ -20,7 +20,7 @@ EPILOG = """examples:
   likewise index migrate notes.index -m all-MiniLM-L6-v2 --keep-old
   likewise index migrate notes.index -m all-MiniLM-L6-v2 --to postgresql://localhost/search#notes
 
-The new index is built beside the old one, in notes.index.migrating, so that no index mixes vectors from two models.
+The new index is built next to the old one, in notes.index.migrating, so that no index mixes vectors from two models.
 Meanwhile, you can search the old index and add to it; additions are embedded too. When both contain the same texts, the
 new index takes the old one's name, and the old one is deleted (--keep-old keeps it as notes.index.before-migration). No
 other process may have it open at that moment. After an interruption, run the same command again to resume.

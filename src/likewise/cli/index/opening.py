@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...text.chunking import ChunkSettings
 
 RECORDED_OPTIONS = ("pooling", "max_seq_length", "truncate_dim")
-"""Options recorded with the model's name, since they make it another model; the precision is recorded beside it."""
+"""Options recorded with the model's name, since they change the model; the precision is recorded separately."""
 
 SHOWN = 20
 """The number of damaged passages to list."""

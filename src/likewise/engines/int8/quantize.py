@@ -15,7 +15,8 @@ from ...model_files import atomic_folder
 from ...runtime.atomic_files import check_not_input, check_writable_folder, target_folder
 from ...runtime.weight_files import weight_files
 from ..description import Description, read_description, tensors
-from ..native.native_embedder import NativeEmbedder, NativeEncoder
+from ..native.library import Model
+from ..native.native_embedder import NativeEmbedder
 from ..stored_weights import in_int8
 from .smoothing import Smoothing, choose_smoothings, record_inputs, smoothed
 from .texts import calibration_texts, held_out_texts, odd_texts
@@ -24,7 +25,7 @@ Array = np.ndarray
 CALIBRATION_SEED, HELD_OUT_SEED = 1, 2
 CALIBRATION_ODD_TEXTS = 50
 SENTENCES, ODD, OVERALL = "held-out sentences", "odd texts", "overall"
-"""What a quantized model is measured on; the bar is for all of them together."""
+"""What a quantized model is measured on; the bar applies to all of it together."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class QuantizationResult:
     bytes_before: int
     bytes_after: int  # of the encoder's weight files
     smoothings: tuple[Smoothing, ...]
-    """One for each product whose inputs are smoothed; empty if that brought vectors of calibration text no closer."""
+    """One for each product whose inputs are smoothed; empty if that brings calibration vectors no closer to fp32."""
 
     @property
     def passed(self) -> bool:
@@ -104,7 +105,7 @@ def quantize(
     int8 from what was written, are compared with the model's own in fp32.
 
     Args:
-        model: computed by the native engine in fp32: `Embedder.load(name, engine="native")`.
+        model: a model of the native engine in fp32: `Embedder.load(name, engine="native")`.
         folder: where to write; a new folder appears complete or not at all.
         bar: the fidelity required.
         force: whether to write the folder even below the bar.
@@ -112,7 +113,7 @@ def quantize(
 
     Raises:
         BelowBar: the bar is not reached; nothing was written, and the error has the result.
-        BadInput: the model is not computed by the native engine in fp32, or the folder is its own or not writable.
+        BadInput: the model is not computed by the native engine in fp32; or the folder is the model's or not writable.
     """
     target = target_folder(folder)
     source = _checked(model, target)
@@ -142,7 +143,7 @@ def _checked(model: Embedder, target: Path) -> NativeEmbedder:
 
 
 def _smoothings(model: NativeEmbedder, description: Description, callback: Callable[[str], None]) -> list[Smoothing]:
-    """The best smoothing of products' inputs; empty if it brings vectors of calibration text no closer to fp32."""
+    """The best smoothing of products' inputs; empty if it does not bring vectors of calibration text closer to fp32."""
     if not description.depth:
         return []
     texts = calibration_texts() + odd_texts(CALIBRATION_SEED, CALIBRATION_ODD_TEXTS)
@@ -157,7 +158,7 @@ def _smoothings(model: NativeEmbedder, description: Description, callback: Calla
 
 
 def _int8_model(model: NativeEmbedder, description: Description) -> NativeEmbedder:
-    encoder = NativeEncoder(description, "int8")
+    encoder = Model(description, precision="int8")
     return NativeEmbedder(model.tokenizer, encoder, model.pooling, model.heads, model.manifest)
 
 

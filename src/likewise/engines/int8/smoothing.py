@@ -31,12 +31,12 @@ from ..stored_weights import StoredTensor, int8_rows
 
 Array = np.ndarray
 Site = Literal["query", "up"]
-"""A product that reads a norm's output, named by `BlockWeights`: queries, keys and values, or the network's first."""
-ROWS = 256  # kept of each batch
+"""A product that reads a norm's output: queries, keys and values together, or the first layer of the network."""
+ROWS = 256  # kept from each batch
 BATCH_TOKENS = 2048
 STRENGTHS = (0.25, 0.5, 0.75)  # the values of α that are tried for each product
 WORTHWHILE = 0.95  # times the error without smoothing; a product that stays above it is not smoothed
-SMALLEST = 0.01  # of the largest channel: smaller channels count as this much, so that no scale is extreme
+SMALLEST = 0.01  # relative to the largest channel; smaller channels are raised to it, so that no scale is extreme
 LAYERS: dict[Site, tuple[str, ...]] = {"query": ("query", "key", "value"), "up": ("up", "gate")}
 NORMS: dict[Site, str] = {"query": "norm1", "up": "norm2"}
 """The norm whose output the product reads in pre-norm models."""

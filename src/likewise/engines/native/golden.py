@@ -13,14 +13,14 @@ from ...native.library import ARITHMETIC
 
 FILE = Path(__file__).with_name("golden.json")
 TEXTS, FEW = 20_000, 200
-"""The number of texts of the whole check, and of a quick one, which takes the first of them."""
+"""The number of texts in the full check, and in the quick one, which uses the first of them."""
 
 SCRIPTS = (
     (0xC0, 0x180), (0x370, 0x400), (0x400, 0x500), (0x531, 0x588), (0x5D0, 0x5EB), (0x620, 0x660), (0x904, 0x940),
     (0xE01, 0xE31), (0x10D0, 0x1100), (0x1E00, 0x1F00), (0x3041, 0x30FF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A4),
     (0x300, 0x340), (0x2000, 0x2070), (0x1F300, 0x1F650), (0x20000, 0x2A000),
 )  # fmt: skip
-"""First and last + 1 of ranges of code points: fourteen scripts, accents, punctuation, emoji, rare ideographs."""
+"""Ranges of code points, the end excluded: fourteen scripts, accents, punctuation, emoji, rare ideographs."""
 
 
 @cache
@@ -44,8 +44,9 @@ class Numbers:
 
 
 def texts() -> Iterator[str]:
-    """The texts, without end: of up to 12 words, but every 50th after the first `FEW` of up to 250; a word in six is of
-    one of `SCRIPTS`.
+    """An endless stream of texts of up to 12 words; after the first `FEW`, every 50th has up to 250.
+
+    One word in six is in one of `SCRIPTS`.
     """
     numbers = Numbers()
     for i in count():
@@ -71,14 +72,14 @@ def vectors_hash(embedder: Embedder, number: int) -> str:
 
 
 def golden_hash(model: str, precision: str, number: int) -> str:
-    """The hash that `vectors_hash` must give.
+    """The hash that `vectors_hash` must return.
 
     Raises:
         BadModel: no hash is known for this model, precision and number of texts.
     """
     known = json.loads(FILE.read_text("utf-8"))
     if known["arithmetic"] != ARITHMETIC:
-        raise BadModel(f"{FILE} is of arithmetic {known['arithmetic']}, but this package has {ARITHMETIC}")
+        raise BadModel(f"{FILE} has hashes of arithmetic {known['arithmetic']}, but this package computes {ARITHMETIC}")
     try:
         return str(known["models"][model][precision][str(number)])
     except KeyError:

@@ -15,10 +15,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ...arrays.activations import ACTIVATIONS, ENCODER_ACTIVATIONS
-from ...arrays.reductions import REDUCTIONS
+from ...arrays.reductions import REDUCTIONS, reduce_sentences
+from ...arrays.sequences import Sequences
 from ...errors import BadInput, BadModel
 from ...native.library import MESSAGE, VERSION, CompiledLibrary, check_code, library_path
-from ..description import Description, LinearWeights
+from ...native.threads import thread_count
+from ..array_encoder import Segments, Skips
+from ..description import Description, LinearWeights, parameter_count
 from ..numpy.poolings_and_heads import NumpyHead
 from ..stored_weights import StoredTensor
 
@@ -83,17 +86,18 @@ class _Request(ctypes.Structure):
         ("tokens", c_int64),
         ("sentences", c_int64),
         *((name, c_int32) for name in ("threads", "chunk_tokens", "first_layer", "last_layer", "reductions")),
-        *((name, c_void_p) for name in ("layers", "pooled", "seconds")),
+        *((name, c_void_p) for name in ("layers", "pooled", "heads", "seconds")),
     )
 
 
 @dataclass(frozen=True)
 class Execution:
-    """How a model runs; results are identical to the bit under all settings."""
+    """How a model runs; results are identical to the bit under all settings, but `heads` change what `pooled` is."""
 
     threads: int = 1
     chunk_tokens: int = 0  # tokens computed together; 0: as many as fit into the cache
     measure: bool = False  # whether to measure seconds by kind of work
+    heads: "Heads | None" = None  # what each sentence's reductions pass through, while they are in the cache
 
 
 DEFAULT_EXECUTION = Execution()
@@ -157,7 +161,10 @@ class Library(CompiledLibrary):
 
 
 class Model:
-    """A packed model. It is thread-safe, and a sentence's results are identical to the bit in any batch."""
+    """A packed encoder. It is thread-safe, and a sentence's results are identical to the bit in any batch.
+
+    `threads` is `thread_count()` when the model is made, and can be set.
+    """
 
     def __init__(
         self,
@@ -172,7 +179,9 @@ class Model:
         self._library = library or load()
         self._c = self._library._c
         self._handle: int | None = None
+        self.vocabulary, self.longest = description.vocabulary, description.longest
         self.width, self.depth, self.precision = description.width, description.depth, precision
+        self.parameters, self.threads = parameter_count(description), thread_count()
         alive: list[Any] = []  # keeps the memory that the structures point to
         structure = _description(description, precision, alive)
         self._words = alive[:2]  # read for as long as the model exists; the other weights are copied when packed
@@ -196,6 +205,28 @@ class Model:
         """The size of its packed weights in bytes."""
         return int(self._c.lw_model_bytes(self._handle))
 
+    def pooled(
+        self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
+    ) -> Float[Array, "N W"]:
+        if not {*names} <= {*BITS}:  # a reduction that only NumPy computes
+            (x,) = self.layers(tokens, self.depth, self.depth, segments)
+            return reduce_sentences(x, tokens.lengths, names, skips)
+        skips = None if skips is None else np.minimum(skips, np.maximum(tokens.lengths - 1, 0))
+        execution = Execution(self.threads)
+        found = self.run(
+            tokens.ids, tokens.lengths, reductions=names, segments=segments, skips=skips, execution=execution
+        ).pooled
+        assert found is not None  # reductions were asked for
+        return found
+
+    def layers(self, tokens: Sequences, first: int, last: int, segments: Segments = None) -> Float[Array, "L T D"]:
+        execution = Execution(self.threads)
+        found = self.run(
+            tokens.ids, tokens.lengths, layers=(first, last), segments=segments, execution=execution
+        ).layers
+        assert found is not None  # layers were asked for
+        return found
+
     def run(
         self,
         ids: Int[Array, " T"],
@@ -212,7 +243,7 @@ class Model:
         Layer 0 is the embeddings. If layers are requested, reductions are of the last one requested, and no further
         layer is computed. `skips` holds, for each sentence, the number of first tokens that reductions leave out.
         """
-        tokens, sentences = len(ids), len(lengths)
+        tokens, sentences, heads = len(ids), len(lengths), execution.heads
         expected = len(ids if segments is None else segments), len(lengths if skips is None else skips)
         if expected != (tokens, sentences):
             raise BadInput(f"{tokens} ids in {sentences} sentences need a segment per id and a skip per sentence")
@@ -220,10 +251,10 @@ class Model:
         if not 0 <= first <= last <= self.depth:
             raise BadInput(f"layers {first} to {last} were requested; this model has layers 0 to {self.depth}")
         if not {*reductions} <= {*BITS} or len({*reductions}) != len(reductions):
-            raise BadInput(f"the reductions {reductions} are not among {', '.join(BITS)}, each once")
+            raise BadInput(f"the reductions are {reductions}; expected some of {', '.join(BITS)}, each once")
         arrays: dict[str, Array | None] = {**_whole(ids=ids, segments=segments, lengths=lengths, skips=skips)}
         arrays["layers"] = np.empty((last - first + 1, tokens, self.width), np.float32) if layers else None
-        size = (sentences, len(reductions) * self.width)
+        size = (sentences, heads.width if heads else len(reductions) * self.width)
         arrays["pooled"] = np.empty(size, np.float32) if reductions else None
         arrays["seconds"] = np.zeros(len(KINDS)) if execution.measure else None
         request = _Request(
@@ -234,6 +265,7 @@ class Model:
             first_layer=first,
             last_layer=last,
             reductions=sum(map(BITS.__getitem__, reductions)),
+            heads=heads._handle if heads else None,
         )
         for name, array in arrays.items():
             if array is not None:
@@ -247,7 +279,7 @@ class Model:
 
 
 class Heads:
-    """What follows the pooling. It is thread-safe, and a row's result depends on that row alone."""
+    """The heads of a model. They are thread-safe, and the result of a row depends on that row alone."""
 
     def __init__(self, heads: Sequence[NumpyHead], width: int, library: Library | None = None) -> None:
         self._c = (library or load())._c
@@ -275,7 +307,7 @@ class Heads:
         return out
 
 
-IDENTITY = -1  # the number of no activation; LW_IDENTITY in native/likewise_native.h
+IDENTITY = -1  # the code for no activation; LW_IDENTITY in native/likewise_native.h
 HEAD_KINDS = {"Dense": 0, "LayerNorm": 1, "Normalize": 2}  # `lw_head_kind`, by the names of `module_registry.HEADS`
 
 
@@ -304,7 +336,7 @@ def _whole(**rows: Array | None) -> dict[str, Array]:
             if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
                 raise BadInput(f"{name} are {array.dtype} of shape {array.shape}; expected a row of whole numbers")
             if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-                raise BadInput(f"{name} reach from {array.min()} to {array.max()}, outside the int32 range")
+                raise BadInput(f"{name} range from {array.min()} to {array.max()}, outside the int32 range")
             arrays[name] = np.ascontiguousarray(array, np.int32)
     return arrays
 

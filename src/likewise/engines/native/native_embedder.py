@@ -3,21 +3,24 @@
 A text's vector is identical to the bit whatever the other texts, their order, the batches and the number of threads.
 """
 
-from collections.abc import Sequence
 from functools import cached_property
 
-import numpy as np
-from jaxtyping import Float
-
-from ...arrays.reductions import reduce_sentences
-from ...arrays.sequences import Sequences
 from ...engine_registry import LoadOptions
 from ...errors import BadInput
-from ...native.threads import thread_count
+<<<<<<< HEAD
 from ...runtime.lazy_imports import torch_hint
 from ..array_embedder import ArrayEmbedder
+from ..description import Description
+from .library import PRECISIONS, Heads, Model, load
+=======
+from ...inference import WindowBatches
+from ...native.threads import thread_count
+from ...runtime.lazy_imports import torch_hint
+from ...text.inputs import Windows
+from ..array_embedder import ArrayEmbedder, hidden_tokens
 from ..array_encoder import Segments, Skips
 from ..description import Description, parameter_count
+from ..numpy.poolings_and_heads import ArrayReduce
 from .library import BITS, PRECISIONS, Execution, Heads, Model, load
 
 Array = np.ndarray
@@ -33,18 +36,24 @@ class NativeEncoder:
         self.model = Model(d, precision=precision)
 
     def pooled(
-        self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
+        self,
+        tokens: Sequences,
+        names: Sequence[str],
+        skips: Skips,
+        segments: Segments = None,
+        heads: Heads | None = None,
     ) -> Float[Array, "N W"]:
         if not {*names} <= {*BITS}:  # one that is new in Python
             (x,) = self.layers(tokens, self.depth, self.depth, segments)
-            return reduce_sentences(x, tokens.lengths, names, skips)
+            reduced = reduce_sentences(x, tokens.lengths, names, skips)
+            return reduced if heads is None else heads(reduced)
         found = self.model.run(
             tokens.ids,
             tokens.lengths,
             reductions=names,
             segments=segments,
             skips=None if skips is None else np.minimum(skips, np.maximum(tokens.lengths - 1, 0)),
-            execution=Execution(threads=thread_count()),
+            execution=Execution(threads=thread_count(), heads=heads),
         ).pooled
         assert found is not None  # reductions were asked for
         return found
@@ -59,6 +68,7 @@ class NativeEncoder:
         ).layers
         assert found is not None  # layers were asked for
         return found
+>>>>>>> h/static
 
 
 class NativeEmbedder(ArrayEmbedder):
@@ -68,10 +78,10 @@ class NativeEmbedder(ArrayEmbedder):
     (2, 384)
 
     In int8, weights are rounded per row and activations per token; in bf16 on a processor without it, products are
-    computed in fp32. It uses `native.threads.thread_count()` threads.
+    computed in fp32. It computes with `encoder.threads` threads, by default `native.threads.thread_count()`.
     """
 
-    encoder: NativeEncoder
+    encoder: Model
 
     @classmethod
     def check_options(cls, options: LoadOptions) -> None:
@@ -83,21 +93,38 @@ class NativeEmbedder(ArrayEmbedder):
         load()
 
     @classmethod
-    def encoder_of(cls, description: Description, precision: str | None) -> NativeEncoder:
-        return NativeEncoder(description, precision or "fp32")
+    def encoder_of(cls, description: Description, precision: str | None) -> Model:
+        return Model(description, precision=precision or "fp32")
 
     @cached_property
-    def _native_heads(self) -> Heads:
+    def _through_heads(self) -> Heads:  # type: ignore[override]
         return Heads(self.heads, self._pooled_width)
 
+<<<<<<< HEAD
+=======
     def _through_heads(self, pooled: Float[Array, "n W"]) -> Float[Array, "n E"]:
         return self._native_heads(pooled)
+
+    def _vectors(self, windows: Windows, batches: WindowBatches) -> Float[Array, "N E"]:
+        if windows.places.any() or not isinstance(self.pooling, ArrayReduce):
+            return super()._vectors(windows, batches)
+        names, encoder, heads = self.pooling.names, self.encoder, self._native_heads
+
+        def compute(tokens: Sequences, hidden: Array | None) -> Array:
+            return encoder.pooled(tokens, names, hidden, heads=heads)  # the heads read sums that are still in the cache
+
+        if encoder.depth:
+            return self._in_batches(windows, batches, compute, self._width)
+        vectors = compute(windows.tokens, hidden_tokens(windows))  # a table has no states to keep in memory
+        batches.advance(batches.items, len(windows.tokens.ids))
+        return vectors
 
     @property
     def batch_threads(self) -> int:
         return thread_count()
 
+>>>>>>> h/static
     @property
     def instructions(self) -> str:
         """The instruction set whose kernels it runs; `LIKEWISE_ISA` in the environment chooses another."""
-        return self.encoder.model.instructions
+        return self.encoder.instructions

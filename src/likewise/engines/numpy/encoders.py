@@ -25,7 +25,7 @@ FAR = 128  # distances from here on share the last bucket of relative positions
 class NumpyEncoder:
     """An encoder in NumPy: the embeddings, then the output of each block."""
 
-    precision = "fp32"
+    precision, threads = "fp32", 1
 
     def __init__(self, description: Description) -> None:
         d = description

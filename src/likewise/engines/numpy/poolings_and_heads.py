@@ -143,7 +143,9 @@ def array_pooling(described: str | ModulePart, depth: int) -> ArrayPooling:
             return ArrayLayerMean.parse(described, depth)
         return ArrayReduce(reduction_names(described))
     if described.kind not in OWN_POOLINGS:
-        raise BadModel(f"{described.folder} holds a pooling {described.kind!r}; known are {', '.join(OWN_POOLINGS)}")
+        raise BadModel(
+            f"{described.folder} holds a pooling {described.kind!r}; expected one of {', '.join(OWN_POOLINGS)}"
+        )
     return OWN_POOLINGS[described.kind](described.config, described.folder, depth)
 
 
@@ -223,7 +225,7 @@ def _normalised(x: Array) -> Array:
 
 
 def truncated(heads: Sequence[NumpyHead], width: int, available: int) -> list[NumpyHead]:
-    """The heads followed by a truncation of their output, which is normalised again if they normalise."""
+    """The heads followed by a truncation of their output, which is normalized again if they normalize it."""
     check_truncation(width, available)
     activation = "torch.nn.modules.linear.Identity"
     config = {"in_features": available, "out_features": width, "bias": False, "activation_function": activation}

@@ -216,7 +216,7 @@ def _transposed(table: TextTable) -> TextTable:
 def _comparison_table(
     results: Results, a: str, b: str, comparisons: Mapping[str, Comparison], classical: bool
 ) -> TextTable:
-    """One line per task: both scores, the difference with its interval and p, a classical test, and the verdict."""
+    """One line per task: both scores, their difference, its interval and p-value, a classical test, the verdict."""
     columns = ["A", "B", "B − A [95 %]", "p", "Holm", "test", "verdict"]
     rows = []
     for task in results.tasks:

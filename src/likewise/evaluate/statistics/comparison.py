@@ -1,4 +1,4 @@
-"""Compare two models on one or more tasks: the difference of their scores, its interval and p, a verdict in words."""
+"""Compare two models on one or more tasks: their difference in score, its interval and p-value, a verdict in words."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -91,12 +91,12 @@ def paired(
     statistic: str,
     bootstrap: BootstrapSettings = USUAL,
 ) -> tuple[Interval, float]:
-    """The difference of a statistic between two rows of predictions for the same items, and its two-sided p.
+    """The difference of a statistic between two rows of predictions for the same items, and its two-sided p-value.
 
     p is twice the fraction of resamples in which the difference changes sign or is zero, with 1 added to each count so
     that p is never 0 (Davison and Hinkley 1997, section 4.2): with 10,000 resamples, it is at least 0.0002. If no
-    resample changes the sign, the p of a t test with the bootstrap's standard error is used if it is smaller, but never
-    below the p of the sign test: 0.5 to the power of n − 1 for n items (or n positive items, if precision is measured).
+    resample changes the sign, that of a t-test with the bootstrap's standard error is used if it is smaller, but never
+    below that of the sign test: 0.5 to the power of n − 1 for n items (or n positive items, if precision is measured).
 
     A group in which the statistic is undefined for either side is left out for both, with a warning.
     """
@@ -116,7 +116,7 @@ def paired(
 
 
 def _tail(lead: float, error: float, items: int, groups: int) -> float:
-    """The two-sided p of a difference, from its standard error, but no smaller than a sign test's p for these items."""
+    """The two-sided p-value of a difference, from its standard error, but never below a sign test's for these items."""
     t = lead / error if error else math.copysign(math.inf, lead)
     return max(two_sided(t, max(1, items - groups)), 0.5 ** (items - 1))
 

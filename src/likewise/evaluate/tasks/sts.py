@@ -6,8 +6,7 @@ pairs of all subsets at once (Reimers and Gurevych 2019, SimCSE, mteb), `mean` i
 """
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +14,6 @@ import numpy as np
 
 from ...arrays.correlation import Numbers
 from ...arrays.similarity import PAIRWISE
-from ...errors import BadInput
 from ...text.normalization import normalized
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task
 from .sentence_pairs import CORRELATIONS, Correlation, RatedPairs, correlation_score, correlations_by_group, read_pairs
@@ -86,20 +84,6 @@ def correlate_pairs(
     scores.sort(key=lambda score: score.name != headline)
     subsets = f" in {len(pairs.parts)} subsets ({', '.join(pairs.parts)})" if len(pairs.parts) > 1 else ""
     return Result(name, tuple(scores), f"{headline}, {settings.casing}, n = {len(pairs):,}{subsets}", notes)
-
-
-def sts_average(results: Iterable[Result], names: Sequence[str] = STS_NAMES) -> Score:
-    """The unweighted mean of the headlines of `names`, as in the last column of both papers' tables; NaN if one is."""
-    results = list(results)
-    count = Counter(result.task for result in results)
-    for name in names:
-        if count[name] > 1:
-            raise BadInput(f"averaging {len(names)} tasks needs each one once; {name} occurs {count[name]} times")
-    if missing := [name for name in names if not count[name]]:
-        raise BadInput(f"cannot average {len(names)} tasks: {', '.join(missing)} was not run")
-    by_task = {result.task: result.headline for result in results}
-    headlines = [by_task[name] for name in names]
-    return Score("average", float(np.mean([one.value for one in headlines])), sum(one.n for one in headlines))
 
 
 def _scores(kind: str, similarities: Numbers, pairs: RatedPairs) -> Iterator[Score]:

@@ -55,14 +55,6 @@ def as_matches(pairs: Iterable[tuple[Any, Any]]) -> list[Match]:
     return [Match(str(name), min(1.0, max(-1.0, float(score)))) for name, score in pairs]
 
 
-def found_in_order(ids: Sequence[str], found: Mapping[str, T], location: str) -> list[T]:
-    """The record found under each id."""
-    for name in ids:
-        if name not in found:
-            raise BadInput(f"the id {name!r} is not in {location}")
-    return [found[name] for name in ids]
-
-
 def check_new(existing: Iterable[object], location: str) -> None:
     """Raise an error if ids to be added already exist; `existing` lists them."""
     for name in existing:

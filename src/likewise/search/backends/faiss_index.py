@@ -22,13 +22,12 @@ from ...runtime.installation import missing_extra
 from ..exact import checked_queries
 from ..filters.languages import sqlite_where
 from ..index import Index, Match, ModelIdentity
-from ..records import Records, check_ids, checked_records, listed_ids
+from ..records import Records, check_ids, checked_records, found_in_order, listed_ids
 from .common import (
     as_matches,
     check_new,
     check_not_read_only,
     checked_filter,
-    found_in_order,
     metadata_json,
     stored_columns,
     stored_records,

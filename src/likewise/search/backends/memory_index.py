@@ -17,8 +17,8 @@ from ...runtime.arguments import whole_number
 from ..exact import checked_queries, nearest
 from ..filters import matches
 from ..index import Index, Match, ModelIdentity
-from ..records import Records, Value, check_ids, checked_records, listed_ids
-from .common import check_new, check_not_read_only, checked_filter, found_in_order
+from ..records import Records, Value, check_ids, checked_records, found_in_order, listed_ids
+from .common import check_new, check_not_read_only, checked_filter
 
 SCHEME = "memory:"
 

@@ -22,14 +22,13 @@ from ...runtime.installation import missing_extra
 from ..exact import checked_queries
 from ..filters.languages import FIELD, milvus_expression, milvus_has_column, milvus_literal, values_by_kind
 from ..index import Index, Match, ModelIdentity
-from ..records import Records, check_ids, checked_records, listed_ids
+from ..records import Records, check_ids, checked_records, found_in_order, listed_ids
 from .common import (
     ServerAddress,
     as_matches,
     check_new,
     check_not_read_only,
     checked_filter,
-    found_in_order,
     metadata_json,
     retried,
     stored_columns,

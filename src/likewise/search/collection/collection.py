@@ -167,7 +167,7 @@ class Collection(Index):
             return sum(int(mask.sum()) for mask in masks)
 
     def version(self) -> int:
-        """A number that increases with every change, so that cached results of an older version can be recognised."""
+        """A number that increases with every change, so that cached results of an older version can be recognized."""
         with self._files.reading() as (_, snapshot):
             return snapshot.version
 

@@ -1,4 +1,4 @@
-"""The folder of a collection: how it is created and recognised, and the settings that never change."""
+"""The folder of a collection: how it is created and recognized, and the settings that never change."""
 
 import json
 import zlib
@@ -24,7 +24,7 @@ FORMAT = 2
 CHECKSUM = "checksum"
 DAMAGED = "the settings of this collection are damaged; restore the folder from a copy, or create it again"
 DTYPES = ("float16", "float32")
-JOURNAL_FILES = [journal.FILE + end for end in ("", "-wal", "-shm")]
+JOURNAL_FILES = [journal.FILE + end for end in ("", "-wal", "-shm", "-journal")]  # the last until WAL is switched on
 LEFT_BY_CREATE = {writer_lock.FILE, segments.FOLDER, derived_files.FOLDER, *JOURNAL_FILES}
 
 

@@ -14,11 +14,10 @@ from jaxtyping import Float64, Int64, Integer
 
 from ...errors import BadInput
 from ...text.words import folded_words
-from ..backends.common import found_in_order
 from ..filters import Condition
 from ..filters.languages import sqlite_where
 from ..index import Match
-from ..records import Records, Value
+from ..records import Records, Value, found_in_order
 
 OF_IDS = "id IN (SELECT value FROM json_each(?))"
 OF_KEYS = "key IN (SELECT value FROM json_each(?))"

@@ -42,7 +42,7 @@ LayerVectors = Float[np.ndarray, "S F"]
 
 @dataclass(frozen=True)
 class FusionSettings:
-    """Training settings; `benchmarks/fusion.py` and docs/logbook.md show the results of other choices."""
+    """Training settings; docs/logbook.md has the results of other choices."""
 
     regularization: tuple[float, ...] = (1.0, 4.0)  # every value is tried
     interpolation: tuple[float, ...] = (0.5, 1.0)  # every value is tried after each epoch

@@ -75,7 +75,7 @@ OBJECTIVES: ObjectiveTable = {
         "Cao et al. 2007, ListNet; Ren et al. 2021, RocketQAv2", "DistillKLDivLoss",
     ),
     "similarity-distillation": ObjectiveEntry(
-        SimilarityDistillation, "a teacher's similarities between texts, whatever its vectors' dimension",
+        SimilarityDistillation, "a teacher's similarities between texts; its vectors may have any dimension",
         "Fang et al. 2021, SEED; Park et al. 2019", "",
     ),
     "simcse": ObjectiveEntry(
