@@ -2,6 +2,8 @@
 PYTHON ?= python3
 MODEL ?= likewise-mini
 TABLE ?= all
+# How many of the 20,000 texts make golden encodes: 200, 2000 or 20000
+TEXTS ?= 2000
 RECOMMENDED := all-MiniLM-L6-v2
 # What pip is asked for as torch, and where: CONTRIBUTING.md explains these two
 TORCH ?= torch==2.13.0
@@ -15,7 +17,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo papers test fuzz check fix parity stats integration attack mutants native golden sanitized wheels dist release docs bench bench-peers clean
+.PHONY: help setup demo papers test fuzz check fix parity stats integration attack mutants native golden arm sanitized wheels dist release docs bench bench-peers clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -31,9 +33,11 @@ help:
 	@echo "make stats   the shape of the source: functions, cycles, names"
 	@echo "make attack  over ten thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
-	@echo "make docs    the documentation as a site in build/site, its links checked"
+	@echo "make docs    the documentation as a site in build/site, its links checked; with Emscripten, its front page computes"
 	@echo "make native  the compiled library by itself: its tests, and its own checks in C++"
-	@echo "make golden  20,000 texts through every instruction set of this machine: the same bits as everywhere (minutes)"
+	@echo "make golden  2,000 texts through every instruction set of this machine: the same bits as everywhere;"
+	@echo "             make golden TEXTS=20000 for all of them (minutes)"
+	@echo "make arm     the kernels for Arm under qemu, if it and a cross compiler are installed"
 	@echo "make sanitized  the same checks in C++ under address and undefined-behaviour sanitizers"
 	@echo "make wheels  wheels for Linux (x86_64, aarch64; glibc 2.17 or newer), checked by auditwheel, in dist/"
 	@echo "make dist    source distribution, wheel and bill of materials (CycloneDX) into dist/, which is emptied first"
@@ -139,7 +143,14 @@ native: setup
 
 # native/ARITHMETIC.md; after a change of LW_ARITHMETIC: python -m benchmarks.golden --write
 golden: setup
-	$(BIN)/python -m benchmarks.golden
+	$(BIN)/python -m benchmarks.golden --texts $(TEXTS)
+
+arm:
+ifneq ($(and $(shell command -v aarch64-linux-gnu-g++),$(shell command -v qemu-aarch64)),)
+	$(MAKE) -C native check-arm
+else
+	@echo "NEON was NOT checked: apt-get install g++-aarch64-linux-gnu qemu-user"
+endif
 
 # The kernels' own check under address and undefined-behaviour sanitizers: about 100 seconds of one processor
 sanitized:
@@ -165,7 +176,12 @@ build/venv-docs/made: pyproject.toml
 	$(@D)/bin/pip install --quiet --group docs
 	@touch $@
 
+# The front page computes by the engine in WebAssembly, if Emscripten can compile it
 docs: build/venv-docs/made
+	@if command -v em++ > /dev/null; then $(MAKE) --silent -C native web; \
+	elif [ ! -e native/web/likewise.wasm ]; then \
+	  echo "Emscripten is not installed (apt-get install emscripten): the front page shows a picture in place of the engine."; \
+	fi
 	NO_MKDOCS_2_WARNING=1 build/venv-docs/bin/mkdocs build --strict --quiet --site-dir build/site
 	build/venv-docs/bin/python docs/site/check_built.py build/site
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import tokenizers
+from safetensors.numpy import load_file as load_arrays
 from safetensors.numpy import save_file as save_arrays
 
 from likewise.encoders.families import FAMILIES, family_name
@@ -288,6 +289,102 @@ def classifier_folder(folder: Path, family: str = "bert", labels: int = 1, **cha
         save_bert(folder, config, 0, row.prefix, labels)
     wordpieces(config.get("pad_token_id") == 1).save(str(folder / "tokenizer.json"))
     return folder
+
+
+MODULES = ("Pooling cls", "Dense GELU", "LayerNorm", "Dense")
+"""Those of a modular reranker after its encoder; the last one gives a score for each label."""
+
+
+def modular_folder(
+    folder: Path, family: str = "bert", modules: Sequence[str] = MODULES, labels: int = 1, activation: str = "Sigmoid"
+) -> Path:
+    """A CrossEncoder of several modules as sentence-transformers writes it, its weights drawn at random."""
+    model_folder(folder, family, plain=True)
+    rows = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]
+    for i, module in enumerate(modules, 1):
+        kind, _, option = module.partition(" ")
+        path = f"{i}_{kind}"
+        rows.append({"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"})
+        if kind == "Pooling":
+            settings, shapes = {"embedding_dimension": 32, "pooling_mode": option, "include_prompt": True}, {}
+        else:
+            settings, shapes = scoring_module(kind, option, labels if i == len(modules) else None)
+        write(folder / path / "config.json", settings)
+        if shapes:
+            draw = np.random.default_rng(i)
+            arrays = {name: draw.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+            save_arrays(arrays, folder / path / "model.safetensors", {"format": "pt"})
+    write(folder / "modules.json", rows)
+    named = f"torch.nn.modules.{'linear' if activation == 'Identity' else 'activation'}.{activation}"
+    write(folder / "config_sentence_transformers.json", {"model_type": "CrossEncoder", "activation_fn": named})
+    return folder
+
+
+def colbert_folder(
+    folder: Path, form: str = "HF_ColBERT", family: str = "bert", *, attends: bool = False, length: int = 32
+) -> Path:
+    """A late-interaction model in the form of Stanford's ColBERT, PyLate (`ColBERT`) or sentence-transformers."""
+    model_folder(folder, family, plain=True)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    words = tokenizer["model"]["vocab"]
+    words |= {word: len(words) + i for i, word in enumerate(("[unused0]", "[unused1]", "[MASK]"))}
+    mask = {**tokenizer["added_tokens"][0], "id": words["[MASK]"], "content": "[MASK]"}
+    write(folder / "tokenizer.json", {**tokenizer, "added_tokens": [*tokenizer["added_tokens"], mask]})
+    special = {"pad_token": "[PAD]", "mask_token": "[MASK]", "unk_token": "[UNK]", "model_max_length": 512}
+    write(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", **special})
+    projection = np.random.default_rng(3).normal(size=(16, 32)).astype(np.float32)
+    if form == "HF_ColBERT":
+        encoder = {f"{family}.{name}": tensor for name, tensor in load_arrays(folder / "model.safetensors").items()}
+        save_arrays(encoder | {"linear.weight": projection}, folder / "model.safetensors", {"format": "pt"})
+        amend(folder / "config.json", architectures=["HF_ColBERT"])
+        markers = {"query_token_id": "[unused0]", "doc_token_id": "[unused1]"}
+        lengths = {"query_maxlen": length, "doc_maxlen": 60, "attend_to_mask_tokens": attends}
+        write(folder / "artifact.metadata", {**markers, **lengths, "mask_punctuation": True})
+        return folder
+    parts = ["Transformer", "Dense", *(["MultiVectorMask", "Normalize"] if form == "MultiVectorEncoder" else [])]
+    places = ["", *(f"{i}_{part}" for i, part in enumerate(parts[1:], 1))]
+    types = [f"pylate.models.Dense.{part}" if form == "ColBERT" and part == "Dense" else TYPES[part] for part in parts]
+    rows = zip(places, types, strict=True)
+    write(folder / "modules.json", [{"idx": i, "path": p, "type": t, "name": str(i)} for i, (p, t) in enumerate(rows)])
+    dense = {"in_features": 32, "out_features": 16, "bias": False, "activation_function": "torch.nn.Identity"}
+    write(folder / "1_Dense/config.json", dense)
+    save_arrays({"linear.weight": projection}, folder / "1_Dense/model.safetensors", {"format": "pt"})
+    if form == "ColBERT":
+        texts = {"query_prefix": "[unused0] ", "document_prefix": "[unused1] "}
+        lengths = {"query_length": length, "document_length": 60, "attend_to_expansion_tokens": attends}
+        write(folder / "config_sentence_transformers.json", {"model_type": form, **texts, **lengths})
+        return folder
+    expansion = {"strategy": "fixed", "attend": attends, "token": None, "length": length}
+    write(folder / "1_Dense/config.json", {**dense, "module_input_name": "token_embeddings"})
+    write(folder / "2_MultiVectorMask/config.json", {"skiplist_words": [".", ","], "skiplist_tasks": ["document"]})
+    write(folder / "3_Normalize/config.json", {"module_input_name": "token_embeddings"})
+    write(folder / "sentence_bert_config.json", {"document_length": 60, "query_expansion": expansion})
+    prompts = {"query": "[unused0] ", "document": "[unused1] "}
+    write(folder / "config_sentence_transformers.json", {"model_type": form, "prompts": prompts})
+    return folder
+
+
+TYPES = {
+    "Transformer": "sentence_transformers.base.modules.transformer.Transformer",
+    "Dense": "sentence_transformers.base.modules.dense.Dense",
+    "MultiVectorMask": "sentence_transformers.multi_vector_encoder.modules.multi_vector_mask.MultiVectorMask",
+    "Normalize": "sentence_transformers.base.modules.normalize.Normalize",
+}
+"""The names of modules as sentence-transformers 6 writes them."""
+
+
+def scoring_module(kind: str, activation: str, labels: int | None) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """The settings and the shapes of one module after the pooling; with `labels`, the one that gives the scores."""
+    if kind != "Dense":
+        return ({"dimension": 32}, {"norm.weight": (32,), "norm.bias": (32,)}) if kind == "LayerNorm" else ({}, {})
+    outputs, named = (
+        labels or 32,
+        f"torch.nn.modules.{'activation' if activation else 'linear'}.{activation or 'Identity'}",
+    )
+    output = "sentence_embedding" if labels is None else "scores"
+    settings = {"in_features": 32, "out_features": outputs, "bias": labels is not None, "activation_function": named}
+    bias = {"linear.bias": (outputs,)} if labels is not None else {}
+    return settings | {"module_output_name": output}, {"linear.weight": (outputs, 32), **bias}
 
 
 def write(path: Path, value: Any) -> None:

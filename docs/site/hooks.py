@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from front_page import ENGINE, front_page_files
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -16,7 +17,8 @@ READ_FIRST = (
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Folders in the navigation become their pages; one that is not there, nothing."""
+    """Folders in the navigation become their pages, or nothing if absent; the front page learns of its engine."""
+    config.extra["engine"] = ENGINE.exists()
     config.nav = _with_folders(config.nav or [], Path(config.docs_dir))
     return config
 
@@ -42,7 +44,9 @@ def _pages(folder: Path, docs: Path) -> list[str]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what pages link to outside docs/."""
+    """Add what pages link to outside docs/, and what the front page loads."""
+    for place, path in front_page_files().items():
+        files.append(File.generated(config, place, abs_src_path=str(path)))
     pages = [f"docs/{file.src_uri}" for file in files.documentation_pages()]
     for path in outside_files(pages):
         if files.get_file_from_path(site_path(path)) is not None:
@@ -66,6 +70,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
     """The theme's search has no name that a screen reader could say: it gets one."""
     unnamed = 'data-md-component="search" role="dialog"'
+    if page.is_homepage:
+        return output  # a template of our own, without that search
     if unnamed not in output:
         raise ValueError(f"the theme's search is no longer {unnamed!r}: look whether it has an aria-label of its own")
     return output.replace(unnamed, f'{unnamed} aria-label="Search"')

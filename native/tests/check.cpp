@@ -197,7 +197,7 @@ void check_attention(const Kernels& kernels, const Kernels& truth) {
                 std::ostringstream name;
                 name << kernels.name << " attention of " << tokens << ", heads " << heads << " x " << width
                      << ", reach " << reach;
-                const auto check = [&](const char* what, auto kind) {
+                const auto check = [&, heads = heads, width = width](const char* what, auto kind) {
                     expect_equal(name.str() + what,
                                  attention(kernels.*kind, tokens, heads, width, reach, joined, added),
                                  attention(truth.*kind, tokens, heads, width, reach, joined, added));

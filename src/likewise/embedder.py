@@ -140,21 +140,6 @@ class Embedder(ABC):
             warnings.warn(str(manifest().notice), stacklevel=3)
         return loaded
 
-    @classmethod
-    @abstractmethod
-    def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> "Embedder":
-        """The model that a folder describes."""
-
-    @classmethod
-    @abstractmethod
-    def check_options(cls, options: LoadOptions) -> None:
-        """Raise BadInput for options that this engine does not support, before any model is read."""
-
-    @classmethod
-    @abstractmethod
-    def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:
-        """Raise BadModel for a model that this engine does not support, before any weights are read."""
-
     @property
     @abstractmethod
     def dimension(self) -> int:
@@ -457,10 +442,10 @@ class Embedder(ABC):
             check_finite(rows, f"the chunks of documents[{i}]: chunk", 0, self.precision)
         return [DocumentChunks(parts, rows) for parts, rows in zip(cut, vectors, strict=True)]
 
-    def layers_of(self, ids: Sequence[list[int]]) -> list[Float[np.ndarray, "L t D"]]:
-        """Every layer of sequences of token ids, special ones included, in one batch."""
+    def layers_of(self, ids: Sequence[list[int]], *, only_last: bool = False) -> list[Float[np.ndarray, "L t D"]]:
+        """Every layer, or only the last one, of sequences of token ids, special ones included, in one batch."""
         tokens = Sequences.of(ids)
-        return self._layers(tokens, False, WindowBatches(len(ids), max(1, len(tokens.ids)), lambda *_: None))
+        return self._layers(tokens, only_last, WindowBatches(len(ids), max(1, len(tokens.ids)), lambda *_: None))
 
     def through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
         """Pass pooled vectors through the model's heads, for callers that pool the result of `layers_of` themselves."""

@@ -5,6 +5,7 @@ An engine is imported only when it is chosen.
 
 import platform
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,25 @@ def _no_gpu_for_torch(options: LoadOptions) -> bool:
         return True
     apple = sys.platform == "darwin" and platform.machine() == "arm64"
     return not apple and not any(Path(device).exists() for device in GPU_DEVICES)
+
+
+class Loadable(ABC):
+    """What an engine's embedder or reranker has besides: how it is loaded from a folder's manifest."""
+
+    @classmethod
+    @abstractmethod
+    def check_options(cls, options: LoadOptions) -> None:
+        """Raise BadInput for options that this engine does not support, before any model is read."""
+
+    @classmethod
+    @abstractmethod
+    def check_model(cls, manifest: Any, options: LoadOptions) -> None:
+        """Raise BadModel for a model that this engine does not support, before any weights are read."""
+
+    @classmethod
+    @abstractmethod
+    def from_manifest(cls, manifest: Any, options: LoadOptions) -> Any:
+        """The model that a folder describes."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +105,7 @@ ENGINES: dict[str, Engine] = {
 }
 """In order of preference: without `engine=`, the first row that is installed and supports the request is used.
 
-A new engine is a subclass each of `Embedder` and `Reranker`, with `check_options`, `check_model` and `from_manifest`,
-and a row here.
+A new engine is a subclass each of `Embedder` and `Reranker` that is `Loadable`, and a row here.
 """
 
 
@@ -153,6 +172,8 @@ def _refusal(check: Callable[[], None]) -> LikewiseError | None:
 
 
 def _candidates(kind: ModelKind, name: str | None, options: LoadOptions, only: Any) -> Iterator[tuple[str, Any]]:
+    if only is not None and not issubclass(only, Loadable):
+        raise BadInput(f"{only.__name__} is loaded by {kind.capitalize()}.load, not by a load of its own")
     if name is not None:
         known_name("engine", name, ENGINES)
         found = ENGINES[name].model_class(kind)

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
-from itertools import islice
+from itertools import islice, product
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from likewise.engines.native import golden
-from likewise.engines.native.golden import FEW, FILE, SCRIPTS, golden_hash, texts, vectors_hash
+from likewise.engines.native.golden import FEW, FILE, PART, SCRIPTS, golden_hash, texts, vectors_hash
 from likewise.engines.native.library import load
 from likewise.engines.native.native_embedder import NativeEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
@@ -111,6 +111,8 @@ def test_every_instruction_set_of_this_machine_gives_the_bits_of_every_machine(n
 def test_golden_hashes_are_of_this_arithmetic_and_these_models(monkeypatch):
     known = json.loads(FILE.read_text("utf-8"))
     assert known["arithmetic"] == ARITHMETIC
+    for model, precision in product(known["models"], PRECISIONS):
+        assert [len(golden_hash(model, precision, count)) for count in (FEW, PART, golden.TEXTS)] == [64, 64, 64]
     with pytest.raises(BadModel, match="no hash of 7 texts for likewise-mini in fp32"):
         golden_hash("likewise-mini", "fp32", 7)
     monkeypatch.setattr(golden, "ARITHMETIC", ARITHMETIC + 1)

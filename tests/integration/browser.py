@@ -1,7 +1,10 @@
 """Chromium, driven through Playwright, and what it has to say of a page."""
 
+import functools
+import http.server
 import shutil
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +19,7 @@ LOOKS = {
 }
 """How the page is looked at; 360 points are the narrowest phone."""
 SERIOUS = ("serious", "critical")
+ANY = ("minor", "moderate", *SERIOUS)
 
 
 @contextmanager
@@ -30,12 +34,29 @@ def chromium():
         browser.close()
 
 
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Python's server of files, which prints nothing."""
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def served(folder):
+    """The address of a folder over HTTP."""
+    handler = functools.partial(QuietHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 class Tab:
     """A tab of a browser at a server's page, which notes everything that goes wrong."""
 
-    def __init__(self, browser, url, look="light"):
+    def __init__(self, browser, url, look="light", **options):
         self.url, self.problems, self.asked = url, [], []
-        self.context = browser.new_context(**LOOKS[look])
+        self.context = browser.new_context(**LOOKS[look], **options)
         self.page = self.context.new_page()
         self.page.on("console", lambda m: m.type in ("error", "warning") and self.problems.append(m.text))
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
@@ -54,8 +75,8 @@ class Tab:
         """Pixels by which the page is wider than the window."""
         return self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
-    def barriers(self):
+    def barriers(self, impacts=SERIOUS):
         """What axe finds that keeps people out: rule and element."""
         self.page.evaluate(AXE.read_text("utf-8"))
         found = self.page.evaluate("axe.run().then(({ violations }) => violations)")
-        return [(one["id"], node["html"][:200]) for one in found if one["impact"] in SERIOUS for node in one["nodes"]]
+        return [(one["id"], node["html"][:200]) for one in found if one["impact"] in impacts for node in one["nodes"]]

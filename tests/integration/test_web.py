@@ -1,10 +1,7 @@
 """The engine in WebAssembly, in Chromium and in Node: the same vectors as the native library, from the same folders."""
 
-import functools
-import http.server
 import json
 import subprocess
-import threading
 import warnings
 from pathlib import Path
 
@@ -12,7 +9,7 @@ import numpy as np
 import pytest
 
 from likewise import Embedder
-from tests.integration.browser import chromium
+from tests.integration.browser import chromium, served
 from tests.native.test_folder import TEXTS
 
 ROOT = Path(__file__).parents[2]
@@ -44,11 +41,8 @@ def library():
 @pytest.fixture(scope="module")
 def site():
     """The checkout over HTTP."""
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(ROOT))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with served(ROOT) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,16 @@ from safetensors.numpy import save_file
 
 from tests.engines.test_routed_embedder import router
 from tests.runtime.test_static_tables import static_folder
-from tests.tiny import CONFIGS, amend, classifier_folder, model_folder, wordpieces, write
+from tests.tiny import (
+    CONFIGS,
+    amend,
+    classifier_folder,
+    colbert_folder,
+    model_folder,
+    modular_folder,
+    wordpieces,
+    write,
+)
 
 WIDTH = 32
 REST = {"Pooling": "word_embedding_dimension", "Dense": "", "LayerNorm": "dimension", "Normalize": ""}
@@ -29,7 +38,8 @@ def published_folder(folder: Path, row: dict[str, Any]) -> Path:
     if modules == ["Router"]:
         return router(folder, prompts=row["prompts"], default_route="document")
     if row.get("kind") == "reranker":
-        return _fast_tokenizer(_reranker(folder, family, modules))
+        made = _reranker(folder, family, modules)
+        return made if (made / "tokenizer_config.json").exists() else _fast_tokenizer(made)
     if family in BY_TRANSFORMERS:
         _by_transformers(folder, family)
     else:
@@ -77,12 +87,9 @@ def _dense(place: Path, activation: str) -> None:
 
 def _reranker(folder: Path, family: str, modules: list[str]) -> Path:
     if modules == ["Dense"]:  # a ColBERT model: an encoder and a projection of each token
-        model_folder(folder, family, plain=True)
-        amend(folder / "config.json", architectures=["HF_ColBERT"])
-    elif modules:
-        model_folder(folder, family, plain=True)
-        _modules(folder, modules)
-        write(folder / "config_sentence_transformers.json", {"model_type": "CrossEncoder"})
+        return colbert_folder(folder, "HF_ColBERT")
+    if modules:
+        modular_folder(folder, family, modules)
     elif family in CONFIGS:
         classifier_folder(folder, family)
     else:

@@ -15,11 +15,13 @@ from likewise.model_files import PACKAGED_MODELS, locate
 from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.model_files.provenance import CARDS, provenance
 from likewise.search import search
+from tests.docs.pages import HISTORY, PAGES, text_of
 
 BUNDLED = [name for name, model in PACKAGED_MODELS.items() if model.package == "likewise"]
 CATS = ["A cat sleeps on the sofa.", "A kitten is napping on the couch.", "Cats sleep a lot."]
 SHARES = ["Shares fell sharply on Monday.", "Stock markets dropped.", "The share price went down."]
 MUSIC = ["A man plays the guitar.", "Someone is playing a guitar.", "The man is making music."]
+SHOWN = re.compile(r"fingerprint\W+(?:is\W+)?([0-9a-f]{6,32})\b")
 TOPICS = [*CATS, *SHARES, *MUSIC]
 
 
@@ -79,6 +81,18 @@ def test_the_card_tells_how_it_was_made_and_what_it_scores(bundled):
     seen = provenance(Embedder.load(name))
     assert not {"stsb", "sick", "sts12"} & {*seen.trained_on, *seen.less_tests}
     assert set(CARDS[RECOMMENDED_MODEL].trained_on) <= set(seen.trained_on) and "mrpc" in seen.less_tests
+
+
+def test_the_card_shows_its_fingerprint(bundled):
+    page = (locate(bundled[0]) / "README.md").read_text("utf-8")
+    assert SHOWN.findall(page) == [bundled[1].fingerprint]
+
+
+def test_every_fingerprint_on_a_page_is_a_bundled_models():
+    shown = [(page, found) for page in PAGES if page not in HISTORY for found in SHOWN.findall(text_of(page))]
+    known = [Embedder.load(name).fingerprint for name in BUNDLED]
+    assert shown
+    assert [(page, found) for page, found in shown if not any(one.startswith(found) for one in known)] == []
 
 
 @pytest.mark.parametrize("name", BUNDLED)

@@ -10,7 +10,7 @@ from sentence_transformers import CrossEncoder as TheirCrossEncoder
 
 from likewise import Reranker
 from likewise.reranker.classification_heads import CLASSIFIERS
-from tests.tiny import LONG, OWN_CODE, amend, config_of, wordpieces
+from tests.tiny import LONG, OWN_CODE, amend, config_of, model_folder, wordpieces
 
 PAIRS = [
     ("a cat sleeps", "the dog and the cat"),
@@ -148,6 +148,32 @@ def test_modernbert_in_every_form_of_its_head(pooling, biased, tmp_path):
     model = _theirs(tmp_path, "modernbert", 2, classifier_activation="relu", **changes)
     ours = Reranker.load(tmp_path).logits(PAIRS, overflow="truncate")
     np.testing.assert_allclose(ours, _logits(model, _tokenizer("modernbert")), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("activation", ["Identity", "Sigmoid"])
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("family", ["modernbert", "bert", "mpnet"])
+def test_a_reranker_of_several_modules(family, pooling, activation, tmp_path):
+    from sentence_transformers.base.modules import Dense, Transformer
+    from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling
+
+    model_folder(tmp_path / "plain", family, plain=True)
+    _tokenizer(family).save_pretrained(tmp_path / "plain")
+    modules = [
+        Transformer(str(tmp_path / "plain")),
+        Pooling(32, pooling),
+        Dense(32, 16, bias=False, activation_function=torch.nn.GELU()),
+        LayerNorm(16),
+        Dense(16, 1, activation_function=torch.nn.Identity(), module_output_name="scores"),
+    ]
+    theirs = TheirCrossEncoder(modules=modules, activation_fn=getattr(torch.nn, activation)(), device="cpu")
+    expected = theirs.predict(PAIRS)
+    theirs.save_pretrained(str(tmp_path / "theirs"))
+    ours = Reranker.load(tmp_path / "theirs")
+    np.testing.assert_allclose(ours.score(PAIRS, overflow="truncate"), expected, atol=2e-6, rtol=0)
+    ours.save(tmp_path / "ours")
+    again = TheirCrossEncoder(str(tmp_path / "ours"), device="cpu")
+    np.testing.assert_allclose(again.predict(PAIRS), expected, atol=2e-6, rtol=0)
 
 
 def test_softmax_of_several_labels_is_theirs(tmp_path):

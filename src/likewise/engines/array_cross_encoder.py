@@ -1,21 +1,24 @@
 """Cross-encoders without torch: an engine's encoder, and a classification head in NumPy."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
+from safetensors.numpy import save_file
 
 from ..arrays.activations import ACTIVATIONS
+from ..arrays.reductions import reduction_names
 from ..arrays.sequences import Sequences
 from ..embedder import warn_of_readers
 from ..encoders.config import Config, in_eight_bits, read_config
 from ..encoders.families import model_type
 from ..encoders.shapes import changed_settings
-from ..engine_registry import LoadOptions
+from ..engine_registry import Loadable, LoadOptions
 from ..errors import BadModel
 from ..inference import Rows, WindowBatches
 from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
@@ -32,6 +35,7 @@ from .description import check_described, read_description, stored_encoder_setti
 from .native.native_embedder import NativeEmbedder
 from .numpy.encoders import layer_norm
 from .numpy.numpy_embedder import NumpyEmbedder
+from .numpy.poolings_and_heads import NumpyHead, heads_of
 from .stored_weights import (
     StoredTensor,
     StoredWeights,
@@ -44,14 +48,20 @@ from .stored_weights import (
 Array = np.ndarray
 
 
-class ArrayCrossEncoder(JointReranker):
+class ArrayCrossEncoder(JointReranker, Loadable):
     """A cross-encoder without torch, for scoring but not for training."""
 
     ENGINE: ClassVar[type[ArrayEmbedder]]  # the embedders of the same engine, which know its options and its encoder
     encoder: ArrayEncoder
     device = "cpu"
 
-    def __init__(self, tokenizer: Tokenizer, encoder: ArrayEncoder, head: "NumpyClassifier", manifest: PairManifest):
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        encoder: ArrayEncoder,
+        head: "NumpyClassifier | NumpyPooledHeads",
+        manifest: PairManifest,
+    ):
         self.tokenizer, self.encoder, self.head, self.manifest = tokenizer, encoder, head, manifest
         tokenizer.check(encoder.vocabulary)
         self._files = file_states(manifest.encoder)
@@ -67,16 +77,16 @@ class ArrayCrossEncoder(JointReranker):
             kind = manifest.late.kind.rpartition(".")[2]
             raise BadModel(f"{folder} holds a {kind}, which only torch computes. {torch_hint()}")
         config = read_config(folder)
-        head_of(model_type(config, folder), f"{folder} holds")
+        if not manifest.heads:
+            head_of(model_type(config, folder), f"{folder} holds")
         check_described(folder, config)
 
     @classmethod
     def from_manifest(cls, manifest: PairManifest, options: LoadOptions) -> "ArrayCrossEncoder":
         folder, config = manifest.encoder, read_config(manifest.encoder)
-        row = head_of(model_type(config, folder), f"{folder} holds")
-        check_head(folder, config, row)
+        classifier = None if manifest.heads else _classifier(folder, config)  # before any weight is read
         description = read_description(folder)
-        head = NumpyClassifier(row.shape(config), stored_head(folder, config, row))
+        head = classifier or NumpyPooledHeads.read(manifest, description.width)
         limit = max_input_length(options.max_seq_length, manifest.max_seq_length, description.longest)
         tokenizer = Tokenizer.load(folder, limit, manifest.lowercase)
         made = cls(tokenizer, cls.ENGINE.encoder_of(description, options.precision), head, manifest)
@@ -95,12 +105,12 @@ class ArrayCrossEncoder(JointReranker):
         return self.encoder.threads
 
     def _identifying_settings(self) -> tuple[list[Any], list[Any]]:
-        head = [self.activation, list(self.labels), changed_settings(self.head.shape), self.segmented]
+        head = [self.activation, list(self.labels), self.head.settings, self.segmented]
         return stored_encoder_settings(self.manifest.encoder), head
 
     def _identifying_weights(self) -> Weights:
         stored = self._stored_tensors(read_config(self.manifest.encoder)).values()
-        return [(tensor.name, tensor.identifying) for tensor in stored]
+        return [*((tensor.name, tensor.identifying) for tensor in stored), *self.head.identifying_weights()]
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `load`, transformers and sentence-transformers read, with the weights as they are stored
@@ -113,18 +123,21 @@ class ArrayCrossEncoder(JointReranker):
         older = {"activation_fn": manifest.activation}  # where sentence-transformers 4 and 5 look for it
         config = {**config, "sentence_transformers": older}
         with atomic_folder(target_folder(folder)) as partial:
-            write_pair_manifest(partial, manifest)
+            write_pair_manifest(partial, manifest, self.encoder.width)
             self._written_tokenizer().save(partial)
             settings = in_eight_bits(config) if in_int8 else config
             (partial / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
             write_tensors(partial / "model.safetensors", stored)
+            self.head.write(partial)
             check_same(read_pair_manifest(partial), manifest)
 
     def _stored_tensors(self, config: Config) -> dict[str, StoredTensor]:
+        """The encoder's tensors, and those of the head that lie beside them, by the names that are written."""
         folder = self.manifest.encoder
-        row = head_of(model_type(config, folder), f"{folder} holds")
-        found = {row.prefix + tensor.name: tensor for tensor in tensors(read_description(folder))}
-        found |= {tensor.name: tensor for tensor in stored_head(folder, config, row).values()}
+        row = None if self.manifest.heads else head_of(model_type(config, folder), f"{folder} holds")
+        prefix, head = (row.prefix, stored_head(folder, config, row)) if row else ("", {})
+        found = {prefix + tensor.name: tensor for tensor in tensors(read_description(folder))}
+        found |= {tensor.name: tensor for tensor in head.values()}
         check_unchanged(folder, self._files)
         return found
 
@@ -133,7 +146,7 @@ class ArrayCrossEncoder(JointReranker):
         def logits(batch: Rows) -> Float[Array, "b C"]:
             ids, segments = self._sequences([contents[i] for i in batch])
             kinds = None if segments is None else np.concatenate(segments)
-            return self.head(self.encoder.pooled(Sequences.of(ids), [self.head.shape.pooling], None, kinds))
+            return self.head(self.encoder.pooled(Sequences.of(ids), self.head.poolings, None, kinds))
 
         return batches.run(
             self._lengths(contents),
@@ -162,12 +175,23 @@ def stored_head(folder: Path, config: Config, head: ClassificationHead) -> dict[
         return {ours: stored.read(head.file_name(ours), *sizes) for ours, sizes in shapes.items()}
 
 
+def _classifier(folder: Path, config: Config) -> "NumpyClassifier":
+    row = head_of(model_type(config, folder), f"{folder} holds")
+    check_head(folder, config, row)
+    return NumpyClassifier(row.shape(config), stored_head(folder, config, row))
+
+
 class NumpyClassifier:
     """Pooled vectors to logits: out(norm(activation(dense(x)))), in fp32."""
 
     def __init__(self, shape: HeadShape, tensors: Mapping[str, StoredTensor]) -> None:
         self.shape, self.activation = shape, ACTIVATIONS[shape.activation].compute
+        self.poolings = [shape.pooling]
         self.weights = {name: tensor.fp32() for name, tensor in tensors.items()}
+
+    @property
+    def settings(self) -> Any:
+        return changed_settings(self.shape)
 
     def __call__(self, pooled: Float[Array, "N D"]) -> Float[Array, "N C"]:
         x = self.activation(self._linear("dense", pooled))
@@ -179,3 +203,43 @@ class NumpyClassifier:
         """Row by row, because the last bits of a matrix product depend on the number of rows."""
         weight, bias = self.weights[f"{layer}.weight"], self.weights.get(f"{layer}.bias", 0.0)
         return np.asarray((x[:, None] @ weight.T)[:, 0] + bias, np.float32)
+
+    def identifying_weights(self) -> Weights:
+        """None: the head's tensors lie beside the encoder's."""
+        return []
+
+    def write(self, folder: Path) -> None:
+        """Nothing: the head's tensors are written beside the encoder's."""
+
+
+@dataclass(frozen=True)
+class NumpyPooledHeads:
+    """Pooled vectors to logits through the heads of a modular reranker, in fp32."""
+
+    poolings: Sequence[str]
+    heads: Sequence[NumpyHead]
+
+    @classmethod
+    def read(cls, manifest: PairManifest, encoder_width: int) -> "NumpyPooledHeads":
+        """The pooling and the heads that a folder describes, for an encoder of this width."""
+        names = reduction_names(manifest.pooling or "")
+        return cls(names, heads_of(manifest.heads, len(names) * encoder_width))
+
+    @property
+    def settings(self) -> Any:
+        return ["+".join(self.poolings), [[head.kind, head.activation] for head in self.heads]]
+
+    def __call__(self, pooled: Float[Array, "N W"]) -> Float[Array, "N C"]:
+        for head in self.heads:
+            pooled = head(pooled)
+        return pooled
+
+    def identifying_weights(self) -> Weights:
+        """The heads' weights for the fingerprint."""
+        return [(f"heads.{i}.{n}", [array]) for i, head in enumerate(self.heads) for n, array in head.arrays.items()]
+
+    def write(self, folder: Path) -> None:
+        """Write each head's weights into its own folder."""
+        for i, head in enumerate(self.heads, 2):
+            if head.arrays:
+                save_file(dict(head.arrays), folder / f"{i}_{head.kind}" / "model.safetensors", {"format": "pt"})

@@ -16,7 +16,7 @@ from ..arrays.sequences import Sequences
 from ..embedder import Embedder, HeadWeights, warn_of_readers
 from ..encoders.config import in_eight_bits, read_config
 from ..encoders.families import model_type
-from ..engine_registry import LoadOptions
+from ..engine_registry import Loadable, LoadOptions
 from ..errors import BadInput, BadModel
 from ..inference import Rows, WindowBatches
 from ..model_files import POOLING_FOLDER, Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
@@ -43,7 +43,7 @@ Array = np.ndarray
 T = TypeVar("T")
 
 
-class ArrayEmbedder(Embedder):
+class ArrayEmbedder(Embedder, Loadable):
     """A sentence encoder without torch, for encoding but not for training. The engine supplies an `ArrayEncoder`."""
 
     encoder: ArrayEncoder

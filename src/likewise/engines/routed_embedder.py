@@ -9,11 +9,9 @@ from jaxtyping import Float
 
 from ..arrays.sequences import Sequences
 from ..embedder import LOAD_PART, Embedder, HeadWeights
-from ..engine_registry import LoadOptions
 from ..errors import BadInput, BadModel
 from ..inference import WindowBatches
 from ..late_chunking import DocumentChunks
-from ..model_files import Manifest
 from ..runtime.fingerprint import Weights, fingerprint
 from ..text.inputs import Windows
 
@@ -51,19 +49,6 @@ class RoutedEmbedder(Embedder):
         if route not in self.parts:
             raise BadInput(f"this model has no route {route!r}; its routes are {', '.join(self.routes)}")
         return self.parts[route]
-
-    @classmethod
-    def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> NoReturn:
-        """Raise an error: `Embedder.load` puts a Router together from its parts."""
-        raise BadInput(f"a Router cannot be loaded from {manifest.encoder} with {options}; use Embedder.load(name)")
-
-    @classmethod
-    def check_options(cls, options: LoadOptions) -> None:
-        """Accept every option: each part's engine checks them."""
-
-    @classmethod
-    def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:
-        """Accept every model: each part's engine checks it."""
 
     @property
     def dimension(self) -> int:

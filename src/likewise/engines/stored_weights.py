@@ -1,17 +1,23 @@
 """The weights of a model folder as NumPy arrays in their stored type, for the engines without torch."""
 
-import json
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadModel
-from ..runtime.weight_files import COLUMN_SCALE_SUFFIX, LARGEST_INT8, ROW_STEP_SUFFIX, WeightReader, weight_files
+from ..runtime.weight_files import (
+    COLUMN_SCALE_SUFFIX,
+    LARGEST_INT8,
+    ROW_STEP_SUFFIX,
+    WeightReader,
+    weight_files,
+    widened,
+    write_safetensors,
+)
 
 Array = np.ndarray
 FileState = tuple[str, int, int, int]  # A file's name, inode, size and modification time
@@ -45,7 +51,7 @@ class StoredTensor:
     def fp32(self) -> Float[Array, "..."]:
         """The weights in fp32, dequantized if necessary."""
         if self.values.dtype == np.uint16:
-            return (self.values.astype(np.uint32) << 16).view(np.float32)
+            return np.asarray(widened(self.values))
         values = self.values.astype(np.float32)
         values = values if self.scales is None else values * self.scales[:, None]
         return values if self.column_scales is None else values * self.column_scales
@@ -68,26 +74,13 @@ def int8_rows(tensor: StoredTensor) -> StoredTensor:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
-    """Write these tensors to a safetensors file (safetensors' own writer does not support bfloat16 in NumPy arrays).
-
-    The format: the length of a header in eight bytes; the header, JSON, padded to a multiple of eight; the data.
-    """
+    """Write these tensors to a safetensors file."""
     arrays = {name: (TYPE_NAMES[tensor.values.dtype.name], tensor.values) for name, tensor in tensors.items()}
     for name, tensor in tensors.items():
         for suffix, scales in ((ROW_STEP_SUFFIX, tensor.scales), (COLUMN_SCALE_SUFFIX, tensor.column_scales)):
             if scales is not None:
                 arrays[name + suffix] = ("F32", scales.astype(np.float32))
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    end = 0
-    for name, (kind, array) in arrays.items():
-        begin, end = end, end + array.nbytes
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for _, array in arrays.values():
-            file.write(np.ascontiguousarray(array).data)
+    write_safetensors(path, arrays)
 
 
 def has_int8(tensors: Iterable[StoredTensor]) -> bool:

@@ -79,6 +79,21 @@ def _of_parts(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
     if not parts or parts[0].kind != "Transformer":
         kind = parts[0].kind if parts else "nothing"
         raise BadModel(f"modules.json in {folder} begins with {kind}; expected Transformer, {STATIC} or Router")
+    spoken = read_object(folder / "config_sentence_transformers.json")
+    computed = pooling_and_heads(folder, parts)
+    if spoken.get("model_type") == CROSS_ENCODER:
+        raise BadModel(f"{folder} contains a reranker, which returns scores, not vectors; expected an embedding model")
+    return Manifest(
+        encoder=parts[0].folder,
+        **computed,
+        **prompts_of(spoken, folder),
+        similarity=_similarity(spoken, folder),
+        **input_limits(parts[0].folder),
+    )
+
+
+def pooling_and_heads(folder: Path, parts: Sequence[ModulePart]) -> dict[str, Any]:
+    """The pooling of modules that begin with a Transformer, whether it includes the prompt, and the heads after it."""
     poolings = [part for part in parts if _pools(part)]
     heads = [part for part in parts[1:] if part.kind != "Dropout" and not _pools(part)]
     unknown = sorted({part.kind for part in heads} - set(HEADS))
@@ -89,19 +104,12 @@ def _of_parts(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
             f"{folder} consists of {kinds}; expected Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
             f"{hint}"
         )
-    spoken = read_object(folder / "config_sentence_transformers.json")
-    if spoken.get("model_type") == CROSS_ENCODER:
-        raise BadModel(f"{folder} contains a reranker, which returns scores, not vectors; expected an embedding model")
     pooling = with_config(poolings[0])
-    return Manifest(
-        encoder=parts[0].folder,
-        pooling=_pooling(pooling),
-        include_prompt=boolean_setting(pooling.config, "include_prompt", True, pooling.folder / "config.json"),
-        heads=tuple(with_config(part) for part in heads),
-        **prompts_of(spoken, folder),
-        similarity=_similarity(spoken, folder),
-        **input_limits(parts[0].folder),
-    )
+    return {
+        "pooling": _pooling(pooling),
+        "include_prompt": boolean_setting(pooling.config, "include_prompt", True, pooling.folder / "config.json"),
+        "heads": tuple(with_config(part) for part in heads),
+    }
 
 
 def _router(folder: Path, parts: Sequence[ModulePart]) -> Manifest:

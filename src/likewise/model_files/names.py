@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..errors import BadModel, ModelNotFound
 from ..runtime.home_folder import expanded
 from ..runtime.installation import install_command
+from .saving import ADAPTER_SETTINGS
 
 if TYPE_CHECKING:
     from .word_vectors.word_tables import WordVectors
@@ -22,7 +23,7 @@ DEFAULT_MODEL = "likewise-mini"  # bundled with the package: needs neither a dow
 RECOMMENDED_MODEL = "all-MiniLM-L6-v2"  # better quality than the default: 91 MB, downloaded once, run with torch
 MODELS_VARIABLE = "LIKEWISE_MODELS"
 MIN_NAME_PART = 4  # how many letters of a model's name must match for it to be suggested
-DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
+DOWNLOAD_PATTERNS = ["*.json", "artifact.metadata", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
 
@@ -87,13 +88,22 @@ def locate(name: str | Path) -> Path:
     for find in (_folder, _models_folder, _downloaded, _word_file, _packaged, _hub):
         folder = find(str(name), tried)
         if folder is not None:
-            return folder
+            return _with_adapter(folder)
     places = "".join(f"\n  · {line}" for line in tried)
     raise ModelNotFound(
         f"there is no model {str(name)!r}.{_hint(str(name))}Tried:{places}\nLocal models: likewise models. "
         "likewise-mini is always available, since it is bundled: Embedder.load('likewise-mini'), or "
         "likewise … -m likewise-mini"
     )
+
+
+def _with_adapter(folder: Path) -> Path:
+    """The folder itself, or if it holds an adapter, that of the merged model."""
+    if not (folder / ADAPTER_SETTINGS).is_file():
+        return folder
+    from .adapters import merged_folder  # imported here, since most folders hold whole models
+
+    return merged_folder(folder, locate)
 
 
 def _hint(name: str) -> str:
@@ -154,7 +164,7 @@ def how_to_install(name: str) -> str:
 
 
 def _is_model(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in ("modules.json", "config.json"))
+    return any((folder / name).is_file() for name in ("modules.json", "config.json", ADAPTER_SETTINGS))
 
 
 def _folder(name: str, tried: list[str]) -> Path | None:
@@ -209,8 +219,9 @@ def _word_file(name: str, tried: list[str]) -> Path | None:
         why = "it is a folder" if argument and path.exists() else "not found"
         tried.append(f"the file {path}: {why}" if argument else f"{kind} needs a file of word vectors: {kind}(PATH)")
         return None
+    from .cached import file_state_key
     from .word_vectors.text_files import read_word_vectors  # imported here, since most calls do not need NumPy
-    from .word_vectors.word_tables import converted_folder, file_state_key
+    from .word_vectors.word_tables import converted_folder
 
     plain = re.sub(r"[^\w.-]+", "-", path.stem)[:40]
     return converted_folder(f"{kind}-{plain}", file_state_key(path), lambda: read_word_vectors(path))

@@ -1,11 +1,12 @@
 """The manifest of a reranker folder: a plain classifier, sentence-transformers' CrossEncoder, or likewise's own type.
 
 sentence-transformers saved cross-encoders as plain Hugging Face folders up to version 5, and has written a modules.json
-with one row since then; both are supported, and a saved folder is valid in both forms.
+since then, with one row for a classifier; both are supported, and a saved classifier is valid in both forms. A modular
+reranker has further rows: a pooling and the layers that turn pooled vectors into scores.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,18 @@ from ..runtime.untrusted_files import read_json, read_object, regular_file_exist
 from .folder import (
     CROSS_ENCODER,
     OWN,
+    Manifest,
     ModulePart,
     input_limits,
     module_part,
     module_rows,
+    pooling_and_heads,
     prompts_of,
     with_config,
     write_json,
+    write_manifest,
 )
+from .late_interaction_folder import late_interaction
 from .saving import check_saved
 
 OWN_RERANKER = f"{OWN}reranker."
@@ -32,10 +37,8 @@ TASK = {
     "module_output_name": "scores",
 }  # classifier settings that sentence-transformers 6 requires
 STARTED = "Reranker.start(folder) turns it into an untrained reranker"
-MODULAR = (
-    "Modules after a reranker's encoder are not supported: use one that transformers loads as a sequence classifier, "
-    "or train one with Reranker.start(folder) on the scores of this one"
-)
+MODULES = "modules"  # the kind of a modular reranker
+SCORES = "scores"  # what sentence-transformers calls the output of the last module of a modular reranker
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,21 @@ class PairManifest:
     """The components of a reranker, before any weights are read."""
 
     encoder: Path
-    late: ModulePart | None = None  # the part after the encoder in likewise's own rerankers; None: a classifier
+    late: ModulePart | None = None  # what follows the encoder in likewise's own rerankers and in late interaction
+    pooling: str | None = None  # of a modular reranker
+    heads: tuple[ModulePart, ...] = ()  # of a modular reranker, the last one gives the scores; of late interaction
     activation: str | None = None  # applied to the scores; None: the default for the number of labels
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
     max_seq_length: int | None = None
     lowercase: bool = False
+
+    @property
+    def kind(self) -> str | None:
+        """What computes the scores: the type of likewise's own module, or modules; None: a classification head."""
+        if self.late is not None:
+            return self.late.kind
+        return MODULES if self.heads else None
 
 
 def read_pair_manifest(folder: Path) -> PairManifest:
@@ -58,26 +70,68 @@ def read_pair_manifest(folder: Path) -> PairManifest:
     if modules is None and not regular_file_exists(folder / "config.json"):
         raise BadModel(f"{folder} contains neither modules.json nor config.json, so it is not a model folder")
     parts = [module_part(folder, row) for row in module_rows(modules, folder)] if modules is not None else []
+    spoken = read_object(folder / "config_sentence_transformers.json")
+    encoder = parts[0].folder if parts else folder
+    if tokens := late_interaction(folder, parts, spoken):
+        return PairManifest(encoder, **tokens, **input_limits(encoder))
     kinds = [part.kind for part in parts] or ["Transformer"]
     late = parts[1] if len(parts) == 2 and kinds[1].startswith(OWN_RERANKER) else None
-    spoken = read_object(folder / "config_sentence_transformers.json")
-    if kinds[0] != "Transformer" or len(kinds) > (2 if late else 1):
-        raise BadModel(
-            f"{folder} consists of {', '.join(kinds)}; expected a Transformer with a classification head. "
-            + (MODULAR if spoken.get("model_type") == CROSS_ENCODER else STARTED)
-        )
-    encoder = parts[0].folder if parts else folder
+    modular = late is None and len(parts) > 1 and spoken.get("model_type") == CROSS_ENCODER
+    if kinds[0] != "Transformer" or (len(kinds) > 1 and late is None and not modular):
+        expected = "a Transformer with a classification head, or a CrossEncoder's modules"
+        raise BadModel(f"{folder} consists of {', '.join(kinds)}; expected {expected}. {STARTED}")
     return PairManifest(
         encoder=encoder,
         late=None if late is None else with_config(late),
+        **(_scoring_modules(folder, parts) if modular else {}),
         activation=_activation(spoken, read_object(encoder / "config.json")),
         **prompts_of(spoken, folder),
         **input_limits(encoder),
     )
 
 
-def write_pair_manifest(folder: Path, manifest: PairManifest) -> None:
-    """Write the JSON files of a reranker folder."""
+def _scoring_modules(folder: Path, parts: Sequence[ModulePart]) -> dict[str, Any]:
+    """The pooling and the heads of a modular reranker, whose last head is a Dense that gives the scores."""
+    found = pooling_and_heads(folder, parts)
+    *heads, last = found["heads"] or (None,)
+    output = None if last is None else last.config.get("module_output_name")
+    if last is None or last.kind != "Dense" or output != SCORES:
+        kinds = ", ".join(part.kind for part in parts)
+        raise BadModel(
+            f"{folder} consists of {kinds}; expected a Dense at the end, whose module_output_name is {SCORES}"
+        )
+    if not found["include_prompt"] or not isinstance(found["pooling"], str):
+        raise BadModel(f"the pooling of {folder} leaves tokens out, or is likewise's own; a reranker's cannot")
+    plain = {key: value for key, value in last.config.items() if key != "module_output_name"}
+    return {"pooling": found["pooling"], "heads": (*heads, replace(last, config=plain))}
+
+
+def write_pair_manifest(folder: Path, manifest: PairManifest, width: int) -> None:
+    """Write the JSON files of a reranker folder, whose encoder has this width."""
+    if manifest.heads:
+        _write_modules(folder, manifest, width)
+    else:
+        _write_one_module(folder, manifest)
+    spoken = {"prompts": dict(manifest.prompts), "default_prompt_name": manifest.default_prompt}
+    if manifest.late is None:
+        spoken |= {"model_type": CROSS_ENCODER, "activation_fn": manifest.activation}
+    write_json(folder / "config_sentence_transformers.json", spoken)
+
+
+def _write_modules(folder: Path, manifest: PairManifest, width: int) -> None:
+    *heads, last = manifest.heads
+    scoring = replace(last, config={**last.config, "module_output_name": SCORES})
+    modules = Manifest(
+        encoder=manifest.encoder,
+        pooling=manifest.pooling or "",
+        heads=(*heads, scoring),
+        max_seq_length=manifest.max_seq_length,
+        lowercase=manifest.lowercase,
+    )
+    write_manifest(folder, modules, width)
+
+
+def _write_one_module(folder: Path, manifest: PairManifest) -> None:
     rows: list[dict[str, Any]] = [{"idx": 0, "name": "0", "path": "", "type": CROSS}]
     if manifest.late is not None:
         place = f"1_{manifest.late.kind.rpartition('.')[2]}"
@@ -86,10 +140,6 @@ def write_pair_manifest(folder: Path, manifest: PairManifest) -> None:
     write_json(folder / "modules.json", rows)
     settings = {"max_seq_length": manifest.max_seq_length, "do_lower_case": manifest.lowercase}
     write_json(folder / "sentence_bert_config.json", settings | ({} if manifest.late else TASK))
-    spoken = {"prompts": dict(manifest.prompts), "default_prompt_name": manifest.default_prompt}
-    if manifest.late is None:
-        spoken |= {"model_type": CROSS_ENCODER, "activation_fn": manifest.activation}
-    write_json(folder / "config_sentence_transformers.json", spoken)
 
 
 def _activation(spoken: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:

@@ -23,6 +23,8 @@ _OTHERS = """config_sentence_transformers.json likewise.json unknown_words.json 
     tokenizer.model"""
 NAMES = frozenset((*ENTRY_FILES, *LENGTH_FILES, *_OTHERS.split()))
 """The files, other than weights, that are part of a model, for likewise or the library that defines their format."""
+ADAPTER_SETTINGS = "adapter_config.json"
+"""The file of a folder that holds an adapter instead of a whole model (`adapters`)."""
 MODULE_FOLDER = re.compile(r"\d+_(Transformer|StaticEmbedding|Pooling|Dense|LayerNorm|Normalize|Dropout|PolyEncoder)")
 """The names of the sub-folders that contain a model's modules."""
 

@@ -31,7 +31,7 @@ from ..runtime.atomic_files import target_folder
 from ..runtime.devices import none_if_out_of_memory
 from ..runtime.fingerprint import Weights
 from ..text.tokenizer import Tokenizer
-from .classification_heads import CLASSIFIERS, ClassificationHead, HeadShape, check_head, head_of, labels_of
+from .classification_heads import CLASSIFIERS, HeadShape, check_head, head_of, labels_of
 from .joint_reranker import JointReranker, TokenIdPair, torch_name
 from .text_pairs import TextPairs
 from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
@@ -40,7 +40,10 @@ from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
 class CrossEncoder(TorchReranker, JointReranker):
     """A cross-encoder in torch: tokenizer, encoder and classification head."""
 
-    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, head: "Classifier", manifest: PairManifest):
+    head: Any
+    """Layers to logits, a torch module: a `Classifier`, or a modular reranker's."""
+
+    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, head: nn.Module, manifest: PairManifest):
         super().__init__(tokenizer, encoder, manifest)
         self.head = head
         self._read_settings(encoder.config, getattr(getattr(encoder, "shape", None), "segments", 0))
@@ -117,24 +120,29 @@ class CrossEncoder(TorchReranker, JointReranker):
             BadInput: the folder cannot be written to.
             BadModel: loading the folder would give a different model.
         """
-        target, head = target_folder(folder), CLASSIFIERS[family_name(self.encoder.config)]
-        self._check_writable(head)
-        manifest = self._written_manifest()
-        with atomic_folder(target) as partial:
-            write_pair_manifest(partial, manifest)
-            self._written_tokenizer().save(partial)
-            tensors = checkpoint.tensors_by_file_name(self.head, head.names)
-            checkpoint.save_encoder(self.encoder, partial, head.prefix, tensors)
-            check_same(read_pair_manifest(partial), manifest)
-
-    def _check_writable(self, head: ClassificationHead) -> None:
+        target = target_folder(folder)
         checkpoint.check_writable(self.encoder)
-        with torch.device("meta"):
-            built = head.build(self.encoder.config)
-        checkpoint.check_same_form(built, self.head, "a classification head of this config")
         if self.activation not in HEAD_ACTIVATIONS:
             known = ", ".join(HEAD_ACTIVATIONS)
             raise BadModel(f"the activation {self.activation!r} cannot be saved; expected one of {known}")
+        self._check_head()
+        manifest = self._written_manifest()
+        with atomic_folder(target) as partial:
+            write_pair_manifest(partial, manifest, self.encoder.width)
+            self._written_tokenizer().save(partial)
+            self._write_weights(partial)
+            check_same(read_pair_manifest(partial), manifest)
+
+    def _write_weights(self, folder: Path) -> None:
+        row = CLASSIFIERS[family_name(self.encoder.config)]
+        tensors = checkpoint.tensors_by_file_name(self.head, row.names)
+        checkpoint.save_encoder(self.encoder, folder, row.prefix, tensors)
+
+    def _check_head(self) -> None:
+        """Check, before anything is written, that the saved head would be loaded as the same head."""
+        with torch.device("meta"):
+            built = CLASSIFIERS[family_name(self.encoder.config)].build(self.encoder.config)
+        checkpoint.check_same_form(built, self.head, "a classification head of this config")
         again = labels_of(self.encoder.config)
         if list(self.labels) != again:
             raise BadModel(
@@ -144,7 +152,7 @@ class CrossEncoder(TorchReranker, JointReranker):
 
     @property
     def _settings(self) -> list[Any]:
-        return [self.activation, list(self.labels), changed_settings(self.head.shape), self.segmented]
+        return [self.activation, list(self.labels), self.head.settings, self.segmented]
 
     def _identifying_weights(self) -> Weights:
         head = checkpoint.tensors_by_file_name(self.head, CLASSIFIERS[family_name(self.encoder.config)].names)
@@ -184,6 +192,11 @@ class Classifier(nn.Module):
         self.out = Linear(shape.width, shape.labels)
         self.activation = ACTIVATION_FUNCTIONS[shape.activation]
         self.drop = nn.Dropout(shape.dropout)
+
+    @property
+    def settings(self) -> Any:
+        """What scores depend on besides the weights, as JSON values that are the same for every engine."""
+        return changed_settings(self.shape)
 
     def forward(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N C"]:
         x = self.reduce(layers, tokens).to(self.dense.weight.dtype)

@@ -37,7 +37,9 @@ class JointReranker(Reranker):
         """Set labels, activation and limits from the config, the manifest, the tokenizer, and the encoder's number of
         token types.
         """
-        self.labels = labels_of(config)
+        heads = self.manifest.heads
+        outputs = heads[-1].config["out_features"] if heads else 0  # which a modular reranker does not name
+        self.labels = [f"LABEL_{i}" for i in range(outputs)] if heads else labels_of(config)
         self.activation = _activation(self.manifest.activation, len(self.labels))
         self.segmented = _segmented(self.tokenizer, segments, config)
         if self.max_content_length < 2:

@@ -223,7 +223,7 @@ class PolyEncoder(TorchReranker):
         )
         warnings.warn("sentence-transformers cannot read a poly-encoder; likewise can", stacklevel=2)
         with atomic_folder(target) as partial:
-            write_pair_manifest(partial, limited)
+            write_pair_manifest(partial, limited, self.encoder.width)
             tokenizer.save(partial)
             weights = {"codes": self.codes.detach().cpu().contiguous()}
             save_file(weights, partial / "1_PolyEncoder" / "model.safetensors", {"format": "pt"})

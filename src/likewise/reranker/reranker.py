@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +17,7 @@ from ..engine_registry import LoadOptions, load_with_engine
 from ..errors import BadInput
 from ..inference import InferenceRun, inference_run
 from ..model_files import PairManifest, locate, read_pair_manifest
+from ..model_files.late_interaction_folder import LATE_INTERACTION
 from ..native.tokenizing import EncodedTexts
 from ..runtime.fingerprint import Weights, fingerprint
 from ..runtime.lazy_imports import require_torch
@@ -28,6 +29,7 @@ from .text_pairs import TextPairs, checked_texts, columns
 
 Loaded = TypeVar("Loaded")
 """The class on which `load` was called."""
+LATE = "likewise.engines.late_interaction"  # imported only when such a model is loaded
 PairOverflow = Literal["error", "warn", "truncate"]
 RunOptions = tuple[PairOverflow, Progress, int | None]
 """The options overflow, show_progress_bar and batch_tokens of `logits`."""
@@ -47,9 +49,9 @@ class Reranker(ABC):
     >>> reranker.rank("how do cats sleep", ["Cats nap.", "Shares fell."])    # doctest: +SKIP
     [(0, 0.93), (1, 0.02)]
 
-    `load` returns a cross-encoder or a poly-encoder, depending on the folder, and picks the engine that runs it. The
-    torch rerankers (`CrossEncoder`, `PolyEncoder`) are modules that return logits, with gradients, when called. A
-    reranker may be called from several threads at once.
+    `load` returns a cross-encoder, a poly-encoder or a late-interaction model (ColBERT), depending on the folder, and
+    picks the engine that runs it. The torch rerankers (`CrossEncoder`, `PolyEncoder`) are modules that return logits,
+    with gradients, when called. A reranker may be called from several threads at once.
     """
 
     kind: str
@@ -75,8 +77,8 @@ class Reranker(ABC):
         """Load the reranker with this name or in this folder.
 
         Args:
-            name: a folder (a Hugging Face sequence classifier, a CrossEncoder of sentence-transformers, or a
-                poly-encoder), or a hub name.
+            name: a folder (a Hugging Face sequence classifier, a CrossEncoder of sentence-transformers, a ColBERT, or
+                a poly-encoder), or a hub name.
             engine: `"native"` (the compiled library), `"torch"` (the only one for poly-encoders) or `"numpy"`; by
                 default the first of these that is installed and supports the model and options, or torch if there is a
                 GPU.
@@ -93,23 +95,12 @@ class Reranker(ABC):
         """
         options = LoadOptions(precision, None if device is None else str(device), max_seq_length=max_seq_length)
         manifest, only = cache(lambda: read_pair_manifest(locate(name))), None if cls is Reranker else cls
+        late = import_module(LATE) if manifest().kind == LATE_INTERACTION else None
+        if late is not None and issubclass(late.LateInteraction, cls):
+            embedder = load_with_engine("embedder", engine, options, lambda: late.token_model(manifest()))
+            return cast(Loaded, late.LateInteraction(embedder, manifest()))
         loaded: Loaded = load_with_engine("reranker", engine, options, manifest, only)
         return loaded
-
-    @classmethod
-    @abstractmethod
-    def from_manifest(cls, manifest: PairManifest, options: LoadOptions) -> "Reranker":
-        """Load the reranker that a folder describes."""
-
-    @classmethod
-    @abstractmethod
-    def check_options(cls, options: LoadOptions) -> None:
-        """Raise BadInput, before any model is read, for options that this engine does not support."""
-
-    @classmethod
-    @abstractmethod
-    def check_model(cls, manifest: PairManifest, options: LoadOptions) -> None:
-        """Raise BadModel, before any weights are read, for a model that this engine cannot run."""
 
     @classmethod
     def start(

@@ -10,9 +10,10 @@ from torch import nn
 
 from ..encoders.checkpoint import encoder_settings, load_encoder
 from ..encoders.encoder import Encoder
-from ..engine_registry import LoadOptions
+from ..engine_registry import Loadable, LoadOptions
 from ..errors import BadInput, BadModel
 from ..model_files import OWN_RERANKER, Manifest, PairManifest, locate, read_manifest
+from ..model_files.reranker_folder import MODULES
 from ..runtime.devices import MovableModule, device_and_dtype, precision_name
 from ..text.tokenizer import Tokenizer, max_input_length
 from .reranker import Reranker
@@ -30,7 +31,7 @@ class HasEncoder(Protocol):
     def manifest(self) -> Manifest | PairManifest: ...
 
 
-class TorchReranker(MovableModule, Reranker):
+class TorchReranker(MovableModule, Reranker, Loadable):
     """A reranker made of torch modules, which returns logits, with gradients, when called."""
 
     encoder: Encoder
@@ -83,14 +84,15 @@ class TorchReranker(MovableModule, Reranker):
 
 TORCH_RERANKERS: dict[str | None, str] = {
     None: "cross_encoder:CrossEncoder",
+    MODULES: "modular_cross_encoder:ModularCrossEncoder",
     f"{OWN_RERANKER}PolyEncoder": "poly_encoder:PolyEncoder",
 }
-"""The class of each kind, by the type in modules.json of the module after the encoder (None: classification head)."""
+"""The class of each kind of reranker (`PairManifest.kind`)."""
 
 
 def _class_of(manifest: PairManifest) -> type[TorchReranker]:
     """Import and return the class for the kind of reranker in a folder."""
-    kind = None if manifest.late is None else manifest.late.kind
+    kind = manifest.kind
     if kind not in TORCH_RERANKERS:
         known = ", ".join(name for name in TORCH_RERANKERS if name is not None)
         raise BadModel(f"{manifest.encoder} contains a reranker of kind {kind!r}; known kinds: {known}")

@@ -1,7 +1,7 @@
 """Weights in safetensors files: finding the files, looking up tensors, and reading small files of known shapes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -37,9 +37,10 @@ class WeightReader:
     `framework` is safetensors' name for the kind of tensor to return: `"pt"` or `"numpy"`.
     """
 
-    def __init__(self, folder: Path, stack: ExitStack, framework: str) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, framework: str, files: Sequence[Path] | None = None) -> None:
         self.folder = folder
-        self.files = {path.name: _open(path, stack, framework) for path in weight_files(folder)}
+        paths = weight_files(folder) if files is None else files
+        self.files = {path.name: _open(path, stack, framework) for path in paths}
         self.home = {name: file for file, handle in self.files.items() for name in handle.keys()}  # noqa: SIM118
         self.kinds: dict[str, StoredKind] = {}
         self._full_names: dict[str, str] = {}
@@ -87,6 +88,11 @@ class WeightReader:
             begin, end = json.loads(file.read(length))[name]["data_offsets"]
             file.seek(8 + length + begin)
             return np.frombuffer(file.read(end - begin), "<u2").reshape(self.kinds[name].shape)
+
+    def fp32(self, name: str) -> Any:
+        """A tensor in floating point, as a NumPy array in fp32 (for `framework="numpy"`)."""
+        self.check(name, self.kinds[name].shape)
+        return widened(self.bfloat16(name)) if self.kinds[name].type == "BF16" else self.tensor(name).astype("float32")
 
     def not_finite(self, name: str) -> BadModel:
         """The error for a tensor that contains NaN or infinity."""
@@ -139,6 +145,29 @@ def _shards(index: Path) -> list[str]:
         if not regular_file_exists(index.parent / name):
             raise BadModel(f"{index.parent} lacks the shard {name}")
     return names
+
+
+def widened(bits: Any) -> Any:
+    """Bfloat16, as 16-bit integers, in fp32."""
+    return (bits.astype("uint32") << 16).view("float32")
+
+
+def write_safetensors(path: Path, arrays: Mapping[str, tuple[str, Any]]) -> None:
+    """Write NumPy arrays, each with safetensors' name of its type (safetensors' own writer has no bfloat16 for them).
+
+    The format: the length of a header in eight bytes; the header, JSON, padded to a multiple of eight; the data.
+    """
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, (kind, array) in arrays.items():
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, array in arrays.values():
+            file.write(array.tobytes())
 
 
 def read_tensors(folder: Path, what: str, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:

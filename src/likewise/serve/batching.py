@@ -41,7 +41,7 @@ class TokenizedInput(NamedTuple):
     """One input of a model."""
 
     sequence: Any
-    """The model's input: a window of token ids, or a pair of windows."""
+    """The model's input: windows of token ids and the number of one of them, or a pair of texts as ids."""
     size: int
     """Number of tokens to compute, including special tokens."""
     tokens: int
@@ -85,6 +85,8 @@ class Job:
 
     def next_inputs(self, most: int, characters: int) -> Sequence[Any]:
         """The next inputs to tokenize: at least one, and as many as stay within the character limit."""
+        if len(self.inputs) == 1:
+            return self.inputs
         first = stop = len(self.tokenized)
         while stop < min(len(self.inputs), first + most) and characters > 0:
             one = self.inputs[stop]

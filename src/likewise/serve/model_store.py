@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from jaxtyping import Float
 
 from ..embedder import Embedder
 from ..errors import BadInput, ModelNotFound
+from ..reranker import Reranker
 from ..reranker.joint_reranker import JointReranker
 from ..text.inputs import Windows
 from .batching import BatchObserver, ModelThread, TokenizedInput
@@ -38,17 +40,19 @@ class EmbedderWork:
         """
         texts, windows = self.embedder.windows(inputs, prompt, name=lambda i: f"input {first + i}")
         counts = (windows.tokens.lengths.tolist(), texts.contents.lengths.tolist(), texts.used.tolist())
-        return [*map(TokenizedInput, windows, *counts)]
+        return [*map(TokenizedInput, zip(repeat(windows), range(len(windows))), *counts)]
 
     def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
         """The vectors as the model returns them."""
-        return self.embedder.encode_windows(Windows.joined([*map(sequence_of, contents)]))
+        return self.embedder.encode_windows(Windows.chosen([*map(sequence_of, contents)]))
 
 
 class RerankerWork:
     """Computes a logit for each pair of query and document."""
 
-    def __init__(self, reranker: JointReranker) -> None:
+    def __init__(self, reranker: Reranker) -> None:
+        if not isinstance(reranker, JointReranker):
+            raise BadInput(f"only cross-encoders can be served as rerankers; this one is a {reranker.kind}")
         if len(reranker.labels) != 1:
             raise BadInput(f"only single-score rerankers can be served; this one has {', '.join(reranker.labels)}")
         self.reranker = reranker

@@ -142,6 +142,14 @@ class Windows:
             *(np.concatenate([getattr(part, name) for part in parts]) for name in PER_WINDOW),
         )
 
+    @classmethod
+    def chosen(cls, places: "Sequence[tuple[Windows, int]]") -> "Windows":
+        """A window of each of these, by number, in order; if they are all windows of one, in order, itself."""
+        whole = places[0][0]
+        if len(places) == len(whole) and all(of is whole and i == n for n, (of, i) in enumerate(places)):
+            return whole
+        return cls.joined([of[i] for of, i in places])
+
 
 PER_WINDOW = ("places", "content_lengths", "hidden")
 

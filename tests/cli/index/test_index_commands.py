@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from likewise import TextIndex
+from likewise import Reranker, TextIndex
 from likewise.calibrate import Calibration, cut_off
 from likewise.cli import main
 from likewise.cli.index import ACTIONS, opening
@@ -15,7 +15,7 @@ from likewise.search.indexes import open_index
 from tests.cli.rarer_pairs import make_pairs_rarer
 from tests.cli.test_parser import verb_parsers
 from tests.native_library import needs_native
-from tests.tiny import classifier_folder
+from tests.tiny import classifier_folder, colbert_folder
 
 NOTES = "# Cats\n\nThe cat sleeps a lot.\n\n# Dogs\n\nA dog barks at night.\n"
 
@@ -224,6 +224,16 @@ def test_words_and_meaning_are_searched_together(filled, call):
         "words",
         "fused",
     }
+
+
+def test_a_search_in_two_stages_is_sorted_by_late_interaction(filled, call, tmp_path):
+    folder = colbert_folder(tmp_path / "colbert")
+    first = json_of(call, "search", filled, "cat")["passages"]
+    found = json_of(call, "search", filled, "cat", "--rerank", str(folder))
+    scores = Reranker.load(folder).score([("cat", hit["text"]) for hit in found["passages"]])
+    assert found["reranked"] == 4 and {hit["text"] for hit in found["passages"]} == {hit["text"] for hit in first}
+    np.testing.assert_allclose([hit["score"] for hit in found["passages"]], scores, atol=1e-4)
+    assert sorted(scores, reverse=True) == [*scores]
 
 
 def test_a_reranker_is_given_the_best(filled, call, tmp_path):

@@ -60,11 +60,14 @@ def _row(name: str, folder: Path | None) -> dict[str, Any]:
     from ...encoders.config import is_in_eight_bits, read_config
     from ...errors import BadModel
     from ...model_files import PACKAGED_MODELS, read_manifest
+    from ...model_files.saving import ADAPTER_SETTINGS
 
     if folder is None:
         return {"name": name, "folder": None}
     packaged = PACKAGED_MODELS.get(name)
-    if packaged is not None and packaged.words is not None:  # converted to a model folder on first use
+    if (folder / ADAPTER_SETTINGS).is_file():  # merged with its base model on first use
+        kind, weights, files = "adapter", None, [*folder.glob("*.safetensors")]
+    elif packaged is not None and packaged.words is not None:  # converted to a model folder on first use
         kind, weights, files = "words", None, [folder / packaged.weights]
     else:
         try:

@@ -206,13 +206,19 @@ class Model:
         return int(self._c.lw_model_bytes(self._handle))
 
     def pooled(
-        self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
+        self,
+        tokens: Sequences,
+        names: Sequence[str],
+        skips: Skips,
+        segments: Segments = None,
+        heads: "Heads | None" = None,
     ) -> Float[Array, "N W"]:
         if not {*names} <= {*BITS}:  # a reduction that only NumPy computes
             (x,) = self.layers(tokens, self.depth, self.depth, segments)
-            return reduce_sentences(x, tokens.lengths, names, skips)
+            reduced = reduce_sentences(x, tokens.lengths, names, skips)
+            return reduced if heads is None else heads(reduced)
         skips = None if skips is None else np.minimum(skips, np.maximum(tokens.lengths - 1, 0))
-        execution = Execution(self.threads)
+        execution = Execution(self.threads, heads=heads)
         found = self.run(
             tokens.ids, tokens.lengths, reductions=names, segments=segments, skips=skips, execution=execution
         ).pooled

@@ -5,70 +5,21 @@ A text's vector is identical to the bit whatever the other texts, their order, t
 
 from functools import cached_property
 
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays.sequences import Sequences
 from ...engine_registry import LoadOptions
 from ...errors import BadInput
-<<<<<<< HEAD
-from ...runtime.lazy_imports import torch_hint
-from ..array_embedder import ArrayEmbedder
-from ..description import Description
-from .library import PRECISIONS, Heads, Model, load
-=======
 from ...inference import WindowBatches
-from ...native.threads import thread_count
 from ...runtime.lazy_imports import torch_hint
 from ...text.inputs import Windows
 from ..array_embedder import ArrayEmbedder, hidden_tokens
-from ..array_encoder import Segments, Skips
-from ..description import Description, parameter_count
+from ..description import Description
 from ..numpy.poolings_and_heads import ArrayReduce
-from .library import BITS, PRECISIONS, Execution, Heads, Model, load
+from .library import PRECISIONS, Heads, Model, load
 
 Array = np.ndarray
-
-
-class NativeEncoder:
-    """An encoder that runs in the compiled library."""
-
-    def __init__(self, description: Description, precision: str) -> None:
-        d = description
-        self.vocabulary, self.width, self.depth, self.longest = d.vocabulary, d.width, d.depth, d.longest
-        self.parameters, self.precision = parameter_count(d), precision
-        self.model = Model(d, precision=precision)
-
-    def pooled(
-        self,
-        tokens: Sequences,
-        names: Sequence[str],
-        skips: Skips,
-        segments: Segments = None,
-        heads: Heads | None = None,
-    ) -> Float[Array, "N W"]:
-        if not {*names} <= {*BITS}:  # one that is new in Python
-            (x,) = self.layers(tokens, self.depth, self.depth, segments)
-            reduced = reduce_sentences(x, tokens.lengths, names, skips)
-            return reduced if heads is None else heads(reduced)
-        found = self.model.run(
-            tokens.ids,
-            tokens.lengths,
-            reductions=names,
-            segments=segments,
-            skips=None if skips is None else np.minimum(skips, np.maximum(tokens.lengths - 1, 0)),
-            execution=Execution(threads=thread_count(), heads=heads),
-        ).pooled
-        assert found is not None  # reductions were asked for
-        return found
-
-    def layers(self, tokens: Sequences, first: int, last: int, segments: Segments = None) -> Float[Array, "L T D"]:
-        found = self.model.run(
-            tokens.ids,
-            tokens.lengths,
-            layers=(first, last),
-            segments=segments,
-            execution=Execution(threads=thread_count()),
-        ).layers
-        assert found is not None  # layers were asked for
-        return found
->>>>>>> h/static
 
 
 class NativeEmbedder(ArrayEmbedder):
@@ -100,15 +51,10 @@ class NativeEmbedder(ArrayEmbedder):
     def _through_heads(self) -> Heads:  # type: ignore[override]
         return Heads(self.heads, self._pooled_width)
 
-<<<<<<< HEAD
-=======
-    def _through_heads(self, pooled: Float[Array, "n W"]) -> Float[Array, "n E"]:
-        return self._native_heads(pooled)
-
     def _vectors(self, windows: Windows, batches: WindowBatches) -> Float[Array, "N E"]:
         if windows.places.any() or not isinstance(self.pooling, ArrayReduce):
             return super()._vectors(windows, batches)
-        names, encoder, heads = self.pooling.names, self.encoder, self._native_heads
+        names, encoder, heads = self.pooling.names, self.encoder, self._through_heads
 
         def compute(tokens: Sequences, hidden: Array | None) -> Array:
             return encoder.pooled(tokens, names, hidden, heads=heads)  # the heads read sums that are still in the cache
@@ -119,11 +65,6 @@ class NativeEmbedder(ArrayEmbedder):
         batches.advance(batches.items, len(windows.tokens.ids))
         return vectors
 
-    @property
-    def batch_threads(self) -> int:
-        return thread_count()
-
->>>>>>> h/static
     @property
     def instructions(self) -> str:
         """The instruction set whose kernels it runs; `LIKEWISE_ISA` in the environment chooses another."""

@@ -5,6 +5,7 @@ tested against it, and it is the fallback if neither is installed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from itertools import groupby, islice
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..description import BlockWeights, Description, LinearWeights, parameter_co
 
 Array = np.ndarray
 Linear = tuple[Array, Array | float]  # the weights of a linear layer (inputs by outputs) or of a norm, and the bias
+LOWEST = np.finfo(np.float32).min / 2  # not infinite, since a token may see nothing else in its window
 FAR = 128  # distances from here on share the last bucket of relative positions
 
 
@@ -26,6 +28,8 @@ class NumpyEncoder:
     """An encoder in NumPy: the embeddings, then the output of each block."""
 
     precision, threads = "fp32", 1
+    readable: int | None = None
+    """How many tokens at the beginning of a sequence its tokens attend to; None: all of them."""
 
     def __init__(self, description: Description) -> None:
         d = description
@@ -46,6 +50,12 @@ class NumpyEncoder:
         self.distances = None if d.distances is None else d.distances.fp32()
         if self.distances is not None and d.distance_norm is not None:
             self.distances = layer_norm(self.distances, _required(d.distance_norm), d.eps)
+
+    def reading(self, tokens: int) -> "NumpyEncoder":
+        """The same encoder, except that tokens attend only to the first ones of their sequence, this many."""
+        limited = copy(self)
+        limited.readable = tokens
+        return limited
 
     def pooled(
         self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
@@ -100,13 +110,14 @@ class NumpyEncoder:
     def _bias(self, q: Float[Array, "n H t K"], k: Float[Array, "n H t K"], block: "_Block") -> Array | float:
         length, reach = q.shape[2], block.reach
         offset = np.arange(length)[None] - np.arange(length)[:, None]
+        hidden = 0.0 if self.readable is None else np.where(np.arange(length) < self.readable, np.float32(0), LOWEST)
         if self.distances is not None:
-            return self._of_distances(q, k, block, -offset)
+            return self._of_distances(q, k, block, -offset) + hidden
         if self.slopes is not None:
-            return np.asarray(-self.slopes[:, None, None] * np.abs(offset).astype(np.float32))
+            return np.asarray(-self.slopes[:, None, None] * np.abs(offset).astype(np.float32)) + hidden
         if self.relative is not None:
-            return np.asarray(self.relative[relative_bucket(offset, len(self.relative))].transpose(2, 0, 1))
-        return 0.0 if reach < 0 else np.where(np.abs(offset) > reach, np.float32(-np.inf), np.float32(0))
+            return np.asarray(self.relative[relative_bucket(offset, len(self.relative))].transpose(2, 0, 1)) + hidden
+        return hidden if reach < 0 else hidden + np.where(np.abs(offset) > reach, np.float32(-np.inf), np.float32(0))
 
     def _of_distances(self, q: Array, k: Array, block: "_Block", offset: Array) -> Array:
         """What queries see in the keys of distances, and keys in their queries (He et al. 2021)."""

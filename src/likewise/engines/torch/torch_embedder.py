@@ -24,7 +24,7 @@ from ...encoders.checkpoint import (
 )
 from ...encoders.encoder import Encoder
 from ...encoders.families import family_name
-from ...engine_registry import LoadOptions
+from ...engine_registry import Loadable, LoadOptions
 from ...errors import BadInput, BadModel
 from ...heads import Normalize, head_settings, heads_in_order, out_width, read_head, with_truncation
 from ...inference import Rows, WindowBatches
@@ -43,7 +43,7 @@ from ...text.tokenizer import Tokenizer, max_input_length
 from ..former_fingerprints import former_pooled_settings
 
 
-class TorchEmbedder(MovableModule, Embedder):
+class TorchEmbedder(MovableModule, Embedder, Loadable):
     """A sentence encoder of torch modules: tokenizer, encoder, pooling, heads.
 
     >>> embedder = TorchEmbedder.load("likewise-mini")

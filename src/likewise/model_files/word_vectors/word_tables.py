@@ -3,8 +3,6 @@
 `Embedder.load` reads the result like any other folder: a whole-word tokenizer, the encoder `words`, and mean pooling.
 """
 
-import hashlib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +12,9 @@ import numpy as np
 from jaxtyping import Float
 from safetensors.numpy import save_file
 
-from ...runtime.home_folder import expanded
+from ..cached import cached_folder
 from ..folder import Manifest, write_json, write_manifest
-from ..saving import atomic_folder
 
-CACHE = "LIKEWISE_CACHE"
 FORMAT = 1  # format of converted folders; changing it means all of them are converted again
 UNKNOWN = "[UNK]"
 WORDS_OR_MARKS = r"[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]"
@@ -70,23 +66,7 @@ def write_word_vectors(folder: Path, vectors: WordVectors) -> None:
 
 def converted_folder(name: str, key: str, read: Callable[[], WordVectors]) -> Path:
     """The cache folder with this name and key; if it does not exist, it is made by converting the result of `read`."""
-    folder = cache_folder() / f"{name}-{_digest(f'{FORMAT} {key}')}"
-    if not (folder / "modules.json").is_file():
-        with atomic_folder(folder) as partial:
-            write_word_vectors(partial, read())
-    return folder
-
-
-def cache_folder() -> Path:
-    """The folder for converted models: `LIKEWISE_CACHE`, or ~/.cache/likewise."""
-    set_by_user = os.environ.get(CACHE)
-    return expanded(set_by_user) if set_by_user else Path.home() / ".cache" / "likewise"
-
-
-def file_state_key(path: Path) -> str:
-    """A key that changes when a file changes, from its path, size and modification time; the file is not read."""
-    state = path.stat()
-    return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"
+    return cached_folder(name, f"{FORMAT} {key}", lambda partial: write_word_vectors(partial, read()))
 
 
 def _tokenizer(words: Sequence[str]) -> dict[str, Any]:
@@ -108,7 +88,3 @@ def _tokenizer(words: Sequence[str]) -> dict[str, Any]:
         },
         "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": UNKNOWN},
     }
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]

@@ -19,8 +19,6 @@ from ..web.exchange import Exchange
 Array = np.ndarray
 Headers = tuple[tuple[bytes, bytes], ...]
 Result = TypeVar("Result")
-PATIENCE = 0.05
-"""Seconds before checking whether a request's client has disconnected; most are answered sooner."""
 OBJECT: dict[str, Any] = {"type": "object"}
 Truncate = Annotated[
     bool | None, Meta(description="false: reject texts longer than the model's limit, instead of truncating them")
@@ -155,13 +153,12 @@ async def called(exchange: Exchange, served: ServedModel, function: Any) -> Any:
 
 
 async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
-    """Await work, and cancel it if the client disconnects; at the deadline, the endpoint cancels it.
+    """Await work; the endpoint cancels it if the client disconnects, and at the deadline.
 
     Raises:
         ApiError: the client has disconnected; the work is dropped if it has not started.
     """
-    future = asyncio.ensure_future(work)
-    watch = asyncio.get_running_loop().call_later(PATIENCE, _watch, exchange, future)
+    exchange.awaited = future = asyncio.ensure_future(work)
     try:
         return await future
     except asyncio.CancelledError:
@@ -170,18 +167,7 @@ async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
             raise
         raise ApiError("client_gone", "the connection was closed before the answer") from None
     finally:
-        watch.cancel()
-
-
-def _watch(exchange: Exchange, future: "asyncio.Future[Any]") -> None:
-    """Cancel the future if the client disconnects."""
-
-    async def until_gone() -> None:
-        await exchange.gone()
-        future.cancel()
-
-    task = asyncio.ensure_future(until_gone())
-    future.add_done_callback(lambda _: task.cancel())
+        exchange.awaited = None
 
 
 def prompt_of(served: ServedModel, name: str | None) -> str:

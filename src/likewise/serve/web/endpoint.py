@@ -34,6 +34,8 @@ AT_ONCE = 1 << 16
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
 """Matches the folders of an absolute path."""
 LOOK_SECONDS = 0.1
+PATIENCE = 0.05
+"""Seconds before checking whether a request's client has disconnected; most are answered sooner."""
 ANSWER_SECONDS = 0.5
 """Extra seconds for an answer that has started, so that one started just before the deadline is not cut off."""
 
@@ -67,7 +69,7 @@ class ApiRoute:
 
 
 class Deadlines:
-    """The running requests by task; a timer cancels requests that take too long."""
+    """The running requests by task; one timer for all cancels those that take too long or whose clients are gone."""
 
     def __init__(self) -> None:
         self.running: dict[asyncio.Task[Any], Exchange] = {}
@@ -97,6 +99,8 @@ class Deadlines:
             if now > exchange.ends + ANSWER_SECONDS * exchange.has_begun and not exchange.is_late:
                 exchange.is_late = True
                 task.cancel()
+            elif exchange.awaited is not None and now > exchange.began + PATIENCE:
+                exchange.watch(exchange.awaited)
         self._is_looking = bool(self.running)
         if self._is_looking:
             asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)

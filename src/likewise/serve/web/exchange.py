@@ -77,6 +77,8 @@ class Exchange:
     """Details for the log and the traces: model, inputs, tokens."""
     job: Any = None
     """The job that a model computed for this request."""
+    awaited: "asyncio.Future[Any] | None" = None
+    """Work to cancel if the client disconnects."""
     headers: dict[bytes, bytes] = field(init=False)
     """The request's headers by lower-case name."""
     connection: Any = field(init=False)
@@ -198,10 +200,17 @@ class Exchange:
             memory = self.server.memory
             self.hold(memory.requests if size <= SMALL_BODY else memory.bodies, more)
 
-    async def gone(self) -> None:
-        """Wait until the client closes the connection; the body must have been read."""
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
+    def watch(self, work: "asyncio.Future[Any]") -> None:
+        """Cancel the awaited work as soon as the client closes the connection; the body must have been read."""
+
+        async def until_gone() -> None:
+            while (await self.receive())["type"] != "http.disconnect":
+                pass
+            work.cancel()
+
+        self.awaited = None
+        task = asyncio.ensure_future(until_gone())
+        work.add_done_callback(lambda _: task.cancel())
 
 
 def _too_large(most: int) -> ApiError:

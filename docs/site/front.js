@@ -1,0 +1,234 @@
+// The front page: how similar two sentences are, the words that carry it, and where they lie among a hundred others.
+// The engine computes all of it here; after the page, its model and the engine are loaded, nothing is sent or fetched.
+
+import { load } from "./engine/likewise.js";
+import { exampleChips, h, paced } from "./page/parts/dom.js";
+import { SENTENCE_PAIRS } from "./page/parts/examples.js";
+
+const WORD = /[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu;
+const SIDES = ["a", "b"];
+const SHOWN_REASONS = 2; // words named below the sentences
+const RIM = 84; // where the outermost of the hundred sentences lies; the picture is 100 high and wide on each side
+const LABELS = 97; // where the names of topics stand
+const ABSENT = ["unknown_words.json"]; // of what a model may have, the bundled ones lack this; a request in vain is a message on the console
+const HINT = "Point at a dot to read its sentence; choose it to compare it with A.";
+const part = (id) => document.getElementById(id);
+const fields = SIDES.map((side) => part(`text-${side}`));
+const buttons = [...document.querySelectorAll(".models button")];
+const topics = [...document.querySelectorAll("#hundred section")].map((section) => ({
+  name: section.querySelector("h3").textContent,
+  items: [...section.querySelectorAll("li")],
+}));
+const sentences = topics.flatMap(({ items }, topic) => items.map((item) => ({ text: item.textContent, topic, item })));
+const corners = topics.map((_, topic) => 2 * Math.PI * (topic / topics.length - 0.25)).map((angle) => [Math.cos(angle), Math.sin(angle)]);
+
+const mean = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
+const number = (x) => x.toFixed(2).replace("-", "−");
+const quoted = (text) => `“${text}”`;
+
+function dot(u, v) {
+  let sum = 0;
+  for (let i = 0; i < u.length; i += 1) sum += u[i] * v[i]; // several times as fast as reduce
+  return sum;
+}
+
+// A model, the vectors of the hundred sentences, and the cosines of their pairs.
+async function open(name) {
+  const read = async (file) => (ABSENT.includes(file) ? null : bytesOf(`./models/${name}/${file}`));
+  const model = await load(name, { wasm: await engine, read });
+  const vectors = model.encode(sentences.map(({ text }) => text));
+  const cosines = vectors.flatMap((u, i) => vectors.slice(i + 1).map((v) => dot(u, v)));
+  const raw = vectors.map((vector, i) => pulled(vectors, vector, i));
+  const centre = [0, 1].map((axis) => mean(raw.map((place) => place[axis])));
+  const scale = RIM / Math.max(...raw.map(([x, y]) => Math.hypot(x - centre[0], y - centre[1])));
+  const drawn = (place) => place.map((x, axis) => scale * (x - centre[axis]));
+  return { model, vectors, cosines, drawn, places: raw.map(drawn) };
+}
+
+async function bytesOf(place) {
+  const response = await fetch(new URL(place, import.meta.url));
+  if (!response.ok) throw new Error(`${place} cannot be fetched: ${response.status} ${response.statusText}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+// The engine's bytes; a browser that lacks what they need, such as SIMD, is found out before the model is loaded.
+async function engineBytes() {
+  const bytes = await bytesOf("./engine/likewise.wasm");
+  if (!WebAssembly.validate(bytes)) throw new Error("This browser’s WebAssembly lacks SIMD or exceptions.");
+  return bytes;
+}
+
+// Where a vector lies: each topic pulls it to its corner by its mean similarity to the topic's sentences, itself apart.
+function pulled(vectors, vector, own = -1) {
+  const pulls = topics.map((_, topic) => mean(vectors.filter((_, i) => sentences[i].topic === topic && i !== own).map((other) => dot(vector, other))));
+  return [0, 1].map((axis) => pulls.reduce((sum, pull, topic) => sum + pull * corners[topic][axis], 0));
+}
+
+// What the model computes of two texts: their cosine, and for each word how much lower it would be without it.
+function compared(model, texts) {
+  let isCut = false;
+  const words = texts.map((text) => [...text.matchAll(WORD)].map((found) => ({ text: found[0], from: found.index, to: found.index + found[0].length })));
+  const shortened = texts.flatMap((text, side) => words[side].map(({ from, to }) => text.slice(0, from) + text.slice(to)));
+  const [a, b, ...others] = model.encode([...texts, ...shortened], { report: () => { isCut = true; } });
+  const cosine = dot(a, b);
+  words.flat().forEach((word, i) => {
+    const isOnly = words[i < words[0].length ? 0 : 1].length === 1; // nothing is left to be similar
+    word.carries = cosine - (isOnly ? 0 : dot(others[i], i < words[0].length ? b : a));
+  });
+  return { vectors: [a, b], cosine, words, isCut };
+}
+
+function show() {
+  const texts = fields.map((field) => field.value.trim());
+  const began = performance.now();
+  const found = compared(shown.model, texts);
+  const took = performance.now() - began;
+  const isReady = found.words.every((words) => words.length);
+  part("demo").classList.toggle("waiting", !isReady);
+  part("cosine").textContent = isReady ? number(found.cosine) : "–";
+  part("meter").style.setProperty("--share", `${isReady ? Math.max(0, 100 * found.cosine) : 0}%`);
+  part("reason").textContent = isReady ? reason(found) : "Type a sentence in each field.";
+  showWords(texts, found.words);
+  if (isReady) showPlaces(found.vectors);
+  part("status").textContent = `${megabytes()} loaded; ${found.words.flat().length + 2} texts encoded in ${took < 10 ? took.toFixed(1) : took.toFixed(0)} ms, here.`;
+}
+
+function reason({ cosine, words, isCut }) {
+  const below = shown.cosines.filter((other) => other < cosine).length, pairs = shown.cosines.length;
+  const share = below === pairs ? `all ${pairs.toLocaleString("en")}` : `${Math.floor((100 * below) / pairs)} % of the`;
+  const most = words.flat().sort((one, other) => Math.abs(other.carries) - Math.abs(one.carries)).slice(0, SHOWN_REASONS);
+  const without = most.map(({ text, carries }) => `without ${quoted(text)} it would be ${number(cosine - carries)}`);
+  return `More similar than ${share} pairs among the hundred sentences; ${without.join(", ")}.${isCut ? " The model did not read all of it." : ""}`;
+}
+
+function showWords(texts, words) {
+  const most = Math.max(...words.flat().map(({ carries }) => Math.abs(carries)), 0.05);
+  SIDES.forEach((side, at) => {
+    let from = 0;
+    const parts = words[at].flatMap((word) => {
+      const gap = texts[at].slice(from, word.from);
+      from = word.to;
+      const share = `${((75 * Math.abs(word.carries)) / most).toFixed(0)}%`;
+      return [gap, h("span", { class: `word shaded${word.carries < 0 ? " takes" : ""}`, "--share": share, title: number(word.carries) }, word.text)];
+    });
+    part(`words-${side}`).replaceChildren(...parts, texts[at].slice(from));
+  });
+}
+
+function draw(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
+  element.append(...children);
+  return element;
+}
+
+const points = sentences.map(({ topic }, i) => draw("circle", { r: 2.3, class: `topic-${topic}`, "data-i": i }));
+const links = SIDES.map(() => draw("line", { class: "link" })); // to the nearest sentence
+const between = draw("line", { class: "between" });
+const markers = SIDES.map((side) => draw("g", { class: "marker" }, draw("circle", { r: 5.6 }), draw("text", { y: 2.4 }, side.toUpperCase())));
+const isStill = matchMedia("(prefers-reduced-motion: reduce)");
+const current = { places: [[0, 0], [0, 0]], frame: 0 };
+
+const move = (element, [x, y]) => { element.style.transform = `translate(${x.toFixed(2)}px, ${y.toFixed(2)}px)`; };
+
+function stretch(line, [x1, y1], [x2, y2]) {
+  Object.entries({ x1, y1, x2, y2 }).forEach(([name, value]) => line.setAttribute(name, value.toFixed(2)));
+}
+
+function showPlaces(vectors) {
+  const nearest = vectors.map(nearestTo);
+  points.forEach((point, i) => point.classList.toggle("near", nearest.some(({ at }) => at === i)));
+  part("map-said").textContent = SIDES.map((side, at) => `${side.toUpperCase()} is nearest to ${quoted(sentences[nearest[at].at].text)} (${number(nearest[at].cosine)}).`).join(" ");
+  cancelAnimationFrame(current.frame);
+  glide(vectors.map((vector) => inside(shown.drawn(pulled(shown.vectors, vector)))), nearest.map(({ at }) => shown.places[at]));
+}
+
+// Both sentences go a part of their way in each frame, with the lines that they hold.
+function glide(targets, ends) {
+  const step = isStill.matches ? 1 : 0.22;
+  current.places = current.places.map((place, side) => place.map((x, axis) => x + step * (targets[side][axis] - x)));
+  current.places.forEach((place, side) => { move(markers[side], place); stretch(links[side], place, ends[side]); });
+  stretch(between, ...current.places);
+  const left = Math.max(...current.places.map(([x, y], side) => Math.hypot(targets[side][0] - x, targets[side][1] - y)));
+  if (left > 0.05) current.frame = requestAnimationFrame(() => glide(targets, ends));
+}
+
+const inside = ([x, y]) => [x, y].map((value) => value * Math.min(1, 92 / Math.hypot(x, y)));
+
+function nearestTo(vector) {
+  const cosines = shown.vectors.map((other) => dot(vector, other));
+  const cosine = Math.max(...cosines);
+  return { at: cosines.indexOf(cosine), cosine };
+}
+
+// The map's fixed parts, and sentences that can be chosen on it or in the list.
+function prepare() {
+  const names = topics.map(({ name }, topic) => {
+    const [x, y] = corners[topic].map((value) => LABELS * value);
+    return draw("text", { x, y: y + 2, class: `name topic-${topic}` }, name);
+  });
+  point(-1);
+  part("map").append(...names, between, ...links, ...points, ...markers);
+  sentences.forEach(({ text, item }, i) => {
+    const choose = () => { fields[1].value = text; update(); };
+    const button = h("button", { type: "button", class: "line", onclick: choose, onfocus: () => point(i), onblur: () => point(-1) }, text);
+    item.replaceChildren(button);
+    [button, points[i]].forEach((element) => {
+      element.addEventListener("pointerenter", () => point(i));
+      element.addEventListener("pointerleave", () => point(-1));
+    });
+    points[i].addEventListener("click", choose);
+  });
+  part("examples").replaceChildren(exampleChips("Examples:", SENTENCE_PAIRS, (texts) => { texts.forEach((text, side) => { fields[side].value = text; }); update(); }));
+  fields.forEach((field, side) => { field.value ||= SENTENCE_PAIRS[0][1][side]; field.addEventListener("input", update); });
+  buttons.forEach((button) => button.addEventListener("click", () => use(button.value)));
+}
+
+function point(i) {
+  points.forEach((element, other) => element.classList.toggle("pointed", other === i));
+  part("pointed").textContent = i < 0 ? HINT : sentences[i].text;
+}
+
+// One computation for each frame at most, as one types.
+const update = paced(async () => {
+  await new Promise(requestAnimationFrame);
+  if (shown) show();
+});
+
+const megabytes = () => {
+  const bytes = performance.getEntriesByType("resource").reduce((sum, { decodedBodySize }) => sum + decodedBodySize, 0);
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+};
+
+// Show what a model computes, loading it first if need be; if that fails, the one shown before stays.
+async function use(name) {
+  press(name);
+  part("status").textContent = `Loading ${name} …`;
+  try {
+    opened[name] ??= open(name);
+    const ready = await opened[name];
+    if (!isPressed(name)) return; // another was chosen meanwhile
+    shown = ready;
+    points.forEach((element, i) => move(element, shown.places[i]));
+    show();
+  } catch (failure) {
+    delete opened[name]; // to be tried again
+    if (!shown) return showPicture(failure);
+    press(Object.keys(opened).find((other) => opened[other] && other !== name));
+    part("status").textContent = failure.message;
+  }
+}
+
+const press = (name) => buttons.forEach((button) => button.setAttribute("aria-pressed", button.value === name));
+const isPressed = (name) => buttons.some((button) => button.value === name && button.ariaPressed === "true");
+
+function showPicture(failure) {
+  delete document.documentElement.dataset.live;
+  part("picture-note").textContent = `${failure.message} The picture shows what this page computes in other browsers.`;
+}
+
+const opened = {};
+let shown = null;
+const engine = engineBytes();
+prepare();
+use("likewise-static").then(() => performance.mark("first similarity"));

@@ -1,0 +1,194 @@
+"""LateInteraction: a reranker that compares the vectors of tokens (ColBERT, Khattab and Zaharia 2020), on any engine.
+
+    score(query, document) = Σ_i max_j q_i · d_j          (MaxSim)
+
+where q_i and d_j are the vectors of tokens, mapped to fewer dimensions and scaled to length 1. A document's vectors do
+not depend on the query. A short query is filled up with mask tokens, whose vectors count too.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from jaxtyping import Float
+
+from ..arrays.sequences import Sequences
+from ..embedder import Embedder
+from ..encoders.config import read_config
+from ..errors import BadInput, BadModel
+from ..inference import Rows, WindowBatches, infer
+from ..model_files import Manifest, PairManifest
+from ..model_files.late_interaction_folder import TokenVectors
+from ..reranker.reranker import Reranker, RunOptions
+from ..reranker.text_pairs import in_windows
+from ..runtime.fingerprint import Weights
+from ..text.truncation import TruncationCounter
+from .array_embedder import none_if_memory_runs_out
+from .description import check_described, read_description, stored_encoder_settings, tensors
+from .numpy.encoders import NumpyEncoder
+from .numpy.poolings_and_heads import heads_of
+
+Array = np.ndarray
+Ids = tuple[int, ...]
+
+
+class LateInteraction(Reranker):
+    """Scores pairs of texts by MaxSim; `query_vectors` and `document_vectors` give what is compared.
+
+    The embedder's engine computes documents. Queries whose mask tokens are not attended to are computed in NumPy, the
+    only engine whose attention can leave tokens out.
+    """
+
+    kind = "late-interaction"
+    labels = ("score",)
+    activation = "Identity"
+
+    def __init__(self, embedder: Embedder, manifest: PairManifest) -> None:
+        assert manifest.late is not None
+        check_described(manifest.encoder, read_config(manifest.encoder))
+        self.shown = embedder  # whose engine is this reranker's
+        self.tokenizer, self.encoder, self.manifest = embedder.tokenizer, embedder.encoder, manifest
+        self.settings = TokenVectors(**manifest.late.config)
+        self.heads = heads_of(manifest.heads, embedder.encoder.width)
+        left_out = [self._known[word] for word in self.settings.unscored if word in self._known]
+        self._unscored = np.array(left_out, np.int64)
+        self._mask = self._mask_token() if self.settings.expanded_to else 0
+        if min(self._room(is_query) for is_query in (True, False)) < 1:
+            raise BadModel(f"the lengths in {manifest.encoder} leave no room for text: {dict(manifest.late.config)}")
+
+    @property
+    def max_content_length(self) -> int:
+        return self._room(is_query=False)
+
+    @property
+    def device(self) -> Any:
+        return self.shown.device
+
+    @property
+    def precision(self) -> str:
+        return self.shown.precision
+
+    @property
+    def batch_threads(self) -> int:
+        return self.shown.batch_threads
+
+    def query_vectors(self, texts: Sequence[str]) -> list[Float[Array, "t E"]]:
+        """The vectors of each query's tokens, those of its mask tokens included."""
+        return [self._query(ids) for ids in self._contents(texts, is_query=True)[0]]
+
+    def document_vectors(self, texts: Sequence[str]) -> list[Float[Array, "t E"]]:
+        """The vectors of each document's tokens, without those that are not compared (punctuation)."""
+        return self._documents(self._contents(texts, is_query=False)[0])
+
+    def save(self, folder: str | Path) -> NoReturn:
+        """Raise an error: a late-interaction model is used as it was published."""
+        raise BadInput(f"a late-interaction model is not saved; copy its folder, {self.manifest.encoder}, to {folder}")
+
+    def _identifying_settings(self) -> tuple[list[Any], list[Any]]:
+        heads = [[head.kind, head.activation] for head in self.heads]
+        return stored_encoder_settings(self.manifest.encoder), [sorted(vars(self.settings).items()), heads]
+
+    def _identifying_weights(self) -> Weights:
+        """The weights as the folder stores them, which no engine changes."""
+        stored = [(tensor.name, tensor.identifying) for tensor in tensors(read_description(self.manifest.encoder))]
+        heads = [(f"heads.{i}.{n}", [array]) for i, head in enumerate(self.heads) for n, array in head.arrays.items()]
+        return [*stored, *heads]
+
+    def _logits(self, first: list[str], second: list[str], options: RunOptions) -> Float[Array, "N 1"]:
+        pairs = list(zip(first, second, strict=True))
+        with self._run("pairs", len(pairs), options) as run:
+
+            def tokenize(distinct: list[tuple[str, str]], rows: Rows) -> list[tuple[Ids, Ids]]:
+                return self._pairs(distinct, rows, run.counter)
+
+            blocks = list(infer(in_windows(pairs), tokenize, self._window_logits, run))
+        return np.concatenate([np.empty((0, 1), np.float32), *blocks])
+
+    def _window_logits(self, contents: list[tuple[Ids, Ids]], batches: WindowBatches) -> Float[Array, "n 1"]:
+        queries = {ids: self._query(ids) for ids in dict.fromkeys(query for query, _ in contents)}
+
+        def logits(batch: Rows) -> Float[Array, "b 1"]:
+            documents = self._documents([contents[i][1] for i in batch])
+            pairs = zip(batch, documents, strict=True)
+            return np.array([[max_similarity(queries[contents[i][0]], document)] for i, document in pairs], np.float32)
+
+        return batches.run(
+            np.array([len(document) for _, document in contents]),
+            lambda batch: none_if_memory_runs_out(lambda: logits(batch)),
+            np.empty((len(contents), 1), np.float32),
+        )
+
+    def _pairs(self, pairs: Sequence[tuple[str, str]], rows: Rows, counter: TruncationCounter) -> list[tuple[Ids, Ids]]:
+        """The ids of both texts of each pair, truncated; the counter gets the pairs of which something is left out."""
+        queries, over = self._contents([query for query, _ in pairs], is_query=True)
+        documents, beyond = self._contents([document for _, document in pairs], is_query=False)
+        counter.add((np.maximum(over, beyond) + self.max_content_length)[rows])
+        return list(zip(queries, documents, strict=True))
+
+    def _contents(self, texts: Sequence[str], is_query: bool) -> tuple[list[Ids], Array]:
+        """The ids of texts with special tokens and prefix, and by how many tokens each is over its limit."""
+        room, (marker, rest) = self._room(is_query), self._prefix(is_query)
+        begin, end = (*self.tokenizer.prefix, *marker), self.tokenizer.suffix
+        ids = self._token_ids([rest + text for text in texts]).lists()
+        return [(*begin, *one[:room], *end) for one in ids], np.array([len(one) - room for one in ids])
+
+    def _room(self, is_query: bool) -> int:
+        """Tokens of a text that are read, special ones and the marker not counted."""
+        length = (self.settings.query_length if is_query else None) or self.tokenizer.max_seq_length
+        specials = len(self.tokenizer.prefix) + len(self.tokenizer.suffix)
+        return int(min(length, self.shown.encoder.longest)) - specials - len(self._prefix(is_query)[0])
+
+    def _prefix(self, is_query: bool) -> tuple[Ids, str]:
+        """The marker that begins a text's prefix, if the vocabulary has it as one token, and the rest of the prefix."""
+        prefix, known = self.settings.query_prefix if is_query else self.settings.document_prefix, self._known
+        marker = next((word for word in (prefix, *prefix.split(None, 1)[:1]) if word in known), None)
+        return ((), prefix) if marker is None else ((known[marker],), prefix[len(marker) :])
+
+    @property
+    def _known(self) -> Mapping[str, int]:
+        return self.tokenizer.token_ids_by_name
+
+    def _mask_token(self) -> int:
+        named = self.settings.expansion_token or self.tokenizer.settings.get("mask_token")
+        named = named.get("content") if isinstance(named, dict) else named
+        found = next((word for word in (named, "[MASK]", "<mask>") if word in self._known), None)
+        if found is None:
+            raise BadModel(f"{self.manifest.encoder} fills up queries with mask tokens, and its tokenizer has none")
+        return self._known[found]
+
+    def _query(self, ids: Ids) -> Float[Array, "t E"]:
+        """The vectors of one query, filled up with mask tokens."""
+        filled = [*ids, *[self._mask] * (self.settings.expanded_to - len(ids))]
+        if self.settings.attends_expansion or len(filled) == len(ids):
+            return self._mapped(self.shown.layers_of([filled], only_last=True)[0][-1])
+        encoder = self._query_encoder.reading(len(ids))
+        return self._mapped(encoder.layers(Sequences.of([filled]), encoder.depth, encoder.depth)[-1])
+
+    @cached_property
+    def _query_encoder(self) -> NumpyEncoder:
+        own = self.shown.encoder
+        return own if isinstance(own, NumpyEncoder) else NumpyEncoder(read_description(self.manifest.encoder))
+
+    def _documents(self, contents: Sequence[Ids]) -> list[Float[Array, "t E"]]:
+        layers = self.shown.layers_of([list(ids) for ids in contents], only_last=True)
+        scored = [~np.isin(ids, self._unscored) for ids in contents]
+        return [self._mapped(one[-1][kept]) for one, kept in zip(layers, scored, strict=True)]
+
+    def _mapped(self, x: Float[Array, "t D"]) -> Float[Array, "t E"]:
+        for head in self.heads:
+            x = head(x)
+        return np.asarray(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12))
+
+
+def max_similarity(query: Float[Array, "q E"], document: Float[Array, "d E"]) -> float:
+    """The sum over the query's tokens of the largest dot product with a token of the document (MaxSim)."""
+    return float((query @ document.T).max(1, initial=-np.inf).sum())
+
+
+def token_model(manifest: PairManifest) -> Manifest:
+    """The manifest of the embedder that computes the vectors of a late-interaction model's tokens."""
+    assert manifest.late is not None
+    length = manifest.late.config["document_length"] or manifest.max_seq_length
+    return Manifest(manifest.encoder, max_seq_length=length, lowercase=manifest.lowercase)

@@ -1,0 +1,36 @@
+"""Model folders that are made from something else, once, in the user's cache."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ..runtime.home_folder import expanded
+from .saving import atomic_folder
+
+CACHE = "LIKEWISE_CACHE"
+
+
+def cached_folder(name: str, key: str, write: Callable[[Path], None]) -> Path:
+    """The cache folder with this name and key; if it does not exist, `write` fills it."""
+    folder = cache_folder() / f"{name}-{_digest(key)}"
+    if not (folder / "config.json").is_file():
+        with atomic_folder(folder) as partial:
+            write(partial)
+    return folder
+
+
+def cache_folder() -> Path:
+    """The folder for such models: `LIKEWISE_CACHE`, or ~/.cache/likewise."""
+    set_by_user = os.environ.get(CACHE)
+    return expanded(set_by_user) if set_by_user else Path.home() / ".cache" / "likewise"
+
+
+def file_state_key(path: Path) -> str:
+    """A key that changes when a file changes, from its path, size and modification time; the file is not read."""
+    state = path.stat()
+    return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]

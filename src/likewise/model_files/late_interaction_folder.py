@@ -1,0 +1,148 @@
+"""The three forms of a late-interaction model's folder: Stanford's ColBERT, PyLate's and sentence-transformers' own."""
+
+import string
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadModel
+from ..runtime.untrusted_files import bad_setting, read_object
+from ..runtime.weight_files import WeightReader
+from .folder import UNLIMITED, ModulePart, with_config
+
+LATE_INTERACTION = "likewise.reranker.LateInteraction"  # the kind of the part that holds a `TokenVectors`
+TOKENS = "token_embeddings"  # sentence-transformers' name for what a module between encoder and score reads
+
+
+@dataclass(frozen=True)
+class TokenVectors:
+    """How texts become vectors of tokens; the heads of the manifest map each token's vector, then it has length 1."""
+
+    query_prefix: str  # before a query; if it begins with a token of the vocabulary, that token is not split
+    document_prefix: str
+    query_length: int | None = None  # tokens of a query that are read, special ones included; None: the model's limit
+    document_length: int | None = None
+    expanded_to: int = 0  # a shorter query is filled up with mask tokens to this length; their vectors count as well
+    expansion_token: str | None = None  # None: the tokenizer's mask token
+    attends_expansion: bool = False  # whether tokens attend to those mask tokens
+    unscored: tuple[str, ...] = ()  # tokens of documents that no token of a query is compared with
+
+
+Described = tuple[TokenVectors, tuple[ModulePart, ...]]
+
+
+def late_interaction(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The fields `late` and `heads` of a late-interaction model's manifest; None for any other reranker."""
+    config = read_object(folder / "config.json")
+    architectures = config.get("architectures")
+    form = spoken.get("model_type")
+    if form not in FORMS:
+        form = "HF_ColBERT" if isinstance(architectures, list) and "HF_ColBERT" in architectures else None
+    if form is None:
+        return None
+    settings, heads = FORMS[form](folder, parts, spoken)
+    return {"late": ModulePart(LATE_INTERACTION, asdict(settings), folder), "heads": heads}
+
+
+def _stanford(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str, Any]) -> Described:  # noqa: ARG001
+    """A plain encoder with the projection among its weights, and settings in artifact.metadata."""
+    given = read_object(folder / "artifact.metadata")
+    with ExitStack() as stack:
+        weights = WeightReader(folder, stack, "numpy")
+        shape = weights.kinds[weights.find("linear.weight")].shape
+    if len(shape) != 2:
+        raise BadModel(f"linear.weight in {folder} has the shape {shape}; expected a matrix")
+    identity = "torch.nn.modules.linear.Identity"
+    dense = {"in_features": shape[1], "out_features": shape[0], "bias": False, "activation_function": identity}
+    length = given.get("query_maxlen", 32)
+    settings = _checked(
+        query_prefix=given.get("query_token_id") or "[unused0]",
+        document_prefix=given.get("doc_token_id") or "[unused1]",
+        query_length=length,
+        document_length=given.get("doc_maxlen"),
+        expanded_to=length,
+        attends_expansion=given.get("attend_to_mask_tokens", False),
+        unscored=list(string.punctuation) if given.get("mask_punctuation", True) else [],
+    )
+    return settings, (ModulePart("Dense", dense, folder),)
+
+
+def _pylate(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str, Any]) -> Described:
+    """Modules of an encoder and Dense, with the settings of queries and documents among those of the model."""
+    expands, length = spoken.get("do_query_expansion", True), spoken.get("query_length", 32)
+    words = spoken.get("skiplist_words")
+    settings = _checked(
+        query_prefix=spoken.get("query_prefix", "[Q] "),
+        document_prefix=spoken.get("document_prefix", "[D] "),
+        query_length=length,
+        document_length=spoken.get("document_length"),
+        expanded_to=length if expands else 0,
+        attends_expansion=spoken.get("attend_to_expansion_tokens", False),
+        unscored=list(string.punctuation) if words is None else words,
+    )
+    return settings, _projections(folder, parts, ("Dense",))
+
+
+def _multi_vector(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str, Any]) -> Described:
+    """Modules of an encoder, Dense, a mask of tokens and Normalize, with lengths among the encoder's settings."""
+    prompts = spoken.get("prompts") or {}
+    encoder = read_object(parts[0].folder / "sentence_bert_config.json") if parts else {}
+    expansion = encoder.get("query_expansion") or {"length": 0}
+    masks = [with_config(part) for part in parts if part.kind == "MultiVectorMask"]
+    mask = masks[0].config if masks else {}
+    if mask.get("keep_only_token_ids") or mask.get("skiplist_tasks", ["document"]) != ["document"]:
+        raise BadModel(f"{masks[0].folder} leaves out other tokens than those of documents, which is not supported")
+    if not isinstance(expansion, dict) or not isinstance(prompts, dict):
+        raise BadModel(f"{folder} has the query_expansion {expansion!r:.100} and prompts {prompts!r:.100}")
+    fixed = expansion.get("strategy") == "fixed"
+    settings = _checked(
+        query_prefix=prompts.get("query", ""),
+        document_prefix=prompts.get("document", ""),
+        query_length=expansion.get("length") if fixed else encoder.get("query_length"),
+        document_length=encoder.get("document_length"),
+        expanded_to=expansion.get("length", 0),
+        expansion_token=expansion.get("token"),
+        attends_expansion=expansion.get("attend", False),
+        unscored=mask.get("skiplist_words") or [],
+    )
+    return settings, _projections(folder, parts, ("Dense", "MultiVectorMask", "Normalize"))
+
+
+def _checked(unscored: Any, **given: Any) -> TokenVectors:
+    """The settings of a folder, each of the right kind."""
+    prefixes = (given["query_prefix"], given["document_prefix"], given.get("expansion_token") or "")
+    lengths = (given["query_length"] or 0, given["document_length"] or 0, given["expanded_to"])
+    if not all(type(length) is int and 0 <= length < UNLIMITED for length in lengths):
+        raise BadModel(f"a late-interaction model has the lengths {lengths}; expected whole numbers of tokens")
+    if not isinstance(unscored, list) or not all(isinstance(text, str) for text in (*prefixes, *unscored)):
+        raise BadModel(
+            f"a late-interaction model has {prefixes} and {unscored!r:.100}; expected texts and a list of them"
+        )
+    if not isinstance(given["attends_expansion"], bool):
+        raise BadModel(f"a late-interaction model attends to its mask tokens: {given['attends_expansion']!r:.100}")
+    return TokenVectors(**given, unscored=tuple(unscored))
+
+
+def _projections(folder: Path, parts: Sequence[ModulePart], known: Sequence[str]) -> tuple[ModulePart, ...]:
+    """The Dense modules after the encoder, which map each token's vector."""
+    kinds = [part.kind for part in parts]
+    if kinds[:1] != ["Transformer"] or set(kinds[1:]) - set(known) or "Dense" not in kinds:
+        raise BadModel(f"{folder} consists of {', '.join(kinds)}; expected Transformer, then {', '.join(known)}")
+    heads = []
+    for part in map(with_config, [part for part in parts if part.kind == "Dense"]):
+        for key in ("module_input_name", "module_output_name"):
+            if part.config.get(key) not in (None, TOKENS):
+                raise bad_setting(part.folder / "config.json", key, part.config[key], TOKENS)
+        plain = {key: value for key, value in part.config.items() if not key.startswith("module_")}
+        heads.append(replace(part, config=plain))
+    return tuple(heads)
+
+
+FORMS: dict[str, Callable[[Path, Sequence[ModulePart], Mapping[str, Any]], Described]] = {
+    "HF_ColBERT": _stanford,
+    "ColBERT": _pylate,
+    "MultiVectorEncoder": _multi_vector,
+}
+"""How each form is read, by `model_type` in config_sentence_transformers.json, or the architecture in config.json."""

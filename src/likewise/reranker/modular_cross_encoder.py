@@ -1,0 +1,89 @@
+"""ModularCrossEncoder: a cross-encoder whose scores come from a pooling and heads, as an embedder's vectors do."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from ..arrays.ragged import Layers, Ragged
+from ..encoders import checkpoint
+from ..errors import BadModel
+from ..heads import head_settings, out_width, read_head
+from ..model_files import ModulePart, PairManifest
+from ..module_registry import head_shapes
+from ..pooling.reductions import Reduce
+from ..runtime.fingerprint import Weights
+from .cross_encoder import CrossEncoder
+from .torch_reranker import tokenizer_of
+
+
+class ModularCrossEncoder(CrossEncoder):
+    """A cross-encoder in torch that sentence-transformers saved as several modules."""
+
+    head: "PooledHeads"
+
+    @classmethod
+    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_seq_length: int | None) -> "ModularCrossEncoder":
+        encoder = checkpoint.load_encoder(manifest.encoder, dtype)
+        head = PooledHeads.read(manifest, encoder.width)
+        return cls(tokenizer_of(encoder, manifest, max_seq_length), encoder, head, manifest)
+
+    def _check_head(self) -> None:
+        self.head.described()
+
+    def _written_manifest(self) -> PairManifest:
+        parts = tuple(ModulePart(kind, config, Path()) for kind, config, _ in self.head.described())
+        return replace(super()._written_manifest(), heads=parts)
+
+    def _write_weights(self, folder: Path) -> None:
+        checkpoint.save_encoder(self.encoder, folder)
+        for i, (kind, _, weights) in enumerate(self.head.described(), 2):
+            if weights:
+                save_file(dict(weights), folder / f"{i}_{kind}" / "model.safetensors", {"format": "pt"})
+
+    def _identifying_weights(self) -> Weights:
+        named = [
+            (f"heads.{i}.{n}", w) for i, (*_, weights) in enumerate(self.head.described()) for n, w in weights.items()
+        ]
+        heads = [(name, [tensor.float().numpy()]) for name, tensor in named]
+        return [*checkpoint.identifying_weights(self.encoder, self.manifest.encoder), *heads]
+
+
+class PooledHeads(nn.Module):
+    """Turns layers into logits: heads(pooling(last layer)), in fp32."""
+
+    def __init__(self, reduce: Reduce, heads: nn.Sequential, width: int) -> None:
+        super().__init__()
+        self.reduce, self.heads, self.width = reduce, heads, width  # width: dimensions of a pooled vector
+
+    @classmethod
+    def read(cls, manifest: PairManifest, encoder_width: int) -> "PooledHeads":
+        """The pooling and the heads that a folder describes, for an encoder of this width."""
+        reduce = Reduce.parse(manifest.pooling or "")
+        heads = nn.Sequential(*(read_head(part.kind, part.config, part.folder) for part in manifest.heads))
+        width = reduce.width(encoder_width)
+        try:
+            out_width(heads, width)
+        except RuntimeError as error:
+            pooled = f"the pooling {reduce.spec} has {width} dimensions"
+            raise BadModel(f"{pooled}, which the heads of {manifest.encoder} cannot take: {error}") from None
+        return cls(reduce, heads, width)
+
+    def described(self) -> list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]:
+        """Each head's kind, settings and weights."""
+        return head_settings(self.heads, self.width)
+
+    @property
+    def settings(self) -> Any:
+        """What scores depend on besides the weights, as JSON values that are the same for every engine."""
+        kinds = [[kind, head_shapes(kind, config, Path(kind))[1]] for kind, config, _ in self.described()]
+        return [self.reduce.spec, kinds]
+
+    def forward(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N C"]:
+        logits: Tensor = self.heads(self.reduce(layers, tokens).float())
+        return logits

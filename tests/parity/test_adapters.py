@@ -1,0 +1,45 @@
+"""Adapters as PEFT saves them: our vectors beside those of PEFT's own model, whose matrices are not merged."""
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from peft import LoraConfig, PeftModel, get_peft_model
+from sentence_transformers import SentenceTransformer
+
+from likewise import Embedder
+from tests.tiny import TEXTS, model_folder, write
+
+KINDS = {
+    "bert": ["query", "value", "dense"],
+    "modernbert": ["Wqkv", "Wo"],
+    "distilbert": ["q_lin", "lin1"],
+    "xlm-roberta": "all-linear",
+}
+OPTIONS = [{}, {"use_rslora": True}, {"alpha_pattern": {"query": 3}, "rank_pattern": {"value": 2}}]
+SHORT = [text for text in TEXTS if text]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"use_rslora": True}, {"alpha_pattern": {"query": 3}, "rank_pattern": {"value": 2}}]
+)
+@pytest.mark.parametrize("family", KINDS)
+def test_vectors_are_those_of_peft(family, options, tmp_path, monkeypatch):
+    monkeypatch.setenv("LIKEWISE_CACHE", str(tmp_path / "cache"))
+    base = model_folder(tmp_path / "base", family)
+    padding = "<pad>" if '"<pad>"' in (base / "tokenizer.json").read_text("utf-8") else "[PAD]"
+    write(base / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": padding})
+    torch.manual_seed(2)
+    loaded = transformers.AutoModel.from_pretrained(base)
+    made = get_peft_model(loaded, LoraConfig(r=4, lora_alpha=8, target_modules=KINDS[family], **options))
+    for name, parameter in made.named_parameters():
+        if "lora_" in name:
+            parameter.data.normal_(0, 0.2)
+    made.save_pretrained(tmp_path / "adapter")
+    reference = SentenceTransformer(str(base), device="cpu")
+    without = reference.encode(SHORT)
+    plain = transformers.AutoModel.from_pretrained(base)
+    reference[0].model = PeftModel.from_pretrained(plain, str(tmp_path / "adapter")).eval()
+    expected = reference.encode(SHORT)
+    assert np.abs(expected - without).max() > 0.01
+    np.testing.assert_allclose(Embedder.load(tmp_path / "adapter").encode(SHORT), expected, atol=2e-6, rtol=0)
