@@ -27,6 +27,20 @@ void rotate_head(float* x, const float* cosines, const float* sines, int half) {
     }
 }
 
+// A head by itself, with a bias for each pair of tokens.
+Attention one_head(const Attention& whole, int head, const float* biases) {
+    Attention one = whole;
+    const long at = static_cast<long>(head) * whole.width;
+    one.queries += at;
+    one.keys += at;
+    one.values += at;
+    one.out += at;
+    one.heads = 1;
+    one.bias = biases;
+    one.key_step = padded(whole.tokens);
+    return one;
+}
+
 void largest_rows(const float* rows, long stride, int tokens, int width, float* out) {
     std::copy_n(rows, width, out);
     for (int token = 1; token < tokens; token++) {
@@ -167,10 +181,7 @@ void Chunk::embed() {
                 const size_t at = static_cast<size_t>(model_.first_position) + place;
                 add_row(row, model_.positions.data() + at * stride, stride);
             }
-            if (model_.norm.present()) {
-                model_.kernels.layer_norm(row, row, model_.word_width, stride, model_.norm.weight.data(),
-                                          model_.norm.bias.data(), model_.eps);
-            }
+            if (model_.norm.present()) model_.norm_row(model_.norm, row, row, model_.word_width, stride);
         }
     }
     watch_.lap(Work::embeddings);
@@ -191,8 +202,7 @@ void Chunk::norm(const Norm& norm, const float* from, float* to, int row, int co
         const size_t at = static_cast<size_t>(row + i) * stride;
         float largest = 0.0F;
         if (norm.present()) {
-            largest = model_.kernels.layer_norm(from + at, to + at, model_.width, stride, norm.weight.data(),
-                                                norm.bias.data(), model_.eps);
+            largest = model_.norm_row(norm, from + at, to + at, model_.width, stride);
         } else {
             if (from != to) std::memcpy(to + at, from + at, stride * sizeof(float));
             if (rows.rounded) largest = model_.kernels.largest(to + at, stride);
@@ -245,7 +255,7 @@ void Chunk::multiply(const Weights& weights, const Rows& rows, int count, const 
 void Chunk::layer(const Block& block, const Block* next) {
     if (model_.pre_norm) norm(block.norm1, x_, context_, 0, span_.tokens, rows_.before(block.qkv));
     multiply(block.qkv, rows_, span_.tokens, nullptr, joined_, 3L * model_.stride, &block.out);
-    if (block.theta > 0.0F) rotate(block);
+    if (block.rotates) rotate(block);
     attend(block);
     const int groups = (span_.tokens + GROUP - 1) / GROUP, size = (span_.tokens + groups - 1) / groups;
     for (int row = 0; row < span_.tokens; row += size) finish(block, next, row, std::min(size, span_.tokens - row));
@@ -254,7 +264,8 @@ void Chunk::layer(const Block& block, const Block* next) {
 // Cosines and sines of at least this many places; results for other layers or chunks are reused.
 const float* Chunk::angles(const Block& block, int places) {
     const int half = model_.head_width() / 2;
-    work_.angles.resize(model_.thetas.size());
+    work_.angles.resize(model_.rotations.size());
+    const Rotation& rotation = model_.rotations[block.rotation];
     std::vector<float>& table = work_.angles[block.rotation];
     const size_t known = table.size() / (2 * half), wanted = places;
     if (known < wanted) table.resize(2 * wanted * half);
@@ -262,7 +273,7 @@ const float* Chunk::angles(const Block& block, int places) {
         float* at = table.data() + 2 * place * half;
         for (int i = 0; i < half; i++) {
             const float power = static_cast<float>(2 * i) / static_cast<float>(2 * half);
-            const auto speed = static_cast<float>(exponential(-power * logarithm(block.theta)));
+            const auto speed = static_cast<float>(exponential(-power * logarithm(rotation.theta)) / rotation.stretch);
             const Angle angle(static_cast<float>(place) * speed);
             at[i] = static_cast<float>(angle.cosine);
             at[i + half] = static_cast<float>(angle.sine);
@@ -292,15 +303,18 @@ void Chunk::attend(const Block& block) {
     const int32_t* lengths = request_.lengths + span_.sentence;
     const int most = *std::max_element(lengths, lengths + span_.sentences), stride = model_.stride;
     float* work = work_.attention.of(attention_work(most, model_.head_width()));
-    const float* relative = model_.relative.empty() ? nullptr : model_.relative.data();
     const auto attend = model_.scheme.weight_bytes == 1 ? model_.kernels.attend_rounded : model_.kernels.attend;
     const Rows rows = context_rows_.before(block.out);
     size_t token = 0;
     for (int64_t sentence = 0; sentence < span_.sentences; token += lengths[sentence++]) {
-        const float* joined = joined_ + token * 3 * stride;
-        float* out = context_ + token * stride;
-        attend({joined, joined + stride, joined + 2 * stride, 3L * stride, lengths[sentence], model_.heads,
-                model_.head_width(), block.reach, relative, model_.longest, out, stride, work});
+        Attention whole = attention_of(block, token, lengths[sentence]);
+        whole.work = work;
+        float* out = whole.out;
+        if (model_.distance_rows.empty()) {
+            attend(whole);
+        } else {
+            for (int head = 0; head < model_.heads; head++) attend(one_head(whole, head, biases_of(block, whole, head)));
+        }
         for (int i = 0; i < lengths[sentence]; i++) {
             float* row = out + static_cast<size_t>(i) * stride;
             std::fill(row + model_.width, row + stride, 0.0F);
@@ -310,6 +324,50 @@ void Chunk::attend(const Block& block) {
         }
     }
     watch_.lap(Work::attention);
+}
+
+Attention Chunk::attention_of(const Block& block, size_t token, int tokens) {
+    const int stride = model_.stride;
+    const float* joined = joined_ + token * 3 * stride;
+    Attention whole{};
+    whole.queries = joined;
+    whole.keys = joined + stride;
+    whole.values = joined + 2 * stride;
+    whole.stride = 3L * stride;
+    whole.tokens = tokens;
+    whole.heads = model_.heads;
+    whole.width = model_.head_width();
+    whole.reach = block.reach;
+    whole.divisor = model_.divisor;
+    whole.bias = model_.relative.empty() ? nullptr : model_.relative.data() + model_.longest;
+    whole.head_step = 2L * model_.longest;
+    whole.key_step = -1;
+    whole.out = context_ + token * stride;
+    whole.out_stride = stride;
+    return whole;
+}
+
+// What queries see in distances, and distances in keys, for each pair of tokens (He et al. 2021).
+const float* Chunk::biases_of(const Block& block, const Attention& a, int head) {
+    const long stride = model_.distance_stride, step = padded(a.tokens);
+    const size_t scores = static_cast<size_t>(a.tokens) * stride;
+    float *queries = work_.seen_by_queries.of(scores), *keys = work_.seen_by_keys.of(scores);
+    float* biases = work_.biases.of(static_cast<size_t>(a.tokens) * step);
+    const auto multiply = [&](const float* rows, const Weights& weights, float* out) {
+        model_.kernels.fp32.multiply({rows + static_cast<size_t>(head) * a.width, a.stride, nullptr, a.tokens, &weights.packed(),
+                                      nullptr, out, stride, nullptr});
+    };
+    multiply(a.queries, block.distance_keys[head], queries);
+    multiply(a.keys, block.distance_queries[head], keys);
+    const float factor = LOG2_E / a.divisor;
+    for (int key = 0; key < a.tokens; key++) {
+        const int* rows = model_.distance_rows.data() + model_.longest - key;
+        float* to = biases + key * step;
+        for (int query = 0; query < a.tokens; query++)
+            to[query] = (queries[query * stride + rows[query]] + keys[key * stride + rows[query]]) * factor;
+        std::fill(to + a.tokens, to + step, 0.0F);
+    }
+    return biases;
 }
 
 // From attention's result to the end of the block, for some rows.

@@ -44,6 +44,8 @@ private:
     void read_words(int token, float* row);
     void layer(const Block&, const Block* next);
     void attend(const Block&);
+    Attention attention_of(const Block&, size_t token, int tokens);
+    const float* biases_of(const Block&, const Attention&, int head);
     void rotate(const Block&);
     const float* angles(const Block&, int places);
     void finish(const Block&, const Block* next, int row, int count);

@@ -5,11 +5,13 @@
 #include <cstring>
 
 #include "failure.h"
+#include "functions.h"
 
 namespace likewise {
 namespace {
 
 constexpr int32_t MOST_TOKENS = 1 << 20;  // in one text, if the encoder has no table of positions
+constexpr int32_t LONGEST_RELATIVE = 1 << 16;  // or if its positions are relative
 constexpr int32_t LARGEST_SIZE = 100'000'000, LARGEST_DEPTH = 200;
 
 // config.json; each value is checked to be plausible for an encoder.
@@ -32,10 +34,22 @@ public:
         if (!(value >= 0 && value <= most)) refuse("config.json must give ", key, " as a number from 0 to ", most);
         return static_cast<float>(value);
     }
-    bool flag(const char* key) const { return root_.flag(key, false); }
+    float above_zero(const char* key, double otherwise) const {
+        const float value = number(key, otherwise, 1e12);
+        if (value == 0) refuse("config.json says ", key, " is 0; expected a number above 0");
+        return value;
+    }
+    bool flag(const char* key, bool otherwise = false) const { return root_.flag(key, otherwise); }
+    bool has(const char* key) const { return !root_.member(key).is_null(); }
+    // An object, which may be absent.
+    Config object(const char* key) const {
+        const json::Value found = root_.member(key);
+        if (!found.is_null() && found.kind() != json::Kind::OBJECT) refuse("config.json's ", key, " are no object");
+        return Config(found);
+    }
     json::Value member(const char* key) const { return root_.member(key); }
 
-    int32_t activation(const char* key, std::string_view otherwise) const {
+    static int32_t activation_named(std::string_view name, const char* key) {
         struct Row {
             std::string_view name;
             lw_activation activation;
@@ -46,15 +60,23 @@ public:
                                             {"gelu_pytorch_tanh", LW_GELU_TANH},
                                         {"silu", LW_SILU},           {"swish", LW_SILU},          {"tanh", LW_TANH},
                                         {"mish", LW_MISH},           {"quick_gelu", LW_QUICK_GELU}};
-        const json::Value found = root_.member(key);
-        const std::string_view name = found.is_null() ? otherwise : found.text(key);
         for (const Row& row : KNOWN)
             if (row.name == name) return row.activation;
         refuse("config.json sets ", key, " to '", name, "', which is unknown");
     }
+    int32_t activation(const char* key, std::string_view otherwise) const {
+        const json::Value found = root_.member(key);
+        return activation_named(found.is_null() ? otherwise : found.text(key), key);
+    }
 
-    // Refuses a variant that would be computed wrongly.
-    void require(const char* key, std::string_view only) const {
+    // Refuse a variant that would be computed wrongly.
+    void require(const char* key, bool only) const {
+        if (flag(key, only) != only) refuse("config.json sets ", key, ", which is not supported");
+    }
+    void require_absent(const char* key) const {
+        if (has(key)) refuse("config.json sets ", key, ", which is not supported");
+    }
+    void require(const char* key, const char* only) const {
         const json::Value found = root_.member(key);
         if (!found.is_null() && (found.kind() != json::Kind::TEXT || found.text(key) != only))
             refuse("config.json sets ", key, " to something other than ", only, ", the only one supported");
@@ -68,8 +90,11 @@ private:
 struct Shape {
     lw_description d{};
     int32_t positions = 0, segments = 0, buckets = 0, groups = 0;  // rows of tables; sets of weights that blocks share
-    bool widens = false, norm_bias = true, attention_bias = true, inner_bias = true;
-    std::vector<float> thetas;      // of each block, if it rotates
+    int32_t distances = 0;                                         // rows of vectors of distances
+    bool gate_apart = false;  // whether values and gates of the network have weights of their own
+    bool widens = false, norm_bias = true, attention_bias = true, up_bias = true, down_bias = true;
+    float theta = 0, stretch = 1;  // of every block
+    std::vector<float> thetas;     // or of each
     std::vector<int32_t> reaches;
 };
 
@@ -152,14 +177,161 @@ Shape distilbert(const Config& c) {
 
 float theta_of(const Config& c, bool local) {
     const char* key = local ? "local_rope_theta" : "global_rope_theta";
-    const json::Value ropes = c.member("rope_parameters");
-    if (!ropes.is_null() && ropes.kind() != json::Kind::OBJECT) refuse("config.json's rope_parameters are no object");
-    const json::Value newer = ropes.member(local ? "sliding_attention" : "full_attention");
-    Config(newer).require("rope_type", "default");
-    const json::Value own = c.member(key), given = own.is_null() ? newer.member("rope_theta") : own;
-    const float theta = Config::number(given, key, local ? 10'000 : 160'000, 1e12);
-    if (theta == 0) refuse("config.json says ", key, " is 0; expected a number above 0");
-    return theta;
+    const Config newer = c.object("rope_parameters").object(local ? "sliding_attention" : "full_attention");
+    newer.require("rope_type", "default");
+    const float otherwise = newer.above_zero("rope_theta", local ? 10'000 : 160'000);
+    return c.above_zero(key, otherwise);
+}
+
+void check_rotary(const Shape& s) {
+    if (s.d.width % (2 * s.d.heads))
+        refuse("config.json asks for ", s.d.heads, " rotary heads in a width of ", s.d.width);
+}
+
+// Positions are rotations of all blocks, not a table.
+void rotate(Shape& s, double theta, double stretch) {
+    check_rotary(s);
+    s.theta = static_cast<float>(theta);
+    s.stretch = static_cast<float>(stretch);
+    s.d.longest = s.positions;
+    s.positions = 0;
+}
+
+// Rotary positions of all blocks, in transformers' words or the older ones. Fixed NTK scaling by s multiplies the base by
+// s, and divides all angles by s^(2 / width of a head).
+void read_rope(const Config& c, Shape& s, double otherwise) {
+    const Config newer = c.object("rope_parameters"), older = c.object("rope_scaling");
+    const Config& scaling = c.has("rope_parameters") ? newer : older;
+    const char* key = scaling.has("rope_type") ? "rope_type" : "type";
+    const json::Value kind = scaling.member(key);
+    const std::string_view named = kind.is_null() ? "default" : kind.text(key);
+    const double theta = c.above_zero("rope_theta", newer.above_zero("rope_theta", otherwise));
+    const double factor = named == "default" ? 1 : scaling.above_zero("factor", 1);
+    if ((named != "default" && named != "linear" && named != "ntk") || scaling.has("mixed_b"))
+        refuse("config.json asks for rotary positions of the kind ", named, "; expected default, linear or ntk");
+    const double width = static_cast<double>(s.d.width) / s.d.heads;
+    if (named == "ntk") return rotate(s, theta * factor, exponential(logarithm(factor) * (2 / width)));
+    rotate(s, theta, factor);
+}
+
+Shape gte_like(const Config& c, double theta) {
+    c.require("position_embedding_type", "rope");
+    c.require("layer_norm_type", "layer_norm");
+    c.require("pack_qkv", true);
+    c.require("logn_attention_scale", false);
+    c.require("logn_attention_clip1", false);
+    c.require("is_decoder", false);
+    Shape s;
+    read_sizes(c, s, 8192, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
+    s.d.gated = 2;
+    s.d.eps = c.number("layer_norm_eps", 1e-12, 1);
+    s.d.activation = c.activation("hidden_act", "gelu");
+    s.segments = c.size("type_vocab_size", 1, 0);
+    s.up_bias = false;
+    read_rope(c, s, theta);
+    return s;
+}
+
+Shape jina(const Config& c) {
+    Shape s;
+    read_sizes(c, s, 8192, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
+    if (c.flag("is_decoder")) refuse("config.json describes a decoder; only encoders are supported");
+    const json::Value named = c.member("feed_forward_type");
+    const std::string_view gates = named.is_null() ? "geglu" : named.text("feed_forward_type");
+    if (gates != "geglu" && gates != "reglu") refuse("config.json sets feed_forward_type to ", gates, "; expected geglu or reglu");
+    s.d.activation = gates == "geglu" ? LW_GELU : LW_RELU;
+    s.d.eps = c.number("layer_norm_eps", 1e-12, 1);
+    s.d.gated = s.d.alibi = 1;
+    s.segments = c.size("type_vocab_size", 2, 0);
+    s.up_bias = false;
+    s.d.longest = s.positions;
+    s.positions = 0;  // they are distances
+    return s;
+}
+
+// Disentangled attention (DeBERTa 2 and 3): no table of positions, but vectors of distances.
+Shape deberta(const Config& c) {
+    Shape s;
+    read_sizes(c, s, 512, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
+    if (c.size("embedding_size", s.d.width) != s.d.width || c.size("conv_kernel_size", 0, 0) != 0)
+        refuse("config.json asks for narrow words or a convolution, which are not supported in this family");
+    c.require("norm_rel_ebd", "layer_norm");
+    const json::Value limit = c.member("max_relative_positions");
+    const double most = limit.is_null() ? -1 : limit.number("max_relative_positions");
+    const int32_t buckets = c.size("position_buckets", -1, 2, 32'768);
+    s.d.farthest = most < 1 ? s.positions : c.size("max_relative_positions");
+    if (s.d.farthest < buckets / 2 + 3) refuse("config.json gives position_buckets as ", buckets, " for ", s.d.farthest, " positions");
+    s.distances = 2 * buckets;
+    s.d.divisor = std::sqrt(static_cast<float>(3 * (s.d.width / s.d.heads)));
+    s.d.eps = c.number("layer_norm_eps", 1e-7, 1);
+    s.d.activation = c.activation("hidden_act", "gelu");
+    s.segments = c.size("type_vocab_size", 0, 0);
+    s.d.longest = s.positions;
+    s.positions = 0;
+    return s;
+}
+
+// T5's encoder: norms without a mean or a bias, scores that are not divided, relative positions.
+Shape t5(const Config& c) {
+    Shape s;
+    read_sizes(c, s, 1, "d_model", "num_layers", "num_heads", "d_ff");
+    if (c.size("d_kv", 64) * s.d.heads != s.d.width)
+        refuse("config.json asks for ", s.d.heads, " heads of a width, d_kv, that does not make ", s.d.width, " together");
+    if (c.size("relative_attention_max_distance", 128) != 128) refuse("config.json says relative_attention_max_distance is not 128");
+    const json::Value named = c.member("feed_forward_proj");
+    const std::string network(named.is_null() ? "relu" : named.text("feed_forward_proj"));
+    const bool gated = network.rfind("gated-", 0) == 0;
+    s.d.activation = network == "gated-gelu" ? LW_GELU_TANH : Config::activation_named(gated ? network.substr(6) : network, "feed_forward_proj");
+    s.d.gated = s.gate_apart = gated;
+    s.d.pre_norm = s.d.rms = 1;
+    s.d.divisor = 1;
+    s.d.eps = c.number("layer_norm_epsilon", 1e-6, 1);
+    s.buckets = c.size("relative_attention_num_buckets", 32, 4);
+    s.norm_bias = s.attention_bias = s.up_bias = s.down_bias = false;
+    s.positions = 0;
+    s.d.longest = LONGEST_RELATIVE;
+    return s;
+}
+
+Shape gte(const Config& c) { return gte_like(c, 160'000); }
+Shape gte_of_its_authors(const Config& c) { return gte_like(c, 10'000); }
+
+// In its authors' words.
+void read_nomic(const Config& c, Shape& s) {
+    read_sizes(c, s, 1, "n_embd", "n_layer", "n_head", "n_inner");
+    s.positions = c.size("n_positions", 8192);
+    s.d.eps = c.number("layer_norm_epsilon", 1e-5, 1);
+    const json::Value named = c.member("activation_function");
+    const std::string_view gates = named.is_null() ? "swiglu" : named.text("activation_function");
+    if (gates != "swiglu" && gates != "geglu") refuse("config.json sets activation_function to ", gates, "; expected swiglu or geglu");
+    s.d.activation = gates == "swiglu" ? LW_SILU : LW_GELU;
+    s.attention_bias = c.flag("qkv_proj_bias", true);
+    s.up_bias = c.flag("mlp_fc1_bias", true);
+    s.down_bias = c.flag("mlp_fc2_bias", true);
+    rotate(s, c.above_zero("rotary_emb_base", 1000), 1);
+}
+
+Shape nomic(const Config& c) {
+    for (const char* key : {"prenorm", "parallel_block", "causal", "use_rms_norm", "rotary_emb_interleaved"})
+        c.require(key, false);
+    for (const char* key : {"rotary_emb_scale_base", "rotary_scaling_factor"}) c.require_absent(key);
+    if (c.number("rotary_emb_fraction", 1, 1) != 1) refuse("config.json says rotary_emb_fraction is not 1");
+    const json::Value experts = c.member("moe_every_n_layers");
+    if (!experts.is_null() && experts.number("moe_every_n_layers") != -1)
+        refuse("config.json sets moe_every_n_layers: experts are not supported");
+    Shape s;
+    if (c.has("n_embd") || c.has("n_layer") || c.has("n_head") || c.has("n_inner")) {
+        read_nomic(c, s);
+    } else {
+        read_sizes(c, s, 2048, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
+        s.d.eps = c.number("layer_norm_eps", 1e-12, 1);
+        s.d.activation = c.activation("hidden_act", "silu");
+        s.attention_bias = s.up_bias = s.down_bias = false;
+        read_rope(c, s, 1000);
+    }
+    s.d.gated = s.gate_apart = 1;
+    s.segments = c.size("type_vocab_size", 2, 0);
+    return s;
 }
 
 Shape modernbert(const Config& c) {
@@ -170,9 +342,8 @@ Shape modernbert(const Config& c) {
     s.d.activation = c.activation("hidden_activation", "gelu");
     s.norm_bias = c.flag("norm_bias");
     s.attention_bias = c.flag("attention_bias");
-    s.inner_bias = c.flag("mlp_bias");
-    if (s.d.width % (2 * s.d.heads))
-        refuse("config.json asks for ", s.d.heads, " rotary heads in a width of ", s.d.width);
+    s.up_bias = s.down_bias = c.flag("mlp_bias");
+    check_rotary(s);
     const int32_t every = c.size("global_attn_every_n_layers", 3), reach = c.size("local_attention", 128) / 2;
     std::vector<bool> locals;
     for (const json::Value kind : c.member("layer_types")) {
@@ -206,6 +377,7 @@ Shape words(const Config& c) {
 // Names of weights, without `.weight` and `.bias`; those of a block follow its own name. Null: there is none.
 struct BlockNames {
     const char *query, *key, *value, *out, *norm1, *up, *down, *norm2;  // query may hold all three
+    const char* gate = nullptr;                                         // or up holds both
 };
 struct Family {
     std::string_view type;
@@ -220,6 +392,16 @@ constexpr const char* LAYER = "encoder.layer.";
 constexpr BlockNames BERT = {"attention.self.query", "attention.self.key", "attention.self.value",
                              "attention.output.dense",
                              "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"};
+
+constexpr BlockNames GTE = {"attention.qkv_proj", nullptr, nullptr, "attention.o_proj", "attn_ln", "mlp.up_gate_proj",
+                            "mlp.down_proj", "mlp_ln"};
+
+constexpr const char* T5_RELATIVE = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias";
+constexpr BlockNames T5 = {"layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v",
+                           "layer.0.SelfAttention.o", "layer.0.layer_norm", "layer.1.DenseReluDense.wi",
+                           "layer.1.DenseReluDense.wo", "layer.1.layer_norm"};
+constexpr BlockNames T5_GATED = {T5.query, T5.key, T5.value, T5.out, T5.norm1, "layer.1.DenseReluDense.wi_0", T5.down,
+                                 T5.norm2, "layer.1.DenseReluDense.wi_1"};
 
 constexpr Family FAMILIES[] = {
     {"bert", bert, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", BERT},
@@ -237,11 +419,39 @@ constexpr Family FAMILIES[] = {
      "encoder.albert_layer_groups.", ".albert_layers.0.",
      {"attention.query", "attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn",
       "ffn_output", "full_layer_layer_norm"}},
+    {"jina_bert", jina, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".",
+     {"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+      "attention.output.LayerNorm", "mlp.gated_layers", "mlp.wo", "mlp.layernorm"}},
+    {"deberta-v2", deberta, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".",
+     {"attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj", "attention.output.dense",
+      "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"}},
+    {"t5", t5, "shared", nullptr, nullptr, T5_RELATIVE, "encoder.final_layer_norm", "encoder.block.", ".", T5},
+    {"t5_gated", t5, "shared", nullptr, nullptr, T5_RELATIVE, "encoder.final_layer_norm", "encoder.block.", ".", T5_GATED},
+    {"nomic_bert", nomic, WORDS, "emb_ln", nullptr, nullptr, nullptr, "encoder.layers.", ".",
+     {"attn.Wqkv", nullptr, nullptr, "attn.out_proj", "norm1", "mlp.fc12", "mlp.fc2", "norm2", "mlp.fc11"}},
+    {"gte", gte, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", GTE},
+    {"new", gte_of_its_authors, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", GTE},
     {"modernbert", modernbert, "embeddings.tok_embeddings", "embeddings.norm", nullptr, nullptr, "final_norm",
      "layers.", ".",
      {"attn.Wqkv", nullptr, nullptr, "attn.Wo", "attn_norm", "mlp.Wi", "mlp.Wo", "mlp_norm"}},
     {"words", words, "table", nullptr, nullptr, nullptr, nullptr, "", "", {}},
 };
+
+// Of DeBERTa's many forms, that of versions 2 and 3 without a convolution: queries and keys meet vectors of distances.
+void check_disentangled(const json::Value& config) {
+    const json::Value named = config.member("pos_att_type");
+    bool c2p = false, p2c = false;
+    const auto add = [&](std::string_view one) {
+        c2p |= one.find("c2p") != std::string_view::npos;
+        p2c |= one.find("p2c") != std::string_view::npos;
+    };
+    if (named.kind() == json::Kind::TEXT) add(named.text("pos_att_type"));
+    if (named.kind() == json::Kind::ARRAY)
+        for (const json::Value one : named) add(one.text("pos_att_type"));
+    if (!c2p || !p2c || !config.flag("relative_attention", false) || !config.flag("share_att_key", false) ||
+        config.flag("position_biased_input", true))
+        refuse("the encoder is a deberta-v2 of another form than versions 2 and 3, which is not supported");
+}
 
 const Family& family_of(const json::Value& config) {
     if (!config.member("quantization_config").is_null())
@@ -249,6 +459,13 @@ const Family& family_of(const json::Value& config) {
     std::string_view type = config.text_of("model_type");
     if (type == "likewise-int8")
         type = config.text_of("likewise_model_type");  // so marked because only we read its weights
+    const auto says = [&](const char* key, std::string_view beginning) {
+        const json::Value found = config.member(key);
+        return found.kind() == json::Kind::TEXT && found.text(key).substr(0, beginning.size()) == beginning;
+    };
+    if (type == "bert" && says("position_embedding_type", "alibi")) type = "jina_bert";  // which calls itself a BERT
+    if (type == "t5" && says("feed_forward_proj", "gated-")) type = "t5_gated";
+    if (type == "deberta-v2") check_disentangled(config);
     std::string known;
     for (const Family& family : FAMILIES) {
         if (family.type == type) return family;
@@ -267,11 +484,13 @@ lw_block read_block(const Family& f, const Shape& s, StoredWeights& weights, int
         b.value = weights.linear(at + f.names.value, width, width, s.attention_bias);
     }
     b.out = weights.linear(at + f.names.out, width, width, s.attention_bias);
-    b.up = weights.linear(at + f.names.up, s.d.gated ? 2 * inner : inner, width, s.inner_bias);
-    b.down = weights.linear(at + f.names.down, width, inner, s.inner_bias);
-    if (i > 0 || !s.d.pre_norm) b.norm1 = weights.norm(at + f.names.norm1, width, s.norm_bias);
+    b.up = weights.linear(at + f.names.up, s.d.gated && !s.gate_apart ? 2 * inner : inner, width, s.up_bias);
+    if (s.gate_apart) b.gate = weights.linear(at + f.names.gate, inner, width, s.up_bias);
+    b.down = weights.linear(at + f.names.down, width, inner, s.down_bias);
+    if (i > 0 || !s.d.pre_norm || s.d.rms) b.norm1 = weights.norm(at + f.names.norm1, width, s.norm_bias);
     b.norm2 = weights.norm(at + f.names.norm2, width, s.norm_bias);
-    b.theta = s.thetas.empty() ? 0.0F : s.thetas[i];
+    b.theta = s.thetas.empty() ? s.theta : s.thetas[i];
+    b.stretch = s.stretch;
     b.reach = s.reaches.empty() ? -1 : s.reaches[i];
     return b;
 }
@@ -290,6 +509,10 @@ Encoder read_encoder(const json::Value& config, StoredWeights& weights, int32_t 
     if (shape.positions) d.positions = weights.table("embeddings.position_embeddings.weight", shape.positions, narrow);
     if (shape.segments) d.segments = weights.table("embeddings.token_type_embeddings.weight", shape.segments, narrow);
     if (shape.buckets) d.relative = weights.table(family.relative + std::string(".weight"), shape.buckets, d.heads);
+    if (shape.distances) {
+        d.distances = weights.table("encoder.rel_embeddings.weight", shape.distances, d.width);
+        d.distance_norm = weights.norm("encoder.LayerNorm", d.width, true);
+    }
     if (family.norm) d.norm = weights.norm(family.norm, narrow, shape.norm_bias);
     if (shape.widens) d.widen = weights.linear(family.widen, d.width, narrow, true);
     if (family.last_norm) d.last_norm = weights.norm(family.last_norm, d.width, shape.norm_bias);

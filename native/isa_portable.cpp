@@ -108,6 +108,13 @@ float layer_norm(const float* x, float* out, int width, int stride, const float*
     return largest(out, stride);
 }
 
+float rms_norm(const float* x, float* out, int width, int stride, const float* weight, float eps) {
+    const float squares = sum_of(stride, [&](float sum, int i) { return fused(x[i], x[i], sum); });
+    const float factor = 1.0F / std::sqrt(squares / static_cast<float>(width) + eps);
+    for (int i = 0; i < stride; i++) out[i] = x[i] * factor * weight[i];
+    return largest(out, stride);
+}
+
 template <int COUNT>
 float polynomial(float x, const float (&coefficients)[COUNT]) {
     float sum = coefficients[0];
@@ -174,7 +181,7 @@ struct Seen {
 };
 
 float with_bias(const Attention& a, float score, int head, int query, int key) {
-    return a.relative ? score + a.relative[2L * a.limit * head + a.limit + query - key] : score;
+    return a.bias ? score + a.bias[head * a.head_step + query + key * a.key_step] : score;
 }
 
 // One query of one head: scores of the keys within reach, their softmax, the values weighted by it.
@@ -182,7 +189,7 @@ void attend_one(const Attention& a, int head, int query, float* scores) {
     const long at = static_cast<long>(head) * a.width;
     const float* q = a.queries + query * a.stride + at;
     const Seen seen(a, query);
-    const float factor = LOG2_E / std::sqrt(static_cast<float>(a.width));
+    const float factor = LOG2_E / a.divisor;
     float most = -3e38F, total = 0.0F;
     for (int key = seen.begin; key < seen.end; key++) {
         const float* k = a.keys + key * a.stride + at;
@@ -266,7 +273,7 @@ void attend_rounded(const Attention& a) {
     auto query = reinterpret_cast<int32_t*>(a.work + a.tokens), keys = query + a.width, values = keys + size;
     for (int head = 0; head < a.heads; head++) {
         const long at = static_cast<long>(head) * a.width;
-        const PairScales scales(a.width, largest_of_rows(a, a.queries + at), largest_of_rows(a, a.keys + at),
+        const PairScales scales(a.width, a.divisor, largest_of_rows(a, a.queries + at), largest_of_rows(a, a.keys + at),
                                 largest_of_rows(a, a.values + at));
         for (long token = 0; token < a.tokens; token++) {
             round_row(a.keys + token * a.stride + at, a.width, scales.key, keys + token * a.width);
@@ -336,7 +343,7 @@ const Kernels portable_kernels = {
     {PANEL, 1, 4, 4, 0, multiply<float>, nullptr},
     {PANEL, 1, 2, 2, 0, multiply<uint16_t>, to_bf16},
     {PANEL, 1, 1, 1, 0, multiply<int8_t>, quantise},
-    layer_norm, activate, gate, largest, attend, attend_rounded, sum_words,
+    layer_norm, rms_norm, activate, gate, largest, attend, attend_rounded, sum_words,
     {{1, 1, 1, 1, 4, 4, 0, scan<float>, nullptr},
      {1, 1, 1, 1, 1, 1, 0, scan<int8_t>, copy_bytes},
      {1, 1, 1, 1, 8, 8, 0, scan_bits, nullptr},

@@ -56,8 +56,9 @@ struct Attention {
     long stride;               // floats from a token to the next, in all three
     int tokens, heads, width;  // width of a head
     int reach;                 // tokens that a token sees on either side; -1: all
-    const float* relative;     // added to scores: relative[head][query - key + limit], or null
-    int limit;                 // relative has 2 * limit numbers a head
+    float divisor;             // of scores
+    const float* bias;         // added to scores: of the first head, query and key; or null
+    long head_step, key_step;  // to the bias of the next head, or key; the next query's is beside it
     float* out;                // heads side by side
     long out_stride;
     float* work;  // attention_work(...) floats
@@ -80,7 +81,7 @@ struct PairScales {
     float query, key, value;  // from numbers to integers
     float score_step;         // from an integer score to the exponent of two
     float value_step;
-    PairScales(int width, float largest_query, float largest_key, float largest_value) {
+    PairScales(int width, float divisor, float largest_query, float largest_key, float largest_value) {
         constexpr float SUMS = 2147483520.0F;  // no sum is larger
         constexpr float VALUES = 2000.0F;      // the largest value: KEY_BLOCK * 2^12 * VALUES is below SUMS
         const float most = std::min(8191.0F, std::floor(std::sqrt(SUMS / static_cast<float>(width))));
@@ -88,8 +89,7 @@ struct PairScales {
         key = most / largest_key;
         value = VALUES / largest_value;
         value_step = largest_value / VALUES;
-        score_step =
-            largest_query / most * (largest_key / most) * LOG2_E / std::sqrt(static_cast<float>(width));
+        score_step = largest_query / most * (largest_key / most) * LOG2_E / divisor;
     }
 };
 
@@ -158,9 +158,11 @@ struct Kernels {
     const char* name;
     Scheme fp32, bf16, int8;
     // (x - mean) / sqrt(variance + eps) * weight + bias of the first `width` of `stride` floats, zero behind them;
-    // weight and bias are padded with zeros. In place or not. These three return the largest magnitude.
+    // weight and bias are padded with zeros. In place or not. These four return the largest magnitude.
     float (*layer_norm)(const float* x, float* out, int width, int stride, const float* weight, const float* bias,
                         float eps);
+    // The same for x / sqrt(mean of squares + eps) * weight.
+    float (*rms_norm)(const float* x, float* out, int width, int stride, const float* weight, float eps);
     float (*activate)(float* x, int count, Activation);
     float (*gate)(float* x, const float* gate, int count, Activation);  // x = activation(x) * gate
     float (*largest)(const float* x, int count);

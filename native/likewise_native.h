@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of this file; callers reject a library of another version. */
-#define LW_VERSION 6
+#define LW_VERSION 7
 /* Raised with every change of a result's bits, which ARITHMETIC.md defines. */
 #define LW_ARITHMETIC 1
 
@@ -49,9 +49,12 @@ typedef struct {
 
 typedef struct {
     lw_linear query, key, value; /* key and value without data: query holds all three, one below the other */
-    lw_linear out, up, down;
+    lw_linear out, up;
+    lw_linear gate; /* of a gated network; without data: up holds both */
+    lw_linear down;
     lw_linear norm1, norm2; /* without data: the identity */
     float theta;            /* base of rotary positions; 0: none */
+    float stretch;          /* what rotary angles are divided by; 0: nothing */
     int32_t reach;          /* tokens seen on either side; -1: all */
 } lw_block;
 
@@ -63,10 +66,16 @@ typedef struct {
     int32_t first_position; /* row of the table of positions for the first token */
     int32_t activation;
     int32_t pre_norm; /* 1: norms before attention and network (ModernBERT); 0: behind them (BERT) */
-    int32_t gated;    /* 1: up gives values, then gates */
+    int32_t gated;    /* 1: up gives values, then gates; 2: gates, then values */
+    int32_t alibi;    /* 1: scores fall with distance, by each head's own slope */
     float eps;
+    int32_t rms;      /* 1: norms divide by the root of the mean of squares, and have no bias (T5) */
+    float divisor;    /* of scores; 0: the root of a head's width */
+    int32_t farthest; /* the distance that has the last row of distances, beside 1 */
     lw_tensor words, positions, segments, relative; /* relative: buckets by heads (MPNet) */
-    lw_linear norm;                                 /* of embeddings; without data: none */
+    lw_tensor distances;     /* vectors of distances, which queries and keys meet too (DeBERTa); rows: 2 * buckets */
+    lw_linear distance_norm; /* of these */
+    lw_linear norm;          /* of embeddings; without data: none */
     lw_linear widen;                                /* word_width to width; without data: none */
     lw_linear last_norm;
     int32_t block_count;

@@ -33,6 +33,11 @@ const lw_description& checked(const lw_description& d) {
     check_between("longest", d.longest, 1, LARGEST_TABLE);
     check_between("first position", d.first_position, 0, LARGEST_TABLE);
     check_between("activation", d.activation, LW_GELU, LW_MISH);
+    check_between("gated", d.gated, 0, 2);
+    check_between("alibi", d.alibi, 0, d.relative.data ? 0 : 1);
+    check_between("relative positions beside distances", d.distances.data && (d.relative.data || d.alibi), 0, 0);
+    check_between("rms", d.rms, 0, 1);
+    if (!(d.divisor >= 0.0F) || !std::isfinite(d.divisor)) fail(LW_BAD_DESCRIPTION, "the divisor of scores is below 0");
     check_between("number of blocks", d.block_count, d.depth ? 1 : 0, 1024);
     check_between("width beside heads", d.width % d.heads, 0, 0);
     if (!(d.eps >= 0.0F) || !std::isfinite(d.eps)) fail(LW_BAD_DESCRIPTION, "eps is no number of 0 or more");
@@ -69,6 +74,15 @@ int bucket(int offset, int buckets) {
     return side + std::min(half - 1, near + static_cast<int>(steps));
 }
 
+// The row of a distance: one for each near one, logarithmic for far ones, of either direction (DeBERTa).
+int distance_row(int distance, int buckets, int farthest) {
+    const int near = buckets / 2, far = std::abs(distance);
+    if (far <= near) return distance + buckets;
+    const double share = logarithm(static_cast<double>(far) / near) / logarithm(static_cast<double>(farthest - 1) / near);
+    const int bucket = static_cast<int>(std::ceil(share * (near - 1))) + near;
+    return std::min(std::max((distance < 0 ? -bucket : bucket) + buckets, 0), 2 * buckets - 1);
+}
+
 }  // namespace
 
 const Scheme& scheme_of(const Kernels& kernels, int precision) {
@@ -93,7 +107,10 @@ Model::Model(const lw_description& d, const Kernels& kernels)
       activation(activation_of(d)),
       pre_norm(d.pre_norm != 0),
       gated(d.gated != 0),
+      gates_first(d.gated == 2),
+      rms(d.rms != 0),
       eps(d.eps),
+      divisor(d.divisor == 0.0F ? std::sqrt(static_cast<float>(d.width / d.heads)) : d.divisor),
       words(d.words),
       segment_kinds(0) {
     read_embeddings(d);
@@ -103,6 +120,7 @@ Model::Model(const lw_description& d, const Kernels& kernels)
         check_between("a block's number", order.back(), 0, d.block_count - 1);
     }
     last_norm = read_norm(d.last_norm, width, "the last norm");
+    distances_ = {};
 }
 
 Model::~Model() {
@@ -127,21 +145,85 @@ void Model::read_embeddings(const lw_description& d) {
                         "the embeddings' widening", arena);
     }
     if (d.relative.data) read_relative(d.relative);
+    if (d.alibi) fill_alibi();
+    if (d.distances.data) read_distances(d);
+}
+
+void Model::read_distances(const lw_description& d) {
+    check_between("rows of distances", d.distances.rows, 4, LARGEST_SIZE);
+    const int rows = static_cast<int>(d.distances.rows), buckets = rows / 2;
+    check_between("the farthest distance", d.farthest, buckets / 2 + 3, LARGEST_TABLE);
+    check_between("longest, with distances,", longest, 1, LARGEST_SIZE);
+    distances_ = read_all(d.distances, rows, width, stride, "vectors of distances");
+    const Norm norm = read_norm(d.distance_norm, width, "the norm of distances");
+    for (int row = 0; row < rows && norm.present(); row++) {
+        float* at = distances_.data() + static_cast<size_t>(row) * stride;
+        kernels.layer_norm(at, at, width, stride, norm.weight.data(), norm.bias.data(), eps);
+    }
+    distance_stride = padded(rows);
+    for (int distance = -longest; distance < longest; distance++)
+        distance_rows.push_back(distance_row(distance, buckets, d.farthest));
+}
+
+// Queries or keys of distances, as those of tokens but in fp32 whatever the precision; packed for each head.
+void Model::project_distances(const lw_linear& layer, std::vector<Weights>& to) {
+    const int rows = static_cast<int>(distances_.size() / stride), head_width = this->head_width();
+    check_between("rows of queries and keys, with distances,", layer.weight.rows, width, width);
+    check_between("columns of queries and keys, with distances,", layer.weight.columns, width, width);
+    std::vector<float> weight(static_cast<size_t>(width) * width), found(static_cast<size_t>(rows) * stride);
+    for (int i = 0; i < width; i++) {
+        float* row = weight.data() + static_cast<size_t>(i) * width;
+        read_row(layer.weight, i, row);
+        for (int j = 0; layer.input_scales && j < width; j++) row[j] *= layer.input_scales[j];
+    }
+    Arena scratch;
+    const lw_linear plain = {{weight.data(), nullptr, width, width, LW_FP32}, layer.bias, nullptr};
+    const Weights all({{&plain, 0, width}}, width, kernels.fp32, false, "queries and keys", scratch);
+    kernels.fp32.multiply({distances_.data(), stride, nullptr, rows, &all.packed(), nullptr, found.data(), stride, nullptr});
+    std::vector<float> own(static_cast<size_t>(rows) * head_width);
+    const lw_linear head_layer = {{own.data(), nullptr, rows, head_width, LW_FP32}, {}, nullptr};
+    for (int head = 0; head < heads; head++) {
+        for (int row = 0; row < rows; row++)
+            std::copy_n(found.data() + static_cast<size_t>(row) * stride + head * head_width, head_width,
+                        own.data() + static_cast<size_t>(row) * head_width);
+        to.emplace_back(std::vector<Part>{{&head_layer, 0, rows}}, head_width, kernels.fp32, false, "distances", arena);
+    }
+}
+
+// Biases for every head and distance, for powers of two. Attention loads whole vectors of queries, up to 15 of which lie
+// behind the sentence.
+template <class Bias>
+void Model::fill_relative(Bias bias) {
+    check_between("longest, with relative positions,", longest, 1, LARGEST_SIZE);
+    relative.resize((2 * static_cast<size_t>(longest)) * heads + LANES);
+    for (int distance = 1 - longest; distance < longest; distance++) {  // query - key
+        bias(distance, relative.data() + longest + distance);
+    }
+}
+
+// Slopes of Press et al. 2022: powers of 2^(-8 / n) for n heads, a power of two; others add every second slope of 2 n.
+void Model::fill_alibi() {
+    int power = 1;
+    while (2 * power <= heads) power *= 2;
+    std::vector<float> slopes;
+    for (int i = 0; i < heads; i++) {
+        const double of = i < power ? -8.0 * (i + 1) / power : -4.0 * (2 * (i - power) + 1) / power;
+        slopes.push_back(static_cast<float>(exponential(of * logarithm(2.0))));
+    }
+    fill_relative([&](int distance, float* at) {
+        for (int head = 0; head < heads; head++)
+            at[2 * static_cast<size_t>(longest) * head] = slopes[head] * static_cast<float>(-std::abs(distance)) * LOG2_E;
+    });
 }
 
 void Model::read_relative(const lw_tensor& tensor) {
     check_between("buckets of relative positions", tensor.rows, 4, LARGEST_SIZE);
-    check_between("longest, with relative positions,", longest, 1, LARGEST_SIZE);
     const int buckets = static_cast<int>(tensor.rows);
     const std::vector<float> table = read_all(tensor, buckets, heads, heads, "relative positions");
-    // attention loads whole vectors of queries, up to 15 of which lie behind the sentence
-    relative.resize((2 * static_cast<size_t>(longest)) * heads + LANES);
-    for (int head = 0; head < heads; head++) {
-        float* middle = relative.data() + 2 * static_cast<size_t>(longest) * head + longest;
-        for (int distance = 1 - longest; distance < longest; distance++) {  // query - key; a bucket's is key - query
-            middle[distance] = table[bucket(-distance, buckets) * heads + head] * LOG2_E;
-        }
-    }
+    fill_relative([&](int distance, float* at) {
+        const float* row = table.data() + bucket(-distance, buckets) * heads;  // a bucket's distance is key - query
+        for (int head = 0; head < heads; head++) at[2 * static_cast<size_t>(longest) * head] = row[head] * LOG2_E;
+    });
 }
 
 Block Model::read_block(const lw_block& b) {
@@ -151,29 +233,42 @@ Block Model::read_block(const lw_block& b) {
     const lw_linear *key = apart ? &b.key : &b.query, *value = apart ? &b.value : &b.query;
     const std::vector<Part> qkv = {
         {&b.query, 0, width}, {key, apart ? 0 : width, width}, {value, apart ? 0 : 2 * width, width}};
-    std::vector<Part> up = {{&b.up, 0, inner}};
-    if (gated) up.push_back({&b.up, inner, inner});
+    const bool one = gated && b.gate.weight.data == nullptr;
+    std::vector<Part> up = {{&b.up, one && gates_first ? inner : 0, inner}};
+    if (gated) up.push_back(one ? Part{&b.up, gates_first ? 0 : inner, inner} : Part{&b.gate, 0, inner});
     made.qkv = Weights(qkv, width, scheme, int8, "queries, keys and values", arena);
     made.out = Weights({{&b.out, 0, width}}, width, scheme, int8, "attention's output", arena);
     made.up = Weights(up, width, scheme, int8, "the network's first layer", arena);
     made.down = Weights({{&b.down, 0, width}}, inner, scheme, int8, "the network's second layer", arena);
     made.norm1 = read_norm(b.norm1, width, "a block's first norm");
     made.norm2 = read_norm(b.norm2, width, "a block's second norm");
-    made.theta = b.theta;
+    if (!distances_.empty()) project_distances(b.query, made.distance_queries);
+    if (!distances_.empty()) project_distances(b.key, made.distance_keys);
     made.reach = b.reach < 0 ? -1 : b.reach;
-    if (made.theta != 0.0F) {
-        if (!(made.theta > 0.0F) || !std::isfinite(made.theta))
-            fail(LW_BAD_DESCRIPTION, "a rotary base is not above 0");
-        check_between("a rotary head's width beside 2", head_width() % 2, 0, 0);
-        made.rotation = std::find(thetas.begin(), thetas.end(), made.theta) - thetas.begin();
-        if (made.rotation == thetas.size()) thetas.push_back(made.theta);
-    }
+    made.rotates = b.theta != 0.0F;
+    if (made.rotates) made.rotation = rotation_of({b.theta, b.stretch == 0.0F ? 1.0F : b.stretch});
     return made;
+}
+
+// The number of a rotation among the model's, to which it is added if it is new.
+size_t Model::rotation_of(const Rotation& rotation) {
+    for (const float value : {rotation.theta, rotation.stretch}) {
+        if (!(value > 0.0F) || !std::isfinite(value))
+            fail(LW_BAD_DESCRIPTION, "a rotary base, or what angles are divided by, is not above 0");
+    }
+    check_between("a rotary head's width beside 2", head_width() % 2, 0, 0);
+    const size_t number = std::find(rotations.begin(), rotations.end(), rotation) - rotations.begin();
+    if (number == rotations.size()) rotations.push_back(rotation);
+    return number;
 }
 
 size_t Model::bytes() const {
     size_t total = (positions.size() + segments.size() + relative.size()) * sizeof(float) + widen.bytes();
-    for (const Block& b : blocks) total += b.qkv.bytes() + b.out.bytes() + b.up.bytes() + b.down.bytes();
+    for (const Block& b : blocks) {
+        total += b.qkv.bytes() + b.out.bytes() + b.up.bytes() + b.down.bytes();
+        for (const auto* parts : {&b.distance_queries, &b.distance_keys})
+            for (const Weights& part : *parts) total += part.bytes();
+    }
     return total;
 }
 

@@ -21,12 +21,19 @@ struct Norm {
     bool present() const { return !weight.empty(); }
 };
 
+// Angles are place * theta^(-2 i / width) / stretch.
+struct Rotation {
+    float theta, stretch;
+    bool operator==(const Rotation& other) const { return theta == other.theta && stretch == other.stretch; }
+};
+
 struct Block {
     Weights qkv, out, up, down;
     Norm norm1, norm2;
-    float theta;
-    size_t rotation = 0;  // which of the model's thetas that is
+    bool rotates;
+    size_t rotation = 0;  // which of the model's
     int reach;
+    std::vector<Weights> distance_queries, distance_keys;  // of each head: queries and keys of distances
 };
 
 class Model {
@@ -39,20 +46,28 @@ public:
     int vocabulary, width, word_width, depth, heads, inner, longest, first_position;
     int stride, word_stride, inner_stride;  // padded
     Activation activation;
-    bool pre_norm, gated;
-    float eps;
+    bool pre_norm, gated, gates_first;
+    bool rms;
+    float eps, divisor;
     lw_tensor words;  // the caller's memory
     int segment_kinds;
     std::vector<float> positions, segments;  // [rows][word_stride]; empty where there are none
     std::vector<float> relative;             // [head][2 * longest], for powers of two; empty where there are none
+    std::vector<int> distance_rows;  // [2 * longest], by query - key; empty where distances have no vectors
+    int distance_stride = 0;         // padded number of these
     Norm norm, last_norm;
     Arena arena;  // of what follows
     Weights widen;
-    std::vector<float> thetas;  // of blocks, each once
+    std::vector<Rotation> rotations;  // of blocks, each once
     std::vector<Block> blocks;
     std::vector<int> order;  // of blocks
 
     size_t bytes() const;
+    // A row's norm, and its largest magnitude.
+    float norm_row(const Norm& norm, const float* from, float* to, int width, int stride) const {
+        return rms ? kernels.rms_norm(from, to, width, stride, norm.weight.data(), eps)
+                   : kernels.layer_norm(from, to, width, stride, norm.weight.data(), norm.bias.data(), eps);
+    }
     int head_width() const { return width / heads; }
     // Memory for a chunk, reused by the next call: mapping it again costs more than a short sentence.
     std::unique_ptr<Workspace> borrow() const;
@@ -62,7 +77,14 @@ public:
 private:
     void read_embeddings(const lw_description&);
     void read_relative(const lw_tensor&);
+    void fill_alibi();
+    template <class Bias>
+    void fill_relative(Bias bias);
+    void read_distances(const lw_description&);
+    void project_distances(const lw_linear&, std::vector<Weights>& to);
     Block read_block(const lw_block&);
+    std::vector<float> distances_;  // [rows][stride], normed; while the model is built
+    size_t rotation_of(const Rotation&);
 
     // No locks: after a fork, one held by another thread would stay locked forever.
     mutable std::array<std::atomic<Workspace*>, 64> spare_{};

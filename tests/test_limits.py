@@ -5,8 +5,8 @@ import torch
 
 from likewise.arrays import dissection as numpy_dissection
 from likewise.arrays import quantization
-from likewise.encoders import attention, config
-from likewise.encoders.architectures import bert, deep_averaging, word_table
+from likewise.encoders import attention, config, positions
+from likewise.encoders.architectures import deep_averaging, word_table
 from likewise.evaluate import cache
 from likewise.evaluate.classifiers import batched
 from likewise.evaluate.classifiers import ridge as ridge_regression
@@ -76,7 +76,7 @@ def test_numbers_of_papers_and_file_formats_are_theirs():
     sbert_wk = numpy_dissection
     assert (sbert_wk.START, sbert_wk.LEAST_AGREEMENT, sbert_wk.NO_VARIANCE) == (4, 0.05, 1e-12)
     assert sbert_wk.NOISE == 2**-19 == dissection.rounding_noise(torch.float32)
-    assert (bert.FAR, deep_averaging._MULTIPLIERS) == (128, (0x9E3779B1, 0x85EBCA77))
+    assert (positions.FAR, deep_averaging._MULTIPLIERS) == (128, (0x9E3779B1, 0x85EBCA77))
     assert (fasttext.MAGIC, fasttext.VERSIONS, fasttext.SUPERVISED) == (793_712_314, (11, 12), 3)
     assert (word_tables.FORMAT, hub.RETRY_AFTER, tokenizer.OVERLAP, names.MIN_NAME_PART) == (1, 600.0, 8, 4)
     assert (mine_settings.DEFAULT_RATIO, MIN_TEMPERATURE) == (0.95, 0.01)

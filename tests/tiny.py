@@ -11,7 +11,7 @@ import tokenizers
 from safetensors.numpy import load_file as load_arrays
 from safetensors.numpy import save_file as save_arrays
 
-from likewise.encoders.families import FAMILIES
+from likewise.encoders.families import FAMILIES, family_name
 from likewise.reranker.classification_heads import CLASSIFIERS
 from tests.without_torch import TORCH, skip
 
@@ -39,6 +39,20 @@ _BERT = {
     "pad_token_id": 0,
 }
 _ROBERTA = {**_BERT, "type_vocab_size": 1, "layer_norm_eps": 1e-5, "pad_token_id": 1}
+_T5 = {
+    "vocab_size": 200,
+    "d_model": 32,
+    "num_layers": 3,
+    "num_heads": 4,
+    "d_ff": 48,
+    "d_kv": 8,
+    "feed_forward_proj": "relu",
+    "relative_attention_num_buckets": 32,
+    "layer_norm_epsilon": 1e-6,
+    "dropout_rate": 0.1,
+    "pad_token_id": 0,
+}
+_ROTARY = {**_BERT, "attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.1}
 CONFIGS: dict[str, dict[str, Any]] = {
     "bert": _BERT,
     "roberta": _ROBERTA,
@@ -73,14 +87,52 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "local_rope_theta": 10000.0,
         "norm_eps": 1e-5,
     },
+    "deberta-v2": {
+        **_BERT,
+        "type_vocab_size": 0,
+        "layer_norm_eps": 1e-7,
+        "relative_attention": True,
+        "position_buckets": 8,
+        "max_relative_positions": -1,
+        "position_biased_input": False,
+        "share_att_key": True,
+        "pos_att_type": "p2c|c2p",
+        "norm_rel_ebd": "layer_norm",
+    },
+    "t5": _T5,
+    "t5_gated": {**_T5, "model_type": "t5", "feed_forward_proj": "gated-gelu"},
+    "jina_bert": {
+        **_BERT,
+        "model_type": "bert",
+        "position_embedding_type": "alibi",
+        "feed_forward_type": "geglu",
+    },
+    "nomic_bert": {**_ROTARY, "hidden_act": "silu", "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0}},
+    "gte": {
+        **_ROTARY,
+        "type_vocab_size": 1,
+        "rope_parameters": {"rope_type": "linear", "rope_theta": 160000.0, "factor": 8 ** (2 / 8)},
+    },
+    "new": {
+        **_ROTARY,
+        "type_vocab_size": 0,
+        "position_embedding_type": "rope",
+        "layer_norm_type": "layer_norm",
+        "pack_qkv": True,
+        "rope_theta": 20000.0,
+        "rope_scaling": {"type": "ntk", "factor": 8.0},
+    },
     "words": {"vocab_size": 200, "hidden_size": 32, "ngram_buckets": 0},
     "bilstm": {"vocab_size": 200, "word_size": 12, "hidden_size": 32, "ngram_buckets": 0},
     "dan": {"vocab_size": 200, "hidden_size": 32, "pair_buckets": 500, "ngram_buckets": 0},
 }
 """A config.json of every family, without its `model_type`."""
 
-TRANSFORMERS = [name for name, family in FAMILIES.items() if family.depth_key]
-"""The families that have blocks, which the transformers library knows too."""
+TRANSFORMERS = [name for name, family in FAMILIES.items() if family.has_blocks]
+"""The families that have blocks."""
+
+OWN_CODE = ["jina_bert", "new"]
+"""Those of them that the transformers library does not know: their folders come with code, which is never run."""
 
 TEXTS = [
     "A cat sleeps.",
@@ -106,11 +158,11 @@ def config_of(family: str) -> dict[str, Any]:
 def random_encoder(config: Mapping[str, Any], seed: int = 0) -> "Encoder":
     """An encoder of this config in which every number is drawn, biases and norms too, so that none is idle."""
     torch.manual_seed(seed)
-    module = FAMILIES[config["model_type"]].build(config)
+    module = FAMILIES[family_name(config)].build(config)
     module.config = dict(config)
     initialize_weights(module, 0.1)
     for part in module.modules():
-        if isinstance(part, nn.LayerNorm):
+        if isinstance(part, nn.LayerNorm | nn.RMSNorm):
             nn.init.normal_(part.weight, 1.0, 0.1)
         if isinstance(part, nn.Linear | nn.LayerNorm) and part.bias is not None:
             nn.init.normal_(part.bias, 0.0, 0.1)
@@ -119,7 +171,7 @@ def random_encoder(config: Mapping[str, Any], seed: int = 0) -> "Encoder":
 
 def save_bert(folder: Path, config: Mapping[str, Any], seed: int, prefix: str = "", labels: int = 0) -> None:
     """The files of a BERT whose every number is drawn by NumPy, for where torch is not installed."""
-    if config["model_type"] != "bert":
+    if family_name(config) != "bert":
         skip(f"a {config['model_type']} of random weights")
     draw = np.random.default_rng(seed)
     shapes = {f"{prefix}{name}": shape for name, shape in bert_shapes(config).items()} | classifier_shapes(

@@ -11,7 +11,8 @@ struct Head {
     const float* values;
     long value_stride;
     int width, padded;      // of the head; and up to whole vectors
-    const float* relative;  // of this head, at distance 0; or null
+    float divisor;
+    Biases biases;
     int reach;
     float* turned;  // [width][WIDTH]: the queries, one a lane
     float* scores;  // [keys][WIDTH]
@@ -28,7 +29,7 @@ struct Head {
             each<COUNT>([&](auto j) { sums[j] = fma(q, splat(from[j * key_stride + d]), sums[j]); });
         }
         each<COUNT>([&](auto j) {
-            sums[j] = placed(sums[j], relative, reach, query - (key + j));
+            sums[j] = placed(sums[j], biases.at(query, key + j), reach, query - (key + j));
             store(scores + (key + j) * WIDTH, sums[j]);
             most = max(most, sums[j]);
         });
@@ -77,7 +78,7 @@ inline Floats soften(float* scores, int from, int to, Floats most) {
 // Up to WIDTH queries of a head, from `query` on, whose vectors are at `from`.
 inline void attend_some(const Attention& a, const Head& h, const float* from, int query, float* out) {
     const int rows = std::min(WIDTH, a.tokens - query);
-    const Floats factor = splat(LOG2_E / std::sqrt(static_cast<float>(h.width)));  // exponentials are powers of 2
+    const Floats factor = splat(LOG2_E / h.divisor);  // exponentials are powers of 2
     for (int d = 0; d < h.width; d += WIDTH) transpose(from + d, a.stride, factor, h.turned + d * WIDTH);
     const int begin = h.reach < 0 ? 0 : std::max(0, query - h.reach);
     const int end = h.reach < 0 ? a.tokens : std::min(a.tokens, query + rows + h.reach);
@@ -103,6 +104,7 @@ void attend(const Attention& a) {
     h.width = a.width;
     h.padded = (a.width + WIDTH - 1) / WIDTH * WIDTH;
     h.reach = a.reach;
+    h.divisor = a.divisor;
     h.turned = a.work;
     h.scores = h.turned + WIDTH * h.padded;
     h.result = h.scores + static_cast<long>(WIDTH) * a.tokens;
@@ -113,7 +115,7 @@ void attend(const Attention& a) {
         h.keys = a.keys + at;
         h.values = a.values + at;
         h.key_stride = h.value_stride = a.stride;
-        h.relative = a.relative ? a.relative + 2L * a.limit * head + a.limit : nullptr;
+        h.biases = Biases(a, head);
         if (copied) {
             float* values = copies + static_cast<long>(a.tokens) * h.padded;
             copy_rows(h.keys, a.stride, a.tokens, a.width, h.padded, copies);

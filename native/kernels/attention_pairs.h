@@ -9,7 +9,7 @@ struct PairedHead {
     const int16_t* keys;    // [keys][width]
     const int32_t* values;  // [pairs of keys][width]
     int width, reach;
-    const float* relative;  // as in Head
+    Biases biases;
     float score_step;       // from an integer score to the exponent of two
     int32_t* turned;        // [pairs of numbers][WIDTH]: the queries, one per lane
     float* scores;          // [keys][WIDTH]; then, in pairs, the weights
@@ -25,7 +25,7 @@ struct PairedHead {
             each<COUNT>([&](auto j) { sums[j] = DOT(sums[j], q, spread_bits(from + j * width + d)); });
         }
         each<COUNT>([&](auto j) {
-            const Floats score = placed(mul(floats(sums[j]), splat(score_step)), relative, reach, query - (key + j));
+            const Floats score = placed(mul(floats(sums[j]), splat(score_step)), biases.at(query, key + j), reach, query - (key + j));
             store(scores + (key + j) * WIDTH, score);
             most = max(most, score);
         });
@@ -147,11 +147,11 @@ void attend_pairs(const Attention& a) {
     h.values = values;
     for (int head = 0; head < a.heads; head++) {
         const long at = static_cast<long>(head) * a.width;
-        h.relative = a.relative ? a.relative + 2L * a.limit * head + a.limit : nullptr;
+        h.biases = Biases(a, head);
         const auto largest = [&](const float* rows) {
             return largest_of_rows(rows + at, a.stride, a.tokens, a.width);
         };
-        const PairScales scales(a.width, largest(a.queries), largest(a.keys), largest(a.values));
+        const PairScales scales(a.width, a.divisor, largest(a.queries), largest(a.keys), largest(a.values));
         h.score_step = scales.score_step;
         round_rows(a.keys + at, a.stride, a.tokens, a.width, scales.key, keys);
         round_pairs(a.values + at, a.stride, a.tokens, a.width, scales.value, values);

@@ -126,6 +126,18 @@ float layer_norm(const float* x, float* out, int width, int stride, const float*
     return largest(most);
 }
 
+float rms_norm(const float* x, float* out, int width, int stride, const float* weight, float eps) {
+    const float squares = sum_of(stride, [&](Floats sum, int i) { return fma(load(x + i), load(x + i), sum); });
+    const Floats factor = splat(1.0F / std::sqrt(squares / static_cast<float>(width) + eps));
+    Floats most = splat(0.0F);
+    for (int i = 0; i < stride; i += WIDTH) {
+        const Floats y = mul(mul(load(x + i), factor), load(weight + i));
+        store(out + i, y);
+        most = max(magnitude(y), most);
+    }
+    return largest(most);
+}
+
 // The sum of squares; the last numbers, of which there may be fewer than 16, are copied.
 float squares(const float* x, int count) {
     const int whole = count / 16 * 16;

@@ -14,13 +14,22 @@ inline Floats power_of_two(Floats x) { return times_power(polynomial(fraction(x)
 
 constexpr int SHORT = 32;  // longer sentences copy a head's keys and values side by side, for the cache's sake
 
-// A score plus the bias for the distance from the first lane's query to the key; masked if that is too far.
-inline Floats placed(Floats score, const float* relative, int reach, int distance) {
-    if (relative) score = add(score, load(relative + distance));
+// A score plus the bias of the first lane's query and the key; masked if their distance is too far.
+inline Floats placed(Floats score, const float* bias, int reach, int distance) {
+    if (bias) score = add(score, load(bias));
     if (reach < 0 || (std::abs(distance) <= reach && std::abs(distance + WIDTH - 1) <= reach)) return score;
     const Floats far = magnitude(add(counting(), splat(static_cast<float>(distance))));
     return where_less(splat(static_cast<float>(reach) + 0.5F), far, splat(-1e30F), score);
 }
+
+// The biases of a head, if there are any.
+struct Biases {
+    const float* first;  // of the first query and key; or null
+    long key_step;
+    Biases() : first(nullptr), key_step(0) {}
+    Biases(const Attention& a, int head) : first(a.bias ? a.bias + head * a.head_step : nullptr), key_step(a.key_step) {}
+    const float* at(int query, int key) const { return first ? first + query + key * key_step : nullptr; }
+};
 
 // Rows of the result, each multiplied by its share.
 inline void write_rows(const float* result, int padded, int width, int rows, const float* shares, float* out,

@@ -136,6 +136,12 @@ void check_rows(const Kernels& kernels, const Kernels& truth) {
             return out;
         };
         expect_equal(name + "layer norm", normed(kernels), normed(truth));
+        const auto scaled = [&](const Kernels& kernels) {
+            Vector out(stride);
+            out.push_back(kernels.rms_norm(x.data(), out.data(), width, stride, weight.data(), 1e-6F));
+            return out;
+        };
+        expect_equal(name + "rms norm", scaled(kernels), scaled(truth));
         const float most = kernels.largest(x.data(), stride);
         expect_equal(name + "largest", {most}, {truth.largest(x.data(), stride)});
         expect_equal(name + "squares", {kernels.scan.squares(x.data(), width)}, {truth.scan.squares(x.data(), width)});
@@ -157,11 +163,30 @@ Vector attention(void (*attend)(const Attention&), int tokens, int heads, int wi
     const int all = padded(heads * width);
     Vector out(static_cast<size_t>(tokens) * all, 7.0F), work(attention_work(tokens, width));
     attend({joined.data(), joined.data() + all, joined.data() + 2 * all, 3L * all, tokens, heads, width, reach,
-            relative ? relative->data() : nullptr, LIMIT, out.data(), all, work.data()});
+            std::sqrt(static_cast<float>(width)), relative ? relative->data() + LIMIT : nullptr, 2L * LIMIT, -1, out.data(),
+            all, work.data()});
+    return out;
+}
+
+// A bias for each pair of tokens, as of disentangled attention, and scores that are not divided.
+Vector paired_attention(void (*attend)(const Attention&), int tokens, const Vector& joined, const Vector& bias) {
+    constexpr int HEADS = 2, WIDTH = 32, ALL = HEADS * WIDTH;
+    const long key_step = padded(tokens) + 16L;
+    Vector out(static_cast<size_t>(tokens) * ALL, 7.0F), work(attention_work(tokens, WIDTH));
+    attend({joined.data(), joined.data() + ALL, joined.data() + 2 * ALL, 3L * ALL, tokens, HEADS, WIDTH, -1, 1.0F,
+            bias.data(), tokens * key_step, key_step, out.data(), ALL, work.data()});
     return out;
 }
 
 void check_attention(const Kernels& kernels, const Kernels& truth) {
+    for (const int tokens : {1, 5, 16, 33, 77, 300}) {
+        const Vector joined = drawn((tokens + 16L) * 3 * 64 + 16, 0.5F), bias = drawn(2L * tokens * (padded(tokens) + 16));
+        for (const auto kind : {&Kernels::attend, &Kernels::attend_rounded}) {
+            expect_equal(std::string(kernels.name) + " attention with a bias for each pair of " + std::to_string(tokens),
+                         paired_attention(kernels.*kind, tokens, joined, bias),
+                         paired_attention(truth.*kind, tokens, joined, bias));
+        }
+    }
     for (const int tokens : {1, 2, 5, 8, 9, 14, 16, 17, 31, 33, 64, 77, 300, 777}) {
         for (const auto& [heads, width] : {std::pair{2, 32}, {3, 64}, {4, 8}, {2, 5}, {1, 20}, {2, 48}}) {
             if (tokens > 300 && width != 32) continue;

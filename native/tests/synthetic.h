@@ -1,4 +1,4 @@
-// Small models of three families with weights from a generator, and the hash of what they compute through the C
+// Small models of seven kinds with weights from a generator, and the hash of what they compute through the C
 // interface: the same on every processor, in every precision, for as long as LW_ARITHMETIC is.
 #pragma once
 
@@ -28,12 +28,12 @@ private:
 
 constexpr int VOCABULARY = 100, LONGEST = 320, DEPTH = 2, HEADS = 2, INNER = 100;
 constexpr int LENGTHS[] = {1, 2, 5, 16, 17, 33, 64, 300};
-enum Family { BERT, MODERN, RELATIVE, FAMILIES };
+enum Family { BERT, MODERN, RELATIVE, ROTARY, SLOPES, DISTANCES, T5, FAMILIES };
 
 class Model {
 public:
     Model(Family family, int precision) {
-        const bool modern = family == MODERN, relative = family == RELATIVE;
+        const bool modern = family == MODERN, relative = family == RELATIVE, apart = family == DISTANCES;
         const int width = modern ? 96 : relative ? 40 : 64, word_width = relative ? 24 : width;
         d_.version = LW_VERSION;
         d_.precision = precision;
@@ -44,23 +44,35 @@ public:
         d_.heads = HEADS;
         d_.inner = INNER;
         d_.longest = LONGEST;
-        d_.activation = relative ? LW_GELU_TANH : LW_GELU;
-        d_.pre_norm = d_.gated = modern;
+        d_.activation = relative ? LW_GELU_TANH : family == ROTARY ? LW_SILU : family == T5 ? LW_RELU : LW_GELU;
+        d_.pre_norm = modern || family == T5;
+        d_.gated = family == ROTARY ? 2 : modern || family == SLOPES;
+        d_.alibi = family == SLOPES;
+        d_.rms = family == T5;
+        d_.divisor = family == T5 ? 1.0F : apart ? std::sqrt(96.0F) : 0.0F;
+        d_.farthest = apart ? LONGEST / 2 : 0;
         d_.eps = 1e-5F;
         d_.words = tensor(VOCABULARY, word_width, 1.0F);
-        if (!modern) d_.positions = tensor(LONGEST, word_width, 0.3F);
-        if (relative) d_.relative = tensor(32, HEADS, 1.0F);
+        if (family == BERT || relative) d_.positions = tensor(LONGEST, word_width, 0.3F);
+        if (relative || family == T5) d_.relative = tensor(32, HEADS, 1.0F);
+        if (apart) d_.distances = tensor(40, width, 0.5F);
+        if (apart) d_.distance_norm = norm(width);
         if (relative) d_.widen = linear(width, word_width);
         d_.norm = norm(word_width);
-        if (modern) d_.last_norm = norm(width);
+        if (modern || family == T5) d_.last_norm = norm(width);
         for (lw_block& block : blocks_) {
-            block.query = linear(3 * width, width);
+            block.query = linear(apart ? width : 3 * width, width);
+            if (apart) block.key = linear(width, width);
+            if (apart) block.value = linear(width, width);
             block.out = linear(width, width);
-            block.up = linear(modern ? 2 * INNER : INNER, width);
+            block.up = linear(modern || family == ROTARY ? 2 * INNER : INNER, width);
+            if (family == SLOPES) block.gate = linear(INNER, width);
             block.down = linear(width, INNER);
             block.norm1 = norm(width);
             block.norm2 = norm(width);
             block.reach = -1;
+            if (family == ROTARY) block.theta = 1000.0F;
+            if (family == ROTARY) block.stretch = 1.3F;
         }
         if (modern) {
             blocks_[0].theta = 10000.0F;
@@ -130,6 +142,6 @@ inline uint64_t hash(const char* instructions, int precision) {
 }
 
 // Of LW_ARITHMETIC 1, by lw_precision.
-constexpr uint64_t HASHES[] = {0x4aef78d1912591b3, 0x9aa435e8e49fe252, 0x075bddb808ad14cb};
+constexpr uint64_t HASHES[] = {0x41eef632f9923e6e, 0xbc4af8fbf29cd794, 0x4b34430b0d855a8b};
 
 }  // namespace synthetic

@@ -216,7 +216,7 @@ class Embedder(ABC):
         """What sentence-transformers could not read if this model were saved: its pooling, encoder or weight format."""
         pooling, kind = self.pooling.spec, self.describe()["encoder"]
         shared = all(name in REDUCTIONS and REDUCTIONS[name].newer is not None for name in pooling.split("+"))
-        known = kind not in FAMILIES or FAMILIES[kind].known_elsewhere or self.is_static(weights=weights)
+        known = kind not in FAMILIES or FAMILIES[kind].has_blocks or self.is_static(weights=weights)
         reasons = [] if shared else [f"the pooling {pooling}"]
         reasons += [] if known else [f"the encoder {kind!r}"]
         return reasons + ([f"weights in {weights}"] if weights else [])

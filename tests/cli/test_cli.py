@@ -83,7 +83,7 @@ def test_every_family_of_encoders_has_a_name_and_is_described():
     assert {*NAMES} == {*FAMILIES}
     assert encoder_in_words("electra") == "transformer (ELECTRA's architecture)"
     assert encoder_in_words("words") == NAMES["words"] == "table of word vectors"
-    assert encoder_in_words("nomic_bert") == "nomic_bert (run by the transformers library)"
+    assert encoder_in_words("mt5") == "mt5 (run by the transformers library)"
 
 
 def test_models_have_a_header_and_the_encoder_of_a_model_in_eight_bits_is_its_own(capsys):

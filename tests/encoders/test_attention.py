@@ -11,18 +11,19 @@ from hypothesis import strategies as st
 
 from likewise.arrays.ragged import Ragged
 from likewise.encoders import attention
-from likewise.encoders.architectures.bert import RelativeBias, bucket
 from likewise.encoders.attention import BLOCK, SHORT_LENGTH, TINY_LENGTH, _by_length, _padded, attend
+from likewise.encoders.positions import RelativeBias, bucket
 from tests.tiny import packed
 
 HEADS, WIDTH = 3, 4
 WAYS = {"by length": _by_length, "padded": _padded}
 
 
-def _bias(length: int) -> torch.Tensor:
-    """Depends on the two positions alone, as relative positions do."""
-    generator = torch.Generator().manual_seed(7)
-    return torch.randn(HEADS, 20, 20, generator=generator, dtype=torch.float64)[:, :length, :length]
+def _bias(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """Depends on the two positions, as relative positions do, and on query and key, as DeBERTa's distances do."""
+    generator, length = torch.Generator().manual_seed(7), q.shape[2]
+    table = torch.randn(HEADS, 20, 20, generator=generator, dtype=torch.float64)[:, :length, :length]
+    return table + q.sum(-1)[..., None] / 4 - k.sum(-1)[..., None, :] / 3
 
 
 def _slow(q, k, v, tokens, bias, window):
@@ -30,7 +31,8 @@ def _slow(q, k, v, tokens, bias, window):
     out, start = torch.zeros_like(v, dtype=torch.float64), 0
     q, k, v = q.double(), k.double(), v.double()
     for length in tokens.lengths:
-        extra = bias(length) if bias else torch.zeros(HEADS, length, length)
+        a, b = (x[start : start + length].transpose(0, 1)[None] for x in (q, k))
+        extra = bias(a, b)[0] if bias else torch.zeros(HEADS, length, length)
         for h in range(HEADS):
             for i in range(length):
                 seen = [j for j in range(length) if window is None or abs(i - j) <= window]
@@ -165,8 +167,9 @@ def test_the_relative_bias_depends_on_the_distance_alone_and_is_made_once_a_leng
     relative = RelativeBias(8, HEADS)
     torch.nn.init.normal_(relative.table.weight)
     cached = relative.cached()
-    bias = cached(6)
-    assert cached(6) is bias
+    rows = torch.zeros(1, HEADS, 6, WIDTH)
+    bias = cached(rows, rows)
+    assert cached(rows, rows) is bias
     assert bias.shape == (HEADS, 6, 6)
     assert torch.equal(bias[:, 1:, 1:], bias[:, :-1, :-1])
     assert not torch.equal(bias[:, 0, 1], bias[:, 1, 0]), "before and after are different"
@@ -235,7 +238,7 @@ def test_each_device_has_its_way(kind, dtype, more, way, monkeypatch):
         (torch.bfloat16, 97, {}, ["fused"]),
         (torch.bfloat16, 16, {"window": 15}, ["products", "in fp32"]),
         (torch.bfloat16, 16, {"window": 14}, ["masked"]),
-        (torch.bfloat16, 16, {"bias": lambda length: torch.zeros(HEADS, length, length)}, ["masked"]),
+        (torch.bfloat16, 16, {"bias": lambda q, _: torch.zeros(HEADS, q.shape[2], q.shape[2])}, ["masked"]),
         (torch.bfloat16, 16, {"dropout": 0.5}, ["dropping"]),
         (torch.bfloat16, 17, {"trains": True}, ["products", "in fp32"]),
         (torch.bfloat16, 97, {"trains": True}, ["in fp32"]),
@@ -268,12 +271,12 @@ def test_each_block_has_the_kernel_that_is_fastest_for_it(dtype, length, more, k
 
 
 def test_a_window_that_reaches_everywhere_needs_no_mask():
-    like = torch.zeros(4, 1)
-    assert all(attention._mask(4, like, None, window) is None for window in (None, 3, 9))
-    near = attention._mask(4, like, None, 2)
+    rows = torch.zeros(1, HEADS, 4, WIDTH)
+    assert all(attention._mask(rows, rows, None, window) is None for window in (None, 3, 9))
+    near = attention._mask(rows, rows, None, 2)
     assert (near == -torch.inf).nonzero().tolist() == [[0, 3], [3, 0]] and near[0, 0] == 0
     bias = torch.ones(HEADS, 4, 4)
-    assert torch.equal(attention._mask(4, like, lambda length: bias, 3), bias)
+    assert torch.equal(attention._mask(rows, rows, lambda *_: bias, 3), bias)
 
 
 def test_blocks_of_short_sentences_have_512_tokens_and_others_all_sentences_of_a_length():

@@ -7,6 +7,7 @@ from likewise.encoders.families import FAMILIES
 from likewise.errors import BadModel
 from tests.tiny import CONFIGS, TRANSFORMERS, write
 
+DISENTANGLED = ("relative_attention", "position_biased_input", "share_att_key", "pos_att_type", "norm_rel_ebd")
 REQUIRED = {
     "vocab_size": 200,
     "hidden_size": 32,
@@ -14,11 +15,26 @@ REQUIRED = {
     "num_attention_heads": 4,
     "intermediate_size": 48,
 }
-OWN_REQUIRED = {"distilbert": {"vocab_size": 200, "dim": 32, "n_layers": 4, "n_heads": 4, "hidden_dim": 48}}
+T5 = {"vocab_size": 200, "d_model": 32, "num_layers": 4, "num_heads": 4, "d_ff": 48}
+OWN_REQUIRED = {
+    "distilbert": {"vocab_size": 200, "dim": 32, "n_layers": 4, "n_heads": 4, "hidden_dim": 48},
+    "deberta-v2": {**REQUIRED, "position_buckets": 8},
+    "t5": T5,
+    "t5_gated": T5,
+}
+FORMS = {
+    "deberta-v2": {"position_buckets": 8, **{key: CONFIGS["deberta-v2"][key] for key in DISENTANGLED}},
+    "t5": {"d_kv": 8},  # whose default is for wider models
+    "t5_gated": {"d_kv": 8, "model_type": "t5", "feed_forward_proj": "gated-gelu"},
+}
+"""What makes a config one of a form that has a row of its own."""
 BERT = {
     "positions": 512, "eps": 1e-12, "activation": "gelu", "first_position": 0, "segments": 2, "word_width": 0,
-    "groups": 0, "buckets": 0, "dropout": 0.1, "attention_dropout": 0.1,
+    "groups": 0, "buckets": 0, "theta": 0.0, "stretch": 1.0, "distances": 0,
+    "farthest": 0, "alibi": False, "gated": 0, "attention_bias": True,
+    "up_bias": True, "down_bias": True, "dropout": 0.1, "attention_dropout": 0.1,
 }  # fmt: skip
+GTE = {**BERT, "positions": 8192, "segments": 1, "gated": 2, "up_bias": False, "attention_dropout": 0.0}
 DEFAULTS = {
     "bert": BERT,
     "roberta": {**BERT, "first_position": 2},
@@ -30,6 +46,18 @@ DEFAULTS = {
     "albert": {
         **BERT, "activation": "gelu_tanh", "word_width": 128, "groups": 1, "dropout": 0.0, "attention_dropout": 0.0,
     },
+    "deberta-v2": {**BERT, "eps": 1e-7, "segments": 0, "distances": 8, "farthest": 512},
+    "t5": {"positions": 65_536, "eps": 1e-6, "buckets": 32, "activation": "relu", "gated": False, "dropout": 0.1},
+    "t5_gated": {
+        "positions": 65_536, "eps": 1e-6, "buckets": 32, "activation": "gelu_tanh", "gated": True, "dropout": 0.1,
+    },
+    "jina_bert": {**BERT, "positions": 8192, "alibi": True, "gated": 1, "up_bias": False},
+    "nomic_bert": {
+        **BERT, "positions": 2048, "activation": "silu", "theta": 1000.0, "gated": 1, "attention_bias": False,
+        "up_bias": False, "down_bias": False, "dropout": 0.0, "attention_dropout": 0.0,
+    },
+    "gte": {**GTE, "theta": 160_000.0},
+    "new": {**GTE, "theta": 10_000.0},
     "modernbert": {
         "positions": 8192, "eps": 1e-5, "activation": "gelu", "reach": 64, "local": (False, True, True, False),
         "thetas": (160_000.0, 10_000.0, 10_000.0, 160_000.0), "norm_bias": False, "attention_bias": False,
@@ -41,7 +69,7 @@ with which tests/parity compares them."""
 
 
 def required(family):
-    return {"model_type": family, **OWN_REQUIRED.get(family, REQUIRED)}
+    return {"model_type": family, **OWN_REQUIRED.get(family, REQUIRED), **FORMS.get(family, {})}
 
 
 def test_every_family_of_transformers_has_its_defaults_here():
@@ -56,9 +84,9 @@ def test_what_is_left_out_has_the_default_of_transformers(family):
 
 
 @pytest.mark.parametrize("family", DEFAULTS)
-@pytest.mark.parametrize("key", sorted({key for config in CONFIGS.values() for key in config}))
+@pytest.mark.parametrize("key", sorted({key for config in CONFIGS.values() for key in config} - {"model_type"}))
 def test_a_key_that_is_required_is_required_by_name(family, key):
-    if key not in required(family):
+    if key not in OWN_REQUIRED.get(family, REQUIRED):
         return
     with pytest.raises(BadModel, match=f"{key} = None"):
         FAMILIES[family].build({name: value for name, value in required(family).items() if name != key})

@@ -175,6 +175,7 @@ def test_half_precision_is_near_full_precision(family, precision, folders, embed
 
 SIZES = ("vocab_size", "num_hidden_layers", "num_attention_heads", "hidden_size")
 OWN_SIZES = {"distilbert": ("vocab_size", "n_layers", "n_heads", "dim")}
+OWN_SIZES |= dict.fromkeys(("t5", "t5_gated"), ("vocab_size", "num_layers", "num_heads", "d_model"))
 OWN_SIZES |= {f: tuple(k for k in CONFIGS[f] if k != "ngram_buckets") for f in FAMILIES if f not in TRANSFORMERS}
 
 
@@ -187,7 +188,7 @@ def test_a_size_that_no_encoder_has_is_refused_by_name(family, key, value):
 
 @transformers
 def test_heads_that_do_not_divide_the_width_are_refused(family):
-    key = "n_heads" if family == "distilbert" else "num_attention_heads"
+    key = OWN_SIZES.get(family, SIZES)[2]
     with pytest.raises(BadModel, match="heads"):
         FAMILIES[family].build({**config_of(family), key: 5})
 

@@ -10,6 +10,7 @@ from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import initialize_weights
 from likewise.encoders.prune_layers import prune_layers
 from likewise.errors import BadInput
+from tests.encoders.test_config_defaults import FORMS
 from tests.tiny import TRANSFORMERS, config_of
 
 PLAIN = {
@@ -19,7 +20,12 @@ PLAIN = {
 OTHERS = {
     "distilbert": {"vocab_size": 50, "dim": 16, "n_layers": 4, "n_heads": 2, "hidden_dim": 24,
                    "max_position_embeddings": 40},
+    "jina_bert": {**PLAIN, "position_embedding_type": "alibi"},
+    "deberta-v2": {**PLAIN, "embedding_size": 16, **FORMS["deberta-v2"]},
+    "t5": {**config_of("t5"), "num_layers": 4},
+    "t5_gated": {**config_of("t5_gated"), "num_layers": 4},
 }  # fmt: skip
+PLACED = ("albert", "modernbert", "t5", "t5_gated")  # families whose blocks depend on their place
 CASES = [(family, {}) for family in TRANSFORMERS] + [
     ("albert", {"num_hidden_groups": 2}),
     ("albert", {"num_hidden_groups": 4}),
@@ -30,7 +36,7 @@ TOKENS = Ragged.of([[3, 4, 5, 6], [7, 8], [9, 10, 11]])
 
 def whole(family, extra):
     torch.manual_seed(0)
-    config = {**OTHERS.get(family, PLAIN), "model_type": family, **extra}
+    config = {**OTHERS.get(family, PLAIN), "model_type": config_of(family)["model_type"], **extra}
     encoder = initialize_weights(FAMILIES[family].build(config), 0.3).eval()
     encoder.config = config
     return encoder
@@ -57,7 +63,7 @@ def test_a_cut_encoder_is_smaller_unless_its_blocks_were_shared():
     assert len(prune_layers(bert, 2).blocks) == 2 and len(prune_layers(albert, 2).blocks) == len(albert.blocks) == 1
 
 
-@pytest.mark.parametrize("family", [f for f in TRANSFORMERS if f not in ("albert", "modernbert")])
+@pytest.mark.parametrize("family", [f for f in TRANSFORMERS if f not in PLACED])
 @torch.no_grad()
 def test_blocks_from_here_and_there_are_kept_in_their_order(family, tmp_path):
     encoder, moved = whole(family, {}), whole(family, {})
@@ -75,7 +81,7 @@ def test_blocks_that_there_are_not_are_refused(kept):
         prune_layers(whole("bert", {}), kept)
 
 
-@pytest.mark.parametrize("family", ["albert", "modernbert"])
+@pytest.mark.parametrize("family", PLACED)
 def test_blocks_that_are_others_in_another_place_are_refused(family):
     with pytest.raises(BadInput, match="only the first blocks can be kept"):
         prune_layers(whole(family, {}), [0, 2])

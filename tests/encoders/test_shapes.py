@@ -17,6 +17,10 @@ SHAPES = {
     "roberta": shapes.roberta_shape,
     "mpnet": shapes.mpnet_shape,
     "distilbert": shapes.distilbert_shape,
+    "deberta-v2": shapes.deberta_shape,
+    "t5": shapes.t5_shape,
+    "nomic_bert": shapes.nomic_shape,
+    "gte": shapes.gte_shape,
     "modernbert": shapes.modernbert_shape,
     "words": shapes.word_shape,
     "bilstm": shapes.bilstm_shape,
@@ -36,6 +40,10 @@ SHAPES = {
         ("electra", "embedding_size", 1, "word_width"),
         ("albert", "num_hidden_groups", 1, "groups"),
         ("mpnet", "relative_attention_num_buckets", 4, "buckets"),
+        ("deberta-v2", "position_buckets", 2, "distances"),
+        ("t5", "relative_attention_num_buckets", 4, "buckets"),
+        ("gte", "type_vocab_size", 0, "segments"),
+        ("nomic_bert", "max_position_embeddings", 1, "longest"),
         ("modernbert", "max_position_embeddings", 1, "longest"),
         ("words", "ngram_buckets", 0, "buckets"),
         ("dan", "pair_buckets", 1, "pairs"),
@@ -81,6 +89,90 @@ def test_an_lstm_of_two_directions_has_an_even_width():
         SHAPES["bilstm"]({**config, "hidden_size": 3})
 
 
+NOMIC = {
+    "model_type": "nomic_bert", "vocab_size": 200, "n_embd": 32, "n_layer": 3, "n_head": 4, "n_inner": 48,
+    "n_positions": 66, "layer_norm_epsilon": 1e-12, "activation_function": "swiglu", "rotary_emb_base": 1000,
+    "rotary_emb_fraction": 1.0, "qkv_proj_bias": False, "mlp_fc1_bias": False, "mlp_fc2_bias": False,
+    "prenorm": False, "causal": False, "resid_pdrop": 0.1, "attn_pdrop": 0.0, "type_vocab_size": 2,
+}  # fmt: skip
+"""The tiny model of `CONFIGS`, as Nomic's own code writes its config.json."""
+
+
+def test_nomics_own_words_are_those_of_transformers():
+    assert shapes.nomic_shape(NOMIC) == shapes.nomic_shape(config_of("nomic_bert"))
+    geglu = {**NOMIC, "activation_function": "geglu", "qkv_proj_bias": True, "mlp_fc1_bias": None, "mlp_fc2_bias": True}
+    shape = shapes.nomic_shape(geglu)
+    assert shape.activation == "gelu" and shape.attention_bias and shape.up_bias and shape.down_bias
+    assert shapes.nomic_shape({key: NOMIC[key] for key in ("vocab_size", *shapes.NOMIC_KEYS)}).longest == 8192
+
+
+BAD_VARIANTS = [
+    ("nomic_bert", {"activation_function": "gelu"}),
+    ("nomic_bert", {"activation_function": ["swiglu"]}),
+    ("nomic_bert", {"prenorm": True}),
+    ("nomic_bert", {"causal": True}),
+    ("nomic_bert", {"rotary_emb_fraction": 0.5}),
+    ("nomic_bert", {"rotary_scaling_factor": 2}),
+    ("nomic_bert", {"moe_every_n_layers": 2}),
+    ("nomic_bert", {"rotary_emb_base": 0}),
+    ("nomic_bert", {"n_head": 32}),
+    ("nomic_bert", {"n_layer": None}),
+    ("deberta-v2", {"conv_kernel_size": 3}),
+    ("deberta-v2", {"norm_rel_ebd": "none"}),
+    ("deberta-v2", {"embedding_size": 16}),
+    ("deberta-v2", {"position_buckets": -1}),
+    ("deberta-v2", {"position_buckets": 200}),
+    ("t5", {"d_kv": 16}),
+    ("t5", {"relative_attention_max_distance": 64}),
+    ("t5", {"feed_forward_proj": "other"}),
+    ("t5", {"feed_forward_proj": "gated-other"}),
+    ("t5", {"feed_forward_proj": ["relu"]}),
+    ("t5", {"num_layers": 201}),
+    ("jina_bert", {"feed_forward_type": "original"}),
+    ("jina_bert", {"num_attention_heads": 5}),
+    ("gte", {"position_embedding_type": "absolute"}),
+    ("gte", {"num_attention_heads": 32}),
+    ("gte", {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0}}),
+    ("gte", {"rope_parameters": {"rope_type": "linear", "factor": 0}}),
+    ("gte", {"rope_parameters": 3}),
+    ("new", {"rope_scaling": {"type": "ntk", "factor": 8.0, "mixed_b": 0.5}}),
+    ("new", {"rope_scaling": "ntk"}),
+    ("new", {"rope_theta": 0}),
+    ("new", {"logn_attention_scale": True}),
+    ("new", {"pack_qkv": False}),
+]
+
+
+@pytest.mark.parametrize(("family", "change"), BAD_VARIANTS)
+def test_a_variant_of_gated_encoders_that_would_be_computed_wrongly_is_refused(family, change):
+    config = NOMIC if family == "nomic_bert" else config_of(family)
+    with pytest.raises(BadModel, match=f"{next(iter(change))}|rotary heads|factor|heads"):
+        FAMILIES[family].shape({**config, **change})
+
+
+def test_fixed_ntk_scaling_is_a_larger_base_and_slower_angles():
+    shape = shapes.gte_shape(
+        {**config_of("new"), "rope_theta": 500_000, "rope_scaling": {"type": "ntk", "factor": 2.0}}
+    )
+    assert (shape.theta, shape.stretch) == (1e6, 2 ** (2 / 8))
+    plain = shapes.gte_shape({key: value for key, value in config_of("new").items() if key != "rope_scaling"})
+    assert (plain.theta, plain.stretch) == (20_000.0, 1.0)
+    assert shapes.gte_shape(config_of("gte")).stretch == shapes.gte_shape(config_of("new")).stretch == 8 ** (2 / 8)
+
+
+def slow_slopes(heads):
+    """ALiBi's slopes as its paper and its authors' code describe them."""
+    if heads & (heads - 1) == 0:
+        return [(2 ** (-8 / heads)) ** (i + 1) for i in range(heads)]
+    below = 2 ** (heads.bit_length() - 1)
+    return slow_slopes(below) + slow_slopes(2 * below)[::2][: heads - below]
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4, 8, 16, 3, 6, 12, 20])
+def test_slopes_of_alibi_fall_from_head_to_head(heads):
+    assert shapes.alibi_slopes(heads) == pytest.approx(slow_slopes(heads), rel=1e-12)
+
+
 @pytest.mark.parametrize(("every", "local"), [(1, "0000"), (2, "0101"), (3, "0110"), (9, "0111")])
 def test_every_so_many_blocks_attend_to_all_tokens_the_first_among_them(every, local):
     config = {key: value for key, value in config_of("modernbert").items() if key != "layer_types"}
@@ -122,7 +214,9 @@ def test_sizes_that_are_not_given_are_those_of_an_ordinary_bert():
     sizes = {"vocabulary": 9, "width": 8, "depth": 2, "heads": 2, "inner": 4, "positions": 6, "eps": 0.5}
     assert {**vars(shapes.BertShape(**sizes)), **sizes} == {
         **sizes, "activation": "gelu", "first_position": 0, "segments": 2, "word_width": 0, "groups": 0, "buckets": 0,
-        "dropout": 0.1, "attention_dropout": 0.1,
+        "theta": 0.0, "stretch": 1.0, "distances": 0, "farthest": 0, "alibi": False, "gated": 0,
+        "attention_bias": True, "up_bias": True,
+        "down_bias": True, "dropout": 0.1, "attention_dropout": 0.1,
     }  # fmt: skip
     modern = shapes.ModernBertShape(**sizes, reach=1, thetas=(1.0, 1.0), local=(False, True))
     assert (modern.norm_bias, modern.attention_bias, modern.inner_bias) == (False, False, False)

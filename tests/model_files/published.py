@@ -23,11 +23,8 @@ WIDTH = 32
 REST = {"Pooling": "word_embedding_dimension", "Dense": "", "LayerNorm": "dimension", "Normalize": ""}
 POOLINGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "lasttoken": "pooling_mode_lasttoken"}
 BY_TRANSFORMERS: dict[str, dict[str, Any]] = {
-    "t5": {"d_model": WIDTH, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "vocab_size": 200},
     "gemma3_text": {"head_dim": 8, "num_key_value_heads": 1, "use_bidirectional_attention": True},
     "qwen3": {"head_dim": 8, "num_key_value_heads": 2},
-    "nomic_bert": {},
-    "gte": {},
 }
 """What differs from a small BERT's config in the families that transformers computes."""
 
@@ -108,8 +105,7 @@ def _by_transformers(folder: Path, family: str) -> None:
     torch.manual_seed(1)
     sizes = {**CONFIGS["bert"], **BY_TRANSFORMERS[family], "pad_token_id": 0}
     config = transformers.AutoConfig.for_model(family, **sizes)
-    model_class = transformers.T5EncoderModel if family == "t5" else transformers.AutoModel
-    model = model_class(config) if family == "t5" else model_class.from_config(config)
+    model = transformers.AutoModel.from_config(config)
     with torch.no_grad():
         for name, weight in model.named_parameters():
             weight.normal_(1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0, 0.1)

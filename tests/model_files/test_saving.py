@@ -167,7 +167,7 @@ def test_an_encoder_that_is_not_what_its_config_says_is_refused(own, tmp_path):
 )
 def test_an_encoder_of_no_family_must_be_able_to_save_itself(parts, why, own, tmp_path):
     model = TorchEmbedder.load(own())
-    model.encoder.config = {"model_type": "t5"}
+    model.encoder.config = {"model_type": "mt5"}
     vars(model.encoder).update(parts)
     with pytest.raises(BadModel, match=why):
         model.save(tmp_path / "new")

@@ -20,6 +20,7 @@ from likewise.encoders.families import FAMILIES
 from likewise.engines.description import DESCRIPTIONS
 from likewise.engines.native.library import PRECISIONS, Library
 from likewise.errors import BadInput, BadModel
+from tests.encoders.test_shapes import BAD_VARIANTS, NOMIC
 from tests.native.c_library import files_of, opened
 from tests.tiny import amend, model_folder, write
 
@@ -192,6 +193,17 @@ def test_unknown_words_are_left_out_and_counted(library: Library, own: Callable[
     assert (found.unknown, found.long_words) == (2, 0)
 
 
+@pytest.mark.parametrize(("family", "change"), BAD_VARIANTS)
+def test_variants_that_python_refuses_are_refused(
+    family: str, change: dict[str, Any], library: Library, tmp_path: Path
+) -> None:
+    folder = model_folder(tmp_path / "model", family)
+    config = NOMIC if family == "nomic_bert" else json.loads((folder / "config.json").read_text())
+    write(folder / "config.json", {**config, **change})
+    with pytest.raises(BadModel, match=r"config\.json|another form"), opened(library, folder):
+        pass
+
+
 TINY = {"in_features": 32, "out_features": 8}
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no folder": (lambda f: [path.unlink() for path in f.rglob("*") if path.is_file()], "config.json"),
@@ -205,7 +217,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no UTF-8": (lambda f: (f / "config.json").write_bytes(b'{"a": "\xff"}'), "config.json is not UTF-8"),
     "a list": (lambda f: write(f / "config.json", []), "config.json does not hold an object"),
     "no model_type": (lambda f: amend(f / "config.json", model_type=None), "model_type is nothing"),
-    "another family": (lambda f: amend(f / "config.json", model_type="t5"), "of the kind t5; supported are bert"),
+    "another family": (lambda f: amend(f / "config.json", model_type="mt5"), "of the kind mt5; supported are bert"),
     "a kind with torch": (lambda f: amend(f / "config.json", model_type="bilstm"), "of the kind bilstm"),
     "a decoder": (lambda f: amend(f / "config.json", is_decoder=True), "decoder"),
     "relative positions": (lambda f: amend(f / "config.json", position_embedding_type="relative_key"), "absolute"),

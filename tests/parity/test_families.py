@@ -1,18 +1,22 @@
 """Every family beside transformers, on random weights, at every layer."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file
 
 from likewise import Embedder, Ragged
 from likewise.encoders.architectures.transformers_model import AutoEncoder
 from likewise.encoders.checkpoint import load_encoder, save_encoder
 from likewise.errors import BadModel
 from tests.encoders.test_config_defaults import DEFAULTS, required
-from tests.tiny import TRANSFORMERS, config_of, pack, wordpieces
+from tests.encoders.test_shapes import NOMIC, slow_slopes
+from tests.tiny import OWN_CODE, TRANSFORMERS, amend, config_of, pack, random_encoder, wordpieces, write
 
+KNOWN = [family for family in TRANSFORMERS if family not in OWN_CODE]
 LENGTHS = [1, 3, 7, 7, 31, 13, 64]
 
 
@@ -25,11 +29,28 @@ def seeded():
 def _theirs(family, **changes):
     """transformers' own model of this shape, every weight drawn at random."""
     config = transformers.AutoConfig.for_model(**{**config_of(family), **changes})
-    model = transformers.AutoModel.from_config(config, attn_implementation="eager").eval()
+    model = _auto(config).from_config(config).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
             weight.normal_(1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0, 0.1)
     return model
+
+
+def _auto(config):
+    """The class of encoders: of T5 not the whole, which has a decoder too."""
+    return transformers.AutoModelForTextEncoding if config.model_type == "t5" else EagerModel
+
+
+class EagerModel:
+    """AutoModel, with attention as it is written down; T5's and DeBERTa's is always."""
+
+    @staticmethod
+    def from_config(config):
+        return transformers.AutoModel.from_config(config, attn_implementation="eager")
+
+    @staticmethod
+    def from_pretrained(folder):
+        return transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
 
 
 @torch.no_grad()
@@ -44,36 +65,38 @@ def _check(model, encoder, tokens: Ragged, close=1e-5) -> None:
         start += len(sentence)
 
 
-@pytest.mark.parametrize("family", TRANSFORMERS)
+@pytest.mark.parametrize("family", KNOWN)
 def test_all_layers_are_those_of_transformers(family, tmp_path):
     model = _theirs(family)
     model.save_pretrained(tmp_path)
     _check(model, load_encoder(tmp_path), pack(LENGTHS))
 
 
-@pytest.mark.parametrize("family", DEFAULTS)
+@pytest.mark.parametrize("family", [family for family in DEFAULTS if family in KNOWN])
 def test_a_config_of_the_required_keys_alone_is_read_as_transformers_reads_it(family, tmp_path):
     padding = {"pad_token_id": 0} if family == "modernbert" else {}  # its own lies beyond a small vocabulary
     config = transformers.AutoConfig.for_model(**required(family), **padding)
-    model = transformers.AutoModel.from_config(config, attn_implementation="eager").eval()
+    model = _auto(config).from_config(config).eval()
     model.save_pretrained(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(required(family)))
     encoder = load_encoder(tmp_path)
     _check(model, encoder, pack(LENGTHS))
     ours, theirs = DEFAULTS[family], config.to_dict()
-    assert ours["eps"] == theirs.get("layer_norm_eps", theirs.get("norm_eps", 1e-12))
-    rates = [theirs[key] for key in ("hidden_dropout_prob", "dropout", "mlp_dropout") if key in theirs]
+    names = ("layer_norm_eps", "norm_eps", "layer_norm_epsilon")
+    assert ours["eps"] == next((theirs[key] for key in names if key in theirs), 1e-12)
+    rates = [theirs[key] for key in ("hidden_dropout_prob", "dropout", "mlp_dropout", "dropout_rate") if key in theirs]
     own = [theirs[key] for key in ("attention_probs_dropout_prob", "attention_dropout") if key in theirs]
-    assert ([ours["dropout"]], [ours["attention_dropout"]]) == (rates, own)
+    assert ([ours["dropout"]], [ours["attention_dropout"]] if "attention_dropout" in ours else []) == (rates, own)
 
 
-@pytest.mark.parametrize("family", TRANSFORMERS)
+@pytest.mark.parametrize("family", KNOWN)
 def test_transformers_reads_what_we_write(family, tmp_path):
     _theirs(family).save_pretrained(tmp_path / "theirs")
     (tmp_path / "ours").mkdir()
     encoder = load_encoder(tmp_path / "theirs")
     save_encoder(encoder, tmp_path / "ours")
-    model = transformers.AutoModel.from_pretrained(tmp_path / "ours", attn_implementation="eager").eval()
+    config = transformers.AutoConfig.from_pretrained(tmp_path / "ours")
+    model = _auto(config).from_pretrained(tmp_path / "ours").eval()
     _check(model, encoder, pack(LENGTHS))
 
 
@@ -139,6 +162,88 @@ def test_mpnet_beyond_its_farthest_bucket(tmp_path):
     _check(model, load_encoder(tmp_path), pack([301, 129, 128, 17]), close=2e-5)
 
 
+@pytest.mark.parametrize("length", [64, 900])
+def test_what_nomics_own_code_writes_is_read_as_well(length, tmp_path):
+    model = _theirs("nomic_bert", max_position_embeddings=1000)
+    model.save_pretrained(tmp_path)
+    write(
+        tmp_path / "config.json", {**NOMIC, "n_positions": 1000, "auto_map": {"AutoModel": "modeling.NomicBertModel"}}
+    )
+    _check(model, load_encoder(tmp_path), pack([length, 5]), close=2e-5)
+
+
+@pytest.mark.parametrize("segments", [0, 1])
+def test_what_gtes_own_code_writes_is_read_as_well(segments, tmp_path):
+    model = _theirs("gte", type_vocab_size=segments, max_position_embeddings=1000)
+    model.save_pretrained(tmp_path)
+    amend(
+        tmp_path / "config.json",
+        **{**config_of("new"), "type_vocab_size": segments, "max_position_embeddings": 1000},
+        rope_parameters=None,
+        auto_map={"AutoModel": "Alibaba-NLP/new-impl--modeling.NewModel"},
+    )
+    _check(model, load_encoder(tmp_path), pack([900, 64, 5]), close=2e-5)
+
+
+@pytest.mark.parametrize("gates", ["geglu", "reglu"])
+@pytest.mark.parametrize("heads", [4, 6])
+def test_jinas_bert_is_a_bert_with_slopes_for_positions_and_gates(heads, gates, tmp_path):
+    """No library that runs without the folder's code knows it: transformers' BERT, two of its parts replaced."""
+    sizes = {"hidden_size": 48, "num_attention_heads": heads}
+    encoder = random_encoder({**config_of("jina_bert"), **sizes, "feed_forward_type": gates})
+    save_encoder(encoder, tmp_path)
+    theirs = JinasBert(load_file(tmp_path / "model.safetensors"), {**config_of("bert"), **sizes}, gates)
+    _check(theirs, load_encoder(tmp_path), pack([64, 1, 17, 5]), close=2e-6)
+
+
+class JinasBert:
+    """transformers' BERT with ALiBi's biases in place of a mask and Jina's network in place of its own."""
+
+    def __init__(self, weights, sizes, gates):
+        config = transformers.BertConfig(**sizes, attn_implementation="eager")
+        self.bert = transformers.BertModel(config, add_pooling_layer=False).eval()
+        self.weights, self.heads = weights, config.num_attention_heads
+        self.activation = {"geglu": torch.nn.functional.gelu, "reglu": torch.relu}[gates]
+        found = self.bert.load_state_dict(weights, strict=False)
+        assert all(".mlp." in name for name in found.unexpected_keys)
+        for layer in self.bert.encoder.layer:
+            torch.nn.init.zeros_(self.bert.embeddings.position_embeddings.weight)
+            layer.attention.self.attention_dropout = 0.0
+
+    def __call__(self, input_ids, output_hidden_states):
+        x = self.bert.embeddings(input_ids)
+        at = torch.arange(x.shape[1])
+        slopes = torch.tensor(slow_slopes(self.heads))[:, None, None]
+        mask = (-slopes * (at[None] - at[:, None]).abs())[None]
+        states = [x]
+        for i, layer in enumerate(self.bert.encoder.layer):
+            attended = layer.attention(x, attention_mask=mask)
+            x = attended[0] if isinstance(attended, tuple) else attended
+            x = self._network(x, f"encoder.layer.{i}.mlp")
+            states.append(x)
+        return SimpleNamespace(hidden_states=states)
+
+    def _network(self, x, at):
+        value, gate = (x @ self.weights[f"{at}.gated_layers.weight"].T).chunk(2, -1)
+        wide = (self.activation(value) * gate) @ self.weights[f"{at}.wo.weight"].T + self.weights[f"{at}.wo.bias"]
+        norm = self.weights[f"{at}.layernorm.weight"], self.weights[f"{at}.layernorm.bias"]
+        return torch.nn.functional.layer_norm(x + wide, x.shape[-1:], *norm, eps=self.bert.config.layer_norm_eps)
+
+
+@pytest.mark.parametrize("change", [{}, {"max_relative_positions": 40}, {"type_vocab_size": 2}], ids=str)
+def test_deberta_beyond_its_farthest_bucket(change, tmp_path):
+    model = _theirs("deberta-v2", max_position_embeddings=300, **change)
+    model.save_pretrained(tmp_path)
+    _check(model, load_encoder(tmp_path), pack([250, 64, 9, 1]), close=2e-5)
+
+
+@pytest.mark.parametrize("family", ["t5", "t5_gated"])
+def test_t5_beyond_its_farthest_bucket(family, tmp_path):
+    model = _theirs(family)
+    model.save_pretrained(tmp_path)
+    _check(model, load_encoder(tmp_path), pack([301, 129, 128, 17]), close=3e-5)
+
+
 OTHERS = {
     "xlnet": lambda: transformers.XLNetConfig(vocab_size=200, d_model=32, n_layer=2, n_head=4, d_inner=48),
     "deberta-v2": lambda: transformers.DebertaV2Config(
@@ -149,6 +254,7 @@ OTHERS = {
         intermediate_size=48,
         relative_attention=True,
         pos_att_type=["p2c", "c2p"],
+        share_att_key=False,
         max_position_embeddings=64,
     ),
 }

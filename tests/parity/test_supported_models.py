@@ -6,9 +6,13 @@ import pytest
 from benchmarks.supported_models import supported_models
 from likewise import Embedder, Reranker
 from tests.model_files.published import published_folder
-from tests.tiny import TEXTS
+from tests.tiny import OWN_CODE, TEXTS
 
-ROWS = {name: row for name, row in supported_models().items() if row["engine"] != "refused"}
+ROWS = {
+    name: row
+    for name, row in supported_models().items()
+    if row["engine"] != "refused" and row["family"] not in OWN_CODE  # these are compared in test_families.py
+}
 SHORT = [text for text in TEXTS if text]  # model2vec's texts of unknown length are in test_static_models.py
 pytestmark = pytest.mark.filterwarnings("ignore:.*(no word that this model knows|has the routes)")
 

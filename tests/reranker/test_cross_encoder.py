@@ -56,7 +56,7 @@ def fresh(tmp_path):
 
 
 def test_every_family_of_encoders_has_a_classification_head():
-    assert set(CLASSIFIERS) == set(TRANSFORMERS)
+    assert set(CLASSIFIERS) == set(TRANSFORMERS) - {"t5", "t5_gated"}  # whose head reads the decoder
 
 
 # what is computed

@@ -14,7 +14,7 @@ from torch.nn.functional import layer_norm
 
 from likewise.encoders.architectures.bert import Bert, Embeddings
 from likewise.encoders.encoder import Encoder
-from likewise.encoders.families import FAMILIES
+from likewise.encoders.families import FAMILIES, family_name
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.model_files.names import RECOMMENDED_MODEL
@@ -69,8 +69,8 @@ def narrowed(whole: TorchEmbedder, width: int, inner: int, more: Sequence[str] =
     Its vocabulary also contains the words in `more`, which start as the mean of their pieces.
     """
     encoder = prune_inner_units(whole.encoder, inner)
-    if not isinstance(encoder, Bert) or encoder.config.get("model_type") != "bert":
-        raise BadInput(f"a {encoder.config.get('model_type')!r} encoder cannot be narrowed here; expected 'bert'")
+    if not isinstance(encoder, Bert) or family_name(encoder.config) != "bert":
+        raise BadInput(f"a {family_name(encoder.config)!r} encoder cannot be narrowed here; expected 'bert'")
     if not 0 < width < encoder.width:
         raise BadInput(f"word vectors with {width} dimensions were requested; expected 1 to {encoder.width - 1}")
     tokenizer, replaced = add_words(whole.tokenizer, more)
@@ -98,6 +98,7 @@ def narrower(whole: Embeddings, width: int, replaced: Mapping[int, Sequence[int]
     The first block's input for each word is projected on its first principal axes; the layer that widens it again is
     a least-squares fit to the result of layer norm on the narrow vectors.
     """
+    assert whole.positions is not None  # a BERT's
     words, positions = (table.weight.double().cpu() for table in (whole.words, whole.positions))
     words = with_rows(words, replaced)
     segment = 0 if whole.segments is None else whole.segments.weight[0].double().cpu()

@@ -2,7 +2,7 @@
 
 import torch
 
-from ..encoders.families import FAMILIES
+from ..encoders.families import FAMILIES, family_name
 from ..encoders.layers import initialize_weights
 from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput
@@ -10,7 +10,7 @@ from ..errors import BadInput
 
 def random_weights(embedder: TorchEmbedder, seed: int = 0) -> TorchEmbedder:
     """Replace the weights by random ones, in place, as a baseline for what the architecture alone achieves."""
-    kind = embedder.encoder.config.get("model_type")
+    kind = family_name(embedder.encoder.config)
     if kind not in FAMILIES:
         raise BadInput(f"a {kind!r} encoder runs in transformers, for which random weights are not supported")
     with torch.random.fork_rng(devices=[]):

@@ -16,8 +16,8 @@ from ..arrays.ragged import EqualLengthRun, Ragged
 from .layers import apply_dropout
 from .torch_internals import HAS_BF16_PRODUCTS
 
-Bias = Callable[[int], Float[Tensor, "H t t"]]
-"""From a length t to the values to add to the scores of t tokens, such as relative positions."""
+Bias = Callable[[Float[Tensor, "n H t K"], Float[Tensor, "n H t K"]], Float[Tensor, "... t t"]]
+"""From queries and keys of n sentences of t tokens to what is added to their scores, such as relative positions."""
 
 SHORT_LENGTH = 96  # in bf16 on a CPU, two matrix products are faster than the fused kernel up to about this length
 BLOCK = 512  # tokens in one such product; oneDNN caches code for every shape, so each length uses a single shape
@@ -62,8 +62,8 @@ def _by_length(
     sizes = [part.sentences * part.length for part in parts]
     exact = torch.promote_types(q.dtype, torch.float32) if dropout else q.dtype
     for part, *rows in zip(parts, *(torch.split(x.to(exact), sizes) for x in (q, k, v)), strict=True):
-        mask = _mask(part.length, rows[0], bias, window)
         a, b, c = (x.view(part.sentences, part.length, *x.shape[1:]).transpose(1, 2) for x in rows)
+        mask = _mask(a, b, bias, window)
         if dropout:
             block = _dropping(a, b, c, mask, dropout)
         elif short(part.length):
@@ -130,18 +130,18 @@ def _padded(
     real = torch.arange(longest, device=q.device)[None] < tokens.counts[:, None]
     mask = torch.zeros(len(tokens), 1, 1, longest, dtype=q.dtype, device=q.device)
     mask = mask.masked_fill(~real[:, None, None], torch.finfo(q.dtype).min)
-    extra = _mask(longest, q, bias, window)
+    extra = _mask(a, b, bias, window)
     if extra is not None:
         mask = mask + extra.clamp(min=torch.finfo(q.dtype).min / 2)
     out = scaled_dot_product_attention(a, b, c, attn_mask=mask, dropout_p=dropout)
     return out.transpose(1, 2)[here]
 
 
-def _mask(length: int, like: Tensor, bias: Bias | None, window: int | None) -> Tensor | None:
-    mask = None if bias is None else bias(length).to(like.dtype)
+def _mask(q: Tensor, k: Tensor, bias: Bias | None, window: int | None) -> Tensor | None:
+    mask, length = None if bias is None else bias(q, k).to(q.dtype), q.shape[2]
     if window is not None and window < length - 1:
-        at = torch.arange(length, device=like.device)
+        at = torch.arange(length, device=q.device)
         far = (at[:, None] - at[None]).abs() > window
-        mask = like.new_zeros(length, length) if mask is None else mask
+        mask = q.new_zeros(length, length) if mask is None else mask
         mask = mask.masked_fill(far, -torch.inf)
     return mask

@@ -24,7 +24,7 @@ from ..runtime.static_tables import static_table
 from ..runtime.weight_files import COLUMN_SCALE_SUFFIX, LARGEST_INT8, ROW_STEP_SUFFIX, WeightFormat, WeightReader
 from .config import in_eight_bits, is_in_eight_bits, read_config
 from .encoder import Encoder
-from .families import FAMILIES, Names, file_names, model_type
+from .families import FAMILIES, Names, family_name, file_names, model_type
 from .shapes import changed_settings
 
 M = TypeVar("M", bound=nn.Module)
@@ -79,7 +79,7 @@ def save_encoder(
     check_writable(module, weights)
     dtype = str(next(module.parameters()).dtype).removeprefix("torch.")
     config = {**{key: value for key, value in module.config.items() if key != "dtype"}, "torch_dtype": dtype}
-    family = FAMILIES.get(config.get("model_type", ""))
+    family = FAMILIES.get(family_name(config))
     if family is None:
         module.save(folder)  # type: ignore[operator]
         return
@@ -94,7 +94,7 @@ def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None
     """Check, before anything is written, that the saved encoder would be loaded as the same encoder."""
     if weights not in (None, "int8"):
         raise BadInput(f'weights is {weights!r}; expected "int8", or None to keep them as they are')
-    kind = module.config.get("model_type", "")
+    kind = family_name(module.config)
     family = FAMILIES.get(kind)
     if family is not None:
         with torch.device("meta"):
@@ -192,7 +192,7 @@ def dequantized(whole: Int8[Tensor, "R C"], step: Float[Tensor, " R"]) -> Float[
 
 def encoder_settings(module: Encoder) -> list[Any]:
     """The kind and the sizes of an encoder, for the model's fingerprint."""
-    kind = module.config.get("model_type", "")
+    kind = family_name(module.config)
     shape = changed_settings(module.shape) if kind in FAMILIES else json.loads(json.dumps(module.config, default=str))
     return [kind, shape]
 
@@ -203,7 +203,7 @@ def identifying_weights(module: Encoder, folder: Path, head: Mapping[str, Tensor
     In 16 bits, or from a folder in int8, an encoder holds the folder's weights in another form. A changed one, such as
     a trained one, is identified by its own values, which are those that would be saved.
     """
-    family = FAMILIES.get(module.config.get("model_type", ""))
+    family = FAMILIES.get(family_name(module.config))
     if family is not None:
         own = tensors_by_file_name(module, family.names) | dict(head or {})
     else:  # one of transformers' models, whose pooler is not read

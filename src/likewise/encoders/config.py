@@ -14,6 +14,7 @@ Config = Mapping[str, Any]
 
 MAX_SIZE = 10**8  # far above any size in a real encoder; a config with more is broken or hostile
 MAX_DEPTH = 200
+DEPTH_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")  # how families name the number of blocks
 
 EIGHT_BITS = "likewise-int8"
 """The `model_type` in config.json where weights are in our int8 format, so that no other library misreads them; the
@@ -50,7 +51,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 def size(config: Config, key: str, default: int | None = None, least: int = 1) -> int:
     """A whole number in the config, from `least` to `MAX_SIZE`."""
     value = config.get(key, default)
-    most = MAX_DEPTH if key in ("num_hidden_layers", "n_layers", "num_hidden_groups") else MAX_SIZE
+    most = MAX_DEPTH if key in (*DEPTH_KEYS, "num_hidden_groups") else MAX_SIZE
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise BadModel(f"config.json says {key} = {value!r}; expected a whole number from {least} to {most:,}")
     return value

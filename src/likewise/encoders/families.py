@@ -1,13 +1,14 @@
 """FAMILIES: maps the config.json and weight names of known architectures to ours. A new encoder is a row here.
 
 Names are templates of module names, without `.weight` or `.bias`; `{i}` is the number of a block. Where one of our
-names maps to three names, our matrix is the three concatenated by rows. Nothing here needs torch: an architecture is
+names maps to several names, our matrix is theirs concatenated by rows. Nothing here needs torch: an architecture is
 imported when it is built.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,7 @@ class Family:
     shape: Callable[[Config], Shape]
     names: Names
     architecture: str  # the torch module that computes it, as `file:Class` in `likewise.encoders.architectures`
-    depth_key: str = "num_hidden_layers"  # "": the encoder has no blocks
-
-    @property
-    def known_elsewhere(self) -> bool:
-        """Whether transformers has this architecture: true if it has blocks, which likewise's own do not."""
-        return bool(self.depth_key)
+    has_blocks: bool = True  # as every architecture has that transformers knows too, and none of likewise's own
 
     def build(self, config: Config) -> Any:
         """The encoder of this config, a torch module whose weights are not initialized; imports torch."""
@@ -41,16 +37,24 @@ class Family:
         return getattr(module, name)(self.shape(config))
 
 
-def model_type(config: Mapping[str, Any], folder: Path) -> str:
-    """The `model_type` in the folder's config."""
+def family_name(config: Mapping[str, Any]) -> str:
+    """The row of FAMILIES for a config, if there is one: its `model_type`, or one of its `VARIANTS`."""
     kind = config.get("model_type")
-    if not isinstance(kind, str) or not kind:
+    if not isinstance(kind, str):
+        return ""
+    return VARIANTS[kind](config) if kind in VARIANTS else kind
+
+
+def model_type(config: Mapping[str, Any], folder: Path) -> str:
+    """The `family_name` of the folder's config, which must have one."""
+    kind = family_name(config)
+    if not kind:
         raise BadModel(f"config.json in {folder} names no model_type; expected one of {', '.join(FAMILIES)}")
     return kind
 
 
 def file_names(ours: str, names: Names) -> tuple[str, ...]:
-    """The names of our parameter in transformers' files: one, or three if ours fuses three of theirs."""
+    """The names of our parameter in transformers' files: one, or several if ours fuses several of theirs."""
     module, _, parameter = ours.rpartition(".")
     block = re.search(r"(?<=blocks\.)\d+", module)
     template = names[re.sub(r"(?<=blocks\.)\d+", "{i}", module)]
@@ -102,6 +106,35 @@ _ALBERT_BLOCK = _block(
 _MODERN_BLOCK: Names = dict(
     zip(PARTS, ("attn.Wqkv", "attn.Wo", "attn_norm", "mlp.Wi", "mlp.Wo", "mlp_norm"), strict=True)
 )
+_NOMIC_BLOCK: Names = dict(
+    zip(PARTS, ("attn.Wqkv", "attn.out_proj", "norm1", ("mlp.fc12", "mlp.fc11"), "mlp.fc2", "norm2"), strict=True)
+)
+_GTE_BLOCK: Names = dict(
+    zip(
+        PARTS,
+        ("attention.qkv_proj", "attention.o_proj", "attn_ln", "mlp.up_gate_proj", "mlp.down_proj", "mlp_ln"),
+        strict=True,
+    )
+)
+_JINA_BLOCK = {
+    **_BERT_BLOCK,
+    **{"up": "mlp.gated_layers", "down": "mlp.wo", "norm2": "mlp.layernorm"},
+}
+_DEBERTA_BLOCK = {
+    **_BERT_BLOCK,
+    "qkv": ("attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"),
+}
+_T5_BLOCK = _block(
+    "layer.0.SelfAttention.q layer.0.SelfAttention.k layer.0.SelfAttention.v layer.0.SelfAttention.o "
+    "layer.0.layer_norm layer.1.DenseReluDense.wi layer.1.DenseReluDense.wo layer.1.layer_norm"
+)
+_GATED_BLOCK = {**_T5_BLOCK, "up": ("layer.1.DenseReluDense.wi_0", "layer.1.DenseReluDense.wi_1")}
+_T5 = {
+    "words": "shared",
+    "relative.table": "encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
+    "last_norm": "encoder.final_layer_norm",
+}
+_GTE = {**_EMBEDDINGS, **_blocks("encoder.layer.{i}", _GTE_BLOCK)}
 
 _BERT_CLASS = "bert:Bert"
 
@@ -124,7 +157,6 @@ FAMILIES: dict[str, Family] = {
         shapes.distilbert_shape,
         {**_EMBEDDINGS, **_blocks("transformer.layer.{i}", _DISTILBERT_BLOCK)},
         _BERT_CLASS,
-        "n_layers",
     ),
     "albert": Family(
         shapes.albert_shape,
@@ -135,6 +167,26 @@ FAMILIES: dict[str, Family] = {
         },
         _BERT_CLASS,
     ),
+    "jina_bert": Family(shapes.jina_shape, {**_EMBEDDINGS, **_blocks("encoder.layer.{i}", _JINA_BLOCK)}, _BERT_CLASS),
+    "deberta-v2": Family(
+        shapes.deberta_shape,
+        {
+            **_EMBEDDINGS,
+            **_blocks("encoder.layer.{i}", _DEBERTA_BLOCK),
+            "distances.table": "encoder.rel_embeddings",
+            "distances.norm": "encoder.LayerNorm",
+        },
+        _BERT_CLASS,
+    ),
+    "t5": Family(shapes.t5_shape, {**_T5, **_blocks("encoder.block.{i}", _T5_BLOCK)}, "t5:T5"),
+    "t5_gated": Family(shapes.t5_shape, {**_T5, **_blocks("encoder.block.{i}", _GATED_BLOCK)}, "t5:T5"),
+    "nomic_bert": Family(
+        shapes.nomic_shape,
+        {**_EMBEDDINGS, "embeddings.norm": "emb_ln", **_blocks("encoder.layers.{i}", _NOMIC_BLOCK)},
+        _BERT_CLASS,
+    ),
+    "gte": Family(shapes.gte_shape, _GTE, _BERT_CLASS),
+    "new": Family(partial(shapes.gte_shape, theta=10_000.0), _GTE, _BERT_CLASS),  # GTE in its authors' own code
     "modernbert": Family(
         shapes.modernbert_shape,
         {
@@ -145,12 +197,35 @@ FAMILIES: dict[str, Family] = {
         },
         "modernbert:ModernBert",
     ),
-    "words": Family(shapes.word_shape, {"table": "table"}, "word_table:WordTable", ""),
-    "bilstm": Family(shapes.bilstm_shape, {"words.table": "words.table", "lstm": "lstm"}, "bilstm:BiLSTM", ""),
+    "words": Family(shapes.word_shape, {"table": "table"}, "word_table:WordTable", False),
+    "bilstm": Family(shapes.bilstm_shape, {"words.table": "words.table", "lstm": "lstm"}, "bilstm:BiLSTM", False),
     "dan": Family(
         shapes.deep_averaging_shape,
         {"words.table": "words.table", "pairs": "pairs"},
         "deep_averaging:DeepAveraging",
-        "",
+        False,
     ),
 }
+
+
+def _bert_variant(config: Config) -> str:
+    return "jina_bert" if config.get("position_embedding_type") == "alibi" else "bert"
+
+
+def _deberta_variant(config: Config) -> str:
+    return "deberta-v2" if shapes.is_disentangled(config) else "deberta-v2 of another form"
+
+
+def _t5_variant(config: Config) -> str:
+    sizes = [config.get(key, default) for key, default in (("d_kv", 64), ("num_heads", 8), ("d_model", 512))]
+    if all(isinstance(one, int) for one in sizes) and sizes[0] * sizes[1] != sizes[2]:
+        return "t5 of wide heads"
+    return "t5_gated" if str(config.get("feed_forward_proj")).startswith("gated-") else "t5"
+
+
+VARIANTS: dict[str, Callable[[Config], str]] = {
+    "bert": _bert_variant,
+    "deberta-v2": _deberta_variant,
+    "t5": _t5_variant,
+}
+"""For a `model_type` of several architectures: its row of FAMILIES. What has none is computed by transformers."""

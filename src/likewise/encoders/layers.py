@@ -120,6 +120,16 @@ class LayerNorm(nn.LayerNorm):
         """Do nothing; see the top of this file."""
 
 
+class RMSNorm(nn.RMSNorm):
+    """Division by the root of the mean of squares, then a scale (T5)."""
+
+    def __init__(self, width: int, eps: float) -> None:
+        super().__init__(width, eps=eps)
+
+    def reset_parameters(self) -> None:
+        """Do nothing; see the top of this file."""
+
+
 def apply_dropout(x: Float[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set each number to 0 with probability p, and scale the others to keep the mean (Srivastava et al. 2014).
 
@@ -170,7 +180,7 @@ def initialize_weights(model: nn.Module, deviation: float = 0.02) -> nn.Module:
             nn.init.normal_(module.weight, std=deviation)
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             nn.init.zeros_(module.weight[module.padding_idx])
-        if isinstance(module, nn.LayerNorm):
+        if isinstance(module, nn.LayerNorm | nn.RMSNorm):
             nn.init.ones_(module.weight)
         if isinstance(module, nn.Linear | nn.LayerNorm) and module.bias is not None:
             nn.init.zeros_(module.bias)

@@ -9,8 +9,9 @@ import torch
 
 from ..errors import BadInput
 from .architectures.bert import Bert
+from .config import DEPTH_KEYS
 from .encoder import Encoder
-from .families import FAMILIES, Family
+from .families import FAMILIES, Family, family_name
 
 
 def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
@@ -21,12 +22,12 @@ def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
     such an encoder, for example by distillation.
     """
     kept = depth if isinstance(depth, Sequence) else None
-    family = FAMILIES.get(encoder.config.get("model_type", ""))
+    family = FAMILIES.get(family_name(encoder.config))
     if family is None:
         kind = encoder.config.get("model_type")
-        known = ", ".join(name for name, row in FAMILIES.items() if row.depth_key)
+        known = ", ".join(name for name, row in FAMILIES.items() if row.has_blocks)
         raise BadInput(f"a {kind!r} encoder cannot be pruned; expected one of {known}")
-    if not family.depth_key:
+    if not family.has_blocks:
         raise BadInput(f"a {encoder.config['model_type']!r} encoder has no blocks, so it cannot be pruned")
     if kept is not None:
         return _built(encoder, family, _chosen(encoder, kept), kept)
@@ -37,7 +38,7 @@ def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
 
 def _built(encoder: Encoder, family: Family, homes: list[int], kept: Sequence[int]) -> Encoder:
     """The smaller encoder: its block i is block `homes[i]` of the full one, its depth i that one's depth `kept[i]`."""
-    config = _config(encoder.config, family.depth_key, kept, len(homes))
+    config = _config(encoder.config, kept, len(homes))
     with torch.device("meta"):
         smaller: Encoder = family.build(config)
     whole = encoder.state_dict()
@@ -69,8 +70,8 @@ def _homes(encoder: Encoder, depth: int) -> list[int]:
     return list(range(shared)) if asked == [i * shared // depth for i in range(depth)] else asked
 
 
-def _config(config: Mapping[str, Any], depth_key: str, kept: Sequence[int], blocks: int) -> dict[str, Any]:
-    smaller = {**config, depth_key: len(kept)}
+def _config(config: Mapping[str, Any], kept: Sequence[int], blocks: int) -> dict[str, Any]:
+    smaller = {**config, **{key: len(kept) for key in DEPTH_KEYS if key in config}}
     if "num_hidden_groups" in config:
         smaller["num_hidden_groups"] = blocks
     if config.get("layer_types"):

@@ -35,13 +35,27 @@ class BertShape(TransformerShape):
     word_width: int = 0  # 0: as wide as the model; ELECTRA and ALBERT may have narrower word vectors
     groups: int = 0  # 0: every block has separate weights; ALBERT: the number of sets that blocks share
     buckets: int = 0  # of relative positions (MPNet); 0: none
+    theta: float = 0.0  # the base of rotary positions, which take the place of a table of positions; 0: none
+    stretch: float = 1.0  # by which rotary angles are divided, to reach further than in training
+    distances: int = 0  # buckets in each direction of distances with vectors of their own (DeBERTa); 0: none
+    farthest: int = 0  # the distance that has the last bucket, beside 1
+    alibi: bool = False  # whether positions are a penalty on distance (ALiBi), and no table either
+    gated: int = 0  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
+    attention_bias: bool = True
+    up_bias: bool = True
+    down_bias: bool = True
     dropout: float = 0.1
     attention_dropout: float = 0.1
 
     @property
     def longest(self) -> int:
-        """The maximum number of tokens, which is the number of positions."""
+        """The maximum number of tokens: of rows of the table of positions, or that the model was trained for."""
         return self.positions - self.first_position
+
+    @property
+    def has_table(self) -> bool:
+        """Whether positions are a table of vectors."""
+        return not (self.theta or self.alibi or self.distances)
 
 
 @dataclass(frozen=True)
@@ -61,6 +75,21 @@ class ModernBertShape(TransformerShape):
     @property
     def longest(self) -> int:
         """The maximum number of tokens that the model was trained for."""
+        return self.positions
+
+
+@dataclass(frozen=True)
+class T5Shape(TransformerShape):
+    """The sizes of T5's encoder."""
+
+    buckets: int  # of relative positions
+    activation: str = "relu"
+    gated: bool = False
+    dropout: float = 0.1
+
+    @property
+    def longest(self) -> int:
+        """The maximum number of tokens, far above what the model was trained for: positions are relative."""
         return self.positions
 
 
@@ -97,13 +126,13 @@ class DeepAveragingShape:
     pairs: int
 
 
-Shape = BertShape | ModernBertShape | WordShape | BiLSTMShape | DeepAveragingShape
+Shape = BertShape | ModernBertShape | T5Shape | WordShape | BiLSTMShape | DeepAveragingShape
 
 
 KEYS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
 
 
-def _sizes(config: Config, positions: int, keys: Sequence[str] = KEYS) -> dict[str, int]:
+def _sizes(config: Config, positions: int, keys: Sequence[str] = KEYS) -> dict[str, Any]:
     """The sizes that all transformers have; `keys` name width, depth, heads and inner width."""
     sizes = {name: size(config, key) for name, key in zip(("width", "depth", "heads", "inner"), keys, strict=True)}
     limits = {"positions": size(config, "max_position_embeddings", positions)}
@@ -174,6 +203,196 @@ def distilbert_shape(config: Config) -> BertShape:
     return _divisible(shape)
 
 
+def gte_shape(config: Config, theta: float = 160_000.0) -> BertShape:
+    """GTE 1.5 and multilingual (Zhang et al. 2024): rotary positions, gated networks; `theta` is the default base."""
+    require_supported(
+        config,
+        position_embedding_type="rope",
+        layer_norm_type="layer_norm",
+        pack_qkv=True,
+        logn_attention_scale=False,
+        logn_attention_clip1=False,
+    )
+    own = {"max_position_embeddings": 8192, "type_vocab_size": 1, "attention_probs_dropout_prob": 0.0, **config}
+    own["position_embedding_type"] = "absolute"
+    return _rotary(bert_shape(own, **_rope(config, theta), gated=2, up_bias=False))
+
+
+NOMIC_KEYS = ("n_embd", "n_layer", "n_head", "n_inner")
+
+
+def nomic_shape(config: Config) -> BertShape:
+    """Nomic's BERT (Nussbaum et al. 2024); sizes have the names of its own code (GPT-2's) or those of transformers."""
+    require_supported(
+        config,
+        prenorm=False,
+        parallel_block=False,
+        causal=False,
+        use_rms_norm=False,
+        rotary_emb_fraction=1.0,
+        rotary_emb_interleaved=False,
+        rotary_emb_scale_base=None,
+        rotary_scaling_factor=None,
+        moe_every_n_layers=-1,
+    )
+    own = any(key in config for key in NOMIC_KEYS)
+    shape = BertShape(
+        **(_nomic_sizes(config) if own else _transformers_sizes(config)),
+        segments=size(config, "type_vocab_size", 2, least=0),
+        gated=1,
+    )
+    return _rotary(_divisible(shape))
+
+
+def _nomic_sizes(config: Config) -> dict[str, Any]:
+    gates = {"swiglu": "silu", "geglu": "gelu"}
+    named = config.get("activation_function", "swiglu")
+    if not isinstance(named, str) or named not in gates:
+        raise BadModel(f"config.json sets activation_function to {named!r}; expected one of {', '.join(gates)}")
+    positions = {"max_position_embeddings": size(config, "n_positions", 8192)}
+    return {
+        **_sizes({**config, **positions}, 8192, NOMIC_KEYS),
+        "eps": fraction(config, "layer_norm_epsilon", 1e-5),
+        "activation": gates[named],
+        "theta": _above_zero(config, "rotary_emb_base", 1000.0),
+        "attention_bias": boolean(config, "qkv_proj_bias", True),
+        "up_bias": boolean(config, "mlp_fc1_bias", True),
+        "down_bias": boolean(config, "mlp_fc2_bias", True),
+        "dropout": fraction(config, "resid_pdrop", 0.0),
+        "attention_dropout": fraction(config, "attn_pdrop", 0.0),
+    }
+
+
+def _transformers_sizes(config: Config) -> dict[str, Any]:
+    return {
+        **_sizes(config, 2048),
+        "eps": fraction(config, "layer_norm_eps", 1e-12),
+        "activation": activation(config, "hidden_act", "silu"),
+        **_rope(config, 1000.0),
+        **dict.fromkeys(("attention_bias", "up_bias", "down_bias"), False),
+        "dropout": fraction(config, "hidden_dropout_prob", 0.0),
+        "attention_dropout": fraction(config, "attention_probs_dropout_prob", 0.0),
+    }
+
+
+def _rotary(shape: BertShape) -> BertShape:
+    if shape.width % (2 * shape.heads):
+        raise BadModel(f"config.json asks for {shape.heads} rotary heads in a width of {shape.width}")
+    return shape
+
+
+def _rope(config: Config, theta: float) -> dict[str, float]:
+    """The base of rotary positions, and by which angles are divided: transformers' words, or the older ones.
+
+    Fixed NTK scaling by s multiplies the base by s, and divides all angles by s^(2/K) (K: a head's width).
+    """
+    newer, older = (_rope_settings(config, key) for key in ("rope_parameters", "rope_scaling"))
+    kind, factor = _scaling(newer) if newer else _scaling(older)
+    own = "rope_theta" if config.get("rope_theta") is not None else "rope_parameters"
+    base = _above_zero({own: config.get("rope_theta", newer.get("rope_theta"))}, own, theta)
+    if kind == "ntk":
+        width = size(config, "hidden_size") / size(config, "num_attention_heads")
+        return {"theta": base * factor, "stretch": factor ** (2 / width)}
+    return {"theta": base, "stretch": factor}
+
+
+def _rope_settings(config: Config, key: str) -> Config:
+    found = _given(config, key, {})
+    if not isinstance(found, dict):
+        raise BadModel(f"config.json says {key} = {found!r:.100}; expected an object")
+    return found
+
+
+def _scaling(settings: Config) -> tuple[str, float]:
+    kind = settings.get("rope_type", settings.get("type", "default"))
+    if kind == "default":
+        return kind, 1.0
+    if kind not in ("linear", "ntk") or settings.get("mixed_b") is not None:
+        raise BadModel(f"config.json says rope_scaling or rope_parameters = {settings!r:.100}; expected linear or ntk")
+    return kind, _above_zero(settings, "factor", 1.0)
+
+
+def _above_zero(config: Config, key: str, default: float) -> float:
+    found = number(config, key, default)
+    if not found:
+        raise BadModel(f"config.json says {key} = 0; expected a number above 0")
+    return found
+
+
+def deberta_shape(config: Config) -> BertShape:
+    """DeBERTa 2 and 3 (He et al. 2021) without its convolution: no table of positions, but vectors of distances."""
+    require_supported(config, norm_rel_ebd="layer_norm", conv_kernel_size=0, embedding_size=config.get("hidden_size"))
+    own = {"layer_norm_eps": 1e-7, "type_vocab_size": 0, **config}
+    shape = bert_shape(own, distances=size(config, "position_buckets", least=2), farthest=_farthest(config))
+    if shape.farthest < shape.distances // 2 + 3:
+        raise BadModel(f"config.json says position_buckets = {shape.distances} for {shape.farthest} positions")
+    return shape
+
+
+def is_disentangled(config: Config) -> bool:
+    """Whether a DeBERTa is of the form that `deberta_shape` describes: queries and keys meet vectors of distances."""
+    kinds = config.get("pos_att_type") or []
+    kinds = kinds.split("|") if isinstance(kinds, str) else kinds
+    plain = config.get("share_att_key") is True and config.get("position_biased_input", True) is False
+    return config.get("relative_attention") is True and plain and {"c2p", "p2c"} <= {*map(str, kinds)}
+
+
+def _farthest(config: Config) -> int:
+    most = config.get("max_relative_positions", -1)
+    if most is None or (isinstance(most, int) and not isinstance(most, bool) and most < 1):
+        return size(config, "max_position_embeddings", 512)
+    return size(config, "max_relative_positions")
+
+
+LONGEST_RELATIVE = 1 << 16
+
+
+def t5_shape(config: Config) -> T5Shape:
+    """T5's encoder (Raffel et al. 2020), of version 1.0 or, with gates, 1.1."""
+    require_supported(config, relative_attention_max_distance=128)
+    named = config.get("feed_forward_proj", "relu")
+    gated = isinstance(named, str) and named.startswith("gated-")
+    kind = "gelu_new" if named == "gated-gelu" else named.removeprefix("gated-") if gated else named
+    shape = T5Shape(
+        **{**_sizes({**config, "max_position_embeddings": 1}, 1, T5_KEYS), "positions": LONGEST_RELATIVE},
+        eps=fraction(config, "layer_norm_epsilon", 1e-6),
+        buckets=size(config, "relative_attention_num_buckets", 32, least=4),
+        activation=activation({"feed_forward_proj": kind}, "feed_forward_proj", "relu"),
+        gated=gated,
+        dropout=fraction(config, "dropout_rate", 0.1),
+    )
+    if size(config, "d_kv", 64) * shape.heads != shape.width:
+        raise BadModel(
+            f"config.json asks for {shape.heads} heads of d_kv = {config.get('d_kv', 64)}; expected heads that make "
+            f"the width, {shape.width}"
+        )
+    return shape
+
+
+T5_KEYS = ("d_model", "num_layers", "num_heads", "d_ff")
+
+
+def jina_shape(config: Config) -> BertShape:
+    """Jina's BERT (Günther et al. 2023, jina-embeddings-v2): ALiBi in both directions, and gated networks."""
+    require_supported(config, position_embedding_type="alibi")
+    gates = {"geglu": "gelu", "reglu": "relu"}
+    named = config.get("feed_forward_type", "geglu")
+    if not isinstance(named, str) or named not in gates:
+        raise BadModel(f"config.json sets feed_forward_type to {named!r}; expected one of {', '.join(gates)}")
+    own = {"max_position_embeddings": 8192, **config, "position_embedding_type": "absolute", "hidden_act": gates[named]}
+    return bert_shape(own, alibi=True, gated=1, up_bias=False)
+
+
+def alibi_slopes(heads: int) -> list[float]:
+    """What each head subtracts from a score for each token of distance (Press et al. 2022).
+
+    For n heads, a power of two: 2^(−8/n) and its powers. Others add every second slope of twice the power below.
+    """
+    power = 1 << (heads.bit_length() - 1)
+    slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]
+    return slopes + [2 ** (-4 * (2 * i + 1) / power) for i in range(heads - power)]
+
+
 def modernbert_shape(config: Config) -> ModernBertShape:
     """ModernBERT."""
     depth, every = size(config, "num_hidden_layers"), size(config, "global_attn_every_n_layers", 3)
@@ -237,10 +456,7 @@ def _theta(config: Config, is_local: bool) -> float:
         raise BadModel(f"config.json says rope_parameters = {ropes!r}; expected an object for each kind of attention")
     require_supported(newer, rope_type="default")
     default = 10_000.0 if is_local else 160_000.0
-    theta = number({key: _given(config, key, _given(newer, "rope_theta", default))}, key, default)
-    if not theta:
-        raise BadModel(f"config.json says {key} = 0; expected a number above 0")
-    return theta
+    return _above_zero({key: _given(config, key, newer.get("rope_theta"))}, key, default)
 
 
 def _given(settings: Config, key: str, default: Any) -> Any:

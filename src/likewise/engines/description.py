@@ -3,6 +3,7 @@
 The shapes that config.json implies are compared with the header of the weights before a tensor is read.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, is_dataclass
@@ -11,7 +12,7 @@ from typing import Any
 
 from ..encoders.config import Config, read_config
 from ..encoders.families import FAMILIES, Family, Names, file_names, model_type
-from ..encoders.shapes import BertShape, ModernBertShape, WordShape, changed_settings
+from ..encoders.shapes import BertShape, ModernBertShape, T5Shape, WordShape, changed_settings
 from ..errors import BadModel
 from ..runtime.lazy_imports import torch_hint
 from ..runtime.static_tables import static_table
@@ -38,9 +39,11 @@ class BlockWeights:
     down: LinearWeights
     key: LinearWeights | None = None
     value: LinearWeights | None = None
+    gate: LinearWeights | None = None  # of a gated network whose `up` gives values alone
     norm1: LinearWeights | None = None
     norm2: LinearWeights | None = None
     theta: float = 0.0  # the base of rotary position embeddings; 0: none
+    stretch: float = 1.0  # by which rotary angles are divided
     reach: int = -1  # the number of tokens on either side that a token attends to; −1: all
 
 
@@ -59,11 +62,17 @@ class Description:
     first_position: int = 0
     activation: str = "gelu"
     pre_norm: bool = False  # whether norms come before attention and network (ModernBERT) or after them (BERT)
-    gated: bool = False  # whether the output of `up` is values followed by gates
+    gated: int = 0  # whether the output of `up` is values followed by gates (1), or the reverse (2); 0: no gates
     eps: float = 1e-12
     positions: StoredTensor | None = None
     segments: StoredTensor | None = None
+    rms: bool = False  # whether norms divide by the root of the mean of squares, and have no bias (T5)
+    divisor: float = 0.0  # of scores; 0: the root of a head's width
+    farthest: int = 0  # the distance that has the last row of `distances`, beside 1
+    alibi: bool = False  # whether scores fall with distance, by each head's own slope (`shapes.alibi_slopes`)
     relative: StoredTensor | None = None  # the bias of each bucket of relative positions (rows) for each head (MPNet)
+    distances: StoredTensor | None = None  # vectors of distances, which queries and keys meet too (DeBERTa)
+    distance_norm: LinearWeights | None = None  # of these
     norm: LinearWeights | None = None
     widen: LinearWeights | None = None
     last_norm: LinearWeights | None = None
@@ -139,15 +148,18 @@ class _Weights:
     def norm(self, name: str, width: int, bias: bool = True) -> LinearWeights:
         return LinearWeights(self.tensor(f"{name}.weight", width), self.tensor(f"{name}.bias", width) if bias else None)
 
-    def attention(self, name: str, width: int) -> tuple[LinearWeights, ...]:
+    def parts(self, count: int, name: str, outputs: int, inputs: int, bias: bool) -> list[LinearWeights | None]:
+        """A layer as files have it: `count` that give an equal share of the outputs each, or one, then None."""
         weights, biases = (file_names(f"{name}.{part}", self.names) for part in ("weight", "bias"))
-        return tuple(
-            LinearWeights(self.stored.read(weight, width, width), self.stored.read(bias, width))
-            for weight, bias in zip(weights, biases, strict=True)
-        )
+        rows = outputs // len(weights)
+        found = [
+            LinearWeights(self.stored.read(weight, rows, inputs), self.stored.read(its, rows) if bias else None)
+            for weight, its in zip(weights, biases, strict=True)
+        ]
+        return [*found, *[None] * (count - len(found))]
 
 
-def _sizes(shape: BertShape | ModernBertShape) -> dict[str, Any]:
+def _sizes(shape: BertShape | ModernBertShape | T5Shape) -> dict[str, Any]:
     names = ("vocabulary", "width", "longest", "depth", "heads", "inner", "activation", "eps")
     return {name: getattr(shape, name) for name in names}
 
@@ -160,7 +172,10 @@ def _bert(shape: BertShape, weights: _Weights) -> Description:
         words=weights.tensor(f"{at}.words.weight", shape.vocabulary, narrow),
         word_width=shape.word_width,
         first_position=shape.first_position,
-        positions=weights.tensor(f"{at}.positions.weight", shape.positions, narrow),
+        gated=shape.gated,
+        alibi=shape.alibi,
+        **_distances(shape, weights),
+        positions=weights.tensor(f"{at}.positions.weight", shape.positions, narrow) if shape.has_table else None,
         segments=weights.tensor(f"{at}.segments.weight", shape.segments, narrow) if shape.segments else None,
         relative=weights.tensor("relative.table.weight", shape.buckets, shape.heads) if shape.buckets else None,
         norm=weights.norm(f"{at}.norm", narrow),
@@ -170,17 +185,34 @@ def _bert(shape: BertShape, weights: _Weights) -> Description:
     )
 
 
+def _distances(shape: BertShape, weights: _Weights) -> dict[str, Any]:
+    if not shape.distances:
+        return {}
+    return {
+        "distances": weights.tensor("distances.table.weight", 2 * shape.distances, shape.width),
+        "distance_norm": weights.norm("distances.norm", shape.width),
+        "farthest": shape.farthest,
+        "divisor": math.sqrt(3 * (shape.width // shape.heads)),
+    }
+
+
 def _bert_block(shape: BertShape, weights: _Weights, at: str) -> BlockWeights:
-    query, key, value = weights.attention(f"{at}.qkv", shape.width)
+    width, wide = shape.width, (2 if shape.gated else 1) * shape.inner
+    query, key, value = weights.parts(3, f"{at}.qkv", 3 * width, width, shape.attention_bias)
+    up, gate = weights.parts(2, f"{at}.up", wide, width, shape.up_bias)
+    assert query is not None and up is not None  # the first of them is always there
     return BlockWeights(
         query=query,
         key=key,
         value=value,
-        out=weights.linear(f"{at}.out", shape.width, shape.width),
-        norm1=weights.norm(f"{at}.norm1", shape.width),
-        up=weights.linear(f"{at}.up", shape.inner, shape.width),
-        down=weights.linear(f"{at}.down", shape.width, shape.inner),
-        norm2=weights.norm(f"{at}.norm2", shape.width),
+        out=weights.linear(f"{at}.out", width, width, shape.attention_bias),
+        norm1=weights.norm(f"{at}.norm1", width),
+        up=up,
+        gate=gate,
+        down=weights.linear(f"{at}.down", width, shape.inner, shape.down_bias),
+        norm2=weights.norm(f"{at}.norm2", width),
+        theta=shape.theta,
+        stretch=shape.stretch,
     )
 
 
@@ -189,7 +221,7 @@ def _modernbert(shape: ModernBertShape, weights: _Weights) -> Description:
         **_sizes(shape),
         words=weights.tensor("words.weight", shape.vocabulary, shape.width),
         pre_norm=True,
-        gated=True,
+        gated=1,
         norm=weights.norm("norm", shape.width, shape.norm_bias),
         last_norm=weights.norm("last_norm", shape.width, shape.norm_bias),
         blocks=[_modernbert_block(shape, weights, i) for i in range(shape.depth)],
@@ -210,6 +242,38 @@ def _modernbert_block(shape: ModernBertShape, weights: _Weights, i: int) -> Bloc
     )
 
 
+def _t5(shape: T5Shape, weights: _Weights) -> Description:
+    return Description(
+        **_sizes(shape),
+        words=weights.tensor("words.weight", shape.vocabulary, shape.width),
+        pre_norm=True,
+        gated=int(shape.gated),
+        rms=True,
+        divisor=1.0,
+        relative=weights.tensor("relative.table.weight", shape.buckets, shape.heads),
+        last_norm=weights.norm("last_norm", shape.width, False),
+        blocks=[_t5_block(shape, weights, f"blocks.{i}") for i in range(shape.depth)],
+    )
+
+
+def _t5_block(shape: T5Shape, weights: _Weights, at: str) -> BlockWeights:
+    width, wide = shape.width, (2 if shape.gated else 1) * shape.inner
+    query, key, value = weights.parts(3, f"{at}.qkv", 3 * width, width, False)
+    up, gate = weights.parts(2, f"{at}.up", wide, width, False)
+    assert query is not None and up is not None  # the first of them is always there
+    return BlockWeights(
+        query=query,
+        key=key,
+        value=value,
+        out=weights.linear(f"{at}.out", width, width, False),
+        norm1=weights.norm(f"{at}.norm1", width, False),
+        up=up,
+        gate=gate,
+        down=weights.linear(f"{at}.down", width, shape.inner, False),
+        norm2=weights.norm(f"{at}.norm2", width, False),
+    )
+
+
 def _word_table(shape: WordShape, weights: _Weights) -> Description:
     words = weights.tensor("table.weight", shape.vocabulary, shape.width)
     return Description(shape.vocabulary, shape.width, MOST_TOKENS, words)
@@ -218,5 +282,6 @@ def _word_table(shape: WordShape, weights: _Weights) -> Description:
 DESCRIPTIONS: dict[str, Callable[[Any, _Weights], Description]] = {
     "bert:Bert": _bert,
     "modernbert:ModernBert": _modernbert,
+    "t5:T5": _t5,
     "word_table:WordTable": _word_table,
 }  # how an architecture (`Family.architecture`) is described; only torch computes those that are missing

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..encoders.config import Config, activation, boolean, fraction, size
+from ..encoders.config import Config, activation, boolean, fraction, require_supported, size
 from ..encoders.families import Names, file_names
 from ..errors import BadModel
 from ..runtime.weight_files import WeightReader
@@ -123,6 +123,18 @@ def _shape(
     return HeadShape(size(config, width), len(labels_of(config)), dropout=share, **fields)
 
 
+def _nomic(config: Config) -> HeadShape:
+    return _shape({"hidden_dropout_prob": 0.0, **config})
+
+
+def _deberta(config: Config) -> HeadShape:
+    require_supported(config, pooler_hidden_size=config.get("hidden_size"))
+    return _shape(
+        {**config, "classifier_dropout": config.get("cls_dropout")},
+        activation=activation(config, "pooler_hidden_act", "gelu"),
+    )
+
+
 def _modernbert(config: Config) -> HeadShape:
     pooling = config.get("classifier_pooling", "cls")
     if pooling not in ("cls", "mean"):
@@ -141,6 +153,7 @@ def _modernbert(config: Config) -> HeadShape:
 _ROBERTA: Names = {"dense": "classifier.dense", "out": "classifier.out_proj"}
 _DISTILBERT: Names = {"dense": "pre_classifier", "out": "classifier"}
 _MODERNBERT: Names = {"dense": "head.dense", "norm": "head.norm", "out": "classifier"}
+_NOMIC: Names = {"dense": "nomic_bert.pooler.dense", "out": "classifier"}
 _roberta = partial(_shape, drops_first=True)
 _electra = partial(_shape, activation="gelu", drops_first=True)
 _mpnet = partial(_shape, dropout=("hidden_dropout_prob", 0.1), drops_first=True)
@@ -156,6 +169,11 @@ CLASSIFIERS: dict[str, ClassificationHead] = {
     "mpnet": ClassificationHead("MPNet", "mpnet.", _ROBERTA, _mpnet),
     "distilbert": ClassificationHead("DistilBert", "distilbert.", _DISTILBERT, _distilbert),
     "albert": ClassificationHead("Albert", "albert.", {"dense": "albert.pooler", "out": "classifier"}, _albert),
+    "jina_bert": ClassificationHead("JinaBert", "bert.", {"dense": "bert.pooler.dense", "out": "classifier"}, _shape),
+    "deberta-v2": ClassificationHead("DebertaV2", "deberta.", {"dense": "pooler.dense", "out": "classifier"}, _deberta),
+    "nomic_bert": ClassificationHead("NomicBert", "nomic_bert.", _NOMIC, _nomic),
+    "gte": ClassificationHead("Gte", "gte.", {"dense": "gte.pooler.dense", "out": "classifier"}, _shape),
+    "new": ClassificationHead("New", "new.", {"dense": "new.pooler.dense", "out": "classifier"}, _shape),
     "modernbert": ClassificationHead("ModernBert", "model.", _MODERNBERT, _modernbert),
 }
 """Tests iterate over this table, which has a row for every encoder family."""

@@ -19,7 +19,7 @@ from ..arrays.ragged import Layers, Ragged
 from ..encoders import checkpoint
 from ..encoders.config import read_config
 from ..encoders.encoder import Encoder
-from ..encoders.families import model_type
+from ..encoders.families import family_name, model_type
 from ..encoders.layers import ACTIVATION_FUNCTIONS, LayerNorm, Linear, initialize_weights
 from ..encoders.shapes import changed_settings
 from ..errors import BadInput, BadModel
@@ -71,7 +71,7 @@ class CrossEncoder(TorchReranker, JointReranker):
     ) -> "CrossEncoder":
         names = _names(labels)
         tokenizer, encoder, manifest = parts_of(source)
-        head = head_of(encoder.config.get("model_type", ""), "this is")
+        head = head_of(family_name(encoder.config), "this is")
         encoder = deepcopy(encoder)
         encoder.config = {
             **encoder.config,
@@ -134,14 +134,14 @@ class CrossEncoder(TorchReranker, JointReranker):
             check_same(written=manifest, read_back=read_pair_manifest(partial))
 
     def _write_weights(self, folder: Path) -> None:
-        row = CLASSIFIERS[self.encoder.config["model_type"]]
+        row = CLASSIFIERS[family_name(self.encoder.config)]
         tensors = checkpoint.tensors_by_file_name(self.head, row.names)
         checkpoint.save_encoder(self.encoder, folder, row.prefix, tensors)
 
     def _check_head(self) -> None:
         """Check, before anything is written, that the saved head would be loaded as the same head."""
         with torch.device("meta"):
-            built = CLASSIFIERS[self.encoder.config["model_type"]].build(self.encoder.config)
+            built = CLASSIFIERS[family_name(self.encoder.config)].build(self.encoder.config)
         checkpoint.check_same_form(built, self.head, "a classification head of this config")
         again = labels_of(self.encoder.config)
         if list(self.labels) != again:
@@ -155,7 +155,7 @@ class CrossEncoder(TorchReranker, JointReranker):
         return [self.activation, list(self.labels), self.head.settings, self.segmented]
 
     def _identifying_weights(self) -> Weights:
-        head = checkpoint.tensors_by_file_name(self.head, CLASSIFIERS[self.encoder.config["model_type"]].names)
+        head = checkpoint.tensors_by_file_name(self.head, CLASSIFIERS[family_name(self.encoder.config)].names)
         return checkpoint.identifying_weights(self.encoder, self.manifest.encoder, head)
 
     @torch.inference_mode()

@@ -43,7 +43,7 @@ CONFIGS = {
         "max_position_embeddings": 32,
         "window_size": 4,
     },
-    "t5": {
+    "mt5": {
         "vocab_size": 100,
         "d_model": 16,
         "num_layers": 2,
@@ -121,8 +121,8 @@ def test_any_setting_loads_or_is_a_bad_model_and_takes_no_time(kind, saved):
         ("gpt2", {"vocab_size": 10**7}, "parameters in .* parts?, but its weights hold"),
         ("gpt2", {"n_positions": 10**7}, "parameters in .* parts?, but its weights hold"),
         ("gpt2", {"attn_implementation": "someone/kernel"}, "code to be downloaded"),
-        ("t5", {"num_decoder_layers": 10**9}, "expected at most 200"),
-        ("t5", {"model_type": "no-such-kind"}, "transformers cannot read"),
+        ("mt5", {"num_decoder_layers": 10**9}, "expected at most 200"),
+        ("mt5", {"model_type": "no-such-kind"}, "transformers cannot read"),
         ("gpt2", {"vocab_size": 101}, "transformers"),
     ],
     ids=str,
@@ -301,7 +301,6 @@ def test_a_model_may_have_four_times_the_numbers_and_eight_times_the_parts_of_it
 
 
 ENCODERS = {
-    "t5": "T5EncoderModel",
     "mt5": "MT5EncoderModel",
     "umt5": "UMT5EncoderModel",
     "longt5": "LongT5EncoderModel",
@@ -313,7 +312,7 @@ ENCODERS = {
 def test_an_encoder_saved_without_its_decoder_loads_gives_its_layers_and_is_saved_again(kind, tmp_path):
     config = transformers.AutoConfig.for_model(
         kind,
-        **CONFIGS["t5"] | {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 3},
+        **CONFIGS["mt5"] | {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 3},
         **{"encoder_layers": 2, "encoder_attention_heads": 2, "encoder_ffn_dim": 24} if kind == "marian" else {},
     )
     package, _, module = type(config).__module__.rpartition(".")

@@ -32,6 +32,13 @@ TRANSFORMERS = {
     "mpnet": "MPNet",
     "distilbert": "DistilBERT",
     "albert": "ALBERT",
+    "deberta-v2": "DeBERTa",
+    "t5": "T5",
+    "t5_gated": "T5",
+    "jina_bert": "Jina's BERT",
+    "nomic_bert": "Nomic's BERT",
+    "gte": "GTE",
+    "new": "GTE",
     "modernbert": "ModernBERT",
 }
 """Architectures by the model_type in config.json; it does not matter how the weights were trained."""

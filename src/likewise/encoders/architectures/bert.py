@@ -1,24 +1,23 @@
-"""BERT and its variants (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet): one post-norm transformer.
+"""BERT and its variants (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet, DeBERTa, Jina's, Nomic's, GTE): one
+post-norm transformer.
 
 Devlin et al. 2019. They differ in the fields of `BertShape`: the first position, whether there are segments, the width
-of word vectors, whether blocks share weights, and whether positions are also relative.
+of word vectors, whether blocks share weights, what positions are, and whether the network has gates.
 """
 
-import math
 from collections.abc import Iterator
-from functools import cache
 
 import torch
 from torch import Tensor, nn
 
-from ...array_types import Float, Int
+from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
 from ..encoder import Encoder
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
+from ..positions import Distances, RelativeBias, alibi
+from ..rotary import Rotation, rotate, rotation
 from ..shapes import BertShape
-
-FAR = 128  # distances from here on share the last bucket of relative positions
 
 
 class Embeddings(nn.Module):
@@ -28,7 +27,7 @@ class Embeddings(nn.Module):
         super().__init__()
         width = shape.word_width or shape.width
         self.words = Embedding(shape.vocabulary, width)
-        self.positions = Embedding(shape.positions, width)
+        self.positions = Embedding(shape.positions, width) if shape.has_table else None
         self.segments = Embedding(shape.segments, width) if shape.segments else None
         self.norm = LayerNorm(width, shape.eps)
         self.widen = Linear(width, shape.width) if shape.word_width else None
@@ -36,7 +35,9 @@ class Embeddings(nn.Module):
         self.first_position = shape.first_position
 
     def forward(self, tokens: Ragged) -> Float[Tensor, "T D"]:
-        x = self.words(tokens.values) + self.positions(tokens.position + self.first_position)
+        x = self.words(tokens.values)
+        if self.positions is not None:
+            x = x + self.positions(tokens.position + self.first_position)
         if self.segments is not None:
             x = x + (self.segments.weight[0] if tokens.segments is None else self.segments(tokens.segments))
         x = self.drop(self.norm(x))
@@ -49,25 +50,43 @@ class Block(nn.Module):
 
     def __init__(self, shape: BertShape) -> None:
         super().__init__()
-        self.heads = shape.heads
-        self.qkv = Linear(shape.width, 3 * shape.width)
-        self.out = Linear(shape.width, shape.width)
+        self.heads, self.gated = shape.heads, shape.gated
+        self.qkv = Linear(shape.width, 3 * shape.width, bias=shape.attention_bias)
+        self.out = Linear(shape.width, shape.width, bias=shape.attention_bias)
         self.norm1 = LayerNorm(shape.width, shape.eps)
-        self.up = Linear(shape.width, shape.inner)
-        self.down = Linear(shape.inner, shape.width)
+        self.up = Linear(shape.width, (2 if shape.gated else 1) * shape.inner, bias=shape.up_bias)
+        self.down = Linear(shape.inner, shape.width, bias=shape.down_bias)
         self.norm2 = LayerNorm(shape.width, shape.eps)
         self.activation = ACTIVATION_FUNCTIONS[shape.activation]
         self.drop = Dropout(shape.dropout)
         self.attention_dropout = shape.attention_dropout
 
-    def forward(self, x: Float[Tensor, "T D"], tokens: Ragged, bias: Bias | None) -> Float[Tensor, "T D"]:
+    def forward(
+        self,
+        x: Float[Tensor, "T D"],
+        tokens: Ragged,
+        bias: Bias | None,
+        rotation: Rotation | None = None,
+        distances: Distances | None = None,
+    ) -> Float[Tensor, "T D"]:
         q, k, v = self.qkv(x).view(len(x), 3, self.heads, -1).unbind(1)
+        if rotation is not None:
+            q, k = rotate(q, rotation), rotate(k, rotation)
+        if distances is not None:  # a score is the sum of three
+            q, bias = q / 3**0.5, distances.bias(self.qkv, self.heads, 3**0.5)
         dropout = self.attention_dropout if self.training else 0.0
         looked = attend(q, k, v, tokens, bias=bias, dropout=dropout).reshape(x.shape)
         x = self.norm1(x + self.drop(self.out(looked)))
-        wide: Tensor = self.down(self.activation(self.up(x)))
+        wide: Tensor = self.down(self._widened(x))
         out: Tensor = self.norm2(x + self.drop(wide))
         return out
+
+    def _widened(self, x: Float[Tensor, "T D"]) -> Float[Tensor, "T I"]:
+        wide: Tensor = self.up(x)
+        if not self.gated:
+            return self.activation(wide)
+        value, gate = wide.chunk(2, dim=-1) if self.gated == 1 else wide.chunk(2, dim=-1)[::-1]
+        return self.activation(value) * gate
 
 
 class Bert(Encoder):
@@ -81,6 +100,7 @@ class Bert(Encoder):
         self.vocabulary, self.longest = shape.vocabulary, shape.longest
         self.embeddings = Embeddings(shape)
         self.relative = RelativeBias(shape.buckets, shape.heads) if shape.buckets else None
+        self.distances = Distances(shape) if shape.distances else None
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.groups or shape.depth))
 
     def block(self, i: int) -> nn.Module:
@@ -89,44 +109,20 @@ class Bert(Encoder):
 
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         x = self.embeddings(tokens)
-        bias = self._bias()
+        bias, rotation = self._bias(x.device), self._rotation(tokens, x.dtype)
         yield x
         for i in range(self.depth):
-            x = self.through(self.block(i), x, tokens, bias)
+            x = self.through(self.block(i), x, tokens, bias, rotation, self.distances)
             yield x
 
-    def _bias(self) -> Bias | None:
+    def _rotation(self, tokens: Ragged, dtype: torch.dtype) -> Rotation | None:
+        theta, width = self.shape.theta, self.width // self.shape.heads
+        return rotation(tokens, theta, width, dtype, self.shape.stretch) if theta else None
+
+    def _bias(self, device: torch.device) -> Bias | None:
         """The relative bias: cached for all blocks, except with checkpointing, where each recomputes it identically."""
+        if self.shape.alibi:
+            return alibi(self.shape.heads, device)
         if self.relative is None or (self.recomputes and torch.is_grad_enabled()):
             return self.relative
         return self.relative.cached()
-
-
-class RelativeBias(nn.Module):
-    """MPNet's relative positions (Song et al. 2020, as in T5), shared by all blocks.
-
-    `table[bucket(j − i), head]` is added to the score of token i attending to token j.
-    """
-
-    def __init__(self, buckets: int, heads: int) -> None:
-        super().__init__()
-        self.table = Embedding(buckets, heads)
-
-    def forward(self, length: int) -> Float[Tensor, "H t t"]:
-        at = torch.arange(length, device=self.table.weight.device)
-        bias: Tensor = self.table(bucket(at[None] - at[:, None], self.table.num_embeddings))
-        return bias.permute(2, 0, 1).contiguous()
-
-    def cached(self) -> Bias:
-        """The same bias, cached by length for the blocks of one forward pass."""
-        return cache(self.forward)
-
-
-def bucket(offset: Int[Tensor, "t t"], buckets: int) -> Int[Tensor, "t t"]:
-    """The bucket of each offset: half of them per direction, one for each near distance, logarithmic for far ones."""
-    half = buckets // 2
-    near = half // 2
-    distance = offset.abs()
-    scale = (half - near) / math.log(FAR / near)
-    far = near + ((distance.clamp(min=1).float() / near).log() * scale).long()
-    return (offset > 0).long() * half + torch.where(distance < near, distance, far.clamp(max=half - 1))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import torch
 from torch import Tensor, nn
 
 from ...array_types import Float
@@ -10,9 +9,8 @@ from ...arrays.ragged import Ragged
 from ..attention import attend
 from ..encoder import Encoder
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
+from ..rotary import Rotation, rotate, rotation
 from ..shapes import ModernBertShape
-
-Rotation = tuple[Float[Tensor, "T 1 K"], Float[Tensor, "T 1 K"]]
 
 
 class ModernBlock(nn.Module):
@@ -70,17 +68,3 @@ class ModernBert(Encoder):
         for i, (block, theta) in enumerate(zip(self.blocks, self.shape.thetas, strict=True)):
             x = self.through(block, x, tokens, rotations[theta])
             yield self.last_norm(x) if i == self.depth - 1 else x
-
-
-def rotation(tokens: Ragged, theta: float, width: int, dtype: torch.dtype) -> Rotation:
-    """Cosines and sines of every token's angles (Su et al. 2021, in halves rather than pairs)."""
-    speeds = theta ** -(torch.arange(0, width, 2, device=tokens.values.device, dtype=torch.float32) / width)
-    angles = (tokens.position[:, None].float() * speeds).repeat(1, 2)[:, None]
-    return angles.cos().to(dtype), angles.sin().to(dtype)
-
-
-def rotate(x: Float[Tensor, "T H K"], rotation: Rotation) -> Float[Tensor, "T H K"]:
-    """Rotate each pair (x_i, x_{i+K/2}) by its token's angle."""
-    cos, sin = rotation
-    left, right = x.chunk(2, dim=-1)
-    return x * cos + torch.cat((-right, left), dim=-1) * sin

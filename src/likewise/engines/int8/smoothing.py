@@ -37,7 +37,7 @@ BATCH_TOKENS = 2048
 STRENGTHS = (0.25, 0.5, 0.75)  # the values of α that are tried for each product
 WORTHWHILE = 0.95  # times the error without smoothing; a product that stays above it is not smoothed
 SMALLEST = 0.01  # relative to the largest channel; smaller channels are raised to it, so that no scale is extreme
-LAYERS: dict[Site, tuple[str, ...]] = {"query": ("query", "key", "value"), "up": ("up",)}
+LAYERS: dict[Site, tuple[str, ...]] = {"query": ("query", "key", "value"), "up": ("up", "gate")}
 NORMS: dict[Site, str] = {"query": "norm1", "up": "norm2"}
 """The norm whose output the product reads in pre-norm models."""
 

@@ -41,14 +41,18 @@ class _Linear(ctypes.Structure):
     _fields_ = (("weight", _Tensor), ("bias", _Tensor), ("input_scales", c_void_p))
 
 
-_PARTS = ("query", "key", "value", "out", "up", "down", "norm1", "norm2")
+_PARTS = ("query", "key", "value", "out", "up", "gate", "down", "norm1", "norm2")
 
 
 class _Block(ctypes.Structure):
-    _fields_ = (*((part, _Linear) for part in _PARTS), ("theta", c_float), ("reach", c_int32))
+    _fields_ = (*((part, _Linear) for part in _PARTS), ("theta", c_float), ("stretch", c_float), ("reach", c_int32))
 
 
 _SIZES = ("vocabulary", "width", "word_width", "depth", "heads", "inner", "longest", "first_position")
+
+
+_TABLES = ("words", "positions", "segments", "relative", "distances")
+_LAYERS = ("distance_norm", "norm", "widen", "last_norm")
 
 
 class _Description(ctypes.Structure):
@@ -59,9 +63,13 @@ class _Description(ctypes.Structure):
         ("activation", c_int32),
         ("pre_norm", c_int32),
         ("gated", c_int32),
+        ("alibi", c_int32),
         ("eps", c_float),
-        *((table, _Tensor) for table in ("words", "positions", "segments", "relative")),
-        *((layer, _Linear) for layer in ("norm", "widen", "last_norm")),
+        ("rms", c_int32),
+        ("divisor", c_float),
+        ("farthest", c_int32),
+        *((table, _Tensor) for table in _TABLES),
+        *((layer, _Linear) for layer in _LAYERS),
         ("block_count", c_int32),
         ("blocks", POINTER(_Block)),
         ("order", c_void_p),
@@ -390,16 +398,17 @@ def _description(d: Description, precision: str, alive: list[Any]) -> _Descripti
     for size in _SIZES:
         setattr(structure, size, getattr(d, size))
     structure.word_width = d.word_width or d.width
-    structure.pre_norm, structure.gated = int(d.pre_norm), int(d.gated)
-    for table in ("words", "positions", "segments", "relative"):
+    structure.pre_norm, structure.gated, structure.alibi = int(d.pre_norm), d.gated, int(d.alibi)
+    structure.rms, structure.divisor, structure.farthest = int(d.rms), d.divisor, d.farthest
+    for table in _TABLES:
         setattr(structure, table, _tensor(getattr(d, table), alive))
-    for layer in ("norm", "widen", "last_norm"):
+    for layer in _LAYERS:
         setattr(structure, layer, _linear(getattr(d, layer), precision, alive))
     blocks = (_Block * len(d.blocks))()
     for at, block in zip(blocks, d.blocks, strict=True):
         for part in _PARTS:
             setattr(at, part, _linear(getattr(block, part), precision, alive))
-        at.theta, at.reach = block.theta, block.reach
+        at.theta, at.stretch, at.reach = block.theta, block.stretch, block.reach
     structure.block_count, structure.blocks = len(blocks), ctypes.cast(blocks, POINTER(_Block))
     order = np.asarray(range(d.depth) if d.order is None else d.order, np.int32)
     structure.order = _address(order)

@@ -14,6 +14,7 @@ from ...array_types import Float
 from ...arrays.activations import ACTIVATIONS
 from ...arrays.reductions import reduce_sentences
 from ...arrays.sequences import Sequences
+from ...encoders.shapes import alibi_slopes
 from ..array_encoder import Segments, Skips
 from ..description import BlockWeights, Description, LinearWeights, parameter_count
 
@@ -37,11 +38,18 @@ class NumpyEncoder:
         self.vocabulary, self.width, self.depth, self.longest = d.vocabulary, d.width, d.depth, d.longest
         self.parameters = parameter_count(d)
         self.eps, self.activation = d.eps, ACTIVATIONS[d.activation].compute
+        self.norm_of = rms_norm if d.rms else layer_norm
+        self.divisor = d.divisor or (d.width // d.heads) ** 0.5
         self.words, self.blocks = d.words.fp32(), [_Block(block, d.pre_norm) for block in d.blocks]
         self.positions = None if d.positions is None else d.positions.fp32()
         self.segments = None if d.segments is None else d.segments.fp32()
+        self.slopes = np.array(alibi_slopes(d.heads), np.float32) if d.alibi else None
         self.relative = None if d.relative is None else d.relative.fp32()
         self.norm, self.widen, self.last_norm = (_linear(part) for part in (d.norm, d.widen, d.last_norm))
+        self.farthest = d.farthest
+        self.distances = None if d.distances is None else d.distances.fp32()
+        if self.distances is not None and d.distance_norm is not None:
+            self.distances = layer_norm(self.distances, _required(d.distance_norm), d.eps)
 
     def reading(self, tokens: int) -> "NumpyEncoder":
         """The same encoder, except that tokens attend only to the first ones of their sequence, this many."""
@@ -64,7 +72,7 @@ class NumpyEncoder:
         yield x
         for i in range(self.depth):
             x = self._output(x, self.blocks[self.order[i]], tokens)
-            yield layer_norm(x, self.last_norm, self.eps) if self.last_norm and i == self.depth - 1 else x
+            yield self._normed(x, self.last_norm) if self.last_norm and i == self.depth - 1 else x
 
     def _embeddings(self, tokens: Sequences, segments: Array | int) -> Float[Array, "T D"]:
         x = self.words[tokens.ids]
@@ -72,8 +80,7 @@ class NumpyEncoder:
             x = x + self.positions[tokens.positions + self.first_position]
         if self.segments is not None:
             x = x + self.segments[segments]
-        if self.norm is not None:
-            x = layer_norm(x, self.norm, self.eps)
+        x = self._normed(x, self.norm)
         return x if self.widen is None else _product(x, self.widen)
 
     def _output(self, x: Float[Array, "T D"], block: "_Block", tokens: Sequences) -> Float[Array, "T D"]:
@@ -84,38 +91,50 @@ class NumpyEncoder:
         return self._normed(x + self._network(x, block), block.norm2)
 
     def _normed(self, x: Array, norm: Linear | None) -> Array:
-        return x if norm is None else layer_norm(x, norm, self.eps)
+        return x if norm is None else self.norm_of(x, norm, self.eps)
 
     def _network(self, x: Array, block: "_Block") -> Array:
         wide = _product(x, block.up)
         if not self.gated:
             return _product(self.activation(wide), block.down)
-        values, gates = np.split(wide, 2, axis=1)
+        values, gates = np.split(wide, 2, axis=1)[:: 1 if self.gated == 1 else -1]
         return _product(self.activation(values) * gates, block.down)
 
     def _attention(self, x: Array, block: "_Block", tokens: Sequences) -> Array:
         q, k, v = (part.reshape(len(x), self.heads, -1) for part in np.split(_product(x, block.qkv), 3, axis=1))
         if block.theta:
-            q, k = (rotated(part, tokens.positions, block.theta) for part in (q, k))
-        attended = attention(q, k, v, tokens.lengths, lambda length: self._bias(length, block.reach))
+            q, k = (rotated(part, tokens.positions, block.theta, block.stretch) for part in (q, k))
+        attended = attention(q, k, v, tokens.lengths, lambda a, b: self._bias(a, b, block), self.divisor)
         return _product(attended.reshape(x.shape), block.out)
 
-    def _bias(self, length: int, reach: int) -> Array | float:
+    def _bias(self, q: Float[Array, "n H t K"], k: Float[Array, "n H t K"], block: "_Block") -> Array | float:
+        length, reach = q.shape[2], block.reach
         offset = np.arange(length)[None] - np.arange(length)[:, None]
         hidden = 0.0 if self.readable is None else np.where(np.arange(length) < self.readable, np.float32(0), LOWEST)
+        if self.distances is not None:
+            return self._of_distances(q, k, block, -offset) + hidden
+        if self.slopes is not None:
+            return np.asarray(-self.slopes[:, None, None] * np.abs(offset).astype(np.float32)) + hidden
         if self.relative is not None:
             return np.asarray(self.relative[relative_bucket(offset, len(self.relative))].transpose(2, 0, 1)) + hidden
         return hidden if reach < 0 else hidden + np.where(np.abs(offset) > reach, np.float32(-np.inf), np.float32(0))
 
+    def _of_distances(self, q: Array, k: Array, block: "_Block", offset: Array) -> Array:
+        """What queries see in the keys of distances, and keys in their queries (He et al. 2021)."""
+        assert self.distances is not None
+        both = _product(self.distances, block.qkv).reshape(len(self.distances), 3, self.heads, -1).transpose(1, 2, 0, 3)
+        row, tokens = distance_row(offset, len(self.distances) // 2, self.farthest), np.arange(len(offset))
+        seen = (q @ both[1].transpose(0, 2, 1))[:, :, tokens[:, None], row]
+        seen = seen + (k @ both[0].transpose(0, 2, 1))[:, :, tokens[None], row]
+        return np.asarray(seen / np.float32(self.divisor))
+
 
 class _Block:
     def __init__(self, block: BlockWeights, pre_norm: bool) -> None:
-        parts = [_linear(part) for part in (block.query, block.key, block.value)]
-        layers = [part for part in parts if part is not None]
-        self.qkv: Linear = np.concatenate([w for w, _ in layers], axis=1), _joined([b for _, b in layers])
-        self.out, self.up, self.down = (_required(part) for part in (block.out, block.up, block.down))
+        self.qkv, self.up = _joined(block.query, block.key, block.value), _joined(block.up, block.gate)
+        self.out, self.down = _required(block.out), _required(block.down)
         self.norm1, self.norm2 = _linear(block.norm1), _linear(block.norm2)
-        self.pre_norm, self.theta, self.reach = pre_norm, block.theta, block.reach
+        self.pre_norm, self.theta, self.stretch, self.reach = pre_norm, block.theta, block.stretch, block.reach
 
 
 def attention(
@@ -123,25 +142,31 @@ def attention(
     k: Float[Array, "T H K"],
     v: Float[Array, "T H K"],
     lengths: Sequence[int] | Array,
-    bias: Callable[[int], Array | float] = lambda _: 0.0,
+    bias: Callable[[Array, Array], Array | float] = lambda *_: 0.0,
+    divisor: float | None = None,
 ) -> Float[Array, "T H K"]:
-    """Each token attends to the tokens of its own sentence; `bias(length)` is added to the scores."""
+    """Each token attends to the tokens of its own sentence.
+
+    Scores are divided by `divisor`, or by the root of a head's width; then `bias(q, k)` is added, of the queries and
+    keys (n, H, t, K) of n sentences of one length.
+    """
+    scale = np.float32(1 / (divisor or q.shape[-1] ** 0.5))
     found, begin = np.empty_like(v), 0
     for length, run in groupby(map(int, lengths)):
         count = len(list(run))
         rows = slice(begin, begin := begin + count * length)
         a, b, c = (x[rows].reshape(count, length, *x.shape[1:]).transpose(0, 2, 1, 3) for x in (q, k, v))
-        scores = a @ b.transpose(0, 1, 3, 2) * np.float32(a.shape[-1] ** -0.5) + bias(length)
+        scores = a @ b.transpose(0, 1, 3, 2) * scale + bias(a, b)
         scores = np.exp(scores - scores.max(-1, keepdims=True))
         scores /= scores.sum(-1, keepdims=True)
         found[rows] = (scores @ c).transpose(0, 2, 1, 3).reshape(count * length, *v.shape[1:])
     return found
 
 
-def rotated(x: Float[Array, "T H K"], position: Array, theta: float) -> Float[Array, "T H K"]:
+def rotated(x: Float[Array, "T H K"], position: Array, theta: float, stretch: float = 1.0) -> Float[Array, "T H K"]:
     """Each pair (x_i, x_{i+K/2}) turned by an angle that grows with the token's position (Su et al. 2021)."""
     width = x.shape[-1]
-    speeds = np.float32(theta) ** -(np.arange(0, width, 2, dtype=np.float32) / np.float32(width))
+    speeds = np.float32(theta) ** -(np.arange(0, width, 2, dtype=np.float32) / np.float32(width)) / np.float32(stretch)
     angles = position[:, None, None].astype(np.float32) * speeds
     (left, right), cos, sin = np.split(x, 2, axis=-1), np.cos(angles), np.sin(angles)
     return np.concatenate([left * cos - right * sin, right * cos + left * sin], axis=-1)
@@ -156,6 +181,14 @@ def relative_bucket(offset: Array, buckets: int) -> Array:
     return np.asarray((offset > 0) * half + np.where(distance < near, distance, np.minimum(far, half - 1)))
 
 
+def distance_row(distance: Array, buckets: int, farthest: int) -> Array:
+    """The row of each distance: one for each near one, logarithmic for far ones, in both directions (DeBERTa)."""
+    near, far = buckets // 2, np.abs(distance)
+    share = np.log(np.maximum(far, 1) / near) / np.log((farthest - 1) / near)
+    bucket = np.sign(distance) * (np.ceil(share * (near - 1)).astype(np.int64) + near)
+    return np.asarray(np.clip(np.where(far <= near, distance, bucket) + buckets, 0, 2 * buckets - 1))
+
+
 def _linear(layer: LinearWeights | None) -> Linear | None:
     return None if layer is None else _required(layer)
 
@@ -165,9 +198,11 @@ def _required(layer: LinearWeights) -> Linear:
     return np.ascontiguousarray(weight.T), 0.0 if layer.bias is None else layer.bias.fp32()
 
 
-def _joined(biases: Sequence[Array | float]) -> Array | float:
-    arrays = [bias for bias in biases if isinstance(bias, np.ndarray)]
-    return np.concatenate(arrays) if arrays else 0.0
+def _joined(*parts: LinearWeights | None) -> Linear:
+    """Layers with the same inputs as one; either all have a bias, or none has."""
+    layers = [_required(part) for part in parts if part is not None]
+    biases = [bias for _, bias in layers if isinstance(bias, np.ndarray)]
+    return np.concatenate([weight for weight, _ in layers], axis=1), np.concatenate(biases) if biases else 0.0
 
 
 def _product(x: Array, layer: Linear) -> Array:
@@ -179,3 +214,8 @@ def layer_norm(x: Float[Array, "N D"], norm: Linear, eps: float) -> Float[Array,
     x = x - x.mean(1, keepdims=True)
     deviation = np.sqrt((x * x).mean(1, keepdims=True) + np.float32(eps))
     return np.asarray(x / deviation * norm[0] + norm[1])
+
+
+def rms_norm(x: Float[Array, "N D"], norm: Linear, eps: float) -> Float[Array, "N D"]:
+    """Each row with mean square 1, then scaled by the norm's weight."""
+    return np.asarray(x / np.sqrt((x * x).mean(1, keepdims=True) + np.float32(eps)) * norm[0])

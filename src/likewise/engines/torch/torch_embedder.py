@@ -23,6 +23,7 @@ from ...encoders.checkpoint import (
     state_digest,
 )
 from ...encoders.encoder import Encoder
+from ...encoders.families import family_name
 from ...engine_registry import Loadable, LoadOptions
 from ...errors import BadInput, BadModel
 from ...heads import Normalize, head_settings, heads_in_order, out_width, read_head, with_truncation
@@ -178,7 +179,7 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
 
     def describe(self) -> dict[str, Any]:
         return {
-            "encoder": self.encoder.config.get("model_type"),
+            "encoder": family_name(self.encoder.config),
             "layers": self.encoder.depth,
             "width": self.encoder.width,
             "parameters": sum(p.numel() for p in self.parameters()),
