@@ -140,7 +140,7 @@ bool Chunk::mean_of_words() {
         const int skip = skipped(i), kept = request_.lengths[i] - skip;
         const int32_t* ids = request_.ids + token + skip;
         float* out = pooled_ + (i - span_.sentence) * width;
-        const auto known = static_cast<long>(request_.tokens - token - skip);
+        const auto known = static_cast<long>(request_.tokens - token - skip);  // of 32 bits in WebAssembly
         model_.kernels.sum_words({model_.words.data, model_.words.scales, width, ids, kept, known,
                                   static_cast<float>(kept), out});
         finite &= all_finite(out, width);
