@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from . import coverage_map, native
@@ -53,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         try_all(drawn, results, Path(folder), ends)
         if compiled:
-            drawn += try_compiled(native.shuffled(given.seed), results, compiled, Path(folder), ends)
+            every = (m for m in native.shuffled(given.seed) if not _is_known(m, known))
+            drawn += try_compiled(every, results, compiled, Path(folder), ends)
     print(report(drawn, results, given.seed, areas), *left_out(areas), sep="\n")
     return 0
 
@@ -120,7 +121,9 @@ def equivalents() -> list[dict[str, str]]:
 def _is_known(mutant: Mutant, equivalents: Sequence[dict[str, str]]) -> bool:
     before, after = difference(mutant)
     return any(
-        f"likewise/{one['file']}" == mutant.file and one["line"] == before and one.get("slip", after) == after
+        one["file"] == mutant.file.removeprefix("likewise/")
+        and one["line"] == before
+        and one.get("slip", after) == after
         for one in equivalents
     )
 
@@ -197,7 +200,7 @@ def tried(mutant: Mutant, source: Path, known: Map) -> Outcome:
     return outcome
 
 
-def try_compiled(every: Sequence[Mutant], results: Results, count: int, folder: Path, ends: float) -> list[Mutant]:
+def try_compiled(every: Iterable[Mutant], results: Results, count: int, folder: Path, ends: float) -> list[Mutant]:
     """Try the first `count` valid slips in C++ whose outcomes are unknown; fewer if time runs out."""
     drawn: list[Mutant] = []
     trials = None

@@ -87,13 +87,14 @@ def read_until(descriptor: int, end: bytes) -> bytes:
     return shown
 
 
-@pytest.mark.parametrize(
-    ("x", "colour"),
-    [(-1.0, "blue"), (-0.6, "cyan"), (-0.2, "green"), (0.2, "yellow"), (0.6, "bold red"), (1.0, "bold red")],
-)
-def test_warmer_colours_are_more_similar_from_the_least_to_the_most(x, colour):
-    assert _colour(x + 0.01 * (x < 1), -1.0, 1.0, same=False) == colour
-    assert _colour(x, -1.0, 1.0, same=True) == "dim"
+@pytest.mark.parametrize(("fifth", "colour"), [*enumerate(("blue", "cyan", "green", "yellow", "bold red"))])
+def test_warmer_colours_are_more_similar_by_fifths_from_the_least_to_the_most(fifth, colour):
+    for x in (fifth + 0.01, fifth + 0.99):
+        assert _colour(x - 9, -9.0, -4.0, same=False) == colour and _colour(x, 0.0, 5.0, same=True) == "dim"
+
+
+def test_the_ends_are_the_coldest_and_the_warmest():
+    assert [_colour(x, -1.0, 1.0, same=False) for x in (-1.0, 1.0)] == ["blue", "bold red"]
 
 
 def test_texts_that_are_all_alike_are_all_warm():
