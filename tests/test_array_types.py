@@ -24,4 +24,17 @@ def test_a_first_vector_needs_no_jaxtyping():
         "print(Embedder.load().encode(['a']).shape, Float[int, 'N D'].__metadata__)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout == "(1, 384) ('N D',)\n", done.stderr
+    assert done.stdout == "(1, 384) ('Float', 'N D')\n", done.stderr
+
+
+def test_objectives_read_the_same_columns_without_jaxtyping():
+    program = (
+        "from likewise.train.objectives.objective import Objective; "
+        "from likewise.train.objectives.registry import OBJECTIVES; "
+        "print([(name, Objective.reads(entry.build)) for name, entry in OBJECTIVES.items()])"
+    )
+    found = [
+        subprocess.run([sys.executable, "-c", start + program], capture_output=True, text=True, check=True).stdout
+        for start in ("import jaxtyping; ", "")
+    ]
+    assert found[0] == found[1] and "integers=('label',)" in found[0]

@@ -5,11 +5,9 @@ jaxtyping takes a fifth of the time in which a new process encodes its first tex
 """
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-if not TYPE_CHECKING and sys.modules.get("jaxtyping"):
-    from jaxtyping import Bool, Float, Float32, Float64, Int, Int8, Int64, Integer, Shaped, UInt, UInt8
-else:
+if TYPE_CHECKING:
     from typing import Annotated as Bool
     from typing import Annotated as Float
     from typing import Annotated as Float32
@@ -21,5 +19,21 @@ else:
     from typing import Annotated as Shaped
     from typing import Annotated as UInt
     from typing import Annotated as UInt8
+elif sys.modules.get("jaxtyping"):
+    from jaxtyping import Bool, Float, Float32, Float64, Int, Int8, Int64, Integer, Shaped, UInt, UInt8
+else:
+
+    class _Kind:
+        """`Float[array, shape]`, which differs from `Int[array, shape]`: an objective's labels are told by their type."""
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __getitem__(self, array_and_shape: tuple[Any, str]) -> Any:
+            array, shape = array_and_shape
+            return Annotated[array, self.name, shape]
+
+    _NAMES = ("Bool", "Float", "Float32", "Float64", "Int", "Int8", "Int64", "Integer", "Shaped", "UInt", "UInt8")
+    Bool, Float, Float32, Float64, Int, Int8, Int64, Integer, Shaped, UInt, UInt8 = map(_Kind, _NAMES)
 
 __all__ = ["Bool", "Float", "Float32", "Float64", "Int", "Int8", "Int64", "Integer", "Shaped", "UInt", "UInt8"]

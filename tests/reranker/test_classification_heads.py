@@ -19,6 +19,8 @@ DROPOUTS = {
     "albert": ("classifier_dropout_prob", 0.1),
     "distilbert": ("seq_classif_dropout", 0.2),
     "modernbert": ("classifier_dropout", 0.0),
+    "deberta-v2": ("cls_dropout", 0.1),
+    "nomic_bert": ("classifier_dropout", 0.0),
 }
 """The setting of families that have their own, and its default; the others have `classifier_dropout`, or 0.1."""
 

@@ -5,7 +5,7 @@ A shape is all that is needed to build an encoder with torch (`FAMILIES`) or to 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from ..errors import BadModel
@@ -25,6 +25,11 @@ class TransformerShape:
     eps: float
 
 
+def _later(default: Any) -> Any:
+    """A field left out of `repr`, which fingerprints of earlier versions cover (`engines.former_fingerprints`)."""
+    return field(default=default, repr=False)
+
+
 @dataclass(frozen=True)
 class BertShape(TransformerShape):
     """The sizes of a post-norm transformer."""
@@ -35,15 +40,15 @@ class BertShape(TransformerShape):
     word_width: int = 0  # 0: as wide as the model; ELECTRA and ALBERT may have narrower word vectors
     groups: int = 0  # 0: every block has separate weights; ALBERT: the number of sets that blocks share
     buckets: int = 0  # of relative positions (MPNet); 0: none
-    theta: float = 0.0  # the base of rotary positions, which take the place of a table of positions; 0: none
-    stretch: float = 1.0  # by which rotary angles are divided, to reach further than in training
-    distances: int = 0  # buckets in each direction of distances with vectors of their own (DeBERTa); 0: none
-    farthest: int = 0  # the distance that has the last bucket, beside 1
-    alibi: bool = False  # whether positions are a penalty on distance (ALiBi), and no table either
-    gated: int = 0  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
-    attention_bias: bool = True
-    up_bias: bool = True
-    down_bias: bool = True
+    theta: float = _later(0.0)  # the base of rotary positions, which take the place of a table of positions; 0: none
+    stretch: float = _later(1.0)  # by which rotary angles are divided, to reach further than in training
+    distances: int = _later(0)  # buckets in each direction of distances with vectors of their own (DeBERTa); 0: none
+    farthest: int = _later(0)  # the distance that has the last bucket, beside 1
+    alibi: bool = _later(False)  # whether positions are a penalty on distance (ALiBi), and no table either
+    gated: int = _later(0)  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
+    attention_bias: bool = _later(True)
+    up_bias: bool = _later(True)
+    down_bias: bool = _later(True)
     dropout: float = 0.1
     attention_dropout: float = 0.1
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from ..errors import BadModel, ModelNotFound
 from ..runtime.home_folder import expanded
 from ..runtime.installation import install_command
-from .saving import ADAPTER_SETTINGS
 
 if TYPE_CHECKING:
     from .word_vectors.word_tables import WordVectors
@@ -99,6 +98,8 @@ def locate(name: str | Path) -> Path:
 
 def _with_adapter(folder: Path) -> Path:
     """The folder itself, or if it holds an adapter, that of the merged model."""
+    from .saving import ADAPTER_SETTINGS  # imported here: help needs no hashes
+
     if not (folder / ADAPTER_SETTINGS).is_file():
         return folder
     from .adapters import merged_folder  # imported here, since most folders hold whole models
@@ -164,6 +165,8 @@ def how_to_install(name: str) -> str:
 
 
 def _is_model(folder: Path) -> bool:
+    from .saving import ADAPTER_SETTINGS  # as above
+
     return any((folder / name).is_file() for name in ("modules.json", "config.json", ADAPTER_SETTINGS))
 
 
