@@ -24,7 +24,7 @@ elif sys.modules.get("jaxtyping"):
 else:
 
     class _Kind:
-        """`Float[array, shape]`, which differs from `Int[array, shape]`: an objective's labels are told by their type."""
+        """`Float[array, shape]` differs from `Int[array, shape]`, by which an objective's labels are told."""
 
         def __init__(self, name: str) -> None:
             self.name = name
