@@ -26,6 +26,7 @@ MODULES = (
     "serve_table",
     "supported_models",
     "table",
+    "token_ids",
 )
 
 Draw = Callable[[], Sequence[str]]
