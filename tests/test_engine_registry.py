@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from likewise import Embedder
-from likewise.engine_registry import ENGINES
+from likewise.engine_registry import ENGINES, LoadOptions, _no_gpu_for_torch
 from likewise.engines.native.library import load
 from likewise.engines.native.native_embedder import NativeEmbedder
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
@@ -86,6 +86,18 @@ def test_where_torch_finds_a_gpu_the_native_engine_is_not_the_default(folders, m
     assert type(Embedder.load(folders("bert"))) is TorchEmbedder
     assert type(Embedder.load(folders("bert"), device="cpu")) is NativeEmbedder
     assert type(Embedder.load(folders("bert"), engine="native")) is NativeEmbedder
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "has_gpu"),
+    [("darwin", "arm64", True), ("darwin", "x86_64", False), ("linux", "arm64", False), ("linux", "x86_64", False)],
+)
+def test_torch_has_a_gpu_on_apples_own_processors(system, machine, has_gpu, monkeypatch):
+    monkeypatch.setattr("likewise.engine_registry.GPU_DEVICES", ())
+    monkeypatch.setattr("sys.platform", system)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert _no_gpu_for_torch(LoadOptions()) != has_gpu
+    assert _no_gpu_for_torch(LoadOptions(device="cpu"))
 
 
 def test_without_a_library_other_engines_compute_and_native_says_why(folders, monkeypatch, tmp_path):

@@ -1,5 +1,8 @@
 """Every row of the registries is implemented by every engine, and what is unknown raises."""
 
+from contextlib import nullcontext
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -25,6 +28,12 @@ def test_torchs_reduction_is_the_reference(name):
     packed = Ragged.of([[0] * n for n in lengths], torch.device("cpu"))
     ours = reductions.reduction(name)(torch.from_numpy(x), packed).numpy()
     np.testing.assert_allclose(ours, REDUCTIONS[name].compute(x, lengths, position), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("width", "allowed"), [(1, True), (1_000_000, True), (0, False), (1_000_001, False)])
+def test_a_head_is_up_to_a_million_numbers_wide(width, allowed):
+    with nullcontext() if allowed else pytest.raises(BadModel, match="expected a whole number from 1 to 1,000,000"):
+        assert HEADS["LayerNorm"]({"dimension": width}, Path())[0]["norm.weight"] == (width,)
 
 
 @pytest.mark.parametrize("spec", ["median", "mean+mean", "", "mean+"])

@@ -590,8 +590,7 @@ class Embedder(ABC):
             overlapping=counter.overflow == "mean",
             name=lambda i: TEXTS(start + np.flatnonzero(rows == i)[0]),
         )
-        long_words = texts.contents.long_words
-        counter.add(texts.contents.lengths[rows], longest_words(long_words, rows) if len(long_words) else {})
+        counter.add(texts.contents.lengths[rows], longest_words(texts.contents.long_words, rows))
         return windows
 
     def _vectors(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "N E"]:

@@ -76,10 +76,11 @@ def test_who_asks_for_k_clusters_gets_k(method):
     assert cluster_vectors(bundles(), method, k=40).max() == 39
 
 
-def test_communities_are_those_of_the_function():
-    vectors = bundles()
-    groups = communities(vectors, threshold=0.9, min_size=2)
-    labels = cluster_vectors(vectors, "communities", threshold=0.9, min_size=2)
+@pytest.mark.parametrize("asked", [{"min_size": 2}, {}])
+def test_communities_are_those_of_the_function(asked):
+    vectors = np.concatenate([bundles(), *([np.eye(24)[size]] * size for size in range(3, 8))])
+    groups = communities(vectors, threshold=0.9, **asked)
+    labels = cluster_vectors(vectors, "communities", threshold=0.9, **asked)
     assert [rows.tolist() for rows in members(labels)] == [sorted(group.tolist()) for group in groups]
 
 

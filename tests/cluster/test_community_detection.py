@@ -85,7 +85,9 @@ def test_rows_that_are_not_finite_are_refused_by_name(bad):
         communities(vectors)
 
 
-@pytest.mark.parametrize("how", [{"threshold": 1.01}, {"threshold": float("nan")}, {"min_size": 0}])
+@pytest.mark.parametrize(
+    "how", [{"threshold": 1.01}, {"threshold": -1.01}, {"threshold": float("nan")}, {"min_size": 0}]
+)
 def test_options_out_of_bounds_are_refused(how):
     with pytest.raises(BadInput, match="expected a threshold from -1 to 1|expected a (whole )?number"):
         communities(np.eye(3), **how)

@@ -273,6 +273,8 @@ def test_the_real_files_are_read_and_recognised(name):
         columns = read_dataset(name)
     assert set(entry_columns(name)) <= set(columns)
     assert {len(values) for values in columns.values()} == {result.rows}
+    file = datasets.dataset_entry(name)[1]
+    assert result.rows == file.rows or datasets._digest(result.path, 0) != file.sha256
     assert all(
         isinstance(text, str) for column in entry_columns(name) if column in TEXT_COLUMNS for text in columns[column]
     )

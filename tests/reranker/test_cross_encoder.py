@@ -75,6 +75,14 @@ def test_a_pair_scores_the_same_alone_and_in_company_in_the_order_given(family, 
         _close(reranker.score(PAIRS, batch_tokens=budget), together)
 
 
+def test_a_batch_of_pairs_keeps_to_its_tokens(classifiers):
+    reranker, sizes, budget = classifiers("bert"), [], 40
+    with reranker.encoder.register_forward_pre_hook(lambda _, args: sizes.append(args[0].lengths)):
+        reranker.score([("a", "b"), *PAIRS], batch_tokens=budget)
+    assert any(len(lengths) > 1 for lengths in sizes)
+    assert all(sum(lengths) <= budget or len(lengths) == 1 for lengths in sizes)
+
+
 @families
 def test_pairs_and_two_columns_are_the_same(family, classifiers):
     reranker = classifiers(family)

@@ -66,6 +66,11 @@ def test_a_chunk_is_under_the_headings_of_its_section():
     assert parts(MARKDOWN, chunks)[2].startswith("## Cats ##") and parts(MARKDOWN, chunks)[3].endswith("#hashtag")
 
 
+@pytest.mark.parametrize("text", ["```\n# code\n```\n---\nText", "~~~ sh\n# code\n~~~\n===\nText", "```\n---\n# code"])
+def test_fences_are_no_headings_and_hold_none(text):
+    assert [section.headings for section in document_sections(text)] == [()]
+
+
 def test_sentences_are_put_together_while_they_fit():
     text = "One two. Three four five. Six. Seven eight nine ten."
     chunks = parts(text, split_document(text, words, ChunkSettings(6)))

@@ -101,9 +101,8 @@ def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
     """Start, stop, level and title of every heading, with `#` or underlined, outside fenced code."""
     fence, before, start = "", (0, ""), 0
     for line in text.splitlines(keepends=True):
-        stop, outside = start + len(line), not fence
+        stop, is_text = start + len(line), not fence
         fence = _open_fence(fence, line, start)
-        is_text = outside and not fence
         if is_text and (found := HEADING.match(line)):
             yield start, stop, len(found[1]), CLOSING_MARKS.sub("", line[found.end() :].strip()).strip()
             is_text = False

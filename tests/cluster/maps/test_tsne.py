@@ -16,12 +16,15 @@ def test_bundles_stay_apart_and_a_seed_repeats_them():
     assert np.array_equal(places, tsne_layout(vectors, 0))
 
 
+NOISE = np.random.default_rng(0).normal(size=(20, 4))
+
+
 @pytest.mark.parametrize("count", [1, FEWEST - 1])
 def test_few_vectors_are_at_their_principal_components(count):
     vectors = np.random.default_rng(0).normal(size=(count, 5))
     assert np.array_equal(tsne_layout(vectors, 0), principal_components(vectors, 30)[:, :2])
 
 
-@pytest.mark.parametrize("vectors", [np.ones((20, 4)), np.random.default_rng(0).normal(size=(20, 1))])
-def test_vectors_without_two_dimensions_have_places(vectors):
+@pytest.mark.parametrize("vectors", [np.ones((20, 4)), NOISE[:, :1], 1e-200 * NOISE])
+def test_vectors_without_two_dimensions_or_with_tiny_ones_have_places(vectors):
     assert np.isfinite(tsne_layout(vectors, 0)).all() and len(tsne_layout(vectors, 0)) == 20

@@ -89,7 +89,13 @@ def test_texts_of_labels_are_numbered_as_the_papers_authors_did():
 
 @pytest.mark.parametrize(
     ("condition", "kept"),
-    [("label==1", ["b"]), ("label != 1", ["a", "c"]), ("label>=1", ["b", "c"]), ("kind=='q'", ["a", "c"])],
+    [
+        ("label==1", ["b"]),
+        ("label != 1", ["a", "c"]),
+        ("label>=1", ["b", "c"]),
+        ("kind=='q'", ["a", "c"]),
+        ("kind<r", ["a", "c"]),
+    ],
 )
 def test_only_rows_that_meet_the_condition_are_kept(condition, kept):
     held = {"anchor": ["a", "b", "c"], "positive": ["x", "y", "z"], "label": [0, 1, 2], "kind": ["q", "r", "q"]}

@@ -63,10 +63,10 @@ def tsne_layout(vectors: Float[np.ndarray, "N D"], seed: int) -> Float[np.ndarra
     except ImportError:
         raise missing_extra("scikit-learn", "map", "a map by t-sne") from None
     reduced = principal_components(vectors, WIDTH)
-    if len(reduced) < FEWEST or reduced.shape[1] < 2 or not reduced.any():
+    if len(reduced) < FEWEST or reduced.shape[1] < 2 or not reduced[:, 0].std():
         return np.pad(reduced, ((0, 0), (0, 2)))[:, :2]
     perplexity = min(NEIGHBOURS, (len(reduced) - 1) / 3)
-    start = reduced[:, :2] / (reduced[:, 0].std() or 1) * 1e-4  # as in scikit-learn, but without a random solver
+    start = reduced[:, :2] / reduced[:, 0].std() * 1e-4  # as in scikit-learn, but without a random solver
     tsne = TSNE(
         init=start.astype(np.float32), perplexity=perplexity, max_iter=STEPS, angle=ANGLE, random_state=seed, n_jobs=1
     )
