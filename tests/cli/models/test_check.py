@@ -102,7 +102,7 @@ def router(folder):
         model_folder(folder / f"{name}_0_Transformer", plain=True, seed=len(name))
         write(folder / f"{name}_1_Pooling/config.json", {"pooling_mode": "mean"})
     types = {
-        f"{name}_{i}_{kind}": kind
+        f"{name}_{i}_{kind}": f"sentence_transformers.models.{kind}"
         for name in ("query", "document")
         for i, kind in enumerate(("Transformer", "Pooling"))
     }

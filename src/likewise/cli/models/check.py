@@ -136,7 +136,8 @@ def _scores_of(model: Any, texts: Sequence[str]) -> Any:
 
 def _shown(first: Any) -> str:
     numbers = ", ".join(f"{number:.4f}" for number in first.ravel()[:4])
-    return f"{numbers}{' …' if first.size > 4 else ''} ({first.shape[-1] if first.ndim > 1 else 1} dimensions)"
+    what = f"{first.shape[1]} dimensions" if first.ndim > 1 else "a score"
+    return f"{numbers}{' …' if first.size > 4 else ''} ({what})"
 
 
 def _plain(folder: Path, kind: str, model: Any) -> Any:
