@@ -328,13 +328,15 @@ def colbert_folder(
     tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     words = tokenizer["model"]["vocab"]
     words |= {word: len(words) + i for i, word in enumerate(("[unused0]", "[unused1]", "[MASK]"))}
-    mask = {**tokenizer["added_tokens"][0], "id": words["[MASK]"], "content": "[MASK]"}
-    write(folder / "tokenizer.json", {**tokenizer, "added_tokens": [*tokenizer["added_tokens"], mask]})
+    whole = ["[MASK]", *(["[unused0]", "[unused1]"] if form == "MultiVectorEncoder" else [])]  # as each form is saved
+    added = [{**tokenizer["added_tokens"][0], "id": words[word], "content": word} for word in whole]
+    write(folder / "tokenizer.json", {**tokenizer, "added_tokens": [*tokenizer["added_tokens"], *added]})
     special = {"pad_token": "[PAD]", "mask_token": "[MASK]", "unk_token": "[UNK]", "model_max_length": 512}
     write(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", **special})
     projection = np.random.default_rng(3).normal(size=(16, 32)).astype(np.float32)
     if form == "HF_ColBERT":
-        encoder = {f"{family}.{name}": tensor for name, tensor in load_arrays(folder / "model.safetensors").items()}
+        prefix = CLASSIFIERS[family].prefix
+        encoder = {prefix + name: tensor for name, tensor in load_arrays(folder / "model.safetensors").items()}
         save_arrays(encoder | {"linear.weight": projection}, folder / "model.safetensors", {"format": "pt"})
         amend(folder / "config.json", architectures=["HF_ColBERT"])
         markers = {"query_token_id": "[unused0]", "doc_token_id": "[unused1]"}

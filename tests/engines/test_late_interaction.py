@@ -7,6 +7,7 @@ from safetensors.numpy import load_file, save_file
 from likewise import Reranker
 from likewise.engine_registry import engine_of
 from likewise.engines.late_interaction import LateInteraction, max_similarity
+from likewise.engines.numpy.encoders import attention
 from likewise.errors import BadInput, BadModel, TooLong
 from likewise.model_files.late_interaction_folder import FORMS
 from likewise.reranker import CrossEncoder
@@ -49,6 +50,25 @@ def test_scores_are_those_of_the_vectors_whatever_the_company(engine, attends, t
     np.testing.assert_allclose(scores, wanted, atol=1e-5)
     np.testing.assert_allclose(reranker.score([(QUERY, TEXTS[1])], batch_tokens=1), wanted[1], atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(query, axis=1), 1, atol=1e-6)
+
+
+def test_a_token_that_may_attend_to_nothing_gets_zeros():
+    q, k, v = np.random.default_rng(0).normal(size=(3, 4, 2, 8)).astype(np.float32)
+    nothing = np.where(np.arange(4)[:, None] == 2, *np.float32([-np.inf, 0]))
+    found, others = attention(q, k, v, [4], lambda *_: nothing), attention(q, k, v, [4])
+    assert not found[2].any()
+    np.testing.assert_array_equal(np.delete(found, 2, 0), np.delete(others, 2, 0))
+
+
+def test_a_prompt_that_is_text_has_no_marker(tmp_path):
+    folder = colbert_folder(tmp_path / "m", "MultiVectorEncoder")
+    words = Reranker.load(folder, engine="numpy").tokenizer.token_ids_by_name
+    piece = next(word for word in words if word.startswith("##"))  # which no text begins with
+    amend(folder / SPOKEN, prompts={"query": f"{piece} ", "document": ""})
+    reranker = Reranker.load(folder, engine="numpy")
+    (prompted,), tokenizer = reranker._contents(["cat"], is_query=True)[0], reranker.tokenizer
+    assert words[piece] not in prompted
+    assert prompted == (*tokenizer.prefix, *tokenizer.token_ids([f"{piece} cat"])[0], *tokenizer.suffix)
 
 
 def test_mask_tokens_that_are_not_attended_to_change_no_other_vector(tmp_path):

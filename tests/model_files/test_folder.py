@@ -21,7 +21,7 @@ from likewise.model_files.folder import LENGTH_FILES, Manifest, module_rows
 from likewise.model_files.reranker_folder import PairManifest, read_pair_manifest
 from likewise.runtime.atomic_files import atomic_file, check_writable_file, check_writable_folder
 from likewise.runtime.untrusted_files import read_json
-from tests.tiny import amend, model_folder, write
+from tests.tiny import amend, model_folder, modular_folder, write
 
 BROKEN = ["{", "", "nonsense", "[" * 100_000, "\x00"]
 OTHER = ["[1]", "3", '"text"', "true"]
@@ -601,14 +601,15 @@ def test_modules_of_sentence_transformers_that_are_not_read_are_refused_with_the
         read_manifest(tmp_path)
 
 
-def test_a_reranker_with_modules_after_its_encoder_is_refused_with_the_way_out_and_is_no_embedder(tmp_path):
+def test_an_embedder_is_no_reranker_and_a_reranker_of_modules_is_no_embedder(tmp_path):
     model_folder(tmp_path / "m")
     with pytest.raises(BadModel, match=r"Reranker.start\(folder\) turns it into an untrained reranker"):
         read_pair_manifest(tmp_path / "m")
     write(tmp_path / "m/config_sentence_transformers.json", {"model_type": "CrossEncoder"})
-    with pytest.raises(
-        BadModel, match="Modules after a reranker's encoder are not supported: use one .* sequence classifier, or train"
-    ):
+    with pytest.raises(BadModel, match="expected a Dense at the end, whose module_output_name is scores"):
         read_pair_manifest(tmp_path / "m")
-    with pytest.raises(BadModel, match="contains a reranker, which returns scores, not vectors"):
-        read_manifest(tmp_path / "m")
+    modular_folder(tmp_path / "modular")
+    assert [head.kind for head in read_pair_manifest(tmp_path / "modular").heads] == ["Dense", "LayerNorm", "Dense"]
+    for name in ("m", "modular"):
+        with pytest.raises(BadModel, match="contains a reranker, which returns scores, not vectors"):
+            read_manifest(tmp_path / name)

@@ -10,7 +10,7 @@ from sentence_transformers import CrossEncoder as TheirCrossEncoder
 
 from likewise import Reranker
 from likewise.reranker.classification_heads import CLASSIFIERS
-from tests.tiny import LONG, OWN_CODE, amend, config_of, model_folder, wordpieces
+from tests.tiny import LONG, OWN_CODE, amend, config_of, model_folder, modular_folder, wordpieces
 
 PAIRS = [
     ("a cat sleeps", "the dog and the cat"),
@@ -186,3 +186,17 @@ def test_softmax_of_several_labels_is_theirs(tmp_path):
         ours.score(PAIRS, label="entailment", overflow="truncate"), expected[:, 1], atol=1e-5, rtol=0
     )
     assert json.loads((tmp_path / "config.json").read_text())["id2label"]["1"] == "entailment"
+
+
+@pytest.mark.parametrize("family", ["bert", "modernbert", "mpnet", "roberta"])
+@pytest.mark.parametrize(("pooling", "labels"), [("cls", 1), ("mean", 3), ("max", 1)])
+def test_modular_rerankers_score_as_theirs_and_so_does_what_we_save(family, pooling, labels, tmp_path):
+    modules = (f"Pooling {pooling}", "Dense GELU", "LayerNorm", "Dense")
+    folder = modular_folder(tmp_path / "m", family, modules, labels, "Identity")
+    _tokenizer(family).save_pretrained(folder)
+    expected = TheirCrossEncoder(str(folder), device="cpu").predict(PAIRS).reshape(len(PAIRS), labels)
+    ours = Reranker.load(folder)
+    np.testing.assert_allclose(ours.logits(PAIRS, overflow="truncate"), expected, atol=2e-5, rtol=0)
+    ours.save(tmp_path / "saved")
+    again = TheirCrossEncoder(str(tmp_path / "saved"), device="cpu").predict(PAIRS).reshape(len(PAIRS), labels)
+    np.testing.assert_allclose(again, expected, atol=2e-5, rtol=0)

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from likewise.errors import BadInput
 from likewise.serve import ServeSettings, batching
 from likewise.serve.batching import ModelThread, TokenizedInput, next_batch
-from likewise.serve.model_store import ModelStore, model_bytes, served_name
+from likewise.serve.model_store import ModelStore, loader, model_bytes, served_name
 from likewise.serve.web.api_errors import ApiError
+from tests.tiny import colbert_folder
+from tests.without_torch import TORCH
 
 
 class Nobody:
@@ -237,6 +239,21 @@ def test_models_make_room_for_each_other_and_come_back(served_models):
         return loaded, {one.name for one in store if one.thread is not None}
 
     assert asyncio.run(run()) == ({"b", "c"}, {"a", "c"})
+
+
+@pytest.mark.skipif(not TORCH, reason="poly-encoders are torch's")
+@pytest.mark.parametrize("kind", ["late-interaction", "poly-encoder"])
+def test_rerankers_other_than_cross_encoders_are_refused(kind, tmp_path, folders):
+    from likewise.reranker import PolyEncoder
+
+    if kind == "poly-encoder":
+        PolyEncoder.start(folders("bert"), 5).save(tmp_path / "m")
+    else:
+        colbert_folder(tmp_path / "m")
+    store = ModelStore(ServeSettings(), Nobody())
+    store.add("a", "reranker", loader(str(tmp_path / "m"), "reranker", ServeSettings(engine="torch")))
+    with pytest.raises(BadInput, match=f"only cross-encoders can be served as rerankers; this one is a {kind}"):
+        asyncio.run(store.loaded("a", "reranker"))
 
 
 def test_a_model_is_replaced_while_the_old_one_finishes(served_models):

@@ -143,7 +143,8 @@ class LateInteraction(Reranker):
     def _prefix(self, is_query: bool) -> tuple[Ids, str]:
         """The marker that begins a text's prefix, if the vocabulary has it as one token, and the rest of the prefix."""
         prefix, known = self.settings.query_prefix if is_query else self.settings.document_prefix, self._known
-        marker = next((word for word in (prefix, *prefix.split(None, 1)[:1]) if word in known), None)
+        words = (prefix, *prefix.split(None, 1)[:1]) if self.settings.has_markers else ()
+        marker = next((word for word in words if word in known), None)
         return ((), prefix) if marker is None else ((known[marker],), prefix[len(marker) :])
 
     @property

@@ -20,13 +20,14 @@ TOKENS = "token_embeddings"  # sentence-transformers' name for what a module bet
 class TokenVectors:
     """How texts become vectors of tokens; the heads of the manifest map each token's vector, then it has length 1."""
 
-    query_prefix: str  # before a query; if it begins with a token of the vocabulary, that token is not split
+    query_prefix: str  # before a query; a marker, a token of the vocabulary that it begins with, is not split
     document_prefix: str
     query_length: int | None = None  # tokens of a query that are read, special ones included; None: the model's limit
     document_length: int | None = None
     expanded_to: int = 0  # a shorter query is filled up with mask tokens to this length; their vectors count as well
     expansion_token: str | None = None  # None: the tokenizer's mask token
     attends_expansion: bool = False  # whether tokens attend to those mask tokens
+    has_markers: bool = True  # whether a prefix begins with a marker; without one it is text like any other
     unscored: tuple[str, ...] = ()  # tokens of documents that no token of a query is compared with
 
 
@@ -105,6 +106,7 @@ def _multi_vector(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str
         expanded_to=expansion.get("length", 0),
         expansion_token=expansion.get("token"),
         attends_expansion=expansion.get("attend", False),
+        has_markers=False,
         unscored=mask.get("skiplist_words") or [],
     )
     return settings, _projections(folder, parts, ("Dense", "MultiVectorMask", "Normalize"))

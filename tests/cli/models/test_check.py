@@ -8,9 +8,18 @@ import pytest
 from likewise import Embedder, Reranker
 from likewise.cli.main import main
 from likewise.cli.models import check
+from likewise.encoders.config import in_eight_bits
+from likewise.model_files.late_interaction_folder import FORMS
+from likewise.runtime.untrusted_files import read_object
 from tests.runtime.test_static_tables import static_folder
-from tests.tiny import classifier_folder, model_folder, write
+from tests.tiny import classifier_folder, colbert_folder, model_folder, modular_folder, write
 from tests.without_torch import TORCH
+
+if TORCH:
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    from likewise.encoders.checkpoint import quantized_tensors
 
 pytestmark = pytest.mark.skipif(not TORCH, reason="its tiny models are made by torch")
 
@@ -30,6 +39,11 @@ def reference(monkeypatch):
     def stand_in(results):
         model = SimpleNamespace(encode=results, predict=results)
         module = SimpleNamespace(SentenceTransformer=lambda *_, **__: model, CrossEncoder=lambda *_, **__: model)
+        module.MultiVectorEncoder = lambda *_, **__: SimpleNamespace(
+            encode_query=lambda queries: queries,
+            encode_document=lambda texts: texts,
+            similarity=lambda queries, texts: torch.tensor(results([(*queries, text) for text in texts]))[None],
+        )
         module.StaticModel = SimpleNamespace(from_pretrained=lambda _: model)
         monkeypatch.setattr(check, "find_spec", lambda _: True)
         monkeypatch.setattr(check, "import_module", lambda _: module)
@@ -88,7 +102,7 @@ def router(folder):
         model_folder(folder / f"{name}_0_Transformer", plain=True, seed=len(name))
         write(folder / f"{name}_1_Pooling/config.json", {"pooling_mode": "mean"})
     types = {
-        f"{name}_{i}_{kind}": kind
+        f"{name}_{i}_{kind}": f"sentence_transformers.models.{kind}"
         for name in ("query", "document")
         for i, kind in enumerate(("Transformer", "Pooling"))
     }
@@ -106,6 +120,40 @@ def test_a_reranker(tmp_path, json_output, reference):
     report = json_output(["model", "check", str(folder), "--json"])
     assert report["kind"] == "reranker" and report["reference"].startswith("equal to sentence_transformers")
     assert report["speed"]["torch fp32"].endswith(" pairs/s")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_late_interaction_in_every_form(form, tmp_path, json_output, reference):
+    folder = colbert_folder(tmp_path / "m", form)
+    reference(lambda pairs: Reranker.load(folder).score(pairs))
+    report = json_output(["model", "check", str(folder), "--json"])
+    assert report["kind"] == "reranker" and report["reference"].startswith("equal to sentence_transformers")
+    assert report["built_of"].startswith("late-interaction; transformer (BERT") and "heads Dense" in report["built_of"]
+    assert report["engines"]["torch"] == report["engines"]["numpy"] == "computes it"
+
+
+def test_a_modular_reranker(tmp_path, json_output, reference):
+    folder = modular_folder(tmp_path / "m")
+    reference(lambda pairs: Reranker.load(folder).score(pairs))
+    report = json_output(["model", "check", str(folder), "--json"])
+    assert report["kind"] == "reranker" and report["reference"].startswith("equal to sentence_transformers")
+    assert report["built_of"].endswith("labels 1; pooling cls; heads Dense, LayerNorm, Dense")
+
+
+@pytest.mark.parametrize("reranks", [False, True])
+@pytest.mark.filterwarnings("ignore:sentence-transformers cannot read this model")
+def test_weights_in_int8_are_why_the_reference_cannot_read_them(reranks, tmp_path, json_output):
+    folder = tmp_path / "int8"
+    if reranks:
+        classifier_folder(folder, architectures=["BertForSequenceClassification"])
+        save_file(quantized_tensors(load_file(folder / "model.safetensors")), folder / "model.safetensors")
+        write(folder / "config.json", in_eight_bits(read_object(folder / "config.json")))
+    else:
+        Embedder.load(model_folder(tmp_path / "m"), engine="numpy").save(folder, weights="int8")
+    report = json_output(["model", "check", str(folder), "--json"])
+    assert report["kind"] == ("reranker" if reranks else "embedder") and "int8" in report["built_of"]
+    refused = "not compared: sentence_transformers cannot read it, because of weights in int8"
+    assert report["reference"] == refused
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def check_model(name: str, texts: Sequence[str]) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = Reranker.load(folder) if kind == "reranker" else Embedder.load(folder)
-    compute = _scores_of if kind == "reranker" else _vectors_of
+    compute = _computed(kind)
     chosen = list(texts[:SAMPLE])
     first = compute(model, chosen[:1])
     seconds, heard = time.perf_counter() - began, [str(one.message) for one in caught]
@@ -86,8 +86,8 @@ def check_model(name: str, texts: Sequence[str]) -> dict[str, Any]:
         "built_of": _built_of(model, kind),
         "engines": _engines(folder, kind),
         "first": f"{_shown(first)} after {seconds:.2f} s, loading included",
-        "reference": _reference(folder, kind, compute(_plain(folder, kind, model), chosen), chosen),
-        "speed": _speeds(folder, kind, compute, chosen),
+        "reference": _reference(folder, kind, model, chosen),
+        "speed": _speeds(folder, kind, chosen),
         "length": _lengths(model, texts),
         "prompts": {name: repr(prompt) for name, prompt in model.manifest.prompts.items()},
         "licence": licence(folder),
@@ -119,6 +119,11 @@ def _loaded(kind: str, folder: Path, **options: Any) -> Any:
         return Reranker.load(folder, **options) if kind == "reranker" else Embedder.load(folder, **options)
 
 
+def _computed(kind: str) -> Callable[[Any, Sequence[str]], Any]:
+    """The function from a model and texts to what is compared and timed: vectors, or scores for one query."""
+    return _scores_of if kind == "reranker" else _vectors_of
+
+
 def _vectors_of(model: Any, texts: Sequence[str]) -> Any:
     return model.encode(texts, overflow="truncate", show_progress_bar=False)
 
@@ -131,7 +136,8 @@ def _scores_of(model: Any, texts: Sequence[str]) -> Any:
 
 def _shown(first: Any) -> str:
     numbers = ", ".join(f"{number:.4f}" for number in first.ravel()[:4])
-    return f"{numbers}{' …' if first.size > 4 else ''} ({first.shape[-1] if first.ndim > 1 else 1} dimensions)"
+    what = f"{first.shape[1]} dimensions" if first.ndim > 1 else "a score"
+    return f"{numbers}{' …' if first.size > 4 else ''} ({what})"
 
 
 def _plain(folder: Path, kind: str, model: Any) -> Any:
@@ -148,9 +154,11 @@ def _built_of(model: Any, kind: str) -> str:
     folder = model.manifest.encoder
     if kind == "reranker":
         described: dict[str, Any] = {"encoder": model_type(read_config(folder), folder), "labels": len(model.labels)}
+        described |= {"pooling": model.manifest.pooling, "heads": [part.kind for part in model.manifest.heads]}
+        parts = [model.kind]
     else:
-        described = model.describe()
-    parts = [encoder_in_words(described.pop("encoder")), stored_weights(folder)]
+        described, parts = model.describe(), []
+    parts += [encoder_in_words(described.pop("encoder")), stored_weights(folder)]
     parts += [f"{key} {f'{value:,}' if isinstance(value, int) else value}" for key, value in described.items() if value]
     return "; ".join(part.replace("['", "").replace("']", "").replace("', '", ", ") for part in parts)
 
@@ -160,7 +168,11 @@ def _engines(folder: Path, kind: str) -> dict[str, str]:
     from ...engine_registry import ENGINES, LoadOptions
     from ...model_files import read_manifest, read_pair_manifest
 
-    manifest = read_pair_manifest(folder) if kind == "reranker" else read_manifest(folder)
+    manifest: Any = read_pair_manifest(folder) if kind == "reranker" else read_manifest(folder)
+    if _is_late_interaction(manifest):
+        from ...engines.late_interaction import token_model
+
+        kind, manifest = "embedder", token_model(manifest)  # an embedder's engine computes its tokens
     found = {}
     for name, row in ENGINES.items():
         try:
@@ -174,20 +186,28 @@ def _engines(folder: Path, kind: str) -> dict[str, str]:
     return found
 
 
-def _reference(folder: Path, kind: str, ours: Any, texts: Sequence[str]) -> str:
+def _is_late_interaction(manifest: Any) -> bool:
+    from ...model_files.late_interaction_folder import LATE_INTERACTION
+
+    return getattr(manifest, "kind", None) == LATE_INTERACTION  # an embedder's manifest has no kind
+
+
+def _reference(folder: Path, kind: str, model: Any, texts: Sequence[str]) -> str:
     """How far our vectors or scores are from those of the library that the model was published for."""
-    from ...model_files import read_manifest
     from ...runtime.static_tables import MODEL2VEC
     from ...runtime.untrusted_files import read_object
 
-    own = kind == "embedder" and read_object(read_manifest(folder).encoder / "config.json").get("model_type")
+    own = kind == "embedder" and read_object(model.manifest.encoder / "config.json").get("model_type")
     library = MODEL2VEC if own == MODEL2VEC else "sentence_transformers"
+    if reasons := _only_here(model, kind):
+        return f"not compared: {library} cannot read it, because of {' and '.join(reasons)}"
     if find_spec(library) is None:
         return f"not compared: {library} is not installed"
     try:
-        theirs = _theirs(library, folder, kind, texts)
+        theirs = _theirs(library, folder, kind, model, texts)
     except Exception as error:  # whatever another library raises
         return f"not compared: {library} cannot compute it: {type(error).__name__}: {str(error)[:200]}"
+    ours = _computed(kind)(_plain(folder, kind, model), texts)
     if ours.shape != theirs.shape:
         return f"DIFFERENT from {library}: shape {ours.shape}, not {theirs.shape}"
     difference = float(abs(ours - theirs).max())
@@ -195,21 +215,35 @@ def _reference(folder: Path, kind: str, ours: Any, texts: Sequence[str]) -> str:
     return f"{'equal to' if same else 'DIFFERENT from'} {library}: the largest difference is {difference:.1e}"
 
 
-def _theirs(library: str, folder: Path, kind: str, texts: Sequence[str]) -> Any:
+def _only_here(model: Any, kind: str) -> list[str]:
+    """What the reference library cannot read: what `save` warns of."""
+    from ...encoders.config import is_in_eight_bits
+
+    weights = "int8" if is_in_eight_bits(model.manifest.encoder) else None
+    if kind == "embedder":
+        return list(model.only_here(weights=weights))
+    return [f"weights in {weights}"] if weights else []
+
+
+def _theirs(library: str, folder: Path, kind: str, model: Any, texts: Sequence[str]) -> Any:
     module = import_module(library)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if library != "sentence_transformers":
             return module.StaticModel.from_pretrained(folder).encode(list(texts))
         how = {"device": "cpu", "local_files_only": True, "trust_remote_code": False}
+        if _is_late_interaction(model.manifest):
+            theirs = module.MultiVectorEncoder(str(folder), **how)
+            scores = theirs.similarity(theirs.encode_query([QUERY]), theirs.encode_document(list(texts)))
+            return scores.numpy()[0]
         if kind == "reranker":
             return module.CrossEncoder(str(folder), **how).predict([(QUERY, text) for text in texts])
         return module.SentenceTransformer(str(folder), **how).encode(list(texts))
 
 
-def _speeds(folder: Path, kind: str, compute: Callable[..., Any], texts: Sequence[str]) -> dict[str, str]:
+def _speeds(folder: Path, kind: str, texts: Sequence[str]) -> dict[str, str]:
     """Texts per second of each engine and precision that loads the model; NumPy's is not made for speed."""
-    found = {}
+    compute, found = _computed(kind), {}
     for engine, precision in (("native", "fp32"), ("native", "bf16"), ("native", "int8"), ("torch", "fp32")):
         try:
             model = _loaded(kind, folder, engine=engine, precision=precision, device="cpu")

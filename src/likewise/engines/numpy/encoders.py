@@ -20,7 +20,7 @@ from ..description import BlockWeights, Description, LinearWeights, parameter_co
 
 Array = np.ndarray
 Linear = tuple[Array, Array | float]  # the weights of a linear layer (inputs by outputs) or of a norm, and the bias
-LOWEST = np.finfo(np.float32).min / 2  # not infinite, since a token may see nothing else in its window
+LOWEST = np.finfo(np.float32).min
 FAR = 128  # distances from here on share the last bucket of relative positions
 
 
@@ -110,7 +110,8 @@ class NumpyEncoder:
     def _bias(self, q: Float[Array, "n H t K"], k: Float[Array, "n H t K"], block: "_Block") -> Array | float:
         length, reach = q.shape[2], block.reach
         offset = np.arange(length)[None] - np.arange(length)[:, None]
-        hidden = 0.0 if self.readable is None else np.where(np.arange(length) < self.readable, np.float32(0), LOWEST)
+        read = length if self.readable is None else self.readable
+        hidden = np.where(np.arange(length) < read, np.float32(0), np.float32(-np.inf)) if read < length else 0.0
         if self.distances is not None:
             return self._of_distances(q, k, block, -offset) + hidden
         if self.slopes is not None:
@@ -145,7 +146,7 @@ def attention(
     bias: Callable[[Array, Array], Array | float] = lambda *_: 0.0,
     divisor: float | None = None,
 ) -> Float[Array, "T H K"]:
-    """Each token attends to the tokens of its own sentence.
+    """Each token attends to the tokens of its own sentence; one whose scores are all −∞ gets zeros, as in torch.
 
     Scores are divided by `divisor`, or by the root of a head's width; then `bias(q, k)` is added, of the queries and
     keys (n, H, t, K) of n sentences of one length.
@@ -157,8 +158,8 @@ def attention(
         rows = slice(begin, begin := begin + count * length)
         a, b, c = (x[rows].reshape(count, length, *x.shape[1:]).transpose(0, 2, 1, 3) for x in (q, k, v))
         scores = a @ b.transpose(0, 1, 3, 2) * scale + bias(a, b)
-        scores = np.exp(scores - scores.max(-1, keepdims=True))
-        scores /= scores.sum(-1, keepdims=True)
+        scores = np.exp(scores - np.maximum(scores.max(-1, keepdims=True), LOWEST))
+        scores /= np.maximum(scores.sum(-1, keepdims=True), 1)  # the largest is 1, unless all were −∞
         found[rows] = (scores @ c).transpose(0, 2, 1, 3).reshape(count * length, *v.shape[1:])
     return found
 
