@@ -100,7 +100,7 @@ def test_a_static_model_a_router_and_an_encoder_that_only_torch_computes(tmp_pat
 def router(folder):
     for name in ("query", "document"):
         model_folder(folder / f"{name}_0_Transformer", plain=True, seed=len(name))
-        write(folder / f"{name}_1_Pooling/config.json", {"pooling_mode": "mean"})
+        write(folder / f"{name}_1_Pooling/config.json", {"embedding_dimension": 32, "pooling_mode": "mean"})
     types = {
         f"{name}_{i}_{kind}": f"sentence_transformers.models.{kind}"
         for name in ("query", "document")
