@@ -442,10 +442,14 @@ void check_disentangled(const json::Value& config) {
     const json::Value named = config.member("pos_att_type");
     bool c2p = false, p2c = false;
     const auto add = [&](std::string_view one) {
-        c2p |= one.find("c2p") != std::string_view::npos;
-        p2c |= one.find("p2c") != std::string_view::npos;
+        c2p |= one == "c2p";
+        p2c |= one == "p2c";
     };
-    if (named.kind() == json::Kind::TEXT) add(named.text("pos_att_type"));
+    if (named.kind() == json::Kind::TEXT) {
+        std::string_view rest = named.text("pos_att_type");
+        for (size_t end; (end = rest.find('|')) != rest.npos; rest.remove_prefix(end + 1)) add(rest.substr(0, end));
+        add(rest);
+    }
     if (named.kind() == json::Kind::ARRAY)
         for (const json::Value one : named) add(one.text("pos_att_type"));
     if (!c2p || !p2c || !config.flag("relative_attention", false) || !config.flag("share_att_key", false) ||
