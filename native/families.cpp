@@ -64,9 +64,14 @@ public:
             if (row.name == name) return row.activation;
         refuse("config.json sets ", key, " to '", name, "', which is unknown");
     }
-    int32_t activation(const char* key, std::string_view otherwise) const {
+    std::string_view text(const char* key, std::string_view otherwise) const {
         const json::Value found = root_.member(key);
-        return activation_named(found.is_null() ? otherwise : found.text(key), key);
+        if (found.is_null()) return otherwise;
+        if (found.kind() != json::Kind::TEXT) refuse("config.json must give ", key, " as a text");
+        return found.text(key);
+    }
+    int32_t activation(const char* key, std::string_view otherwise) const {
+        return activation_named(text(key, otherwise), key);
     }
 
     // Refuse a variant that would be computed wrongly.
@@ -77,8 +82,7 @@ public:
         if (has(key)) refuse("config.json sets ", key, ", which is not supported");
     }
     void require(const char* key, const char* only) const {
-        const json::Value found = root_.member(key);
-        if (!found.is_null() && (found.kind() != json::Kind::TEXT || found.text(key) != only))
+        if (text(key, only) != only)
             refuse("config.json sets ", key, " to something other than ", only, ", the only one supported");
     }
 
@@ -203,8 +207,7 @@ void read_rope(const Config& c, Shape& s, double otherwise) {
     const Config newer = c.object("rope_parameters"), older = c.object("rope_scaling");
     const Config& scaling = c.has("rope_parameters") ? newer : older;
     const char* key = scaling.has("rope_type") ? "rope_type" : "type";
-    const json::Value kind = scaling.member(key);
-    const std::string_view named = kind.is_null() ? "default" : kind.text(key);
+    const std::string_view named = scaling.text(key, "default");
     const double theta = c.above_zero("rope_theta", newer.above_zero("rope_theta", otherwise));
     const double factor = named == "default" ? 1 : scaling.above_zero("factor", 1);
     if ((named != "default" && named != "linear" && named != "ntk") || scaling.has("mixed_b"))
@@ -236,8 +239,7 @@ Shape jina(const Config& c) {
     Shape s;
     read_sizes(c, s, 8192, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
     if (c.flag("is_decoder")) refuse("config.json describes a decoder; only encoders are supported");
-    const json::Value named = c.member("feed_forward_type");
-    const std::string_view gates = named.is_null() ? "geglu" : named.text("feed_forward_type");
+    const std::string_view gates = c.text("feed_forward_type", "geglu");
     if (gates != "geglu" && gates != "reglu") refuse("config.json sets feed_forward_type to ", gates, "; expected geglu or reglu");
     s.d.activation = gates == "geglu" ? LW_GELU : LW_RELU;
     s.d.eps = c.number("layer_norm_eps", 1e-12, 1);
@@ -278,8 +280,7 @@ Shape t5(const Config& c) {
     if (c.size("d_kv", 64) * s.d.heads != s.d.width)
         refuse("config.json asks for ", s.d.heads, " heads of a width, d_kv, that does not make ", s.d.width, " together");
     if (c.size("relative_attention_max_distance", 128) != 128) refuse("config.json says relative_attention_max_distance is not 128");
-    const json::Value named = c.member("feed_forward_proj");
-    const std::string network(named.is_null() ? "relu" : named.text("feed_forward_proj"));
+    const std::string_view network = c.text("feed_forward_proj", "relu");
     const bool gated = network.rfind("gated-", 0) == 0;
     s.d.activation = network == "gated-gelu" ? LW_GELU_TANH : Config::activation_named(gated ? network.substr(6) : network, "feed_forward_proj");
     s.d.gated = s.gate_apart = gated;
@@ -301,8 +302,7 @@ void read_nomic(const Config& c, Shape& s) {
     read_sizes(c, s, 1, "n_embd", "n_layer", "n_head", "n_inner");
     s.positions = c.size("n_positions", 8192);
     s.d.eps = c.number("layer_norm_epsilon", 1e-5, 1);
-    const json::Value named = c.member("activation_function");
-    const std::string_view gates = named.is_null() ? "swiglu" : named.text("activation_function");
+    const std::string_view gates = c.text("activation_function", "swiglu");
     if (gates != "swiglu" && gates != "geglu") refuse("config.json sets activation_function to ", gates, "; expected swiglu or geglu");
     s.d.activation = gates == "swiglu" ? LW_SILU : LW_GELU;
     s.attention_bias = c.flag("qkv_proj_bias", true);
@@ -442,10 +442,14 @@ void check_disentangled(const json::Value& config) {
     const json::Value named = config.member("pos_att_type");
     bool c2p = false, p2c = false;
     const auto add = [&](std::string_view one) {
-        c2p |= one.find("c2p") != std::string_view::npos;
-        p2c |= one.find("p2c") != std::string_view::npos;
+        c2p |= one == "c2p";
+        p2c |= one == "p2c";
     };
-    if (named.kind() == json::Kind::TEXT) add(named.text("pos_att_type"));
+    if (named.kind() == json::Kind::TEXT) {
+        std::string_view rest = named.text("pos_att_type");
+        for (size_t end; (end = rest.find('|')) != rest.npos; rest.remove_prefix(end + 1)) add(rest.substr(0, end));
+        add(rest);
+    }
     if (named.kind() == json::Kind::ARRAY)
         for (const json::Value one : named) add(one.text("pos_att_type"));
     if (!c2p || !p2c || !config.flag("relative_attention", false) || !config.flag("share_att_key", false) ||

@@ -252,10 +252,12 @@ Block Model::read_block(const lw_block& b) {
 
 // The number of a rotation among the model's, to which it is added if it is new.
 size_t Model::rotation_of(const Rotation& rotation) {
-    for (const float value : {rotation.theta, rotation.stretch}) {
+    const auto check = [](float value, const char* name) {
         if (!(value > 0.0F) || !std::isfinite(value))
-            fail(LW_BAD_DESCRIPTION, "a rotary base, or what angles are divided by, is not above 0");
-    }
+            fail(LW_BAD_DESCRIPTION, name, " is not above 0, or is infinite");
+    };
+    check(rotation.theta, "a rotary base");
+    check(rotation.stretch, "the divisor of rotary angles");
     check_between("a rotary head's width beside 2", head_width() % 2, 0, 0);
     const size_t number = std::find(rotations.begin(), rotations.end(), rotation) - rotations.begin();
     if (number == rotations.size()) rotations.push_back(rotation);

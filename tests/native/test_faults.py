@@ -152,17 +152,19 @@ def test_a_block_without_weights_is_refused(bert: Description, library: Library)
 
 
 @pytest.mark.parametrize(
-    ("theta", "heads", "message"),
+    ("change", "heads", "message"),
     [
-        (-1.0, 4, "a rotary base is not above 0"),
-        (float("inf"), 4, "a rotary base is not above 0"),
-        (1e4, 32, "a rotary head's width beside 2 is 1"),
+        ({"theta": -1.0}, 4, "a rotary base is not above 0"),
+        ({"theta": float("inf")}, 4, "a rotary base is not above 0, or is infinite"),
+        ({"theta": 1e4, "stretch": -1.0}, 4, "the divisor of rotary angles is not above 0"),
+        ({"theta": 1e4, "stretch": float("nan")}, 4, "the divisor of rotary angles is not above 0"),
+        ({"theta": 1e4}, 32, "a rotary head's width beside 2 is 1"),
     ],
 )
 def test_a_rotation_that_cannot_be_is_refused(
-    theta: float, heads: int, message: str, bert: Description, library: Library
+    change: dict[str, float], heads: int, message: str, bert: Description, library: Library
 ) -> None:
-    blocks = [bert.blocks[0], replace(bert.blocks[1], theta=theta), bert.blocks[2]]
+    blocks = [bert.blocks[0], replace(bert.blocks[1], **change), bert.blocks[2]]
     with pytest.raises(BadModel, match=message):
         Model(replace(bert, blocks=blocks, heads=heads), library=library)
 

@@ -204,6 +204,16 @@ def test_variants_that_python_refuses_are_refused(
         pass
 
 
+@pytest.mark.parametrize("kinds", ["c2p", "xc2p|p2c", "c2p,p2c", ["c2p|p2c"], [], None])
+def test_a_deberta_of_another_form_is_refused(kinds: Any, library: Library, tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", "deberta-v2")
+    with opened(library, folder):
+        pass
+    amend(folder / "config.json", pos_att_type=kinds)
+    with pytest.raises(BadModel, match="another form"), opened(library, folder):
+        pass
+
+
 TINY = {"in_features": 32, "out_features": 8}
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no folder": (lambda f: [path.unlink() for path in f.rglob("*") if path.is_file()], "config.json"),

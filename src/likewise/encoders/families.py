@@ -218,7 +218,7 @@ def _deberta_variant(config: Config) -> str:
 
 def _t5_variant(config: Config) -> str:
     sizes = [config.get(key, default) for key, default in (("d_kv", 64), ("num_heads", 8), ("d_model", 512))]
-    if all(isinstance(one, int) for one in sizes) and sizes[0] * sizes[1] != sizes[2]:
+    if all(type(one) is int and one > 0 for one in sizes) and sizes[0] * sizes[1] != sizes[2]:
         return "t5 of wide heads"
     return "t5_gated" if str(config.get("feed_forward_proj")).startswith("gated-") else "t5"
 

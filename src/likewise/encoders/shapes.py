@@ -330,16 +330,21 @@ def deberta_shape(config: Config) -> BertShape:
     own = {"layer_norm_eps": 1e-7, "type_vocab_size": 0, **config}
     shape = bert_shape(own, distances=size(config, "position_buckets", least=2), farthest=_farthest(config))
     if shape.farthest < shape.distances // 2 + 3:
-        raise BadModel(f"config.json says position_buckets = {shape.distances} for {shape.farthest} positions")
+        raise BadModel(
+            f"config.json says position_buckets = {shape.distances}, but max_relative_positions or "
+            f"max_position_embeddings is {shape.farthest}; expected at least {shape.distances // 2 + 3}"
+        )
     return shape
 
 
 def is_disentangled(config: Config) -> bool:
     """Whether a DeBERTa is of the form that `deberta_shape` describes: queries and keys meet vectors of distances."""
-    kinds = config.get("pos_att_type") or []
+    kinds = _given(config, "pos_att_type", [])
     kinds = kinds.split("|") if isinstance(kinds, str) else kinds
+    if not isinstance(kinds, list) or any(not isinstance(kind, str) for kind in kinds):
+        raise BadModel(f"config.json says pos_att_type = {kinds!r:.100}; expected names, such as 'p2c|c2p'")
     plain = config.get("share_att_key") is True and config.get("position_biased_input", True) is False
-    return config.get("relative_attention") is True and plain and {"c2p", "p2c"} <= {*map(str, kinds)}
+    return config.get("relative_attention") is True and plain and {"c2p", "p2c"} <= {*kinds}
 
 
 def _farthest(config: Config) -> int:

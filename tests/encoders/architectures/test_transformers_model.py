@@ -123,7 +123,7 @@ def test_any_setting_loads_or_is_a_bad_model_and_takes_no_time(kind, saved):
         ("gpt2", {"attn_implementation": "someone/kernel"}, "code to be downloaded"),
         ("mt5", {"num_decoder_layers": 10**9}, "expected at most 200"),
         ("mt5", {"model_type": "no-such-kind"}, "transformers cannot read"),
-        ("gpt2", {"vocab_size": 101}, "transformers"),
+        ("gpt2", {"vocab_size": 101}, "holds wte.weight in another shape, and transformers would fill it at random"),
     ],
     ids=str,
 )
@@ -268,6 +268,7 @@ def test_no_code_of_a_folder_is_run_nothing_is_downloaded_and_no_pickle_read(sav
         "AutoModel.from_config": {"trust_remote_code": False},
         "AutoModel.from_pretrained": {
             **alone, "dtype": torch.float32, "use_safetensors": True, "output_loading_info": True,
+            "ignore_mismatched_sizes": True,
         },
     }  # fmt: skip
 

@@ -214,6 +214,7 @@ def _loaded(model_class: Any, folder: Path, settings: Any, dtype: torch.dtype) -
         trust_remote_code=False,
         local_files_only=True,
         output_loading_info=True,
+        ignore_mismatched_sizes=True,  # they are in the report, by name
     )
     unread = ("pooler", "decoder.") if _both_halves(model.config) else ("pooler",)
     missing = sorted(n for n in report["missing_keys"] if not any(part in n for part in unread))
