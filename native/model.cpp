@@ -74,8 +74,9 @@ int bucket(int offset, int buckets) {
     return side + std::min(half - 1, near + static_cast<int>(steps));
 }
 
-// The row of a distance: one for each near one, logarithmic for far ones, of either direction (DeBERTa).
-int distance_row(int distance, int buckets, int farthest) {
+// The row of a distance: one for each near one, logarithmic for far ones, of either direction (DeBERTa). Not inlined:
+// Emscripten 3.1.6 makes vectors of the loop around it, and wrong rows.
+[[gnu::noinline]] int distance_row(int distance, int buckets, int farthest) {
     const int near = buckets / 2, far = std::abs(distance);
     if (far <= near) return distance + buckets;
     const double share = logarithm(static_cast<double>(far) / near) / logarithm(static_cast<double>(farthest - 1) / near);
