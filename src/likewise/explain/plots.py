@@ -120,7 +120,8 @@ def explanation_figure(explanation: PairExplanation) -> Figure:
     """Rows are words of the first text, columns words of the second; orange adds to the cosine, purple subtracts."""
     rows, columns = explanation.contributions.shape
     side = max(2.0, CELL * len(explanation.layers) + 1.2) if explanation.layers else 0.0
-    figure = Figure(figsize=(max(3.4, CELL * columns + 2.2) + side, max(2.4, CELL * rows + 1.6)))
+    height = CELL * max(rows, len(explanation.layers)) + 1.6
+    figure = Figure(figsize=(max(3.4, CELL * columns + 2.2) + side, max(2.4, height)))
     if not explanation.layers:
         _plot_words(figure, figure.add_subplot(), explanation)
         return figure
