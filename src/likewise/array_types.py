@@ -7,6 +7,18 @@ jaxtyping takes a fifth of the time in which a new process encodes its first tex
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
+
+class _Kind:
+    """`Float[array, shape]` differs from `Int[array, shape]`, by which an objective's labels are told."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getitem__(self, array_and_shape: tuple[Any, str]) -> Any:
+        array, shape = array_and_shape
+        return Annotated[array, self.name, shape]
+
+
 if TYPE_CHECKING:
     from typing import Annotated as Bool
     from typing import Annotated as Float
@@ -22,18 +34,16 @@ if TYPE_CHECKING:
 elif sys.modules.get("jaxtyping"):
     from jaxtyping import Bool, Float, Float32, Float64, Int, Int8, Int64, Integer, Shaped, UInt, UInt8
 else:
-
-    class _Kind:
-        """`Float[array, shape]` differs from `Int[array, shape]`, by which an objective's labels are told."""
-
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def __getitem__(self, array_and_shape: tuple[Any, str]) -> Any:
-            array, shape = array_and_shape
-            return Annotated[array, self.name, shape]
-
-    _NAMES = ("Bool", "Float", "Float32", "Float64", "Int", "Int8", "Int64", "Integer", "Shaped", "UInt", "UInt8")
-    Bool, Float, Float32, Float64, Int, Int8, Int64, Integer, Shaped, UInt, UInt8 = map(_Kind, _NAMES)
+    Bool = _Kind("Bool")
+    Float = _Kind("Float")
+    Float32 = _Kind("Float32")
+    Float64 = _Kind("Float64")
+    Int = _Kind("Int")
+    Int8 = _Kind("Int8")
+    Int64 = _Kind("Int64")
+    Integer = _Kind("Integer")
+    Shaped = _Kind("Shaped")
+    UInt = _Kind("UInt")
+    UInt8 = _Kind("UInt8")
 
 __all__ = ["Bool", "Float", "Float32", "Float64", "Int", "Int8", "Int64", "Integer", "Shaped", "UInt", "UInt8"]
