@@ -14,6 +14,9 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parent
 FLAGS = ["-O3", "-std=c++17", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pthread", "-DNDEBUG", "-w"]
+READING = {"families", "folder", "interface", "json", "safetensors"}
+SMALL = ["-Os"]
+"""What runs once when a model is read is compiled to be small."""
 """Contraction is off: it would round a sum here and not there, and equal rows would no longer give equal bits."""
 
 
@@ -50,7 +53,10 @@ def compile_library(target: Path) -> Path:
     with tempfile.TemporaryDirectory() as folder:
         units = translation_units(SOURCES)
         objects = [Path(folder, f"{unit.stem}.o") for unit in units]
-        commands = [[*FLAGS, "-c", str(unit), "-o", str(made)] for unit, made in zip(units, objects, strict=True)]
+        commands = [
+            [*FLAGS, *(SMALL if unit.stem in READING else ()), "-c", str(unit), "-o", str(made)]
+            for unit, made in zip(units, objects, strict=True)
+        ]
         with ThreadPoolExecutor(_processes()) as pool:
             list(pool.map(lambda command: _run([*compiler.split(), *command]), commands))
         made = Path(folder, library_name())

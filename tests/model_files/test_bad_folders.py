@@ -43,7 +43,10 @@ USUAL = {
     "position_embedding_type": "absolute",
     "is_decoder": False,
 }
-ELSEWHERE = r"heads|rotary|lacks the tensor|expects shape|would fill it at random|no position for a token|tokenizer|needs the package transformers"
+ELSEWHERE = (
+    "heads|rotary|lacks the tensor|expects shape|would fill it at random|no position for a token|tokenizer|"
+    "needs the package transformers"
+)
 """What an error may name besides the key itself, where two settings, or a setting and a file, do not go together."""
 
 
