@@ -51,42 +51,13 @@ LANGUAGES = {
 LANGUAGE_COLUMNS = ("en", "de", "fr", "cs", "ja")
 FOLDERS = {"jsts": "jpn", "korsts": "kor"}
 ODD = (
-    *("[CLS]", "[MASK]", " [MASK] ", "<s>", "</s>", "<mask>", "<extra_id_7>", "|||IP_ADDRESS|||", "[unused3]", "<unk>"),
-    *(" ", "  ", " " * 9, "\n", "\r\n", "\t", "\x0b", "\x85", "\0", "\u00a0", "\u2028", "\u200b", "\u200d", "\ufeff"),
-    *(
-        "\ufffd",
-        "▁",
-        "``",
-        "''",
-        "##s",
-        "'s",
-        "'LL",
-        "'ſ",
-        "İ",
-        "ẞ",
-        "ß",
-        "ﬁ",
-        "①",
-        "½",
-        "²",
-        "豈",
-        "각",
-        "\u1100\u1161",
-    ),
-    *(
-        "e\u0301",
-        "a\u0323\u0302\u0301",
-        "\u0344",
-        "\u302e",
-        "ｶﾞ",
-        "🏳️\u200d🌈",
-        "👩🏽\u200d🚀",
-        "x" * 120,
-        "1" * 30,
-        "．",
-    ),
-)
-"""Pieces that tokenizers treat in a way of their own."""
+    "[CLS]", "[MASK]", " [MASK] ", "<s>", "</s>", "<mask>", "<extra_id_7>", "|||IP_ADDRESS|||", "[unused3]",
+    "<unk>", " ", "  ", " " * 9, "\n", "\r\n", "\t", "\x0b", "\x85", "\x00", "\xa0", "\u2028", "\u200b", "\u200d",
+    "\ufeff", "\ufffd", "▁", "``", "''", "##s", "'s", "'LL", "'ſ", "İ", "ẞ", "ß", "ﬁ", "①", "½", "²", "豈", "각",
+    "\u1100\u1161", "e\u0301", "a\u0323\u0302\u0301", "\u0344", "\u302e", "ｶﾞ", "🏳️\u200d🌈", "👩🏽\u200d🚀", "x" * 120,
+    "1" * 30, "．",
+)  # fmt: skip
+"""Pieces that tokenizers treat specially."""
 RANGES = ((0x20, 0x7F), (0, 0x250), (0x300, 0x370), (0x370, 0x3000), (0x3000, 0xD800), (0xE000, 0x20000), (0, 0x110000))
 """Code points that fuzzed strings are drawn from, each range as often."""
 

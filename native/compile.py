@@ -14,10 +14,9 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parent
 FLAGS = ["-O3", "-std=c++17", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pthread", "-DNDEBUG", "-w"]
-READING = {"families", "folder", "interface", "json", "safetensors"}
-SMALL = ["-Os"]
-"""What runs once when a model is read is compiled to be small."""
 """Contraction is off: it would round a sum here and not there, and equal rows would no longer give equal bits."""
+READING = {"families", "folder", "interface", "json", "safetensors"}
+SMALL = ["-Os"]  # these read a model, once: they are compiled for size
 
 
 class CompileError(RuntimeError):

@@ -1,6 +1,6 @@
 """Small slips in a source file, one per mutant: what a tired programmer might have typed instead.
 
-They come from the syntax tree, but each changes only the text of its own node, so that a survivor is one line to read.
+They are found in the syntax tree, but each edits only the source text of one node, so a survivor is shown as one line.
 Parts that no test should pin down are left out: docstrings, messages of errors and warnings, texts, annotations,
 decorators, `__repr__` and the stack level of warnings.
 """

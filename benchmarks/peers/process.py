@@ -73,7 +73,7 @@ def clock(seconds: float) -> str:
 
 
 class ContenderFailed(Exception):
-    """A contender raised an error, died or took too long; the message says which."""
+    """A contender raised an error, crashed or timed out; the message says which."""
 
 
 def environment(threads: int) -> dict[str, str]:

@@ -173,7 +173,7 @@ def _refusal(check: Callable[[], None]) -> LikewiseError | None:
 
 def _candidates(kind: ModelKind, name: str | None, options: LoadOptions, only: Any) -> Iterator[tuple[str, Any]]:
     if only is not None and not issubclass(only, Loadable):
-        raise BadInput(f"{only.__name__} is loaded by {kind.capitalize()}.load, not by a load of its own")
+        raise BadInput(f"{only.__name__} cannot be loaded by itself; use {kind.capitalize()}.load")
     if name is not None:
         known_name("engine", name, ENGINES)
         found = ENGINES[name].model_class(kind)

@@ -111,7 +111,7 @@ def test_it_is_neither_saved_nor_a_cross_encoder(tmp_path):
     assert type(LateInteraction.load(folder)) is LateInteraction
     (folder / "artifact.metadata").unlink()
     amend(folder / "config.json", architectures=["BertForSequenceClassification"])
-    with pytest.raises(BadInput, match="LateInteraction is loaded by Reranker.load"):
+    with pytest.raises(BadInput, match="LateInteraction cannot be loaded by itself; use Reranker.load"):
         LateInteraction.load(folder)
 
 

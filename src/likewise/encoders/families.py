@@ -228,4 +228,5 @@ VARIANTS: dict[str, Callable[[Config], str]] = {
     "deberta-v2": _deberta_variant,
     "t5": _t5_variant,
 }
-"""For a `model_type` of several architectures: its row of FAMILIES. What has none is computed by transformers."""
+"""For a `model_type` that covers several architectures, a function from the config to a row of FAMILIES; transformers
+computes the forms that have no row."""

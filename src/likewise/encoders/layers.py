@@ -130,6 +130,20 @@ class RMSNorm(nn.RMSNorm):
         """Do nothing; see the top of this file."""
 
 
+def gated_activation(
+    wide: Float[Tensor, "T W"], activation: Callable[[Tensor], Tensor], gated: int
+) -> Float[Tensor, "T I"]:
+    """The inner values of a block's network: activation(wide), or of values and gates activation(values) · gates.
+
+    Args:
+        gated: 0: no gates; 1: the first half of `wide` is values, the second gates; 2: the reverse.
+    """
+    if not gated:
+        return activation(wide)
+    first, second = wide.chunk(2, dim=-1)
+    return activation(first) * second if gated == 1 else activation(second) * first
+
+
 def apply_dropout(x: Float[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set each number to 0 with probability p, and scale the others to keep the mean (Srivastava et al. 2014).
 

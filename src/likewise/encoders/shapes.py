@@ -43,7 +43,7 @@ class BertShape(TransformerShape):
     theta: float = _later(0.0)  # the base of rotary positions, which take the place of a table of positions; 0: none
     stretch: float = _later(1.0)  # by which rotary angles are divided, to reach further than in training
     distances: int = _later(0)  # buckets in each direction of distances with vectors of their own (DeBERTa); 0: none
-    farthest: int = _later(0)  # the distance that has the last bucket, beside 1
+    farthest: int = _later(0)  # one more than the distance from which on all share the last bucket
     alibi: bool = _later(False)  # whether positions are a penalty on distance (ALiBi), and no table either
     gated: int = _later(0)  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
     attention_bias: bool = _later(True)
@@ -227,7 +227,7 @@ NOMIC_KEYS = ("n_embd", "n_layer", "n_head", "n_inner")
 
 
 def nomic_shape(config: Config) -> BertShape:
-    """Nomic's BERT (Nussbaum et al. 2024); sizes have the names of its own code (GPT-2's) or those of transformers."""
+    """Nomic's BERT (Nussbaum et al. 2024); config.json names sizes as GPT-2 does, or as transformers does."""
     require_supported(
         config,
         prenorm=False,

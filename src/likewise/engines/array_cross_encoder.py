@@ -35,7 +35,7 @@ from .description import check_described, read_description, stored_encoder_setti
 from .native.native_embedder import NativeEmbedder
 from .numpy.encoders import layer_norm
 from .numpy.numpy_embedder import NumpyEmbedder
-from .numpy.poolings_and_heads import NumpyHead, heads_of
+from .numpy.poolings_and_heads import NumpyHead, heads_of, weights_of_heads
 from .stored_weights import (
     StoredTensor,
     StoredWeights,
@@ -236,7 +236,7 @@ class NumpyPooledHeads:
 
     def identifying_weights(self) -> Weights:
         """The heads' weights for the fingerprint."""
-        return [(f"heads.{i}.{n}", [array]) for i, head in enumerate(self.heads) for n, array in head.arrays.items()]
+        return weights_of_heads(self.heads)
 
     def write(self, folder: Path) -> None:
         """Write each head's weights into its own folder."""

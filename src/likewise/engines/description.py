@@ -4,9 +4,9 @@ The shapes that config.json implies are compared with the header of the weights 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ class Description:
     segments: StoredTensor | None = None
     rms: bool = False  # whether norms divide by the root of the mean of squares, and have no bias (T5)
     divisor: float = 0.0  # of scores; 0: the root of a head's width
-    farthest: int = 0  # the distance that has the last row of `distances`, beside 1
+    farthest: int = 0  # one more than the distance from which on all share the last row of `distances`
     alibi: bool = False  # whether scores fall with distance, by each head's own slope (`shapes.alibi_slopes`)
     relative: StoredTensor | None = None  # the bias of each bucket of relative positions (rows) for each head (MPNet)
     distances: StoredTensor | None = None  # vectors of distances, which queries and keys meet too (DeBERTa)
@@ -197,22 +197,26 @@ def _distances(shape: BertShape, weights: _Weights) -> dict[str, Any]:
 
 
 def _bert_block(shape: BertShape, weights: _Weights, at: str) -> BlockWeights:
+    biases = {"attention": shape.attention_bias, "up": shape.up_bias, "down": shape.down_bias, "norm": True}
+    return replace(_block(shape, weights, at, biases), theta=shape.theta, stretch=shape.stretch)
+
+
+def _block(shape: BertShape | T5Shape, weights: _Weights, at: str, biases: Mapping[str, bool]) -> BlockWeights:
+    """A block's weights; in the files, queries, keys and values may be one layer, and so may values and gates."""
     width, wide = shape.width, (2 if shape.gated else 1) * shape.inner
-    query, key, value = weights.parts(3, f"{at}.qkv", 3 * width, width, shape.attention_bias)
-    up, gate = weights.parts(2, f"{at}.up", wide, width, shape.up_bias)
+    query, key, value = weights.parts(3, f"{at}.qkv", 3 * width, width, biases["attention"])
+    up, gate = weights.parts(2, f"{at}.up", wide, width, biases["up"])
     assert query is not None and up is not None  # the first of them is always there
     return BlockWeights(
         query=query,
         key=key,
         value=value,
-        out=weights.linear(f"{at}.out", width, width, shape.attention_bias),
-        norm1=weights.norm(f"{at}.norm1", width),
+        out=weights.linear(f"{at}.out", width, width, biases["attention"]),
+        norm1=weights.norm(f"{at}.norm1", width, biases["norm"]),
         up=up,
         gate=gate,
-        down=weights.linear(f"{at}.down", width, shape.inner, shape.down_bias),
-        norm2=weights.norm(f"{at}.norm2", width),
-        theta=shape.theta,
-        stretch=shape.stretch,
+        down=weights.linear(f"{at}.down", width, shape.inner, biases["down"]),
+        norm2=weights.norm(f"{at}.norm2", width, biases["norm"]),
     )
 
 
@@ -243,6 +247,7 @@ def _modernbert_block(shape: ModernBertShape, weights: _Weights, i: int) -> Bloc
 
 
 def _t5(shape: T5Shape, weights: _Weights) -> Description:
+    biases = dict.fromkeys(("attention", "up", "down", "norm"), False)
     return Description(
         **_sizes(shape),
         words=weights.tensor("words.weight", shape.vocabulary, shape.width),
@@ -252,25 +257,7 @@ def _t5(shape: T5Shape, weights: _Weights) -> Description:
         divisor=1.0,
         relative=weights.tensor("relative.table.weight", shape.buckets, shape.heads),
         last_norm=weights.norm("last_norm", shape.width, False),
-        blocks=[_t5_block(shape, weights, f"blocks.{i}") for i in range(shape.depth)],
-    )
-
-
-def _t5_block(shape: T5Shape, weights: _Weights, at: str) -> BlockWeights:
-    width, wide = shape.width, (2 if shape.gated else 1) * shape.inner
-    query, key, value = weights.parts(3, f"{at}.qkv", 3 * width, width, False)
-    up, gate = weights.parts(2, f"{at}.up", wide, width, False)
-    assert query is not None and up is not None  # the first of them is always there
-    return BlockWeights(
-        query=query,
-        key=key,
-        value=value,
-        out=weights.linear(f"{at}.out", width, width, False),
-        norm1=weights.norm(f"{at}.norm1", width, False),
-        up=up,
-        gate=gate,
-        down=weights.linear(f"{at}.down", width, shape.inner, False),
-        norm2=weights.norm(f"{at}.norm2", width, False),
+        blocks=[_block(shape, weights, f"blocks.{i}", biases) for i in range(shape.depth)],
     )
 
 

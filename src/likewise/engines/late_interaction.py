@@ -28,7 +28,7 @@ from ..text.truncation import TruncationCounter
 from .array_embedder import none_if_memory_runs_out
 from .description import check_described, read_description, stored_encoder_settings, tensors
 from .numpy.encoders import NumpyEncoder
-from .numpy.poolings_and_heads import heads_of
+from .numpy.poolings_and_heads import heads_of, weights_of_heads
 
 Array = np.ndarray
 Ids = tuple[int, ...]
@@ -93,8 +93,7 @@ class LateInteraction(Reranker):
     def _identifying_weights(self) -> Weights:
         """The weights as the folder stores them, which no engine changes."""
         stored = [(tensor.name, tensor.identifying) for tensor in tensors(read_description(self.manifest.encoder))]
-        heads = [(f"heads.{i}.{n}", [array]) for i, head in enumerate(self.heads) for n, array in head.arrays.items()]
-        return [*stored, *heads]
+        return [*stored, *weights_of_heads(self.heads)]
 
     def _logits(self, first: list[str], second: list[str], options: RunOptions) -> Float[Array, "N 1"]:
         pairs = list(zip(first, second, strict=True))
@@ -156,7 +155,7 @@ class LateInteraction(Reranker):
         named = named.get("content") if isinstance(named, dict) else named
         found = next((word for word in (named, "[MASK]", "<mask>") if word in self._known), None)
         if found is None:
-            raise BadModel(f"{self.manifest.encoder} fills up queries with mask tokens, and its tokenizer has none")
+            raise BadModel(f"{self.manifest.encoder} pads queries with mask tokens, but its tokenizer has none")
         return self._known[found]
 
     def _query(self, ids: Ids) -> Float[Array, "t E"]:

@@ -86,7 +86,7 @@ def _base(folder: Path, name: str, find: Callable[[str], Path]) -> Path:
 def _checked_base(folder: Path, base: Path) -> Path:
     manifest = read_manifest(base)
     if manifest.routes or manifest.static or manifest.encoder != base:
-        raise BadModel(f"{folder} is an adapter for {base}, which holds no encoder of its own beside its modules")
+        raise BadModel(f"{folder} is an adapter for {base}, whose encoder is not in the folder itself")
     return base
 
 

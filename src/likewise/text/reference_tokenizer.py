@@ -322,7 +322,10 @@ def _offset(unit: int) -> int:
 
 
 def _put(changes: list[Change], letters: str, replaced: int) -> None:
-    """Append a text that stands for so many letters: its last ones are more than there were, or stand for the rest."""
+    """Append a replacement for this many characters.
+
+    Surplus letters at its end count as inserted; if it is shorter, its last letter stands for the remaining characters.
+    """
     more = len(letters) - replaced
     changes += [(letter, int(len(letters) - i <= more)) for i, letter in enumerate(letters)]
     if more < 0 and changes:

@@ -14,7 +14,7 @@ from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
 from ..encoder import Encoder
-from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
+from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear, gated_activation
 from ..positions import Distances, RelativeBias, alibi
 from ..rotary import Rotation, rotate, rotation
 from ..shapes import BertShape
@@ -77,16 +77,9 @@ class Block(nn.Module):
         dropout = self.attention_dropout if self.training else 0.0
         looked = attend(q, k, v, tokens, bias=bias, dropout=dropout).reshape(x.shape)
         x = self.norm1(x + self.drop(self.out(looked)))
-        wide: Tensor = self.down(self._widened(x))
+        wide: Tensor = self.down(gated_activation(self.up(x), self.activation, self.gated))
         out: Tensor = self.norm2(x + self.drop(wide))
         return out
-
-    def _widened(self, x: Float[Tensor, "T D"]) -> Float[Tensor, "T I"]:
-        wide: Tensor = self.up(x)
-        if not self.gated:
-            return self.activation(wide)
-        value, gate = wide.chunk(2, dim=-1) if self.gated == 1 else wide.chunk(2, dim=-1)[::-1]
-        return self.activation(value) * gate
 
 
 class Bert(Encoder):

@@ -8,7 +8,7 @@ from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ..attention import attend
 from ..encoder import Encoder
-from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
+from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear, gated_activation
 from ..rotary import Rotation, rotate, rotation
 from ..shapes import ModernBertShape
 
@@ -35,8 +35,8 @@ class ModernBlock(nn.Module):
         dropout = self.attention_dropout if self.training else 0.0
         looked = attend(rotate(q, rotation), rotate(k, rotation), v, tokens, window=self.window, dropout=dropout)
         x = x + self.drop(self.out(looked.reshape(x.shape)))
-        value, gate = self.up(self.norm2(x)).chunk(2, dim=-1)
-        wide: Tensor = self.down(self.drop(self.activation(value) * gate))
+        inner = gated_activation(self.up(self.norm2(x)), self.activation, 1)
+        wide: Tensor = self.down(self.drop(inner))
         return x + wide
 
 

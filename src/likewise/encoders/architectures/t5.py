@@ -9,7 +9,7 @@ from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
 from ..encoder import Encoder
-from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, Linear, RMSNorm
+from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, Linear, RMSNorm, gated_activation
 from ..positions import RelativeBias
 from ..shapes import T5Shape
 
@@ -36,15 +36,9 @@ class T5Block(nn.Module):
         undivided = q * q.shape[-1] ** 0.5  # attention divides scores by the root of a head's width
         looked = attend(undivided, k, v, tokens, bias=bias, dropout=dropout)
         x = x + self.drop(self.out(looked.reshape(x.shape)))
-        out: Tensor = x + self.drop(self.down(self.drop(self._widened(self.norm2(x)))))
+        inner = gated_activation(self.up(self.norm2(x)), self.activation, self.gated)
+        out: Tensor = x + self.drop(self.down(self.drop(inner)))
         return out
-
-    def _widened(self, x: Float[Tensor, "T D"]) -> Float[Tensor, "T I"]:
-        wide: Tensor = self.up(x)
-        if not self.gated:
-            return self.activation(wide)
-        value, gate = wide.chunk(2, dim=-1)
-        return self.activation(value) * gate
 
 
 class T5(Encoder):

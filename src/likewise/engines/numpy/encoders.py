@@ -146,7 +146,7 @@ def attention(
     bias: Callable[[Array, Array], Array | float] = lambda *_: 0.0,
     divisor: float | None = None,
 ) -> Float[Array, "T H K"]:
-    """Each token attends to the tokens of its own sentence; one whose scores are all −∞ gets zeros, as in torch.
+    """Each token attends to the tokens of its own sentence; a token that may attend to none gets zeros, as in torch.
 
     Scores are divided by `divisor`, or by the root of a head's width; then `bias(q, k)` is added, of the queries and
     keys (n, H, t, K) of n sentences of one length.

@@ -18,6 +18,7 @@ from ...arrays.sequences import Sequences
 from ...errors import BadModel
 from ...model_files import ModulePart
 from ...module_registry import FusionShape, check_truncation, head_shapes
+from ...runtime.fingerprint import Weights
 from ..array_encoder import ArrayEncoder, Skips
 from ..stored_weights import StoredWeights
 from .encoders import layer_norm
@@ -184,6 +185,11 @@ def heads_of(parts: Sequence[ModulePart], width: int) -> list[NumpyHead]:
         heads.append(head)
         width = head.width
     return heads
+
+
+def weights_of_heads(heads: Sequence[NumpyHead]) -> Weights:
+    """The heads' weights for the fingerprint of a reranker."""
+    return [(f"heads.{i}.{name}", [array]) for i, head in enumerate(heads) for name, array in head.arrays.items()]
 
 
 def _head(part: ModulePart, width: int) -> NumpyHead:
