@@ -48,13 +48,32 @@ def test_the_rules_of_a_published_sentencepiece_model_are_those_of_the_library()
         check_equal(library, ours, text)
 
 
-@pytest.mark.parametrize("rules", [b"", b"\1\0\0\0", b"\0\0\1\0" + b"x" * 9])
-def test_rules_that_are_cut_off_are_refused(rules):
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        *((base64.b64encode(rules).decode(), "is cut off") for rules in (b"", b"\1\0\0\0", b"\0\0\1\0" + b"x" * 9)),
+        ("é", "is no Base64"),
+        ("A B=", "is no Base64"),
+        (5, "precompiled_charsmap is .*; expected a text"),
+        (None, "precompiled_charsmap is .*; expected a text"),
+    ],
+)
+def test_rules_that_cannot_be_read_are_refused(rules, message):
     described = json.loads(PIPELINES["precompiled"]().to_str())
-    described["normalizer"]["precompiled_charsmap"] = base64.b64encode(rules).decode()
+    described["normalizer"]["precompiled_charsmap"] = rules
     for tokenizer in (ReferenceTokenizer, NativeTokenizer):
-        with pytest.raises(BadModel, match="precompiled normalizer is cut off"):
+        with pytest.raises(BadModel, match=message):
             tokenizer(json.dumps(described))
+
+
+def test_a_rule_whose_text_is_not_utf_8_is_refused():
+    described = json.loads(PIPELINES["precompiled"]().to_str())
+    rules = base64.b64decode(described["normalizer"]["precompiled_charsmap"])
+    texts = 4 + int.from_bytes(rules[:4], "little")
+    spoiled = rules[:texts] + bytes(byte and 0xFF for byte in rules[texts:])
+    described["normalizer"]["precompiled_charsmap"] = base64.b64encode(spoiled).decode()
+    with pytest.raises(BadModel, match="not UTF-8"):
+        ReferenceTokenizer(json.dumps(described)).encode(PIECES)
 
 
 def test_what_it_lacks_is_refused_by_name():

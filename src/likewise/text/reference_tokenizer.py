@@ -268,7 +268,7 @@ def _recomposed(changes: Sequence[Change]) -> list[Change]:
     found, starter, last = list[Change](), -1, -1
     for letter, change in changes:
         order = unicodedata.combining(letter)
-        blocked = starter < 0 or last >= order > -1 < last
+        blocked = starter < 0 or last >= order
         joined = "" if blocked else unicodedata.normalize("NFC", found[starter][0] + letter)
         if len(joined) == 1:
             found[starter] = joined, found[starter][1] + change - 1
@@ -278,13 +278,26 @@ def _recomposed(changes: Sequence[Change]) -> list[Change]:
     return found
 
 
+def _text_at(texts: bytes, begin: int) -> str:
+    try:
+        return texts[begin : texts.index(b"\0", begin)].decode()
+    except UnicodeDecodeError:
+        raise BadModel("the precompiled normalizer holds a text that is not UTF-8") from None
+
+
 def _precompiled(settings: Settings) -> Callable[[Text], Text]:
     """SentencePiece's rules: the size of a double-array trie (darts-clone's layout), the trie, texts that end with 0.
 
     A grapheme of fewer than 6 bytes is looked up whole, and the shortest match stands for all of it; a longer one goes
     letter by letter.
     """
-    rules = base64.b64decode(settings["precompiled_charsmap"])
+    given = settings.get("precompiled_charsmap")
+    if not isinstance(given, str):
+        raise BadModel(f"precompiled_charsmap is {given!r:.100}; expected a text")
+    try:
+        rules = base64.b64decode(given, validate=True)
+    except ValueError:
+        raise BadModel("the precompiled normalizer is no Base64") from None
     size = int.from_bytes(rules[:4], "little")
     if size % 4 or not 0 < size <= len(rules) - 4:
         raise BadModel("the precompiled normalizer is cut off")
@@ -301,7 +314,7 @@ def _precompiled(settings: Settings) -> Callable[[Text], Text]:
             place ^= _offset(unit)
             if unit >> 8 & 1:
                 begin = units[place] & ~(1 << 31) if place < len(units) else len(texts)
-                return texts[begin : texts.index(b"\0", begin)].decode() if begin < len(texts) else None
+                return _text_at(texts, begin) if begin < len(texts) else None
         return None
 
     def normalized(text: Text) -> Text:
