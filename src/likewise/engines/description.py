@@ -12,7 +12,7 @@ from typing import Any
 
 from ..encoders.config import Config, read_config
 from ..encoders.families import FAMILIES, Family, Names, file_names, model_type
-from ..encoders.shapes import BertShape, ModernBertShape, T5Shape, WordShape, changed_settings
+from ..encoders.shapes import BertShape, ModernBertShape, Shape, T5Shape, WordShape, changed_settings
 from ..errors import BadModel
 from ..runtime.lazy_imports import torch_hint
 from ..runtime.static_tables import static_table
@@ -99,8 +99,8 @@ def parameter_count(description: Description) -> int:
     return sum([tensor.values.size for tensor in tensors(description)])
 
 
-def check_described(folder: Path, config: Config) -> Family:
-    """The family of a folder's encoder; raises BadModel if only torch computes it."""
+def check_described(folder: Path, config: Config) -> tuple[Family, Shape]:
+    """The family and the sizes of a folder's encoder; raises BadModel if only torch computes it."""
     kind = model_type(config, folder)
     family = FAMILIES.get(kind)
     if family is None or family.architecture not in DESCRIPTIONS:
@@ -109,7 +109,7 @@ def check_described(folder: Path, config: Config) -> Family:
     shape = family.shape(config)
     if isinstance(shape, WordShape) and shape.buckets:
         raise BadModel(f"{folder} spells unknown words by n-grams, which only torch computes. {torch_hint()}")
-    return family
+    return family, shape
 
 
 def stored_encoder_settings(folder: Path) -> list[Any]:
@@ -122,14 +122,14 @@ def stored_encoder_settings(folder: Path) -> list[Any]:
 def read_description(folder: Path) -> Description:
     """The encoder of a model folder, with its weights as they are stored."""
     config = read_config(folder)
-    family = check_described(folder, config)
+    family, shape = check_described(folder, config)
     static = static_table(folder)
     if static is not None:
         rows = static.rows()
         return Description(len(rows), static.width, MOST_TOKENS, StoredTensor(rows, name="table.weight"))
     with ExitStack() as stack:
         weights = _Weights(StoredWeights(folder, stack), family.names)
-        return DESCRIPTIONS[family.architecture](family.shape(config), weights)
+        return DESCRIPTIONS[family.architecture](shape, weights)
 
 
 class _Weights:
