@@ -35,6 +35,9 @@ EPILOG = """examples:
   likewise evaluate --data rated.csv --columns sentence1=question,sentence2=answer,score=rating
   likewise evaluate all-MiniLM-L6-v2 --tasks supervised --faithful --json > scores.json
   likewise evaluate mine.models:encode --tasks stsb
+  likewise evaluate all-MiniLM-L6-v2 --corpus docs.jsonl --queries queries.jsonl --qrels qrels.tsv
+  likewise evaluate likewise-mini other-tool.trec --corpus beir/scifact --rerank ./my-reranker --compare
+  likewise evaluate likewise-mini likewise-static --corpus docs.jsonl --plot queries.png
   likewise evaluate --list
 
 models:
@@ -42,13 +45,22 @@ models:
   such as bert-cls(NAME), random(NAME), avg-glove or tf-idf (`likewise model list`
   lists them). package.module:function imports and runs your own code: a function
   that takes a list of texts and returns an array with one row per text, or an
-  object with such an `encode` method.
+  object with such an `encode` method. With --corpus, a TREC run file of any tool
+  (FILE.trec or FILE.run) is a model too.
 
 your own data (--data):
   sentence1, sentence2, score      correlation of cosine with the scores
   sentence1, sentence2, label      1 or 0: average precision, best F1 and accuracy
   anchor, positive, negative       accuracy on triplets
   anchor, positive                 MRR@10 of finding the positive among all positives
+
+your own documents (--corpus):
+  documents (id, text, title), queries (id, text) and judgements (query, document,
+  grade) in .jsonl, .tsv, .csv or .parquet, or judgements in TREC's format; or a
+  folder in BEIR's layout, or a folder of such folders. Without judgements, queries
+  are made from the documents themselves. BM25 and each model combined with BM25 are
+  evaluated beside. --compare lists the queries that gained and lost most, and --json
+  and --csv contain the values of every query.
 
 cache:
   Data sets are read from the folder LIKEWISE_DATA. Vectors and results are stored
@@ -72,6 +84,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--data FILE", data, action="append")
     columns = "which columns of --data to use, such as sentence1=question,sentence2=answer; score=rating/5 scales"
     add("--columns NAME=COLUMN,…", columns)
+    add("--corpus PATH", "documents to search: a file, or a folder in BEIR's layout", type=Path)
+    add("--queries FILE", "queries for --corpus (default: made from the documents, or the folder's)", type=Path)
+    add("--qrels FILE", "judgements for --corpus: the grades of documents for queries", type=Path)
+    add("--rerank RERANKER", "reranker that reorders what was found in --corpus: a folder or a name on the hub")
     add("--list", "list all tasks by suite, and any missing data")
     add = options(parser, "how to evaluate")
     slow = "train classifiers one by one with SentEval's own optimizer (slow; default: in batches)"
@@ -82,6 +98,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser, "output")
     add("--compare", "compare the first model with each of the others, task by task, with significance tests")
     add("--plot FILE", "plot the scores in a .png, .pdf or .svg file", type=Path)
+    add("--run FILE", "write what the first model found in --corpus as a TREC run file", type=Path, dest="run_file")
     form = options(parser.add_mutually_exclusive_group())
     form("--json", "print all results as JSON")
     form("--csv", "print every score as CSV")
@@ -113,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         results = evaluate(
-            args.models or [DEFAULT_MODEL],
+            _contenders(args, loading),
             tasks,
             settings=EvaluationSettings(mode="faithful" if args.faithful else "fast", **seed),
             cache=None if args.no_cache else Cache.of_user(recompute=args.fresh),
@@ -131,10 +148,31 @@ def run(args: argparse.Namespace) -> int:
     count, duration = len(results.cells), format_duration(time.perf_counter() - start)
     line.close(f"{count} of {count} in {duration}, {cached} from the cache")
     print_results(results, args)
+    if args.run_file:
+        _write_run(results, args.run_file)
     if args.plot:
         plot_module(PLOT).draw_results(results, args.plot)
         note(f"plot: {args.plot}")
     return 1 if results.failed else 0
+
+
+def _contenders(args: argparse.Namespace, loading: "Mapping[str, Any]") -> Any:
+    """The models, and with --corpus also the rankers that are evaluated beside them."""
+    models = args.models or [DEFAULT_MODEL]
+    if not args.corpus:
+        return models
+    from ..evaluate.rankers import with_baselines
+    from ..reranker import Reranker
+
+    return with_baselines(models, rerank=args.rerank, load=lambda name: Reranker.load(name, **loading))
+
+
+def _write_run(results: "Results", path: Path) -> None:
+    model, task = results.models[0], results.tasks[0].name
+    result = results[model, task].result
+    if result is not None:
+        result.rankings.write(path, model)
+        note(f"run of {model}: {path}")
 
 
 def _show_finished(so_far: "Results | None", args: argparse.Namespace) -> None:
@@ -150,6 +188,9 @@ def print_results(results: "Results", args: argparse.Namespace) -> None:
     from ..evaluate.reports import report
 
     first, *others = results.models
+    if args.corpus and not args.csv:
+        _print_rankers(results, args)
+        return
     comparisons = {other: report.compare_two(results, first, other) for other in others or [first] if args.compare}
     if args.json:
         print_json({**results.as_dict(), **_compared(comparisons)})
@@ -165,6 +206,20 @@ def print_results(results: "Results", args: argparse.Namespace) -> None:
             print("\n" + report.comparison_method(results, width))
 
 
+def _print_rankers(results: "Results", args: argparse.Namespace) -> None:
+    """Print results on collections, which are compared in any case."""
+    from ..evaluate.reports import retrieval_report
+
+    if args.json:
+        names = retrieval_report.ranked_tasks(results)
+        compared = {name: retrieval_report.compare_rankers(results, name) for name in names}
+        of_tasks = {name: {model: one.as_dict() for model, one in by.items()} for name, by in compared.items()}
+        print_json({**results.as_dict(), "against_first": of_tasks})
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 120
+        print(retrieval_report.format_retrieval_report(results, width=width, queries=args.compare))
+
+
 def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str, Any]:
     """For two models, their `comparison` by task; for more, `comparisons` of the first model, by the other's name."""
     values = {other: {name: one.as_dict() for name, one in by_task.items()} for other, by_task in comparisons.items()}
@@ -175,23 +230,43 @@ def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str
 
 def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
     """The tasks, after checking everything that could otherwise fail after an hour of computation."""
+    from ..evaluate.own_collection import collection_tasks
     from ..evaluate.own_data import data_task
     from ..evaluate.tasks.registry import select_tasks
 
     if args.columns and not args.data:
         raise BadInput("--columns requires --data FILE, which was not given")
-    names = args.tasks if args.tasks is not None or args.data else "sts"
+    _check_corpus_options(args)
+    names = args.tasks if args.tasks is not None or args.data or args.corpus else "sts"
     columns = args.columns.split(",") if args.columns else []
     tasks = [
         *(select_tasks(names) if names is not None else ()),
         *(data_task(file, columns) for file in args.data or ()),
+        *(collection_tasks(args.corpus, args.queries, args.qrels) if args.corpus else ()),
     ]
-    if args.compare and len(args.models) < 2:
+    if args.run_file and len(tasks) > 1:
+        raise BadInput(f"--run writes the run of one collection, but {args.corpus} has {len(tasks)}")
+    if args.compare and len(args.models) < 2 and not args.corpus:
         raise BadInput(f"--compare needs at least two models; got {len(args.models)}")
+    if args.run_file:
+        check_writable_file(args.run_file)
     if args.plot:
         plot_module(PLOT).check_plot_path(args.plot)
         check_writable_file(args.plot)
     return tasks
+
+
+def _check_corpus_options(args: argparse.Namespace) -> None:
+    if args.corpus and (args.tasks is not None or args.data):
+        raise BadInput("--corpus is evaluated alone: its rankers have no vectors for --tasks and --data")
+    for name, value in (
+        ("queries", args.queries),
+        ("qrels", args.qrels),
+        ("rerank", args.rerank),
+        ("run", args.run_file),
+    ):
+        if value is not None and not args.corpus:
+            raise BadInput(f"--{name} requires --corpus PATH, which was not given")
 
 
 def _list_tasks(as_json: bool) -> int:

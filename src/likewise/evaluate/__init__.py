@@ -4,6 +4,7 @@
 >>> results = evaluate(["all-MiniLM-L6-v2", my_function], "sts")           # doctest: +SKIP
 >>> results["all-MiniLM-L6-v2", "stsb"].value                              # doctest: +SKIP
 >>> results = evaluate("all-MiniLM-L6-v2", data_task("pairs.csv"))         # doctest: +SKIP
+>>> results = evaluate(with_baselines(["likewise-mini"]), collection_task("beir/scifact"))    # doctest: +SKIP
 
 The names below are imported on first use, so that importing this package is cheap.
 """
@@ -14,7 +15,9 @@ from ..runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from .cache import Cache
+    from .own_collection import collection_task
     from .own_data import data_task
+    from .rankers import with_baselines
     from .reports.report import format_report
     from .results import Results
     from .runner import evaluate
@@ -23,15 +26,17 @@ if TYPE_CHECKING:
     from .tasks.registry import SUITES, TASKS
 
 __all__ = [
-    "SUITES", "TASKS", "Cache", "EvaluationSettings", "Evidence", "Result", "Results", "compare", "data_task",
-    "evaluate", "format_report",
+    "SUITES", "TASKS", "Cache", "EvaluationSettings", "Evidence", "Result", "Results", "collection_task",
+    "compare", "data_task", "evaluate", "format_report", "with_baselines",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "cache": ["Cache"],
+        "own_collection": ["collection_task"],
         "own_data": ["data_task"],
+        "rankers": ["with_baselines"],
         "reports.report": ["format_report"],
         "results": ["Results"],
         "runner": ["evaluate"],

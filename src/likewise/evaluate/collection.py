@@ -13,6 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..array_types import Int
 from ..errors import BadInput
 from ..files import READABLE, Table
 from ..files.lines import data_ending, open_lines
@@ -63,6 +66,14 @@ class JudgedCollection:
     def rows(self) -> Mapping[str, int]:
         """The position of each document, by id."""
         return {document: row for row, document in enumerate(self.ids)}
+
+    @cached_property
+    def later_ids(self) -> Int[np.ndarray, " N"]:
+        """For each document, how many have a later id in the order of characters, by which trec_eval breaks ties."""
+        order = sorted(range(len(self.ids)), key=self.ids.__getitem__, reverse=True)
+        later = np.empty(len(order), np.int64)
+        later[order] = np.arange(len(order))
+        return later
 
 
 def read_collection(

@@ -21,6 +21,7 @@ from ..engine_registry import computation_of
 from ..errors import BadInput
 from ..model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance
 from ..reranker import Reranker
+from .rankers import Ranker, RunFile, is_run_file
 from .task import Encode
 
 LoadModel = Callable[[str], Any]
@@ -36,6 +37,7 @@ class OpenedModel:
     fingerprint: str | None
     provenance: Provenance = UNKNOWN_PROVENANCE
     notes: tuple[str, ...] = ()
+    ranker: Ranker | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,10 @@ def models_to_evaluate(models: Any, load: LoadModel | None = None) -> list[Evalu
 
 
 def _open(model: Any, load: LoadModel | None) -> OpenedModel:
+    if is_run_file(model):
+        model = RunFile(Path(model))
+    if isinstance(model, Ranker):
+        return OpenedModel(None, None, None, ranker=model)
     if not isinstance(model, str | Path):
         return _opened(model)
     if _is_function(str(model)):
@@ -138,6 +144,8 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _name(model: Any) -> str:
+    if is_run_file(model):
+        return Path(model).stem
     if isinstance(model, str | Path):
         return Path(model).name if Path(model).is_dir() else str(model)
     folder = getattr(getattr(model, "manifest", None), "encoder", None)

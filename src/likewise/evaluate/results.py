@@ -117,7 +117,17 @@ def _cell_as_dict(cell: Cell) -> dict[str, Any]:
         }
         for score in cell.result.scores
     ]
-    return {**entry, "protocol": cell.result.protocol, "notes": list(cell.result.notes), "scores": scores}
+    return {
+        **entry, "protocol": cell.result.protocol, "notes": list(cell.result.notes), "scores": scores,
+        **(_queries_as_dict(cell.result.rankings) if cell.result.rankings else {}),
+    }  # fmt: skip
+
+
+def _queries_as_dict(rankings: Any) -> dict[str, Any]:
+    """The median seconds of a query, and the value of each metric for each query, by id."""
+    ids = rankings.collection.query_ids
+    values = {name: dict(zip(ids, row.tolist(), strict=True)) for name, row in rankings.by_query.items()}
+    return {"seconds_per_query": rankings.median_seconds, "queries": values}
 
 
 def _finite(x: float) -> float | None:

@@ -4,7 +4,7 @@ import functools
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -17,6 +17,7 @@ from ..model_files.provenance import Provenance
 from ..runtime.progress import format_duration
 from .cache import Cache, CachedEncode, TextsCallback, columns_digest, json_digest, source_digest
 from .models import EvaluatedModel, FitModel, LoadModel, OpenedModel, models_to_evaluate
+from .rankers import EmbeddingRanker
 from .results import Cell, Results, from_json, to_json, without_secondary_evidence
 from .statistics.comparison import estimates
 from .task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task, as_vectors
@@ -114,7 +115,7 @@ def evaluate(
             cells.update({(entry.name, t.name): Cell(entry.name, t.name, error=_reason(error)) for t in selected})
             progress.skip(len(selected))
             continue
-        for task, cell in _row(entry, model, selected, run, progress):
+        for task, cell in _row(entry, model, selected, run, progress, cells):
             cells[entry.name, task.name] = cell  # one at a time, so that `so_far` is current
         notes += [f"{entry.name}: {note}" for note in model.notes]
         notes += filter(None, [leak_note(entry.name, model.provenance, selected)])
@@ -144,14 +145,22 @@ class _Run:
 
 
 def _row(
-    entry: EvaluatedModel, model: OpenedModel, tasks: Sequence[Task], run: _Run, progress: "_Progress"
+    entry: EvaluatedModel,
+    model: OpenedModel,
+    tasks: Sequence[Task],
+    run: _Run,
+    progress: "_Progress",
+    cells: Mapping[tuple[str, str], Cell],
 ) -> Iterator[tuple[Task, Cell]]:
     stored = run.cache.vectors(model.fingerprint) if run.cache and model.fingerprint and model.encode else None
     readable = stored if run.cache and not run.cache.recompute else None
     encode = CachedEncode(model.encode, readable, stored) if model.encode else None
     for task in tasks:
         with progress.cell(entry.name, task.name) as callback:
-            yield task, _cell(entry.name, model, encode, task, run, callback)
+            if task.rank is not None and (model.encode or model.ranker):
+                yield task, _ranked_cell(entry.name, model, encode, task, run, callback, cells)
+            else:
+                yield task, _cell(entry.name, model, encode, task, run, callback)
 
 
 def _cell(
@@ -167,6 +176,8 @@ def _cell(
             encode: Encode
             if cached:
                 encode, notes = functools.partial(cached, callback=callback), list[str]()
+            elif model.ranker:
+                raise BadInput(f"{name} only ranks the documents of a collection (--corpus); it has no vectors")
             else:
                 assert model.fit
                 encode, notes = _fitted_encode(model.fit), [] if model.notes else [TRANSDUCTIVE]
@@ -179,6 +190,33 @@ def _cell(
     if run.cache and key:
         run.cache.store(key, {"model": name, "seconds": seconds, "result": to_json(result)})
     return Cell(name, task.name, result, seconds=seconds)
+
+
+def _ranked_cell(
+    name: str,
+    model: OpenedModel,
+    cached: CachedEncode | None,
+    task: Task,
+    run: _Run,
+    callback: TextsCallback,
+    cells: Mapping[tuple[str, str], Cell],
+) -> Cell:
+    """The cell of a model or ranker on a collection; vectors do not stay in memory."""
+    start, ranker = time.perf_counter(), model.ranker
+    try:
+        if ranker is None:
+            assert cached
+            ranker = EmbeddingRanker(functools.partial(cached, callback=callback, keep=0), model.encode)
+        earlier = {m: cell.result.rankings for (m, t), cell in cells.items() if t == task.name and cell.result}
+        assert task.rank
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = task.rank(ranker, earlier)
+        result = result.with_notes(*_distinct(str(warning.message) for warning in caught))
+        result = without_secondary_evidence(_with_all_intervals(result, run.settings.resamples))
+    except Exception as error:  # a model can run any code
+        return Cell(name, task.name, error=_reason(error), seconds=time.perf_counter() - start)
+    return Cell(name, task.name, result, seconds=time.perf_counter() - start)
 
 
 def _stored_cell(name: str, task: Task, key: str | None, cache: Cache | None) -> Cell | None:

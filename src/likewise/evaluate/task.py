@@ -82,6 +82,8 @@ class Result:
     scores: tuple[Score, ...]
     protocol: str
     notes: tuple[str, ...] = ()
+    rankings: Any = field(default=None, repr=False, compare=False)
+    """The `Rankings` behind the scores, on a collection."""
 
     @property
     def headline(self) -> Score:
@@ -107,6 +109,8 @@ class Task:
     data: tuple[str, ...]
     summary: str
     run: TaskRun = field(repr=False)
+    rank: Callable[[Any, Mapping[str, Any]], Result] | None = field(default=None, repr=False)
+    """For a collection: the result of a `Ranker`, given the `Rankings` of other models so far by name."""
 
 
 @dataclass(frozen=True)

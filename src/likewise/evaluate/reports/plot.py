@@ -14,6 +14,7 @@ from ...runtime.atomic_files import atomic_file
 from ...runtime.plot_style import STYLE
 from ..results import Results
 from .report import winners
+from .retrieval_report import query_differences, ranked_tasks
 
 FORMATS = (".png", ".pdf", ".svg")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe and Ito
@@ -31,7 +32,8 @@ def draw_results(results: Results, path: Path) -> None:
     """Write the plot; the file is renamed into place once complete."""
     check_plot_path(path)
     with matplotlib.rc_context(PLOT_STYLE), atomic_file(path) as partial:
-        results_figure(results).savefig(partial, format=path.suffix.lower()[1:])
+        figure = queries_figure(results) if ranked_tasks(results) else results_figure(results)
+        figure.savefig(partial, format=path.suffix.lower()[1:])
 
 
 def results_figure(results: Results) -> Figure:
@@ -56,6 +58,28 @@ def results_figure(results: Results) -> Figure:
         figure.legend(loc="outside upper left", ncols=min(3, count), handletextpad=0.4, columnspacing=1.4)
     else:
         axes.set_title(results.models[0], loc="left", fontsize=9)
+    return figure
+
+
+def queries_figure(results: Results) -> Figure:
+    """For each collection, the first model's nDCG@10 by query, and what each other one gains and loses, both sorted."""
+    panels = [
+        (task, model, values)
+        for task in ranked_tasks(results)
+        for model, values in zip(results.models, query_differences(results, task), strict=True)
+        if values is not None
+    ]
+    figure = Figure(figsize=(7, 0.6 + 1.1 * len(panels)))
+    for axes, (task, model, values) in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
+        rows = 100 * np.sort(values)[::-1]
+        first = model == results.models[0]
+        axes.fill_between(np.arange(len(rows) + 1), [*rows, rows[-1]], step="post", color=COLOURS[0], linewidth=0)
+        axes.axhline(0, color="0.3", linewidth=0.6)
+        axes.set(ylim=(0 if first else -100, 100), xlim=(0, len(rows)))
+        shown = f"{task}: {model}" if first else f"{task}: {model}, minus {results.models[0]}"
+        axes.set_title(f"{shown} (mean {rows.mean():+.2f})" if not first else f"{shown} (mean {rows.mean():.2f})",
+                       loc="left", fontsize=8)  # fmt: skip
+    axes.set_xlabel("queries, sorted by value; nDCG@10 × 100")
     return figure
 
 

@@ -36,7 +36,10 @@ def format_report(results: Results, *, width: int = 100, bold: bool = False) -> 
 
 
 def format_csv(results: Results) -> str:
-    """One CSV line per score of each cell, with scores as fractions of 1."""
+    """One CSV line per score of each cell, with scores as fractions of 1.
+
+    On a collection, each query's value follows as a line of its own, whose score is METRIC/QUERY and whose n is 1.
+    """
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(["model", "task", "score", "value", "low", "high", "n", "seconds", "error"])
@@ -45,6 +48,10 @@ def format_csv(results: Results) -> str:
             low, high = (score.interval.low, score.interval.high) if score.interval else ("", "")
             seconds = round(cell.seconds, 2)
             lines.writerow([cell.model, cell.task, score.name, score.value, low, high, score.n, seconds, ""])
+        rankings = cell.result.rankings if cell.result else None
+        for metric, values in rankings.by_query.items() if rankings else ():
+            for query, value in zip(rankings.collection.query_ids, values.tolist(), strict=True):
+                lines.writerow([cell.model, cell.task, f"{metric}/{query}", value, "", "", 1, "", ""])
         if cell.error:
             lines.writerow([cell.model, cell.task, "", "", "", "", "", round(cell.seconds, 2), cell.error])
     return out.getvalue()

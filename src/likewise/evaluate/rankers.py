@@ -1,0 +1,232 @@
+"""What ranks the documents of a collection: a model's vectors, BM25, both together, a reranker on top, a run file.
+
+A ranker that builds on another one finds its rankings by name among those of the same evaluation, so nothing is ranked
+twice:
+
+    evaluate(with_baselines(["likewise-mini"], rerank="cross-encoder/ms-marco-MiniLM-L6-v2"), collection_task("docs/"))
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from ..native.scanning import Hits, merged
+from ..search import search
+from ..search.bm25 import BM25Index
+from ..search.exact import BLOCK
+from ..search.texts.text_index import reciprocal_rank_fusion
+from .collection import JudgedCollection
+from .rankings import Rankings, read_run
+from .task import Encode, as_vectors
+from .tasks.retrieval import DEPTH, ScorePairs
+
+TIMED = 20  # queries that are also ranked one by one, to measure the time of one
+RUN_ENDINGS = (".trec", ".run")
+Earlier = Mapping[str, Rankings]
+"""The rankings of the same collection so far, by the name of the ranker."""
+LoadScorer = Callable[[str], Any]
+
+
+class Ranker(ABC):
+    """Ranks the documents of a collection for its queries."""
+
+    name: str
+    """The ranker's name in results."""
+
+    @abstractmethod
+    def rank(self, collection: JudgedCollection, earlier: Earlier) -> Rankings:
+        """The best DEPTH documents of each query."""
+
+
+@dataclass(frozen=True)
+class EmbeddingRanker(Ranker):
+    """Exact search by cosine, one block of documents at a time; `uncached` is timed."""
+
+    encode: Encode
+    uncached: Encode | None = None
+    name: str = "model"
+
+    def rank(self, collection: JudgedCollection, earlier: Earlier) -> Rankings:  # noqa: ARG002
+        vectors = _finite(self.encode(collection.queries), collection.queries, "query", collection.query_ids)
+        best: Hits | None = None
+        for start in range(0, len(collection.ids), BLOCK):
+            texts = collection.documents[start : start + BLOCK]
+            block = _finite(self.encode(texts), texts, "document", collection.ids[start:])
+            found = search(vectors, block, k=DEPTH)
+            found = Hits(found.indices + start, found.scores)
+            best = found if best is None else merged((best, found), DEPTH)
+        assert best is not None
+        return Rankings.of(collection, zip(*best, strict=True), self._seconds(collection, block))
+
+    def _seconds(self, collection: JudgedCollection, block: np.ndarray) -> list[float]:
+        """The time of encoding one query and comparing it with all documents, for the first TIMED queries."""
+        if self.uncached is None:
+            return []
+        times = []
+        for query in collection.queries[:TIMED]:
+            start = time.perf_counter()
+            vector = as_vectors(self.uncached([query]), 1)
+            middle = time.perf_counter()
+            search(vector, block, k=DEPTH)
+            # every block takes as long as the last
+            times.append(middle - start + (time.perf_counter() - middle) * len(collection.ids) / len(block))
+        return times
+
+
+@dataclass(frozen=True)
+class WordRanker(Ranker):
+    """BM25."""
+
+    name: str = "bm25"
+
+    def rank(self, collection: JudgedCollection, earlier: Earlier) -> Rankings:  # noqa: ARG002
+        index = BM25Index.of(collection.documents)
+        return Rankings.of(collection, *_timed(collection.queries, lambda query, _: index.nearest(query, DEPTH)))
+
+
+@dataclass(frozen=True)
+class HybridRanker(Ranker):
+    """The rankings of two others, combined by reciprocal rank fusion as in a hybrid search."""
+
+    first: str
+    second: str = "bm25"
+
+    @cached_property
+    def name(self) -> str:  # type: ignore[override]
+        return f"{self.first} + {self.second}"
+
+    def rank(self, collection: JudgedCollection, earlier: Earlier) -> Rankings:
+        both = [_earlier(name, earlier) for name in (self.first, self.second)]
+
+        def fused(_: str, i: int) -> tuple[np.ndarray, np.ndarray]:
+            pairs = reciprocal_rank_fusion([one.rows[i].tolist() for one in both])[:DEPTH]
+            return np.array([row for row, _ in pairs], np.int64), np.array([score for _, score in pairs])
+
+        found, seconds = _timed(collection.queries, fused)
+        timed = zip(seconds, *(one.seconds for one in both), strict=False)  # only the first queries are timed in both
+        return Rankings.of(collection, found, [sum(parts) for parts in timed])
+
+
+@dataclass(frozen=True)
+class RerankedRanker(Ranker):
+    """Another ranker's documents in the order of a reranker's scores."""
+
+    first: str
+    reranker: Any
+    load: LoadScorer | None = None
+
+    @cached_property
+    def name(self) -> str:  # type: ignore[override]
+        label = self.reranker if isinstance(self.reranker, str) else getattr(self.reranker, "__name__", "reranker")
+        return f"{self.first} > {Path(label).name if Path(label).is_dir() else label}"
+
+    def rank(self, collection: JudgedCollection, earlier: Earlier) -> Rankings:
+        first, score = _earlier(self.first, earlier), _scorer(self.reranker, self.load)
+
+        def reranked(query: str, i: int) -> tuple[np.ndarray, np.ndarray]:
+            pairs = [(query, collection.documents[row]) for row in first.rows[i]]
+            scores = np.asarray(score(pairs), np.float64) if pairs else np.empty(0)
+            if scores.shape != (len(pairs),) or not np.isfinite(scores).all():
+                raise BadInput(
+                    f"{self.name}: scoring {len(pairs)} pairs returned an array of shape {scores.shape}; expected one "
+                    "finite number for each pair"
+                )
+            return first.rows[i], scores
+
+        found, seconds = _timed(collection.queries, reranked)
+        timed = zip(seconds, first.seconds, strict=False)
+        return Rankings.of(collection, found, [sum(parts) for parts in timed])
+
+
+@dataclass(frozen=True)
+class RunFile(Ranker):
+    """The rankings in a TREC run file, of this or of another tool."""
+
+    path: Path
+
+    @cached_property
+    def name(self) -> str:  # type: ignore[override]
+        return self.path.stem
+
+    def rank(self, collection: JudgedCollection, earlier: Earlier) -> Rankings:  # noqa: ARG002
+        return read_run(self.path, collection)
+
+
+def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScorer | None = None) -> dict[str, Any]:
+    """The models, BM25, each model with BM25, and with `rerank` each of the models and BM25 reranked, by name.
+
+    Args:
+        models: names of models and run files (.trec or .run), which are only compared.
+        rerank: a reranker's name, or a function of pairs (query, document) that returns their scores.
+        load: loads the reranker by name (default: `Reranker.load`).
+    """
+    given = {name: (RunFile(Path(name)) if is_run_file(name) else name) for name in models}
+    found: dict[str, Any] = {one.name if isinstance(one, RunFile) else _shown(name): one for name, one in given.items()}
+    encoders = [name for name, one in found.items() if not isinstance(one, RunFile)]
+    derived: list[Ranker] = [WordRanker(), *map(HybridRanker, encoders)]
+    if rerank is not None:
+        scorer = cache_scorer(rerank, load)
+        derived += [RerankedRanker(name, rerank, scorer) for name in (*encoders, "bm25")]
+    return {**found, **{one.name: one for one in derived}}
+
+
+def cache_scorer(reranker: Any, load: LoadScorer | None) -> LoadScorer:
+    """Load a reranker once, when it is first needed."""
+    loaded: list[ScorePairs] = []
+
+    def scorer(_: str) -> ScorePairs:
+        if not loaded:
+            loaded.append(_scorer(reranker, load))
+        return loaded[0]
+
+    return scorer
+
+
+def is_run_file(name: Any) -> bool:
+    return str(name).lower().endswith(RUN_ENDINGS)
+
+
+def _scorer(reranker: Any, load: LoadScorer | None) -> ScorePairs:
+    if isinstance(reranker, str | Path):
+        from ..reranker import Reranker
+
+        reranker = (load or Reranker.load)(str(reranker))
+    score: ScorePairs = getattr(reranker, "score", reranker)
+    return score
+
+
+def _shown(name: str) -> str:
+    return Path(name).name if Path(name).is_dir() else name
+
+
+def _earlier(name: str, earlier: Earlier) -> Rankings:
+    if name not in earlier:
+        raise BadInput(f"this needs the rankings of {name}, which are missing or failed")
+    return earlier[name]
+
+
+def _timed(
+    queries: Sequence[str], rank: Callable[[str, int], tuple[np.ndarray, np.ndarray]]
+) -> tuple[Iterator[tuple[np.ndarray, np.ndarray]], list[float]]:
+    """The ranking of each query, and the seconds that it took."""
+    found, seconds = [], []
+    for i, query in enumerate(queries):
+        start = time.perf_counter()
+        found.append(rank(query, i))
+        seconds.append(time.perf_counter() - start)
+    return iter(found), seconds
+
+
+def _finite(encoded: np.ndarray, texts: Sequence[str], kind: str, ids: Sequence[str]) -> np.ndarray:
+    rows = as_vectors(encoded, len(texts))
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if len(bad):
+        raise BadInput(f"the vectors of {len(bad):,} texts are NaN or infinite, the first of {kind} {ids[bad[0]]!r}")
+    return rows

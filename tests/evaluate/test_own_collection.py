@@ -1,0 +1,173 @@
+"""Retrieval on an own collection: rankers beside each other, run files out and in, per query; known items."""
+
+import numpy as np
+import pytest
+
+from likewise.errors import BadInput
+from likewise.evaluate import EvaluationSettings, collection_task, evaluate, with_baselines
+from likewise.evaluate.collection import JudgedCollection, read_collection
+from likewise.evaluate.known_items import NOTE, known_items
+from likewise.evaluate.own_collection import collection_tasks
+from likewise.evaluate.rankers import BLOCK, EmbeddingRanker
+from likewise.evaluate.rankings import METRICS, Rankings, read_run
+from likewise.evaluate.reports.retrieval_report import compare_rankers, format_retrieval_report, query_changes
+from likewise.evaluate.statistics.hypothesis_tests import randomisation
+from tests.evaluate.small_collection import letters, overlap, write_collection
+
+QUICK = EvaluationSettings(resamples=200)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_collection(tmp_path / "beir")
+
+
+def slow_values(grades, ranked):
+    """METRICS of one query, written out."""
+    ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
+    hits = [1 if grades.get(document, 0) > 0 else 0 for document in ranked]
+    gain = [max(grades.get(document, 0), 0) for document in ranked[:10]]
+    discounted = [sum(g / np.log2(rank + 2) for rank, g in enumerate(gains)) for gains in (gain, ideal[:10])]
+    precisions = [sum(hits[: rank + 1]) / (rank + 1) for rank, hit in enumerate(hits[:100]) if hit]
+    return {
+        "ndcg@10": discounted[0] / discounted[1],
+        "map@100": sum(precisions) / len(ideal),
+        "mrr@10": 1 / (hits.index(1) + 1) if 1 in hits[:10] else 0.0,
+        "recall@10": sum(hits[:10]) / len(ideal),
+        "recall@100": sum(hits[:100]) / len(ideal),
+        "precision@10": sum(hits[:10]) / 10,
+    }
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_metrics_are_the_slow_ones_and_ties_are_broken_by_id_as_in_trec_eval(seed):
+    random = np.random.default_rng(seed)
+    ids = tuple(f"d{i}" for i in random.permutation(60))
+    grades = {ids[i]: int(random.integers(-1, 4)) for i in range(30)} | {ids[0]: 3}
+    collection = JudgedCollection("one", ids, ("",) * 60, ids, ("q",), ("q",), {"q": grades})
+    scores = random.integers(0, 5, 60) / 3
+    rankings = Rankings.of(collection, [(np.arange(60), scores)])
+    by_hand = [ids[i] for i in sorted(range(60), key=lambda i: (scores[i], ids[i]), reverse=True)]
+    assert [ids[row] for row in rankings.rows[0]] == by_hand
+    expected = slow_values(grades, by_hand)
+    assert {name: values[0] for name, values in rankings.by_query.items()} == pytest.approx(expected)
+    assert list(expected) == list(METRICS)
+
+
+def test_a_block_at_a_time_finds_what_one_product_finds(folder, monkeypatch):
+    collection = read_collection(folder)
+    whole = EmbeddingRanker(letters).rank(collection, {})
+    assert len(collection.ids) < BLOCK
+    monkeypatch.setattr("likewise.evaluate.rankers.BLOCK", 7)
+    parts = EmbeddingRanker(letters).rank(collection, {})
+    assert all((a == b).all() for a, b in zip(whole.rows, parts.rows, strict=True))
+
+
+def test_bm25_hybrids_rerankers_and_run_files_are_rows_beside_the_model(folder, tmp_path):
+    models = {"letters": letters}
+    rest = with_baselines(["letters"], rerank=overlap)
+    results = evaluate({**rest, **models}, collection_task(folder), settings=QUICK)
+    names = ["letters", "bm25", "letters + bm25", "letters > overlap", "bm25 > overlap"]
+    assert (list(results.models), results.failed) == (names, ())
+    for name in names:
+        assert len(results[name, "beir"].result.headline.evidence.values) == 8
+        assert results[name, "beir"].result.headline.interval is not None
+    path = tmp_path / "mine.trec"
+    results["letters", "beir"].result.rankings.write(path, "my letters")
+    again = evaluate([letters, str(path)], collection_task(folder), settings=QUICK)
+    first, second = (again[name, "beir"].result for name in again.models)
+    assert [score.value for score in first.scores] == [score.value for score in second.scores]
+    assert first.rankings.seconds
+    assert not second.rankings.seconds
+    assert compare_rankers(again, "beir")["mine"].difference.value == 0
+
+
+def test_reranking_orders_the_first_stage_by_the_scores(folder):
+    results = evaluate({"letters": letters, **with_baselines(["letters"], rerank=overlap)}, collection_task(folder))
+    reranked = results["bm25 > overlap", "beir"].result.rankings
+    first = results["bm25", "beir"].result.rankings
+    for i, query in enumerate(reranked.collection.queries):
+        assert set(reranked.rows[i]) == set(first.rows[i])
+        values = overlap([(query, reranked.collection.documents[row]) for row in reranked.rows[i]])
+        assert (np.diff(values) <= 0).all()
+
+
+def test_what_needs_a_failed_ranking_says_so_and_rankers_have_no_vectors(folder):
+    def broken(texts):
+        raise RuntimeError("no memory")
+
+    results = evaluate({**with_baselines(["broken"]), "broken": broken}, collection_task(folder), settings=QUICK)
+    assert "needs the rankings of broken" in results["broken + bm25", "beir"].error
+    assert results["bm25", "beir"].result
+    other = evaluate(with_baselines(["x.trec"]), "stsb", read=lambda name: {}, settings=QUICK)
+    assert "only ranks the documents of a collection" in other["bm25", "stsb"].error
+
+
+RUNS = {
+    "q0 Q0 d1 1 0.5": "found 5 fields; expected query Q0 document rank score name",
+    "q0 Q0 d99 1 0.5 x": "the document 'd99' is not in the corpus",
+    "q0 Q0 d1 1 nan x": "the score is 'nan'; expected a finite number",
+    "q0 Q0 d1 1 high x": "the score is 'high'",
+    "q0 Q0 d2 1 0.5 x": "the document 'd2' is already ranked for query 'q0'",
+}
+
+
+@pytest.mark.parametrize("line", RUNS)
+def test_what_is_wrong_in_a_run_file_is_named_with_its_line(line, folder, tmp_path):
+    path = tmp_path / "other.trec"
+    path.write_text(f"q0 Q0 d2 1 0.9 x\n{line}\n")
+    with pytest.raises(BadInput, match=f"other.trec, line 2: {RUNS[line]}"):
+        read_run(path, read_collection(folder))
+
+
+def test_a_run_of_other_queries_is_refused(folder, tmp_path):
+    (path := tmp_path / "other.trec").write_text("z Q0 d2 1 0.9 x\n")
+    with pytest.raises(BadInput, match="ranks no document for any of the 8 judged queries"):
+        read_run(path, read_collection(folder))
+
+
+def test_gains_and_losses_are_the_largest_differences(folder):
+    results = evaluate({**with_baselines(["letters"]), "letters": letters}, collection_task(folder), settings=QUICK)
+    before, after = (results[name, "beir"].result.rankings for name in ("letters", "bm25"))
+    gains, losses = query_changes(before, after)
+    shift = after.by_query["ndcg@10"] - before.by_query["ndcg@10"]
+    assert [one.after - one.before for one in gains] == pytest.approx(sorted(shift[shift > 0])[::-1])
+    assert [one.after - one.before for one in losses] == pytest.approx(sorted(shift[shift < 0]))
+    report = format_retrieval_report(results, queries=True)
+    assert "bm25: the largest gains against letters" in report
+
+
+def test_the_randomisation_test_is_that_over_all_signs():
+    random = np.random.default_rng(3)
+    ours, theirs = random.random(10), random.random(10) + 0.2
+    differences = ours - theirs
+    signs = 1 - 2 * (np.arange(1024)[:, None] >> np.arange(10) & 1)
+    exact = np.mean(np.abs(signs @ differences) >= abs(differences.sum()) - 1e-12)
+    found = randomisation(ours, theirs, draws=20_000)
+    assert found.p == pytest.approx(exact, abs=0.01)
+    assert found.statistic == pytest.approx(differences.mean())
+    assert randomisation(ours, ours).p == 1
+
+
+def test_known_items_take_titles_or_sentences_out_of_the_documents_and_say_so():
+    texts = [f"Number {i} is the first sentence here. And {i} has a second one." for i in range(30)]
+    ids, none = tuple(map(str, range(30))), ("",) * 30
+    titled = known_items(JudgedCollection("t", ids, tuple(f"title {i}" for i in ids), tuple(texts)), count=5)
+    assert titled.documents == tuple(texts)
+    assert [f"title {query}" for query in titled.query_ids] == list(titled.queries)
+    plain = known_items(JudgedCollection("p", ids, none, tuple(texts)), count=5)
+    for query, text in zip(plain.query_ids, plain.queries, strict=True):
+        assert plain.judgements[query] == {query: 1}
+        assert text in texts[int(query)]
+        assert text not in plain.documents[plain.rows[query]]
+    assert sum(a != b for a, b in zip(plain.documents, texts, strict=True)) == 5
+    for made, what in ((titled, "titles"), (plain, "sentences")):
+        assert NOTE.format(what) in made.notes[0]
+    with pytest.raises(BadInput, match="no queries can be made from documents without titles"):
+        known_items(JudgedCollection("s", ids, none, ids))
+
+
+def test_a_folder_of_collections_is_a_task_each(folder):
+    assert [task.name for task in collection_tasks(folder.parent)] == ["beir"]
+    with pytest.raises(BadInput, match="no folder in it is one"):
+        collection_tasks(folder / "qrels")
