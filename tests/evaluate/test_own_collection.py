@@ -82,6 +82,19 @@ def test_bm25_hybrids_rerankers_and_run_files_are_rows_beside_the_model(folder, 
     assert compare_rankers(again, "beir")["mine"].difference.value == 0
 
 
+def test_a_model_that_is_fitted_learns_from_queries_and_documents_together(folder):
+    asked = []
+
+    class Fitted:
+        def fitted(self, texts):
+            asked.append(list(texts))
+            return letters
+
+    evaluate(Fitted(), collection_task(folder), settings=QUICK)
+    collection = read_collection(folder)
+    assert asked == [list(dict.fromkeys([*collection.queries, *collection.documents]))]
+
+
 def test_reranking_orders_the_first_stage_by_the_scores(folder):
     results = evaluate({"letters": letters, **with_baselines(["letters"], rerank=overlap)}, collection_task(folder))
     reranked = results["bm25 > overlap", "beir"].result.rankings

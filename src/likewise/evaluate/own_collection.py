@@ -11,7 +11,7 @@ from ..wording import counted
 from .collection import JudgedCollection, layout, read_collection
 from .known_items import known_items
 from .rankers import EmbeddingRanker, Ranker
-from .task import Encode, EvaluationSettings, ReadDataset, Result, Task
+from .task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
 from .tasks.retrieval import DEPTH
 
 SUITE = "own collection"
@@ -44,7 +44,8 @@ def collection_task(
         return Result(collection.name, tuple(rankings.metrics()), protocol, collection.notes, rankings)
 
     def run(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-        return rank(EmbeddingRanker(encode), {})
+        vectors = TaskVectors.of(encode, collection.queries, collection.documents)  # a model may be fitted on all texts
+        return rank(EmbeddingRanker(vectors.__getitem__), {}).with_notes(*vectors.notes)
 
     return Task(collection.name, SUITE, (), "nDCG@10 of the documents found for each query", run, rank)
 
