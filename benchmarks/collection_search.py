@@ -56,7 +56,7 @@ def measure(ranker: str, documents: int, queries: int) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     busy = time.process_time() - busy  # on a busy machine, less than the time on the clock
     print(
-        f"{ranker:8} {seconds:6.1f} s beyond encoding ({busy:.1f} s of CPU with it), peak {peak:,.0f} MB, nDCG@10 {value:.3f}",
+        f"{ranker:8} {seconds:6.1f} s beyond encoding ({busy:.1f} s of CPU), peak {peak:,.0f} MB, nDCG@10 {value:.2f}",
         flush=True,
     )
 

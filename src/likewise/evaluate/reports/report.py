@@ -49,7 +49,8 @@ def format_csv(results: Results) -> str:
             seconds = round(cell.seconds, 2)
             lines.writerow([cell.model, cell.task, score.name, score.value, low, high, score.n, seconds, ""])
         rankings = cell.result.rankings if cell.result else None
-        for metric, values in rankings.by_query.items() if rankings else ():
+        for metric, values in rankings.by_query.items() if rankings is not None else ():
+            assert rankings is not None
             for query, value in zip(rankings.collection.query_ids, values.tolist(), strict=True):
                 lines.writerow([cell.model, cell.task, f"{metric}/{query}", value, "", "", 1, "", ""])
         if cell.error:
