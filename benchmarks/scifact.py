@@ -17,7 +17,7 @@ from likewise import Embedder, Reranker
 from likewise.data.datasets import read_dataset
 from likewise.evaluate.statistics.comparison import Comparison, compare, estimate
 from likewise.evaluate.task import Score
-from likewise.evaluate.tasks.retrieval import DEPTH, RetrievalCollection, read_collection
+from likewise.evaluate.tasks.retrieval import DEPTH, RetrievalCollection, read_catalogued
 from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.model_names import load_named_embedder
 from likewise.search import search
@@ -86,7 +86,7 @@ def measured(collection: RetrievalCollection, models: Sequence[str], reranker: s
 
 def main() -> None:
     args = options(__doc__, models=["likewise-mini", RECOMMENDED_MODEL], reranker=str)
-    scores = measured(read_collection(read_dataset), args.models, args.reranker)
+    scores = measured(read_catalogued(read_dataset), args.models, args.reranker)
     table = {}
     for name, (ndcg, *others) in scores.items():
         interval = estimate(ndcg.evidence)

@@ -7,7 +7,7 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings
-from likewise.evaluate.tasks.retrieval import RETRIEVAL_TASKS, read_collection, reranking_task
+from likewise.evaluate.tasks.retrieval import RETRIEVAL_TASKS, read_catalogued, reranking_task
 from likewise.text.words import folded_words
 from tests.evaluate.sample_pairs import needs_data
 from tests.evaluate.sample_pairs import parquet as real
@@ -40,7 +40,7 @@ def bag(texts):
 
 
 def test_a_collection_has_the_test_queries_with_a_relevant_document():
-    requested = read_collection(DATA.__getitem__)
+    requested = read_catalogued(DATA.__getitem__)
     assert requested.queries == ("dog sleeps", "bird")
     assert requested.documents == ("cat cat sleeps", "dog dog sleeps", "bird sleeps", "fish fish swims")
     assert requested.judged == ({1: 1.0, 0: 1.0}, {2: 1.0})
@@ -112,9 +112,9 @@ def test_scores_that_do_not_fit_are_refused(wrong):
 def test_a_judgement_of_what_is_missing_is_refused():
     broken = DATA | {"scifact/qrels": {**DATA["scifact/qrels"], "doc_id": ["99", "10", "12", "10", "11"]}}
     with pytest.raises(BadInput, match="judges document '99' for query '1'"):
-        read_collection(broken.__getitem__)
+        read_catalogued(broken.__getitem__)
     with pytest.raises(BadInput, match="no relevant document for any query of the split 'dev'"):
-        read_collection(DATA.__getitem__, split="dev")
+        read_catalogued(DATA.__getitem__, split="dev")
 
 
 @needs_data

@@ -62,7 +62,7 @@ class RetrievalCollection:
         return [Score(prefix + name, float(row.mean()), len(row), Evidence(row)) for name, row in rows]
 
 
-def read_collection(read: ReadDataset, folder: str = "scifact", split: str = "test") -> RetrievalCollection:
+def read_catalogued(read: ReadDataset, folder: str = "scifact", split: str = "test") -> RetrievalCollection:
     """The queries of a split that have a relevant document, and all documents as "title text" (as in BEIR)."""
     corpus, queries, qrels = (read(f"{folder}/{name}") for name in ("corpus", "queries", "qrels"))
     rows = {document: i for i, document in enumerate(corpus["doc_id"])}
@@ -84,7 +84,7 @@ def read_collection(read: ReadDataset, folder: str = "scifact", split: str = "te
 
 def retrieval_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
     """Rank all documents by their cosine with the query, using exact search."""
-    collection = read_collection(read)
+    collection = read_catalogued(read)
     vectors = TaskVectors.of(encode, collection.queries, collection.documents)
     hits = search(vectors[collection.queries], vectors[collection.documents], k=DEPTH)
     scores = collection.scores(list(hits.indices), RETRIEVAL_METRICS)
@@ -99,7 +99,7 @@ def score_pair_retrieval(encode: Encode, collection: RetrievalCollection) -> tup
 
 
 def cosine_reranking_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    collection = read_collection(read)
+    collection = read_catalogued(read)
     first_stage = collection.first_stage()
     retrieved = [collection.documents[i] for i in np.unique(np.concatenate(first_stage))]
     vectors = TaskVectors.of(encode, collection.queries, retrieved)
@@ -109,7 +109,7 @@ def cosine_reranking_task(encode: Encode, read: ReadDataset, settings: Evaluatio
 
 def reranking_task(score: ScorePairs, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
     """Re-rank BM25's results by any score for a query and a document, such as a cross-encoder's."""
-    collection = read_collection(read)
+    collection = read_catalogued(read)
     first_stage = collection.first_stage()
     return _reranked(collection, first_stage, _scored(collection, first_stage, score), "a score of query and document")
 

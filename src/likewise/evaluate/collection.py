@@ -1,0 +1,286 @@
+"""Your own documents, queries and judgements, read from the files in which retrieval data is usually kept.
+
+    a collection = documents + queries + {query: {document: grade}}
+
+Read are JSONL, TSV, CSV and Parquet with the column names of BEIR and others, TREC's judgements (`query 0 document
+grade`), and a folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv, or the same names with other
+endings, or folders of Parquet files as on the Hugging Face hub.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from ..files import READABLE, Table
+from ..files.lines import data_ending, open_lines
+from ..runtime.home_folder import expanded
+from ..wording import counted
+
+DOCUMENT_ID = ("_id", "doc_id", "docid", "document_id", "corpus-id", "corpus_id", "pid", "id")
+QUERY_ID = ("_id", "query_id", "query-id", "qid", "id")
+JUDGED_QUERY = ("query-id", "query_id", "qid", "query")
+JUDGED_DOCUMENT = ("corpus-id", "corpus_id", "doc_id", "docid", "document_id", "pid", "document")
+TEXT = ("text", "contents", "content", "body", "passage", "document")
+QUERY_TEXT = ("text", "query", "question")
+TITLE = ("title",)
+GRADE = ("score", "grade", "relevance", "label")
+"""The accepted names of each column, in order of preference."""
+SPLIT = "test"
+"""The judgements read from a folder or a file that has several splits."""
+Judgements = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class JudgedCollection:
+    """N documents, and Q queries that each have a relevant document; all ids are texts.
+
+    Args:
+        titles: each document's title, "" if it has none.
+        bodies: each document's text without the title.
+        judgements: the grade of each query's judged documents; above 0 is relevant, and more is better.
+        notes: what was left out.
+    """
+
+    name: str
+    ids: tuple[str, ...]
+    titles: tuple[str, ...]
+    bodies: tuple[str, ...]
+    query_ids: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
+    judgements: Judgements = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def documents(self) -> tuple[str, ...]:
+        """Each document's title and text, joined by a space as in BEIR."""
+        both = zip(self.titles, self.bodies, strict=True)
+        return tuple(f"{title} {body}".strip() if title else body for title, body in both)
+
+    @cached_property
+    def rows(self) -> Mapping[str, int]:
+        """The position of each document, by id."""
+        return {document: row for row, document in enumerate(self.ids)}
+
+
+def read_collection(
+    corpus: str | Path, queries: str | Path | None = None, qrels: str | Path | None = None
+) -> JudgedCollection:
+    """Read a collection from its files, or from a folder in BEIR's layout.
+
+    Args:
+        corpus: a file of documents (an id, a text, and optionally a title), or the folder.
+        queries: a file of queries (an id and a text).
+        qrels: a file of judgements: the ids of a query and a document, and an integer grade (1 if there is no column).
+
+    Returns:
+        The collection, without queries that have no relevant document; without any query if only documents are given.
+
+    Raises:
+        BadInput: a file is missing, changes while it is read, or has an invalid row; the error names file and line.
+    """
+    path = expanded(corpus)
+    if path.is_dir():
+        found = layout(path)
+        queries, qrels = queries or found.get("queries"), qrels or found.get("qrels")
+        if "corpus" not in found:
+            raise BadInput(f"{path} is no folder in BEIR's layout: it needs a file such as {path / 'corpus.jsonl'}")
+        documents = found["corpus"]
+    else:
+        documents = path
+    if (queries is None) != (qrels is None):
+        raise BadInput(f"{path}: queries need judgements (qrels) and judgements need queries; found only one of them")
+    ids, titles, bodies = _documents(documents)
+    collection = JudgedCollection(path.stem if path.is_file() else path.name, ids, titles, bodies)
+    if queries is None or qrels is None:
+        return collection
+    return _judged(collection, expanded(queries), expanded(qrels))
+
+
+def layout(folder: Path) -> dict[str, Path]:
+    """The files "corpus", "queries" and "qrels" of a folder in BEIR's layout, so far as they exist."""
+    found = {}
+    for part in ("corpus", "queries", "qrels"):
+        names = [f"{part}{ending}" for ending in _ENDINGS] + [f"{part}/{SPLIT}{ending}" for ending in _ENDINGS]
+        candidates = [path for name in names if (path := folder / name).is_file()]
+        candidates += sorted((folder / part).glob("*.parquet"))  # the hub's layout
+        if candidates:
+            found[part] = candidates[0]
+    return found
+
+
+def _documents(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    table, (key, text, title) = _table(path, (DOCUMENT_ID, TEXT), (TITLE,))
+    ids = _distinct_ids(table, key)
+    bodies = _texts(table, text, blank=True)
+    titles = _texts(table, title, blank=True) if title else [""] * len(ids)
+    if not ids:
+        raise BadInput(f"{path} has no documents")
+    return tuple(ids), tuple(titles), tuple(bodies)
+
+
+def _judged(collection: JudgedCollection, queries: Path, qrels: Path) -> JudgedCollection:
+    table, (key, text) = _table(queries, (QUERY_ID, QUERY_TEXT))
+    texts = dict(zip(_distinct_ids(table, key), _texts(table, text), strict=True))
+    judgements: dict[str, dict[str, int]] = {}
+    for place, query, document, grade in _judgement_rows(qrels):
+        for kind, one, known, file in (
+            ("query", query, texts, queries), ("document", document, collection.rows, "the corpus"),
+        ):  # fmt: skip
+            if one not in known:
+                raise BadInput(f"{qrels}, {place}: the {kind} {one!r} is judged, but it is not in {file}")
+        before = judgements.setdefault(query, {}).setdefault(document, grade)
+        if before != grade:
+            raise BadInput(
+                f"{qrels}, {place}: document {document!r} has grade {grade} for query {query!r}, but an earlier line "
+                f"says {before}"
+            )
+    kept = [query for query in texts if any(grade > 0 for grade in judgements.get(query, {}).values())]
+    if not kept:
+        raise BadInput(f"{qrels} has no relevant document (a grade above 0) for any query of {queries}")
+    without = len(judgements) - len(kept)
+    left_out = f"{counted(without, 'judged query', 'judged queries')} without a relevant document left out"
+    return JudgedCollection(
+        *(collection.name, collection.ids, collection.titles, collection.bodies, tuple(kept)),
+        tuple(texts[query] for query in kept),
+        {query: judgements[query] for query in kept},
+        (left_out,) if without else (),
+    )
+
+
+def _judgement_rows(path: Path) -> Iterator[tuple[str, str, str, int]]:
+    """The place, query, document and grade of each judgement; if the file has several splits, those of SPLIT."""
+    rows = _trec_rows(path) if _is_trec(path) else _table_rows(path)
+    for place, query, document, written in rows:
+        yield place, query, document, _grade(written, path, place)
+
+
+def _table_rows(path: Path) -> Iterator[tuple[str, str, str, Any]]:
+    table, (query, document, grade, split) = _table(path, (JUDGED_QUERY, JUDGED_DOCUMENT), (GRADE, ("split",)))
+    columns = table.columns
+    grades: Iterable[Any] = columns[grade] if grade else [1] * len(table.places)
+    splits: Sequence[Any] = columns[split] if split else [SPLIT] * len(table.places)
+    only = SPLIT in splits
+    for place, *ids, written, part in zip(
+        table.places, columns[query or ""], columns[document or ""], grades, splits, strict=True
+    ):
+        if not only or part == SPLIT:
+            one, other = (_id(value, path, place) for value in ids)
+            yield place, one, other, written
+
+
+def _trec_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
+    for place, fields in trec_fields(path, 4, "query 0 document grade"):
+        yield place, fields[0], fields[2], fields[3]
+
+
+def trec_fields(path: Path, count: int, form: str) -> Iterator[tuple[str, list[str]]]:
+    """The place ("line 3") and fields of each line of a TREC file, which are separated by spaces or tabs."""
+    with _unchanged(path), open_lines(path) as lines:
+        for number, line in enumerate(lines, 1):
+            fields = line.split()
+            if len(fields) not in (0, count):
+                raise BadInput(f"{path}, line {number}: found {counted(len(fields), 'field')}; expected {form}")
+            if fields:
+                yield f"line {number}", fields
+
+
+def _is_trec(path: Path) -> bool:
+    """Whether a file holds TREC's judgements: four fields without a header."""
+    if data_ending(path) not in (".tsv", ".txt") and data_ending(path) in READABLE:
+        return False
+    if data_ending(path) != ".tsv":
+        return True
+    _check_file(path)
+    with open_lines(path) as lines:
+        first = next((line.split() for line in lines if line.strip()), [])
+    return len(first) == 4 and first[1] in ("0", "Q0")
+
+
+def _grade(written: Any, path: Path, place: str) -> int:
+    try:
+        number = float(written)
+        if number.is_integer():
+            return int(number)
+    except (TypeError, ValueError):
+        pass
+    raise BadInput(f"{path}, {place}: the grade is {written!r}; expected a whole number, above 0 if relevant")
+
+
+def _table(
+    path: Path, needed: Sequence[Sequence[str]], optional: Sequence[Sequence[str]] = ()
+) -> tuple[Table, list[str]]:
+    """The file's rows, and the name of each column; "" for an optional one that the file lacks."""
+    chosen: list[str] = []
+
+    def choose(names: Sequence[str]) -> Sequence[str]:
+        for accepted in (*needed, *optional):
+            free = [name for name in accepted if name in names and name not in chosen]
+            if not free and accepted in needed:
+                raise BadInput(f"{path} has the columns {', '.join(names) or '(none)'}; expected one named "
+                               f"{' or '.join(accepted)}")  # fmt: skip
+            chosen.append(free[0] if free else "")
+        return [name for name in chosen if name]
+
+    _check_file(path)
+    with _unchanged(path):
+        return Table.read(path, choose), chosen
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        raise BadInput(f"{path} is not there" if not path.exists() else f"{path} is not a file")
+
+
+class _unchanged:  # noqa: N801, used as a function
+    """Raise if the file is written to before the block ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        _check_file(self._path)
+        self._before = self._state()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._state() != self._before and (kind is None or issubclass(kind, BadInput)):
+            raise BadInput(f"{self._path} changed while it was read; read it again once it is complete")
+
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            state = self._path.stat()
+        except OSError:
+            return None
+        return state.st_size, state.st_mtime_ns, state.st_ino
+
+
+def _distinct_ids(table: Table, column: str) -> list[str]:
+    seen: dict[str, str] = {}
+    for place, value in zip(table.places, table.columns[column], strict=True):
+        key = _id(value, table.path, place)
+        if key in seen:
+            raise BadInput(f"{table.path}, {place}: the {column} {key!r} is already on {seen[key]}; ids must differ")
+        seen[key] = place
+    return list(seen)
+
+
+def _id(value: Any, path: Path, place: str) -> str:
+    text = "" if value is None or isinstance(value, bool | float | list | dict) else str(value).strip()
+    if not text or len(text.split()) > 1:
+        raise BadInput(f"{path}, {place}: the id is {value!r}; expected a text or integer without spaces")
+    return text
+
+
+def _texts(table: Table, column: str, *, blank: bool = False) -> list[str]:
+    """A column of texts; with `blank`, a missing or empty one is allowed."""
+    if not blank:
+        return table.texts(column)
+    for place, value in zip(table.places, table.columns[column], strict=True):
+        if value is not None and not isinstance(value, str):
+            raise BadInput(f"{table.path}, {place}: {column} is {value!r}; expected a text")
+    return [value or "" for value in table.columns[column]]
+
+
+_ENDINGS = (*(ending for ending in READABLE if ending != ".txt"), ".jsonl.gz", ".tsv.gz", ".trec", ".qrels", ".txt")
