@@ -14,7 +14,9 @@ from ..runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from .cache import Cache
+    from .choice import Candidate, Choice, Variations, choose
     from .own_data import data_task
+    from .race import StoppingRule
     from .reports.report import format_report
     from .results import Results
     from .runner import evaluate
@@ -23,15 +25,17 @@ if TYPE_CHECKING:
     from .tasks.registry import SUITES, TASKS
 
 __all__ = [
-    "SUITES", "TASKS", "Cache", "EvaluationSettings", "Evidence", "Result", "Results", "compare", "data_task",
-    "evaluate", "format_report",
+    "SUITES", "TASKS", "Cache", "Candidate", "Choice", "EvaluationSettings", "Evidence", "Result", "Results",
+    "StoppingRule", "Variations", "choose", "compare", "data_task", "evaluate", "format_report",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "cache": ["Cache"],
+        "choice": ["Candidate", "Choice", "Variations", "choose"],
         "own_data": ["data_task"],
+        "race": ["StoppingRule"],
         "reports.report": ["format_report"],
         "results": ["Results"],
         "runner": ["evaluate"],
