@@ -21,13 +21,22 @@ def test_the_capital_falls_as_the_mean_that_is_bet_against_grows():
 
 
 @pytest.mark.parametrize("chance", [0.02, 0.5, 0.9])
-def test_a_confidence_sequence_rarely_misses_the_mean_at_any_of_many_looks(chance):
+def test_the_capital_against_the_true_mean_rarely_reaches_the_threshold_at_any_of_many_looks(chance):
+    """An interval misses the mean exactly when this capital, or that of the mirrored values, is at the threshold."""
     random, misses = np.random.default_rng(1), 0
     for _ in range(100):
         values = (random.random(300) < chance).astype(float)
-        looks = [confidence_sequence(values[:n], 0, 1) for n in (5, 10, 20, 40, 80, 150, 300)]
-        misses += any(not look.low <= chance <= look.high for look in looks)
-    assert misses <= 7  # at most 5 expected; observed fewer
+        looks = (5, 10, 20, 40, 80, 150, 300)
+        sides = (values, chance), (1 - values, 1 - chance)
+        misses += max(log_capital(side[:n], mean) for n in looks for side, mean in sides) >= np.log(2 / 0.05)
+    assert misses <= 5
+
+
+def test_an_interval_ends_where_the_capital_reaches_the_threshold():
+    values = np.random.default_rng(6).random(100)
+    found = confidence_sequence(values, 0, 1)
+    assert log_capital(values, found.low) == pytest.approx(np.log(2 / 0.05), abs=1e-6)
+    assert log_capital(1 - values, 1 - found.high) == pytest.approx(np.log(2 / 0.05), abs=1e-6)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.3, 1.0])
