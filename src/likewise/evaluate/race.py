@@ -150,4 +150,7 @@ def items_needed(gains: Float[np.ndarray, " n"], candidates: int, rule: Stopping
     """
     lead = float(gains.mean()) + rule.margin
     threshold = np.log(max(1, candidates - 1) * len(BETS) / rule.alpha)
-    return int(np.ceil(2 * float((gains**2).mean()) * threshold / lead**2)) if lead > 0 else 0
+    if lead <= 0:
+        return 0
+    spread = 2 * float((gains**2).mean()) / lead**2
+    return int(np.ceil(threshold * max(spread, 1 / (BETS[-1] * lead))))  # no bet is above the last one
