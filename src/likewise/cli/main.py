@@ -37,6 +37,7 @@ GROUPS = {
         "mine": Entry("mine", "find hard negatives for pairs"),
         "train": Entry("train.command", "train a model on pairs, triplets or scores"),
         "evaluate": Entry("evaluate", "evaluate models on tasks or your own data, with intervals and tests"),
+        "choose": Entry("choose", "choose among models, precisions and dimensions on your own data, with a proof"),
     },
     "service": {
         "serve": Entry("serve", "serve models and indexes over HTTP (the APIs of OpenAI, TEI, Cohere, Jina)"),

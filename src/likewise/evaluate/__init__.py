@@ -15,8 +15,10 @@ from ..runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from .cache import Cache
+    from .choice import Candidate, Choice, Variations, choose
     from .own_collection import collection_task
     from .own_data import data_task
+    from .race import StoppingRule
     from .rankers import with_baselines
     from .reports.report import format_report
     from .results import Results
@@ -26,16 +28,19 @@ if TYPE_CHECKING:
     from .tasks.registry import SUITES, TASKS
 
 __all__ = [
-    "SUITES", "TASKS", "Cache", "EvaluationSettings", "Evidence", "Result", "Results", "collection_task",
-    "compare", "data_task", "evaluate", "format_report", "with_baselines",
+    "SUITES", "TASKS", "Cache", "Candidate", "Choice", "EvaluationSettings", "Evidence", "Result", "Results",
+    "StoppingRule", "Variations", "choose", "collection_task", "compare", "data_task", "evaluate", "format_report",
+    "with_baselines",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "cache": ["Cache"],
+        "choice": ["Candidate", "Choice", "Variations", "choose"],
         "own_collection": ["collection_task"],
         "own_data": ["data_task"],
+        "race": ["StoppingRule"],
         "rankers": ["with_baselines"],
         "reports.report": ["format_report"],
         "results": ["Results"],

@@ -42,6 +42,23 @@ def data_task(
     Raises:
         BadInput: the file cannot be read, or no entry in MEASURES matches its columns.
     """
+    title, expected, values, unused = own_columns(data, columns, name=name)
+    notes = [f"not used: {', '.join(unused)}"] if unused else []
+    summary, run = MEASURES[expected]
+
+    def run_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
+        return run(encode, values, settings, title).with_notes(*notes)
+
+    return Task(title, SUITE, (), summary, run_task)
+
+
+def own_columns(
+    data: str | Path | DatasetColumns,
+    columns: Mapping[str, str] | Sequence[str] | None = None,
+    *,
+    name: str | None = None,
+) -> tuple[str, tuple[str, ...], DatasetColumns, list[str]]:
+    """The title of your own data, its key in MEASURES, its checked columns, and the names of columns not used."""
     title = name or ("own data" if isinstance(data, Mapping) else str(data))
     table, places = _table(data)
     names = columns if isinstance(columns, Mapping) else ColumnNames.parse(columns or ()).names
@@ -56,13 +73,7 @@ def data_task(
             if found := problem(value):
                 raise BadInput(f"{title}, {places[row] if places else f'row {row}'}: {column} is {value!r}; {found}")
     unused = [column for column in ("score", "label", *SIDES) if column in renamed and column not in expected]
-    notes = [f"not used: {', '.join(unused)}"] if unused else []
-    summary, run = MEASURES[expected]
-
-    def run_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-        return run(encode, values, settings, title).with_notes(*notes)
-
-    return Task(title, SUITE, (), summary, run_task)
+    return title, expected, values, unused
 
 
 def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[str]]:
@@ -109,7 +120,7 @@ def _score_problem(value: Any) -> str:
 
 def _label_problem(value: Any) -> str:
     expected = "expected 1 (same meaning) or 0. For degrees of similarity, name the column score"
-    return expected if _label(value) is None else ""
+    return expected if binary_label(value) is None else ""
 
 
 CHECKS: dict[str, Callable[[Any], str]] = {
@@ -125,7 +136,7 @@ def _scored_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationS
 
 def _labelled_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
     first, second = (settings.cased(columns[column]) for column in ("sentence1", "sentence2"))
-    labels = np.array([_label(value) for value in columns["label"]], bool)
+    labels = np.array([binary_label(value) for value in columns["label"]], bool)
     if labels.all() or not labels.any():
         raise BadInput(f"{title}: all {len(labels):,} labels are {int(labels[0])}; expected both 0 and 1")
     pairs = LabelledPairs(first, second, labels)
@@ -134,7 +145,7 @@ def _labelled_pairs(encode: Encode, columns: DatasetColumns, settings: Evaluatio
     return Result(title, tuple(similarity_scores(pairs, vectors)), protocol, (*vectors.notes, baseline_note(pairs)))
 
 
-def _label(value: Any) -> int | None:
+def binary_label(value: Any) -> int | None:
     """The label as 0 or 1; None if it is neither."""
     text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().lower()
     return BOOLEANS.get(text)

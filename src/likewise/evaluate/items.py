@@ -1,0 +1,183 @@
+"""Data as items that each have a score of their own, from 0 to 1: what a race needs, and a correlation lacks.
+
+A correlation or an average precision is a property of all rows at once. For rated and labelled pairs, an item is
+therefore two rows with different ratings, and its score says whether the cosine orders them as the rating does. The
+mean over items is the AUC of labels, and (1 + Kendall's tau) / 2 of scores without ties.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..array_types import Float, Int
+from ..arrays.similarity import PAIRWISE
+from ..data.column_names import PAIR
+from ..data.columns import DatasetColumns
+from ..errors import BadInput
+from ..search import search
+from ..search.bm25 import BM25Index
+from .collection import JudgedCollection
+from .own_data import binary_label, own_columns
+from .tasks.retrieval import DEPTH, RetrievalCollection
+from .tasks.triplets import SIDES
+
+FUSION = 60  # k of reciprocal rank fusion, as in `reciprocal_rank_fusion`
+Encode = Callable[..., Float[np.ndarray, "n E"]]
+"""Converts texts, and optionally their role ("query" or "document"), to vectors."""
+Variant = tuple[int | None, float | None]
+"""How many dimensions of each vector count, and the weight of vectors beside BM25 (None: no BM25)."""
+Scorer = Callable[[Int[np.ndarray, " n"], Sequence[Variant]], Float[np.ndarray, "v n"]]
+"""Converts items to the scores of each variant."""
+
+
+@dataclass(frozen=True)
+class ItemSource:
+    """`count` items, what is measured on them, and a function that prepares scoring them with one model."""
+
+    title: str
+    metric: str
+    count: int
+    scorer: Callable[[Encode], Scorer]
+    ranks: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def items_of_data(
+    data: str | Path | DatasetColumns, columns: Mapping[str, str] | Sequence[str] | None = None, seed: int = 0
+) -> ItemSource:
+    """The items of triplets, pairs, labelled or scored pairs; `seed` draws the two rows of an item.
+
+    Raises:
+        BadInput: the data cannot be read, its columns do not fit, or it has too few rows.
+    """
+    title, expected, values, unused = own_columns(data, columns)
+    notes = (f"not used: {', '.join(unused)}",) if unused else ()
+    if expected == SIDES:
+        sides = [list(values[side]) for side in SIDES]
+        metric = "accuracy on triplets by cosine"
+        return ItemSource(title, metric, len(sides[0]), lambda encode: _triplets(encode, sides), notes=notes)
+    if expected == PAIR:
+        collection = RetrievalCollection.of_pairs(values["anchor"], values["positive"], title)
+        return _ranked(title, collection, "mrr@10", (None, None), notes)
+    return _ordered(title, values, seed, notes)
+
+
+def items_of_collection(judged: JudgedCollection) -> ItemSource:
+    """The queries of a collection, each with its nDCG@10.
+
+    Raises:
+        BadInput: the collection has no queries.
+    """
+    if not judged.queries:
+        raise BadInput(f"{judged.name} has no judged queries; choosing needs queries and judgements (qrels)")
+    grades = (judged.judgements[query] for query in judged.query_ids)
+    rows = tuple({judged.rows[document]: float(grade) for document, grade in each.items()} for each in grades)
+    collection = RetrievalCollection(judged.queries, judged.documents, rows)
+    return _ranked(judged.name, collection, "ndcg@10", ("query", "document"), judged.notes)
+
+
+def _triplets(encode: Encode, sides: Sequence[Sequence[str]]) -> Scorer:
+    def score(items: Int[np.ndarray, " n"], variants: Sequence[Variant]) -> Float[np.ndarray, "v n"]:
+        anchor, positive, negative = np.split(encode([side[i] for side in sides for i in items]), 3)
+        near, far = (_cosines(anchor, other, variants) for other in (positive, negative))
+        return np.where(near > far, 1.0, 0.0)
+
+    return score
+
+
+def _ordered(title: str, values: Mapping[str, Sequence[Any]], seed: int, notes: tuple[str, ...]) -> ItemSource:
+    labelled = "label" in values
+    gold = [binary_label(x) for x in values["label"]] if labelled else [_number(x) for x in values["score"]]
+    above, below = _matched_rows(np.array(gold, np.float64), seed)
+    if not len(above):
+        raise BadInput(f"{title}: all {'labels' if labelled else 'scores'} are equal; expected different ones to order")
+    first, second = values["sentence1"], values["sentence2"]
+
+    def scorer(encode: Encode) -> Scorer:
+        def score(items: Int[np.ndarray, " n"], variants: Sequence[Variant]) -> Float[np.ndarray, "v n"]:
+            rows = [*above[items], *below[items]]
+            one, other = np.split(encode([side[i] for side in (first, second) for i in rows]), 2)
+            higher, lower = np.split(_cosines(one, other, variants), 2, axis=1)
+            return np.where(higher > lower, 1.0, np.where(higher == lower, 0.5, 0.0))
+
+        return score
+
+    what = "label 1 has a higher cosine than label 0 (AUC)" if labelled else "the higher score has the higher cosine"
+    return ItemSource(title, f"of two rows, the one with {what}", len(above), scorer, notes=notes)
+
+
+def _matched_rows(gold: Float[np.ndarray, " n"], seed: int) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " m"]]:
+    """Pairs of rows with different values, the higher first; no row is in two, so that items are independent."""
+    waiting: list[int] = []  # rows with the same value
+    matched = []
+    for row in np.random.default_rng(seed).permutation(np.flatnonzero(np.isfinite(gold))):
+        if waiting and gold[waiting[-1]] != gold[row]:
+            matched.append(sorted((row, waiting.pop()), key=lambda i: -gold[i]))
+        else:
+            waiting.append(row)
+    above, below = np.array(matched, np.int64).reshape(-1, 2).T
+    return above, below
+
+
+def _number(value: Any) -> float:
+    """A score; NaN if it is missing."""
+    return float("nan") if value is None or value == "" else float(value)
+
+
+def _ranked(
+    title: str,
+    collection: RetrievalCollection,
+    metric: str,
+    roles: tuple[str | None, str | None],
+    notes: tuple[str, ...],
+) -> ItemSource:
+    words: list[BM25Index] = []  # built when a hybrid candidate needs it
+
+    def bm25(query: str) -> Int[np.ndarray, " _"]:
+        if not words:
+            words.append(BM25Index.of(collection.documents))
+        return words[0].nearest(query, DEPTH)[0]
+
+    def scorer(encode: Encode) -> Scorer:
+        documents = encode(collection.documents, roles[1])
+
+        def score(items: Int[np.ndarray, " n"], variants: Sequence[Variant]) -> Float[np.ndarray, "v n"]:
+            texts, judged = (tuple(column[i] for i in items) for column in (collection.queries, collection.judged))
+            part = RetrievalCollection(texts, collection.documents, judged)
+            queries = encode(part.queries, roles[0])
+            rows = []
+            for dim, weight in variants:
+                k = min(DEPTH, len(documents))
+                rankings = list(search(queries[:, :dim], documents[:, :dim], k=k).indices)
+                if weight is not None:
+                    pairs = zip(part.queries, rankings, strict=True)
+                    rankings = [fused(ranking, bm25(query), weight) for query, ranking in pairs]
+                evidence = part.scores(rankings, (metric,))[0].evidence
+                assert evidence
+                rows.append(evidence.values)
+            return np.stack(rows)
+
+        return score
+
+    described = f"{metric} of {len(collection.queries):,} queries among {len(collection.documents):,} documents"
+    return ItemSource(title, described, len(collection.queries), scorer, True, notes)
+
+
+def fused(by_vectors: Int[np.ndarray, " n"], by_words: Int[np.ndarray, " m"], weight: float) -> Int[np.ndarray, " _"]:
+    """Reciprocal rank fusion of two rankings, the first with this weight and the second with the rest."""
+    scores: dict[int, float] = {}
+    for ranking, share in ((by_vectors, weight), (by_words, 1 - weight)):
+        for rank, document in enumerate(ranking.tolist(), 1):
+            scores[document] = scores.get(document, 0.0) + share / (FUSION + rank)
+    return np.array(sorted(scores, key=lambda document: -scores[document]), np.int64)
+
+
+def _cosines(
+    a: Float[np.ndarray, "n E"], b: Float[np.ndarray, "n E"], variants: Sequence[Variant]
+) -> Float[np.ndarray, "v n"]:
+    """The cosine of each pair of rows by each variant's dimensions."""
+    first, second = a.astype(np.float64), b.astype(np.float64)
+    return np.stack([PAIRWISE["cosine"](first[:, :dim], second[:, :dim]) for dim, _ in variants])

@@ -1,0 +1,156 @@
+"""Which of several candidates is best? Items are scored in a random order, and losers leave the race on the way.
+
+    race(score, candidates=5, items=300)     # score(alive, items) -> one row per candidate alive
+
+The items are taken for a sample of those that the user has in mind: statements are about that population's means.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..array_types import Bool, Float, Int
+from ..errors import BadInput
+from ..runtime.arguments import whole_number
+from .statistics.anytime import BETS, PairedBets
+
+FIRST, GROWTH = 16, 8
+"""Items before the first look, and the fraction 1 / GROWTH of the items so far that each further look adds."""
+ScoreItems = Callable[[Int[np.ndarray, " k"], Int[np.ndarray, " n"]], Float[np.ndarray, "k n"]]
+"""Converts candidates and items to scores from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """When a race may stop, and the order of its items.
+
+    Args:
+        margin: the difference in score that does not matter.
+        alpha: the probability of a false winner or tie.
+        seed: for the order of the items.
+
+    Raises:
+        BadInput: margin or alpha is out of range.
+    """
+
+    margin: float = 0.01
+    alpha: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.margin < 1:
+            raise BadInput(f"margin is {self.margin}; expected a fraction from 0 to 1, such as 0.01")
+        if not 0 < self.alpha < 1:
+            raise BadInput(f"alpha is {self.alpha}; expected a probability between 0 and 1, such as 0.05")
+        whole_number("seed", self.seed, least=0)
+
+
+DEFAULT_RULE = StoppingRule()
+Verdict = Literal["winner", "tie", "undecided"]
+RaceCallback = Callable[["Race"], None]
+
+
+@dataclass(frozen=True)
+class Race:
+    """The race so far.
+
+    Args:
+        verdict: "winner" if all others lost; "tie" if none left is better than `best` by the margin; otherwise
+            "undecided".
+        best: the candidate with the highest mean among those left.
+        alive: whether each candidate is still in the race.
+        scores: of all K candidates on the items so far, in the order drawn; NaN after a candidate has lost.
+        order: the number of each of these items.
+        close: whether b (column) was shown not to be better than a (row) by the margin or more.
+        items: the number of items that there are.
+    """
+
+    verdict: Verdict
+    best: int
+    alive: Bool[np.ndarray, " K"]
+    scores: Float[np.ndarray, "K n"]
+    order: Int[np.ndarray, " n"]
+    close: Bool[np.ndarray, "K K"]
+    items: int
+
+    @property
+    def used(self) -> Int[np.ndarray, " K"]:
+        """The number of items that each candidate was scored on."""
+        return np.asarray(np.isfinite(self.scores).sum(1))
+
+    def gains(self, candidate: int) -> Float[np.ndarray, " n"]:
+        """The scores of the best candidate minus those of another, on the items that both were scored on."""
+        return np.asarray((self.scores[self.best] - self.scores[candidate])[: self.used[candidate]])
+
+
+def race(
+    score: ScoreItems,
+    candidates: int,
+    items: int,
+    *,
+    rule: StoppingRule = DEFAULT_RULE,
+    callback: RaceCallback | None = None,
+) -> Race:
+    """Score items until one candidate is left, or none left is better than the leader by the margin, or none remain.
+
+    With probability 1 − alpha, the best candidate never loses, and a leader that is declared is the best or worse by
+    less than the margin, however the items are distributed (see `PairedBets`).
+
+    Raises:
+        BadInput: there is no candidate or item, or a score is not between 0 and 1.
+    """
+    whole_number("candidates", candidates)
+    whole_number("items", items)
+    order = np.random.default_rng(rule.seed).permutation(items)
+    bets, alive = PairedBets(candidates, rule.margin, rule.alpha), np.ones(candidates, bool)
+    scores, done = np.full((candidates, items), np.nan), 0
+    while True:
+        drawn = order[done : done + max(FIRST, done // GROWTH)]
+        rows = _checked(score(np.flatnonzero(alive), drawn), int(alive.sum()), len(drawn))
+        scores[alive, done : done + len(drawn)] = rows
+        bets.update(alive, rows)
+        done += len(drawn)
+        alive = _remaining(alive, bets.better)
+        best = int(np.argmax(np.where(alive, scores[:, :done].sum(1), -np.inf)))
+        state = Race(_verdict(best, alive, bets), best, alive, scores[:, :done], order[:done], bets.close, items)
+        if callback:
+            callback(state)
+        if state.verdict != "undecided" or done == items:
+            return state
+
+
+def _remaining(alive: Bool[np.ndarray, " K"], better: Bool[np.ndarray, "K K"]) -> Bool[np.ndarray, " K"]:
+    """The candidates that no other one alive is better than; all of them should each have lost to another."""
+    left = alive & ~better[alive].any(0)
+    return left if left.any() else alive
+
+
+def _verdict(best: int, alive: Bool[np.ndarray, " K"], bets: PairedBets) -> Verdict:
+    others = np.flatnonzero(alive)
+    others = others[others != best]
+    if not len(others):
+        return "winner"
+    return "tie" if bets.close[best, others].all() else "undecided"
+
+
+def _checked(scores: Float[np.ndarray, "k n"], candidates: int, items: int) -> Float[np.ndarray, "k n"]:
+    rows = np.asarray(scores, np.float64)
+    if rows.shape != (candidates, items) or not ((rows >= 0) & (rows <= 1)).all():
+        raise BadInput(f"scores of {candidates} candidates for {items} items have the shape {rows.shape} or a value "
+                       "that is not between 0 and 1; bets need scores from 0 to 1")  # fmt: skip
+    return rows
+
+
+def items_needed(gains: Float[np.ndarray, " n"], candidates: int, rule: StoppingRule) -> int:
+    """About how many items would show that a candidate with these gains is not behind by the margin; 0 if none would.
+
+    A bet of the best size grows by (gain + margin)² / 2 variance per item, and the mixture of bets costs log G.
+    """
+    lead = float(gains.mean()) + rule.margin
+    threshold = np.log(max(1, candidates - 1) * len(BETS) / rule.alpha)
+    if lead <= 0:
+        return 0
+    spread = 2 * float((gains**2).mean()) / lead**2
+    return int(np.ceil(threshold * max(spread, 1 / (BETS[-1] * lead))))  # no bet is above the last one

@@ -1,0 +1,51 @@
+"""The report of a choice: the verdict in words, and a table of all candidates with intervals and cost."""
+
+from ...wording import counted
+from ..choice import Choice, Entrant
+from .text_table import TextTable, paragraph
+
+WIDTH = 120
+COLUMNS = ("items", "score [interval]", "behind by [interval]", "CPU s per million texts", "bytes per vector", "")
+
+
+def format_choice(choice: Choice) -> str:
+    """The report as text, up to 120 columns wide."""
+    rows = tuple(_row(entrant) for entrant in choice.entrants)
+    table = TextTable(COLUMNS, rows, left_aligned=frozenset([""])).text()
+    return "\n\n".join([paragraph(verdict(choice), WIDTH), table, paragraph(_method(choice), WIDTH), *choice.notes])
+
+
+def verdict(choice: Choice) -> str:
+    """What was shown, in one or two sentences."""
+    name, margin = choice.best.name, f"{100 * choice.rule.margin:g}"
+    took = f"{choice.items:,} of {counted(choice.total, 'item')}"
+    if choice.verdict == "winner":
+        return f"{name} is the best: all others lost, after {took}."
+    if choice.verdict == "tie":
+        left = sum(entrant.state == "within margin" for entrant in choice.entrants)
+        return (
+            f"{name} is good enough: after {took}, {counted(left, 'other candidate is', 'other candidates are')} left, "
+            f"and none of them is better by {margin} points or more."
+        )
+    more = f"about {choice.needed:,} items would decide" if choice.needed else "no number of items can be predicted"
+    return (
+        f"Undecided: {name} leads after {took}, but another candidate could be better by {margin} points or more. If "
+        f"the difference stays as it is, {more}; a larger margin needs fewer."
+    )
+
+
+def _row(entrant: Entrant) -> tuple[str, ...]:
+    behind = "" if entrant.behind is None else str(entrant.behind)
+    cost = f"{entrant.cpu_seconds:,.0f}"
+    size = f"{entrant.bytes_per_vector:,}"
+    return (entrant.candidate.name, f"{entrant.items:,}", str(entrant.score), behind, cost, size, entrant.state)
+
+
+def _method(choice: Choice) -> str:
+    rule = choice.rule
+    return (
+        f"{choice.data}: {choice.metric}; × 100. Items in a random order (seed {rule.seed}); intervals hold at every "
+        f"number of items at once ({100 * (1 - rule.alpha):g} % each, by betting). A false winner or tie has a "
+        f"probability of at most {rule.alpha:g}, corrected for {counted(len(choice.entrants), 'candidate')}. Texts "
+        "longer than a model's input are truncated. CPU seconds on this machine; bytes of an fp32 vector."
+    )

@@ -1,0 +1,98 @@
+"""Tests and intervals that stay valid when one looks after every item and stops whenever one likes, by betting.
+
+    capital(m) = mean over g of Π (1 − g + g · y / m)
+
+A gambler who believes that the mean of the y ≥ 0 is above m keeps the share 1 − g of the money at every item and bets g
+on y / m. If the mean is m or less, the capital is a nonnegative supermartingale: it ever reaches 1 / alpha with
+probability alpha at most (Ville). All means whose capital stayed below 1 / alpha are a confidence sequence. This is the
+diversified Kelly bet of Waudby-Smith and Ramdas (2023, "Estimating means of bounded random variables by betting",
+section B), with fixed shares g: it falls as m grows, so that tests of several m are one event, and the order of the
+items does not matter.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...array_types import Bool, Float
+from .significance import Interval
+
+BETS = np.geomspace(0.02, 0.95, 8)
+"""The shares g: the best one is about difference / variance, and a neighbour's grows nearly as fast."""
+_STEPS = 50  # of bisection: more digits than fp64 has are not needed
+
+
+def log_capital(values: Float[np.ndarray, " n"], mean: float) -> float:
+    """The logarithm of the capital against "the mean of these values, none below 0, is `mean` (above 0) or less"."""
+    return float(_mixed(np.log1p(BETS * (values[:, None] / mean - 1)).sum(0)))
+
+
+def confidence_sequence(values: Float[np.ndarray, " n"], low: float, high: float, alpha: float = 0.05) -> Interval:
+    """The mean of values between `low` and `high`, with an interval that holds at every n at once."""
+    below, above = (_lower_bound(side, np.log(2 / alpha)) for side in (values - low, high - values))
+    return Interval(float(values.mean()), low + below, high - above)
+
+
+def _lower_bound(values: Float[np.ndarray, " n"], threshold: float) -> float:
+    """The largest mean whose log capital reaches the threshold; at the mean of the values it is never above 0."""
+    least, most = 0.0, float(values.mean())
+    for _ in range(_STEPS if most > 0 else 0):
+        middle = (least + most) / 2
+        least, most = (middle, most) if middle > 0 and log_capital(values, middle) >= threshold else (least, middle)
+    return least
+
+
+def _mixed(logs: Float[np.ndarray, "... G"]) -> Float[np.ndarray, "..."]:
+    """The logarithm of the mean capital over all bets."""
+    most = logs.max(-1)
+    return np.asarray(most + np.log(np.exp(logs - most[..., None]).mean(-1)))
+
+
+@dataclass
+class PairedBets:
+    """Evidence about which of K candidates is better, from their scores (0 … 1) on the same items.
+
+    For the best candidate, whichever it is, the statements "a is better than it" and "it is not better than a by the
+    margin" are false together only if the capital against the true difference of a from it reaches (K − 1) / alpha. So
+    over all a, any false statement about the best candidate has a probability of at most alpha, however long one looks.
+
+    Args:
+        count: K.
+        margin: the difference that does not matter.
+        alpha: the probability of a false statement about the best candidate.
+    """
+
+    count: int
+    margin: float
+    alpha: float
+    _logs: Float[np.ndarray, "2 K K G"] = field(init=False)
+    _highest: Float[np.ndarray, "2 K K"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._logs = np.zeros((2, self.count, self.count, len(BETS)))
+        self._highest = np.zeros((2, self.count, self.count))
+
+    def update(self, candidates: Bool[np.ndarray, " K"], scores: Float[np.ndarray, "k n"]) -> None:
+        """Add n items that the k chosen candidates were scored on; the others' evidence stays as it is."""
+        rows = np.flatnonzero(candidates)
+        for i, row in enumerate(rows):
+            gains = (scores[i] - scores)[..., None]  # k, n, 1: of this candidate over each
+            for null, mean in enumerate((1.0, 1.0 - self.margin)):  # differences + 1, which are never below 0
+                self._logs[null, row, rows] += np.log1p(BETS * ((1 + gains) / mean - 1)).sum(1)
+        at = np.ix_(np.arange(2), rows, rows)
+        self._highest[at] = np.maximum(self._highest[at], _mixed(self._logs[at]))
+
+    @property
+    def threshold(self) -> float:
+        """The log capital at which a statement is made."""
+        return float(np.log(max(1, self.count - 1) / self.alpha))
+
+    @property
+    def better(self) -> Bool[np.ndarray, "K K"]:
+        """Whether a (row) is better than b (column)."""
+        return np.asarray(self._highest[0] >= self.threshold)
+
+    @property
+    def close(self) -> Bool[np.ndarray, "K K"]:
+        """Whether b (column) is not better than a (row) by the margin or more."""
+        return np.asarray(self._highest[1] >= self.threshold)

@@ -1,0 +1,151 @@
+"""Choosing on data: items with scores of their own, candidates that share vectors, and errors."""
+
+import numpy as np
+import pytest
+
+from likewise.errors import BadInput
+from likewise.evaluate import StoppingRule, Variations, choose, data_task, evaluate
+from likewise.evaluate.collection import read_collection
+from likewise.evaluate.items import fused, items_of_collection, items_of_data
+from likewise.evaluate.metrics.binary_classification import auc
+from likewise.evaluate.reports.choice_report import format_choice, verdict
+from likewise.search.texts.text_index import reciprocal_rank_fusion
+
+N = 120
+
+
+def good(texts):
+    """Texts "17 a", "17 b" are near each other: the number decides, on a circle."""
+    angles = np.array([2 * np.pi * int(text.split()[0]) / N for text in texts])
+    return np.stack([np.cos(angles), np.sin(angles), 0 * angles], 1).astype(np.float32)
+
+
+def poor(texts):
+    return np.stack([np.random.default_rng(list(text.encode())).normal(size=3) for text in texts])
+
+
+TRIPLETS = {
+    "anchor": [f"{i} a" for i in range(N)],
+    "positive": [f"{i} b" for i in range(N)],
+    "negative": [f"{(i + 40) % N} c" for i in range(N)],
+}
+PAIRS = {name: TRIPLETS[name] for name in ("anchor", "positive")}
+LABELLED = {
+    "sentence1": [f"{i} a" for i in range(N)],
+    "sentence2": [f"{(i + (0 if i % 3 else 30)) % N} b" for i in range(N)],
+    "label": [int(i % 3 > 0) for i in range(N)],
+}
+SCORED = {"sentence1": LABELLED["sentence1"], "sentence2": LABELLED["sentence2"], "score": [i % 3 for i in range(N)]}
+DATA = {"triplets": TRIPLETS, "pairs": PAIRS, "labelled": LABELLED, "scored": SCORED}
+
+
+@pytest.fixture
+def collection(tmp_path):
+    lines = [f'{{"_id": "d{i}", "text": "{i} b"}}' for i in range(N)]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(lines))
+    (tmp_path / "queries.jsonl").write_text("\n".join(line.replace('"d', '"q') for line in lines))
+    rows = [f"q{i}\td{i}\t1" for i in range(N)]
+    (tmp_path / "qrels.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]))
+    return read_collection(*(tmp_path / name for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv")))
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_the_better_model_is_chosen_on_every_kind_of_data(kind):
+    choice = choose({"good": good, "poor": poor}, DATA[kind], rule=StoppingRule(margin=0))
+    assert (choice.best.name, choice.verdict) == ("good", "winner")
+    assert choice.items < choice.total and [one.state for one in choice.entrants] == ["chosen", "lost"]
+    assert "good is the best" in format_choice(choice)
+
+
+def test_the_better_model_is_chosen_on_a_collection_and_its_items_are_queries(collection):
+    choice = choose({"good": good, "poor": poor}, collection)
+    assert choice.best.name == "good" and choice.total == N and "ndcg@10" in choice.metric
+    assert choice.entrants[0].texts == N + choice.items  # all documents, and the queries drawn
+
+
+@pytest.mark.parametrize(("kind", "score"), [("triplets", "accuracy/cosine"), ("pairs", "mrr@10")])
+def test_the_mean_over_all_items_is_the_score_that_evaluate_reports(kind, score):
+    source = items_of_data(DATA[kind])
+    found = source.scorer(lambda texts, role=None: good(texts))(np.arange(source.count), [(None, None)]).mean()
+    task = data_task(DATA[kind], name="own")
+    assert found == pytest.approx(evaluate({"good": good}, task)["good", "own"].result[score])
+
+
+def test_two_labelled_rows_measure_the_auc():
+    random = np.random.default_rng(0)
+    labels = random.integers(2, size=4000)
+    cosines = labels * 0.3 + random.random(4000)
+    vectors = {str(i): [c / 2, np.sqrt(1 - (c / 2) ** 2)] for i, c in enumerate(cosines)}
+    data = {"sentence1": list(vectors), "sentence2": ["x"] * 4000, "label": labels.tolist()}
+    source = items_of_data(data)
+    scorer = source.scorer(lambda texts, role=None: np.array([vectors.get(text, [1.0, 0.0]) for text in texts]))
+    assert source.count == min(labels.sum(), 4000 - labels.sum())
+    assert scorer(np.arange(source.count), [(None, None)]).mean() == pytest.approx(auc(cosines, labels), abs=0.02)
+
+
+def test_dimensions_and_hybrid_weights_share_the_vectors_of_a_model(collection):
+    variations = Variations(truncate_dim=[None, 2, 1], hybrid=[None, 0.5])
+    choice = choose({"good": good}, collection, variations=variations, rule=StoppingRule(margin=0.2))
+    assert len(choice.entrants) == 6 and {one.texts for one in choice.entrants} == {N + choice.items}
+    sizes = {one.candidate.truncate_dim: one.bytes_per_vector for one in choice.entrants}
+    assert sizes == {None: 12, 2: 8, 1: 4}
+
+
+def test_a_truncated_candidate_scores_as_a_model_that_returns_fewer_dimensions():
+    source = items_of_data(TRIPLETS)
+    items = np.arange(source.count)
+    cut = source.scorer(lambda texts, role=None: good(texts))(items, [(None, None), (1, None)])
+    short = source.scorer(lambda texts, role=None: good(texts)[:, :1])(items, [(None, None)])
+    assert (cut[1] == short[0]).all() and (cut[0] != cut[1]).any()
+
+
+def test_half_the_weight_fuses_as_search_does():
+    random = np.random.default_rng(0)
+    a, b = random.permutation(30)[:20], random.permutation(30)[:15]
+    assert fused(a, b, 0.5).tolist() == [name for name, _ in reciprocal_rank_fusion([a.tolist(), b.tolist()])]
+    assert fused(a, b, 1.0)[:20].tolist() == a.tolist()
+
+
+def test_an_undecided_choice_says_how_many_items_would_do():
+    choice = choose({"one": good, "same": good}, {k: v[:30] for k, v in TRIPLETS.items()})
+    assert choice.verdict == "undecided" and choice.needed > choice.total
+    assert f"{choice.needed:,} items" in verdict(choice)
+
+
+def test_prompts_for_queries_and_documents_are_used_on_a_collection(collection):
+    class Model:
+        roles: list = []  # noqa: RUF012, one for the test
+
+        def encode_query(self, texts):
+            self.roles.append("query")
+            return good(texts)
+
+        def encode_document(self, texts):
+            self.roles.append("document")
+            return good(texts)
+
+        encode = None
+
+    source = items_of_collection(collection)
+    model = Model()
+    choose({"a": model, "b": poor}, collection)
+    assert model.roles[:2] == ["document", "query"] and source.ranks
+
+
+@pytest.mark.parametrize(
+    ("models", "variations", "data", "message"),
+    [
+        ({"one": good}, {}, TRIPLETS, "at least two"),
+        ({"one": good}, {"truncate_dim": [2, 2]}, TRIPLETS, "different"),
+        ({"one": good, "two": poor}, {"hybrid": [0.5]}, TRIPLETS, "nothing to rank"),
+        ({"one": good}, {"hybrid": [0.5, 1.5]}, PAIRS, "from 0"),
+        ({"one": good}, {"truncate_dim": [0, 2]}, TRIPLETS, "1 or more"),
+        ({"one": good}, {"truncate_dim": [2, 9]}, TRIPLETS, "3 dimensions"),
+        ({"one": good}, {"precision": ["fp32", "int8"]}, TRIPLETS, "already loaded"),
+        ({"one": good, "two": poor}, {}, {**LABELLED, "label": [1] * N}, "equal"),
+        ({"one": good, "two": lambda texts: np.full((len(texts), 2), np.nan)}, {}, TRIPLETS, "NaN"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused_with_the_reason(models, variations, data, message):
+    with pytest.raises(BadInput, match=message):
+        choose(models, data, variations=Variations(**variations))
